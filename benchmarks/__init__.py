@@ -1,1 +1,1 @@
-"""Scripts that measure; each is run as `python -m benchmarks.<name>`."""
+"""Benchmark scripts; run each as `python -m benchmarks.<name>`."""

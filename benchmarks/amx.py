@@ -1,7 +1,7 @@
-"""AMX, Intel's matrix tiles: whether a process may use them, and how to forbid it.
+"""AMX, Intel's matrix tiles: tells whether a process uses them, and forbids their use.
 
-On Linux a process must ask for the tiles before it can use them. So whether a program uses them
-can be seen, and, by refusing what it asks for, compared with a program that does not.
+On Linux a process must ask for the tiles before it can use them. So a benchmark can see whether a
+program uses them. It can also refuse the request, and compare the program with and without tiles.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import platform
 import sys
 from typing import ClassVar
 
-# arch_prctl(2) on x86-64, two of its codes, and the number of the tiles' state.
+# The number of arch_prctl(2) on x86-64, two of its codes, and the number of the tiles' state.
 _ARCH_PRCTL = 158
 _GET_PERMITTED, _REQUEST_PERMISSION = 0x1022, 0x1023
 _TILE_DATA = 18
@@ -51,10 +51,10 @@ def in_use() -> bool:
 
 
 def forbid() -> None:
-    """Refuse the tiles, from now on, to this process and those it starts.
+    """Refuse the tiles, from now on, to this process and the processes that it starts.
 
     Raises:
-        OSError: the system does not let a process do so.
+        OSError: the system does not let a process refuse them.
     """
     if not _is_known():
         return

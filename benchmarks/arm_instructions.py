@@ -3,12 +3,12 @@
 python -m benchmarks.arm_instructions                      # models of the zoo, three processors
 python -m benchmarks.arm_instructions my_model.tflite --core cortex-a72 --functions 10
 
-LiteRT's own build for aarch64 is counted beside it where .ci/install-arm-python has put it, and
-the outputs of all are compared with those of LiteRT's reference kernels on this machine.
+LiteRT's own build for aarch64 is counted, too, if .ci/install-arm-python has installed it. All
+outputs are compared with those of LiteRT's reference kernels on this machine.
 
-There is no ARM hardware behind this: QEMU runs the programs, and a plugin counts what they
-execute, so the figures are the same each time. They are no times: a processor takes some
-instructions in pairs and waits for others.
+No ARM hardware is involved: QEMU runs the programs, and a plugin counts their instructions, so the
+figures are the same each time. They are no times: a processor executes some instructions in pairs
+and waits for others.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ CORES = {
     "cortex-a76": "aarch64-dotprod",
     "max,sme=off": "aarch64-i8mm",
 }
-"""The targets for the processors as QEMU names them."""
+"""The targets, by QEMU's names of the processors."""
 
 INSTALLED = Path(sys.prefix, "arm")
-"""The folder in which .ci/install-arm-python is to put Python for aarch64."""
+"""The folder in which .ci/install-arm-python installs Python for aarch64."""
 
-RUNS = 2  # the second is counted: the first one maps memory
+RUNS = 2  # the second run is counted: the first one maps memory
 
 
 def products(model: bytes) -> int:
@@ -77,10 +77,10 @@ def compare(
     """Count the instructions of all programs for one model, processor by processor.
 
     Args:
-        name: for the tables.
+        name: the model's name in tables.
         model: the contents of a .tflite file.
         cores: keys of ``CORES``.
-        profile: whether to count those of tvm-qnn function by function, too.
+        profile: whether to count tvm-qnn's instructions by function, too.
     """
     inputs, work = inputs_of(model), products(model)
     tensors = litert_tensors(model, inputs)

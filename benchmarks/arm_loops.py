@@ -1,10 +1,10 @@
-"""Asks llvm-mca how long ARM processors take for the loops of the kernels.
+"""Estimates with llvm-mca how long ARM processors take for the kernels' loops.
 
 python -m benchmarks.arm_loops --markdown table.md
 
 llvm-mca (Debian, Ubuntu: apt install llvm-19) simulates how a processor issues the instructions of
-a loop to its units, by LLVM's model of it, with all data in the nearest cache. That is no
-measurement, but shows whether the products keep their units busy.
+a loop to its units. It uses LLVM's model of the processor, with all data in the nearest cache. This
+is no measurement, but it shows whether the products keep their units busy.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ AARCH64 = Dialect(
 
 PROCESSORS = (
     Processor("Cortex-A72", "cortex-a72", NEON, "aarch64"),
-    # LLVM has no model of a Cortex-A76, but of the server's processor of the same design.
+    # LLVM has no model of the Cortex-A76, but it has one of the server processor of the same
+    # design.
     Processor("Neoverse N1", "neoverse-n1", DOTPROD, "aarch64-dotprod"),
     Processor("Neoverse N2", "neoverse-n2", I8MM, "aarch64-i8mm"),
     Processor("Neoverse V1", "neoverse-v1", I8MM, "aarch64-i8mm"),
@@ -50,7 +51,7 @@ def products(loop: Loop) -> int:
 
 
 def sums(loop: Loop) -> list[str]:
-    """Return the instructions of a loop that multiply, and add up products."""
+    """Return the instructions of a loop that multiply and add up products."""
     return [line for line in loop.own if _SUMS.match(line)]
 
 

@@ -1,10 +1,10 @@
-"""Measures how long a model takes to become code that is ready to run, here and in its peers.
+"""Measures how long tvm-qnn and its peers take to turn a model into code that is ready to run.
 
 python -m benchmarks.bench_builds                          # the models of the README, transformers
 python -m benchmarks.bench_builds --warm mobilenet_v2:uint8 my_model.tflite
 
-Each build is one of a fresh process, whose imports do not count: tvm-qnn's import of the model and
-``build``, OpenVINO's reading and compiling, ONNX Runtime's making of a session.
+Each build runs in a fresh process, whose Python imports do not count. It is tvm-qnn's import of the
+model and ``build``, OpenVINO's reading and compiling, or ONNX Runtime's creation of a session.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ DEFAULT = (
 )
 
 CORES = 2
-"""On which the wall's clock is read."""
+"""The number of cores of the builds that are timed by the wall clock."""
 
 _HEAD = ["program", "processor, s", f"wall on {CORES} cores, s", "ratio"]
 _WARM = ["warm: processor, s", "wall, s", "ratio"]
@@ -48,13 +48,13 @@ class Builds:
     """The builds of one model by one program.
 
     Attributes:
-        model: its name.
+        model: the model's name.
         peer: the program's key in ``PEERS``.
         single: builds on one core, each with an empty store.
-        several: the same on ``CORES`` cores.
-        warm_single: on one core, each with the store of a build before it.
-        warm_several: the same on ``CORES`` cores.
-        reason: why there is nothing, if there is not.
+        several: builds on ``CORES`` cores, each with an empty store.
+        warm_single: builds on one core, each with the store of the build before it.
+        warm_several: builds on ``CORES`` cores, each with the store of the build before it.
+        reason: why there are no builds, if there are none.
     """
 
     model: str
@@ -67,7 +67,7 @@ class Builds:
 
     @property
     def processor(self) -> float:
-        """The middle of the processor's seconds."""
+        """The median of the builds' CPU seconds."""
         return statistics.median(built.processor_seconds for built in self.single)
 
 
@@ -75,11 +75,11 @@ def measure(name: str, model: Path, peer: str, repeat: int, *, warm: bool) -> Bu
     """Measure the builds of one model by one program.
 
     Args:
-        name: of the model.
-        model: its file.
+        name: the model's name.
+        model: the model's file.
         peer: the program's key in ``PEERS``.
-        repeat: how many builds there are of each kind.
-        warm: whether tvm-qnn builds again with the store of the build before.
+        repeat: number of builds of each kind.
+        warm: whether tvm-qnn also builds with the store of the build before.
     """
     if missing := PEERS[peer].missing():
         return Builds(name, peer, reason=f"not installed: {', '.join(missing)}")
@@ -105,7 +105,7 @@ def measure(name: str, model: Path, peer: str, repeat: int, *, warm: bool) -> Bu
 
 
 def rows(builds: Sequence[Builds], *, warm: bool) -> list[list[str]]:
-    """Return the rows of one model's table: the ratio is that of tvm-qnn to the program."""
+    """Return the rows of one model's table; a ratio is tvm-qnn's time over the program's."""
     built = [item for item in builds if item.single]
     ours = next((item for item in built if item.peer == OURS), None)
     found = []
@@ -138,7 +138,7 @@ def _ratio(ours: Sequence[Built], theirs: float | None) -> str:
 @click.command()
 @click.argument("arguments", metavar="[MODEL]...", nargs=-1)
 @click.option("--repeat", default=3, show_default=True, type=click.IntRange(min=1))
-@click.option("--warm", is_flag=True, help="Build again with what tvm-qnn kept before.")
+@click.option("--warm", is_flag=True, help="Build again with the cache of a build before.")
 @click.option(
     "--peers",
     multiple=True,
@@ -157,7 +157,7 @@ def _ratio(ours: Sequence[Built], theirs: float | None) -> str:
 def main(
     arguments: tuple[str, ...], repeat: int, warm: bool, peers: tuple[str, ...], output: Path
 ) -> None:
-    """Measure builds of MODELs: .tflite or .onnx files, or of the zoo."""
+    """Measure builds of MODELs: .tflite or .onnx files, or networks of the zoo."""
     console = Console(highlight=False)
     about, found = setting(packages(peers)), []
     head, parts = [*_HEAD, *(_WARM if warm else [])], []

@@ -1,4 +1,4 @@
-"""Times layers of weights of a few bits (MatMulNBits) here, there, and with widened weights.
+"""Times layers with weights of a few bits (MatMulNBits) in tvm-qnn and ONNX Runtime.
 
 On one core, all in turn::
 
@@ -29,7 +29,7 @@ _HEADER = [
 ]
 _LAYERS = ("1,4096,4096", "64,768,768")
 _FORMS = {"float32": 0, "integers": 4}
-"""What data is multiplied as, and the accuracy level."""
+"""The accuracy levels, by the form in which data is multiplied."""
 _BLOCK, _BYTE = 32, 8
 
 Sizes = tuple[int, int, int]
@@ -50,7 +50,8 @@ def main(layers: tuple[str, ...], rounds: int, seconds: float, output: Path) -> 
     """Time tvm-qnn and ONNX Runtime on layers with weights from a seed."""
     console = Console(highlight=False)
     rows = []
-    # First, as this imports ONNX Runtime, which takes other kernels where it then finds one core.
+    # This imports ONNX Runtime, which would choose other kernels if it found a single core, so it
+    # comes first.
     forms = [
         (layer, bits, form, *_models(_sizes(layer), bits, level))
         for layer in layers
@@ -85,7 +86,7 @@ def _sizes(text: str) -> Sizes:
 
 
 def _models(sizes: Sizes, bits: int, level: int) -> tuple[Any, Any, Any]:
-    """Return data, a model of a layer, and one of the same layer with weights of float32."""
+    """Return data, a model of a layer, and a model of the same layer with float32 weights."""
     rows, depth, units = sizes
     rng, blocks = np.random.default_rng(1), depth // _BLOCK
     data = rng.normal(0, 1, (rows, depth)).astype(np.float32)

@@ -1,10 +1,10 @@
-"""Measures what tvm-qnn and its peers need besides the time of a run.
+"""Measures what tvm-qnn and its peers need, apart from the time of a run.
 
 python -m benchmarks.bench_footprint                            # Inception V3
 python -m benchmarks.bench_footprint mobilenet_v2:int8 my_model.tflite
 
-Memory, size of what is deployed, time from loading to the first result, and time to import and
-build, each of a fresh process.
+The figures are memory, the size of the deployed file, the time from loading to the first result,
+and the time to import and build. Each is measured in a fresh process.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class Footprint:
     """The needs of one program for one model.
 
     Attributes:
-        model: its name.
+        model: the model's name.
         peer: the program's key in ``PEERS``.
-        compiled: what it makes before, in a process of its own, on all cores.
-        again: the same once more, in another process, by a program that keeps what it builds.
-        makes_file: whether it makes anything; otherwise it loads the .tflite file.
-        loads: of each process that loaded the model and ran it.
-        reason: why there is nothing else, if there is not.
+        compiled: the file that the program makes before, in a process of its own, on all cores.
+        again: the same file, made once more in another process, if the program has a cache.
+        makes_file: whether the program makes a file; otherwise it loads the .tflite file.
+        loads: the figures of each process that loaded the model and ran it.
+        reason: why there are no figures, if there are none.
     """
 
     model: str
@@ -74,7 +74,7 @@ class Footprint:
     reason: str = ""
 
     def median(self, figure: Callable[[Loaded], float | None]) -> float | None:
-        """Return the middle of a figure of ``loads``."""
+        """Return the median of a figure of ``loads``."""
         found = [value for load in self.loads if (value := figure(load)) is not None]
         return statistics.median(found) if found else None
 
@@ -85,12 +85,12 @@ def measure(
     """Measure one program on one model.
 
     Args:
-        name: of the model.
-        model: its .tflite file.
+        name: the model's name.
+        model: the model's .tflite file.
         peer: the program's key in ``PEERS``.
-        folder: for files in between.
-        conditions: those of its runs; building may take all cores.
-        repeat: how many processes load the model and run it.
+        folder: the folder for temporary files.
+        conditions: the conditions of its runs; builds may take all cores.
+        repeat: number of processes that load the model and run it.
     """
     if missing := PEERS[peer].missing():
         return Footprint(name, peer, reason=f"not installed: {', '.join(missing)}")
@@ -108,7 +108,7 @@ def measure(
 
 
 def rows(footprints: Sequence[Footprint]) -> list[list[str]]:
-    """Return the rows of one model's table: one for each program that ran."""
+    """Return the rows of one model's table, one for each program that ran."""
     return [_row(item, item.compiled) for item in footprints if item.compiled is not None]
 
 
@@ -183,11 +183,11 @@ def _number(value: float | None) -> str:
 def main(
     arguments: tuple[str, ...], threads: int, repeat: int, peers: tuple[str, ...], output: Path
 ) -> None:
-    """Measure memory, size, loading and building of MODELs: .tflite files, or of the zoo.
+    """Measure memory, size, loading and building of MODELs: .tflite files, or networks of the zoo.
 
-    "build" is what happens before deployment (nothing for programs that load the .tflite file
-    itself), "again" the same build once more, "file" what is deployed; "first result" begins when
-    everything is imported.
+    "build" is the time before deployment (none for programs that load the .tflite file itself), and
+    "again" the time of a second build. "file" is the size of the deployed file. "first result"
+    begins when all packages are imported.
     """
     console = Console(highlight=False)
     chosen = list(peers or PEERS)

@@ -1,14 +1,14 @@
-"""Holds tvm-qnn against MXNet on quantized networks of Gluon's zoo, and times both.
+"""Compares tvm-qnn with MXNet on quantized networks of Gluon's zoo, and times both.
 
 ``make mxnet`` sets up an environment for it and runs it. On one core, both in turn::
 
     .venv-mxnet/bin/python -m benchmarks.bench_mxnet              # all networks
     .venv-mxnet/bin/python -m benchmarks.bench_mxnet inceptionv3
 
-The answers must be MXNet's on a processor with VNNI, bit for bit. Where this one has no VNNI, the
-kernels that oneDNN is timed with sum some products in 16 bits, which saturate: how many of their
-answers are the exact ones stands in the table, too. The exact ones then come from oneDNN's
-reference code; `benchmarks.mxnet_zoo.sums` says what is compared for residual networks.
+The answers must equal MXNet's answers on a processor with VNNI, bit for bit. Without VNNI, the
+timed kernels of oneDNN sum some products in 16 bits, which saturate. The table then also counts how
+many of their answers are exact, and the exact answers come from oneDNN's reference code.
+`benchmarks.mxnet_zoo.sums` explains the comparison for residual networks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Before MXNet is imported, whose threads go where the process may go then.
+# This comes before the import of MXNet, whose threads then run on the process's cores.
 CORE = max(os.sched_getaffinity(0))
 os.sched_setaffinity(0, {CORE})
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -58,13 +58,13 @@ class Result:
     """The result for one network.
 
     Attributes:
-        network: its name.
-        shape: of an input.
-        answers: tvm-qnn's, rounded as MXNet's exact ones are.
-        exact: MXNet's; None where they were not to be had.
-        is_apart: whether products and sums are rounded apart in these.
-        native: MXNet's from the kernels that are timed.
-        times: MXNet's and tvm-qnn's.
+        network: the network's name.
+        shape: the shape of an input.
+        answers: tvm-qnn's answers, rounded like MXNet's exact ones.
+        exact: MXNet's exact answers; None if they could not be computed.
+        is_apart: whether the exact answers round products and sums separately.
+        native: MXNet's answers from the timed kernels.
+        times: MXNet's and tvm-qnn's times.
         build: seconds to import and compile.
     """
 
@@ -79,7 +79,7 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """Whether the answers are what they must be."""
+        """Whether the answers are right."""
         if self.exact is None:
             return bool((_best(self.answers) == _best(self.native)).all())
         return np.array_equal(self.answers, self.exact)
@@ -112,12 +112,12 @@ def _best(answers: Array) -> Array:
 
 
 def _equal(answers: Array, others: Array) -> str:
-    """Count the equal elements, as text: so many of so many."""
+    """Return the number of equal elements, and of all elements, as text."""
     return f"{(answers == others).sum():,} of {answers.size:,}"
 
 
 def measure(network: str, folder: Path, rounds: int, clock: str) -> Result:
-    """Quantize a network with MXNet, import it, and hold both against each other."""
+    """Quantize a network with MXNet, import it, and compare both."""
     prefix = folder / network
     inputs = quantize(network, prefix)
     theirs = load(prefix, inputs[0].shape)

@@ -1,12 +1,12 @@
-"""Times programs beside themselves with one line changed: the package that they import.
+"""Times programs before and after a change of one line: the package that they import.
 
 python -m benchmarks.bench_one_line                        # MobileNet V2 in TFLite and in ONNX
 python -m benchmarks.bench_one_line my_model.tflite onnx/mobilenet_v2:u8s8 my_program.pt2
 
-A .pt2 file is compiled by torch.compile; beside "tvm_qnn" stands PyTorch itself, as "eager".
-A start is that of a new process, from the import to a model that is ready, and was compiled before.
-A call runs the model on zeros. ``Library.run`` of tvm_qnn itself stands beside them: a package's
-calls cost more by what it adds. The programs take turns; the table has medians.
+torch.compile compiles a .pt2 file; its table also has PyTorch itself, as "eager". A start takes
+place in a new process, from the import to a ready model that was compiled before. A call runs the
+model on zeros. The table also has ``Library.run`` of tvm_qnn itself: the difference is the cost
+that a package adds. The programs run in turn, and the table has medians.
 """
 
 from __future__ import annotations
@@ -96,11 +96,11 @@ PROGRAMS = {
     ".onnx": (_ONNX, ("tvm_qnn.onnxruntime", "onnxruntime")),
     ".pt2": (_TORCH, ("tvm_qnn", "eager")),
 }
-"""By the suffix of a model's file: how a program uses it, and the packages that it may import."""
+"""By the suffix of a model's file: the program's text, and the packages that it may import."""
 
 
 def timed(program: str, path: Path) -> tuple[float, float]:
-    """Return the seconds of a start and of a call, of a new process."""
+    """Return the seconds of a start and of a call, in a new process."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program, str(path)],
         capture_output=True,
@@ -130,7 +130,7 @@ def main(arguments: tuple[str, ...], repeat: int, calls: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"model{suffix_of(model)}"
             path.write_bytes(model)
-            timed(texts[0], path)  # which compiles the model
+            timed(texts[0], path)  # compiles the model
             runs = [[timed(text, path) for text in texts] for _ in range(repeat)]
         names = [*packages, "Library.run"]
         for package, found in zip(names, zip(*runs, strict=True), strict=True):

@@ -1,6 +1,6 @@
 """Times one build of a transformer for any batch and length, in turn with ONNX Runtime.
 
-Batches and lengths are random. Some are compared with a build for them, too, bit for bit::
+Batches and lengths are random. Some are also compared with a build for them, bit for bit::
 
     python -m benchmarks.bench_open_pairs
     python -m benchmarks.bench_open_pairs --pairs 20 --fixed 2 --layers 1
@@ -39,7 +39,7 @@ _BATCHES, _LENGTHS, _HEADER = 8, 512, ["ratio to", "pairs", "10 %", "median", "9
 @click.option("--rounds", default=10, show_default=True, type=click.IntRange(min=1))
 def main(pairs: int, compared: int, layers: int, width: int, rounds: int) -> None:
     """Compare and time batches of 1 to 8 and lengths of 1 to 512, by the processor's time."""
-    warnings.simplefilter("ignore")  # what is left in float is left there by both
+    warnings.simplefilter("ignore")  # both leave the same operators in float
     console, rng = Console(highlight=False), np.random.default_rng(0)
     sizes = Sizes(layers, width, width // 64, 4 * width, 1000, _LENGTHS)
     model = dynamic(network(sizes, of_any_length=True))
@@ -86,7 +86,7 @@ def main(pairs: int, compared: int, layers: int, width: int, rounds: int) -> Non
 
 def _bound(mod: tvm.IRModule, sizes: dict[str, int]) -> tvm.IRModule:
     """Return a model of open sizes as one of known sizes."""
-    main = mod["main"].without_attr(ATTRIBUTE)  # it names the open sizes
+    main = mod["main"].without_attr(ATTRIBUTE)  # the attribute names the open sizes
     mod = tvm.IRModule({**dict(mod.functions_items()), mod.get_global_var("main"): main})
     return relax.transform.BindSymbolicVars(sizes, "main")(mod)
 

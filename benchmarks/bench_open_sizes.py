@@ -1,6 +1,6 @@
 """Times models with an open size, in turn with a build for each size.
 
-On one core, both checked for equal results::
+Both run on one core, and must give equal results::
 
     python -m benchmarks.bench_open_sizes
     python -m benchmarks.bench_open_sizes --model dense --width 256 --size 1 --size 64
@@ -30,7 +30,7 @@ _MODELS: dict[str, tuple[Callable[[Any, int], tvm.IRModule], int, tuple[int, ...
     "mobilenet_v2": (pictures("mobilenet_v2"), 0, (1, 4, 16)),
     "resnet50": (pictures("resnet50"), 0, (1, 4, 16)),
 }
-"""Models by name: what makes one, its width and its sizes."""
+"""Models by name: the function that makes a model, its width and its sizes."""
 
 
 @click.command()
@@ -42,11 +42,11 @@ _MODELS: dict[str, tuple[Callable[[Any, int], tvm.IRModule], int, tuple[int, ...
 def main(
     names: Sequence[str], width: int | None, sizes: Sequence[int], rounds: int, seconds: float
 ) -> None:
-    """Time models in int8, with weights from a seed: all, or those that are named."""
+    """Time int8 models with weights from a seed: all models, or the named ones."""
     console = Console(highlight=False)
     for name in names or _MODELS:
         make, usual, some = _MODELS[name]
-        _built(make(1, width or usual))  # what only the first build takes
+        _built(make(1, width or usual))  # the first build takes longer
         opened, open_seconds = _built(make(tirx.Var("size", "int64"), width or usual))
         rows, fixed_seconds = [], []
         for size in sizes or some:
@@ -71,7 +71,7 @@ def _row(fixed: qnn.Library, opened: qnn.Library, rounds: int, seconds: float) -
 
 
 def _built(mod: tvm.IRModule) -> tuple[qnn.Library, float]:
-    """Build a model; return the processor seconds that it took, too."""
+    """Build a model; return it and the CPU seconds of the build."""
     start = time.process_time()
     library = qnn.build(mod, "host", num_threads=1, cache=False)
     return library, time.process_time() - start

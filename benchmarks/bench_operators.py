@@ -1,10 +1,10 @@
-"""Times the kernels of operators other than convolutions, each beside its portable primitives.
+"""Times the kernels of operators other than convolutions, and their portable primitives.
 
 python -m benchmarks.bench_operators                       # for this machine
 python -m benchmarks.bench_operators --target "llvm -mcpu=nehalem" add
 
-A row is one call on one thread, the fastest of many; its speed counts the bytes that it reads and
-writes, so that the speed of memory and caches is the limit.
+A row is the fastest of many calls on one thread. Its speed counts the bytes that it reads and
+writes, so the speed of memory and caches is the limit.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ class Case:
     """One call of an operator.
 
     Attributes:
-        name: of the row.
-        operator: of the dialect.
-        shapes: of the operands.
-        attrs: of the call.
+        name: the row's name.
+        operator: an operator of the dialect.
+        shapes: the operands' shapes.
+        attrs: the call's attributes.
         table: a constant last operand.
-        dtype: of the operands.
+        dtype: the operands' dtype.
     """
 
     name: str
@@ -212,7 +212,7 @@ def _timer(mod: tvm.IRModule, target: tvm.target.Target, kernels: bool) -> Any:
 @click.argument("names", nargs=-1)
 @click.option("--target", default="host", show_default=True, help="What to compile for.")
 def main(names: Sequence[str], target: str) -> None:
-    """Print a table of the cases whose names begin with one of these, or of all."""
+    """Print a table of the cases whose names begin with one of NAMES, or of all cases."""
     parsed = parse_target(target)
     use_threads(1)
     chosen = [case for case in CASES if not names or case.name.startswith(tuple(names))]

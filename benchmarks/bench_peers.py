@@ -47,12 +47,12 @@ TITLE = "median ms{}; ratio: time of tvm-qnn divided by the program's"
 
 
 def packages(peers: Sequence[str]) -> list[str]:
-    """List the packages whose versions are told."""
+    """List the packages whose versions are reported."""
     return list(dict.fromkeys([*PACKAGES, *(PEERS[peer].distribution for peer in peers)]))
 
 
 def save_chart(path: Path, report: Report) -> None:
-    """Draw each program's time in that of tvm-qnn."""
+    """Draw each program's time relative to tvm-qnn's."""
     races = [race for race in report.races if OURS in race.lanes]
     if not races:
         return
@@ -129,8 +129,8 @@ def main(
 ) -> None:
     """Time tvm-qnn and its peers on MODELs: .tflite and .onnx files, or networks of the zoo.
 
-    Each program runs in a process of its own, all on the same cores, in turn. One that is not
-    installed, or cannot run the model, is left out, and why is told.
+    Each program runs in a process of its own, all on the same cores, in turn. A program that is not
+    installed, or cannot run the model, is left out, and the reason is printed.
     """
     console = Console(highlight=False)
     chosen = list(peers or PEERS)

@@ -1,4 +1,4 @@
-"""Measures servers: tvm-qnn's beside ONNX Runtime's and OpenVINO's, all on MLServer.
+"""Measures servers on MLServer: tvm-qnn, ONNX Runtime and OpenVINO.
 
 make test-serve                                                  # makes the environment
 .venv-serve/bin/pip install onnx onnxruntime openvino
@@ -6,7 +6,7 @@ make test-serve                                                  # makes the env
 .venv-serve/bin/python -m benchmarks.bench_serving my_model.onnx --protocol grpc
 .venv-serve/bin/python -m benchmarks.bench_serving --requests 10000 --server tvm-qnn
 
-The server runs on one core and the clients on another one.
+The server runs on one core, and the clients run on another one.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ class Running:
     """A server that answers.
 
     Attributes:
-        process: its number.
-        ports: by protocol.
+        process: the process's number.
+        ports: ports by protocol.
     """
 
     process: int
     ports: dict[str, int]
 
     def resident(self) -> int:
-        """Return the bytes of memory that it holds."""
+        """Return the bytes of memory that the server holds."""
         status = Path(f"/proc/{self.process}/status").read_text(encoding="ascii")
         (size,) = re.findall(r"VmRSS:\s+(\d+)", status)
         return int(size) * 1024
@@ -134,7 +134,7 @@ def _is_ready(port: int) -> bool:
 def _measure(
     server: Running, protocol: str, body: bytes, clients: int, seconds: float, requests: int | None
 ) -> tuple[Rates, int]:
-    """Return how a server answers, and by how many bytes it grew meanwhile."""
+    """Return a server's rates, and by how many bytes its memory grew meanwhile."""
 
     def ask(share: float) -> Rates:
         limits = (
@@ -165,7 +165,7 @@ def main(
     servers: tuple[str, ...],
     protocols: tuple[str, ...],
 ) -> None:
-    """Serve MODEL, an .onnx file or a network of the zoo, and count what is answered."""
+    """Serve MODEL, an .onnx file or a network of the zoo, and count the answers."""
     import tvm_qnn
     from tvm_qnn.library.library import load
 

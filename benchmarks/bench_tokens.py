@@ -1,4 +1,4 @@
-"""Times text, token by token, here and on ONNX Runtime; checks that both write the same tokens.
+"""Times text generation, token by token, in tvm-qnn and ONNX Runtime; compares the tokens.
 
 On one core, in turn: a prompt, then single tokens. ONNX Runtime runs twice: with a past that
 grows, and with a past and a present that share a buffer::
@@ -49,10 +49,10 @@ Step = Callable[[Any], Any]
     help="The folder for tokens.md.",
 )
 def main(models: Sequence[Path], prompt: int, tokens: int, rounds: int, output: Path) -> None:
-    """Time MODELS, by default the trained ones, in 4 and in 8 bits."""
+    """Time MODELS, by default the trained ones, with 4 and with 8 bits."""
     rows = []
     for path in models or [prose.model(style) for style in prose.STYLES]:
-        # First, as ONNX Runtime takes other kernels where it then finds one core.
+        # This comes first: ONNX Runtime would choose other kernels if it found a single core.
         session, is_grouped = _session(path), _is_grouped(path)
         decoder = qnn.decoder(path, num_threads=1, max_length=prompt + tokens)
         ids = np.random.default_rng(3).integers(0, decoder.vocabulary, prompt)
@@ -84,7 +84,7 @@ def main(models: Sequence[Path], prompt: int, tokens: int, rounds: int, output: 
 
 
 def _written(step: Step, ids: Any, count: int) -> tuple[list[int], list[float]]:
-    """Return the likeliest tokens, and the processor's seconds of each."""
+    """Return the likeliest tokens, and the CPU seconds of each."""
     found, seconds = [], []
     for _ in range(count):
         start = time.thread_time()
@@ -123,7 +123,7 @@ def _pasts(session: Any, length: int) -> dict[str, Any]:
 
 
 def _given(session: Any, ids: Any, begin: int) -> dict[str, Any]:
-    """Return the inputs that are no past."""
+    """Return the inputs other than the past."""
     end = begin + len(ids)
     known = {
         "input_ids": ids[None],

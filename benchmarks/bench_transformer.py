@@ -1,4 +1,4 @@
-"""Times networks like BERT, quantized by ONNX Runtime's own functions, here and there.
+"""Times networks like BERT in tvm-qnn and ONNX Runtime, whose own functions quantize them.
 
 On one core, both in turn::
 
@@ -28,7 +28,7 @@ from tvm_qnn.timing import alternate, milliseconds, one_core
 
 _HEADER = ["quantized", "tvm-qnn, ms", "ONNX Runtime, ms", "ratio", "largest difference"]
 _DEPTH = 64
-"""Of a head."""
+"""The width of a head."""
 
 
 @click.command()
@@ -52,7 +52,8 @@ def main(layers: int, width: int, tokens: int, rounds: int, seconds: float, outp
     )
     model = network(sizes)
     rows = []
-    # First, as this imports ONNX Runtime, which takes other kernels where it then finds one core.
+    # This imports ONNX Runtime, which would choose other kernels if it found a single core, so it
+    # comes first.
     forms = _forms(model, sizes)
     with one_core():
         for name, quantized in forms:
@@ -79,7 +80,7 @@ def _forms(model: Any, sizes: Sizes) -> list[tuple[str, Any]]:
 def _here(model: Any, sizes: Sizes) -> Callable[[], Any]:
     data = sentence(sizes, 1)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is left in float is left there by both
+        warnings.simplefilter("ignore")  # both leave the same operators in float
         mod, params = qnn.from_onnx(model, {name: each.shape for name, each in data.items()})
         library = qnn.build(mod, "host", params, num_threads=1)
 

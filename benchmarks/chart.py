@@ -1,4 +1,4 @@
-"""Bar charts of figures that several programs have for several models."""
+"""Bar charts of the figures of several programs for several models."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def save_bars(
     """Draw a group of bars for each model, one bar for each program.
 
     Args:
-        path: of the picture.
-        title: above the chart.
-        unit: what the bars measure.
+        path: the picture's path.
+        title: the chart's title.
+        unit: the unit of the bars.
         groups: the models.
-        series: by program, a value for each model; None where there is none.
-        labels: by program, the text at each bar.
-        logarithmic: whether the axis is; bars then begin at 1.
-        width: of the chart, in inches.
+        series: by program, a value for each model; None if there is no value.
+        labels: by program, the text beside each bar.
+        logarithmic: whether the axis is logarithmic; bars then begin at 1.
+        width: the chart's width in inches.
     """
     base = 1.0 if logarithmic else 0.0
     height = 1.2 + 0.22 * len(groups) * (len(series) + 1)

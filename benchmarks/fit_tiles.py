@@ -1,12 +1,12 @@
-"""Fits the model of what convolutions take in AMX's tiles to times of this machine.
+"""Fits the cost model of convolutions in AMX's tiles to times of this machine.
 
 python -m benchmarks.fit_tiles
 
-It times layers of published networks in vectors and in tiles in every way, each by itself on one
-core, and prints the model's constants, how far its estimates are from the times, and what its
-choices cost beside the best ones: with the constants that kernels are chosen by
-(legalize/kernels/conv2d/x86/amx/cost.py), and with those that fit best here. It takes some
-minutes, and a processor with AMX.
+It times single layers of published networks on one core, in vectors and in every way in tiles. It
+prints the model's constants, the errors of its estimates, and how much slower its choices are than
+the best ones. All this is printed for the constants in use
+(legalize/kernels/conv2d/x86/amx/cost.py), and for the constants that fit best here. It takes some
+minutes, and needs a processor with AMX.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def measure(spec: ConvSpec, target: tvm.target.Target, repeats: int = _REPEATS) 
 
 
 def _evaluator(plan: Plan, target: tvm.target.Target, repeats: int) -> Any:
-    """Compile a plan with weights at random; give what times its function."""
+    """Compile a plan with random weights; return the evaluator that times its function."""
     spec = plan.spec
     rng = np.random.default_rng(0)
     shape = (spec.out_channels, spec.kernel_height, spec.kernel_width, spec.in_channels)
@@ -88,7 +88,7 @@ def _bytes(rng: np.random.Generator, shape: Sequence[int]) -> np.ndarray[Any, An
 
 
 def report(measured: Sequence[Layer], console: Console) -> None:
-    """Print constants, errors and regrets of the model as it is, and as it fits best."""
+    """Print constants, errors and regrets of the model in use, and of the best fit."""
     models = {"as it is": Model(NANOSECONDS, VECTOR_UNIT), "fitted": fit(measured)}
     rows = [
         [name, *(f"{getattr(model.terms, name):.3g}" for model in models.values())]

@@ -1,4 +1,4 @@
-"""Models of one layer, to time it by itself."""
+"""Models of one layer, to time single layers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def build(name: str, sizes: str) -> bytes:
         sizes: rows, inputs and units, as "16x768x768".
 
     Raises:
-        QnnError: these are no sizes.
+        QnnError: the sizes are malformed.
     """
     numbers = [int(each) for each in sizes.split("x") if each.isdecimal()]
     if len(numbers) != 3 or sizes.count("x") != 2 or min(numbers) < 1:

@@ -1,4 +1,4 @@
-"""On what, with what and when something was measured."""
+"""The setting of a measurement: machine, versions and date."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ FEATURES = (
     *("sse4_1", "avx2", "avx_vnni", "avx512bw", "avx512_vnni", "amx_int8"),
     *("asimd", "asimddp", "i8mm", "sve"),
 )
-"""Instruction sets with which 8-bit integers are multiplied, as Linux names them."""
+"""Linux's names of the instruction sets that multiply 8-bit integers."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The machine, versions and date that stand above a table of figures."""
+    """The machine, the versions and the date above a table of figures."""
 
     processor: str
     target: str
@@ -34,12 +34,12 @@ class Setting:
     date: str
 
     def lines(self) -> list[str]:
-        """Return the same as text."""
+        """Return the setting as lines of text."""
         versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
         return [f"{self.processor} ({self.target}), one core", self.system, versions, self.date]
 
     def to_json(self) -> dict[str, object]:
-        """Return the same as fields."""
+        """Return the setting as fields."""
         return asdict(self)
 
 
@@ -58,7 +58,7 @@ def setting(packages: Sequence[str] = PACKAGES) -> Setting:
 
 
 def _cpuinfo(key: str) -> str | None:
-    """Read a line of Linux about the first processor."""
+    """Read a line about the first processor from /proc/cpuinfo."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file():
         for line in cpuinfo.read_text(encoding="utf-8").splitlines():

@@ -3,12 +3,12 @@
 python -m benchmarks.mcu_instructions MODEL.tflite... --core cortex-m4 --functions 10 --layers
 
 Models are exported as C, linked into programs without an operating system, and run on QEMU's
-boards, where a plugin counts what they execute; outputs are compared with those of LiteRT's
+boards. A plugin counts the executed instructions, and outputs are compared with those of LiteRT's
 reference kernels. Figures are the same each time. They are no times: no board was at hand.
 
-``--beside FOLDER`` counts what other programs make of the same models, too: ``FOLDER/CORE/MODEL``
-has ``model.c``, ``model.h`` and ``model.o`` as an export to ``FOLDER/CORE/MODEL/model`` would, but
-made by anything, such as a library of kernels. Their outputs are compared with those here.
+``--beside FOLDER`` also counts other programs for the same models. ``FOLDER/CORE/MODEL`` has the
+files of an export to ``FOLDER/CORE/MODEL/model``: ``model.c``, ``model.h`` and ``model.o``. Another
+tool may have made them, such as a library of kernels. Their outputs are compared with those here.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _LISTED = "model.c, model.h and model.o"
 
 @dataclass(frozen=True)
 class Options:
-    """What is counted of each model.
+    """The counts that are made of each model.
 
     Attributes:
-        functions: how many of them are listed.
-        layers: whether they are listed.
-        semantics: as ``from_tflite`` takes it.
+        functions: number of functions to list.
+        layers: whether to list layers.
+        semantics: an argument of ``from_tflite``.
         beside: the folder of other programs; None for none.
         plain_c: whether the board's compiler gets plain C.
     """
@@ -63,11 +63,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Beside:
-    """What became of another program of a model.
+    """The result of another program for a model.
 
     Attributes:
-        result: of its runs.
-        different: how many bytes of its outputs are others than here.
+        result: the result of its runs.
+        different: number of output bytes that differ from those here.
     """
 
     result: Result
@@ -93,17 +93,17 @@ def count(
         model: the contents of a .tflite file.
         core: a name in ``BOARDS``, or for plain C in ``PLAIN_C_BOARDS``.
         runs: the inputs.
-        folder: for files; must be empty.
-        semantics: as ``from_tflite`` takes it.
-        arena: whether input and output lie in the workspace.
+        folder: an empty folder for files.
+        semantics: an argument of ``from_tflite``.
+        arena: whether input and output are in the workspace.
         ram_limit: as ``export_c`` takes it.
         tells_calls: as ``run`` takes it.
         plain_c: whether the board's compiler gets plain C, instead of an object file.
-        level: how far it optimizes.
+        level: the compiler's optimization flag.
 
     Raises:
-        QnnError: if a tool is missing, or an output is not LiteRT's, or for other semantics not
-            what it is on this machine.
+        QnnError: a tool is missing, or an output differs from LiteRT's, or for other semantics from
+            the output on this machine.
     """
     mod, params = from_tflite(model, semantics=semantics)
     target = "c" if plain_c else core
@@ -133,11 +133,11 @@ def by_layer(model: bytes, core: str, folder: Path) -> list[tuple[Layer, int]]:
 
     Args:
         model: as for ``count``.
-        core: likewise.
-        folder: likewise.
+        core: as for ``count``.
+        folder: as for ``count``.
 
     Returns:
-        The layers, and what they take; some instructions of each call are those that tell of it.
+        The layers and their instructions; each call includes some instructions that report it.
     """
     calls = count(model, core, inputs_of(model), folder, tells_calls=True).calls
     layers = footprint(model, core).layers
@@ -148,13 +148,13 @@ def beside(folder: Path, core: str, runs: Sequence[Array], outputs: Sequence[byt
     """Count the instructions of another program of a model.
 
     Args:
-        folder: its files, as an export to ``folder / "model"`` makes them.
+        folder: the folder of its files, like an export to ``folder / "model"``.
         core: a name in ``BOARDS``.
         runs: the inputs.
-        outputs: what they give here.
+        outputs: the outputs here.
 
     Raises:
-        QnnError: if a file or a tool is missing, or the program fails.
+        QnnError: a file or a tool is missing, or the program fails.
     """
     for name in _FILES:
         if not (folder / name).is_file():

@@ -1,4 +1,4 @@
-// A model on TFLite Micro's interpreter, called as an exported one is.
+// A model on TFLite Micro's interpreter, with the interface of an exported model.
 #include <cstddef>
 #include <cstdarg>
 #include <cstdint>
@@ -35,7 +35,7 @@ alignas(16) static unsigned char resolver_memory[sizeof(Resolver)];
 alignas(16) static unsigned char interpreter_memory[sizeof(tflite::MicroInterpreter)];
 static tflite::MicroInterpreter *interpreter;
 
-// The first run makes the interpreter: it counts as another one.
+// The first run makes the interpreter, so it is not the counted one.
 static bool begin(void *arena) {
   Resolver &resolver = *new (resolver_memory) Resolver();
   resolver.AddAdd();

@@ -1,11 +1,11 @@
-"""Counts the instructions of plain C beside those of TFLite Micro's reference kernels.
+"""Counts the instructions of plain C and of TFLite Micro's reference kernels.
 
 python -m benchmarks.mcu_tflm MODEL.tflite... --sources FOLDER --core cortex-m4 --level -Os
 
-``FOLDER`` has checkouts of github.com: ``tflite-micro`` (tensorflow), ``flatbuffers`` (google, of
-the release that its schema_generated.h names), ``gemmlowp`` and ``ruy`` (google). Both are compiled
-by the same compiler with the same flags, and run on QEMU's boards. The run that is counted is the
-second one: TFLite Micro plans its memory in the first.
+``FOLDER`` has checkouts from github.com: ``tflite-micro`` (tensorflow), ``flatbuffers`` (google,
+the release that TFLite Micro's schema_generated.h names), ``gemmlowp`` and ``ruy`` (google). The
+same compiler with the same flags compiles both programs, and they run on QEMU's boards. The second
+run is counted: TFLite Micro plans its memory in the first one.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Library:
     Args:
         sources: the folder of checkouts.
         core: a name in ``BOARDS``.
-        level: of optimization.
-        folder: for object files; those that lie there are not compiled anew.
+        level: the compiler's optimization flag.
+        folder: the folder for object files; existing files are not compiled again.
 
     Raises:
         QnnError: a checkout or a tool is missing, or a file does not compile.
@@ -96,7 +96,7 @@ class Library:
         call([f"{self._prefix}g++", *self._flags, *options, "-c", source, "-o", made])
 
     def export(self, model: bytes, folder: Path) -> None:
-        """Write a model as an export to ``folder / "model"`` would, with the interpreter in it."""
+        """Write a model with the interpreter, in the files of an export to ``folder / "model"``."""
         graph = read_model(model)
         (first,), (last,) = graph.inputs, graph.outputs
         sizes = [graph.tensors[index] for index in (first, last)]

@@ -1,4 +1,4 @@
-"""Models that benchmarks are asked for, and what they read."""
+"""Models that a benchmark's arguments name, and inputs for them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _NETWORKS = (*zoo.NAMES, *(_ONNX + name for name in onnx_zoo.NAMES), *layers.NAM
 
 
 def models(arguments: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield name and contents of each model that is asked for.
+    """Yield name and contents of each requested model.
 
-    An argument is a .tflite or .onnx file, a network of the zoo in one style, as
-    "inception_v3:int8", or in all its styles, as "inception_v3"; of those in ONNX likewise, as
+    An argument names a .tflite or .onnx file; a network of the zoo in one style, as
+    "inception_v3:int8", or in all its styles, as "inception_v3"; a network of the ONNX zoo, as
     "onnx/resnet50:s8s8"; or a layer of rows, inputs and units, as "hybrid_dense:16x768x768".
 
     Raises:
-        QnnError: if an argument is neither, before any model is made.
+        QnnError: an argument is none of these; raised before any model is made.
     """
     for argument in arguments:
         if argument.partition(":")[0] not in _NETWORKS and not Path(argument).is_file():

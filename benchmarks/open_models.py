@@ -21,7 +21,7 @@ _PRODUCTS = 0.3, -4  # of the results of its dense layers
 
 
 def dense(size: Any, width: int) -> tvm.IRModule:
-    """Return a dense layer of a number of rows."""
+    """Return a dense layer for a number of rows."""
     return _model((size, width), lambda x: _dense(x, width, np.random.default_rng(0)))
 
 
@@ -31,7 +31,7 @@ def encoder(size: Any, width: int) -> tvm.IRModule:
 
 
 def pictures(name: str) -> Callable[[Any, int], tvm.IRModule]:
-    """Return a function that gives a network of the zoo for a number of pictures."""
+    """Return a function that returns a network of the zoo for a number of pictures."""
 
     def network(size: Any, _width: int) -> tvm.IRModule:
         return with_batch(*qnn.from_tflite(zoo.build(name, "int8")), size)
@@ -93,10 +93,10 @@ def with_batch(mod: tvm.IRModule, params: Mapping[str, Any], batch: Any) -> tvm.
     Args:
         mod: a network of one picture: axis 0 of each tensor that depends on the inputs is 1.
         params: its constants.
-        batch: the number, or a variable.
+        batch: the number of pictures, or a variable.
 
     Raises:
-        QnnError: if it does more than call operators.
+        QnnError: the network does more than call operators.
     """
     main = relax.transform.BindParams("main", dict(params))(mod)["main"]
     known: dict[Any, relax.Expr] = {}

@@ -22,17 +22,17 @@ Array = np.ndarray[Any, Any]
 
 
 class PeerError(Exception):
-    """A peer cannot do what it was asked; the last line that it printed says why."""
+    """Raised if a peer fails; the message is the last line that the peer printed."""
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions that hold for every peer alike.
+    """The conditions that are the same for every peer.
 
     Attributes:
-        threads: how many each may use.
-        without_amx: whether to refuse them the use of AMX.
-        clock: "wall", or "cpu" for the processor's time that a program gets.
+        threads: the most threads of each peer.
+        without_amx: whether to refuse the peers the use of AMX.
+        clock: "wall", or "cpu" for the CPU time of a program.
     """
 
     threads: int = 1
@@ -40,7 +40,7 @@ class Conditions:
     clock: str = "wall"
 
     def cores(self) -> list[int]:
-        """Return the cores to run on, as many as threads; none where processes cannot be bound."""
+        """Return the cores to run on, one per thread; none if processes cannot be bound."""
         if not hasattr(os, "sched_getaffinity"):
             return []
         return sorted(os.sched_getaffinity(0))[: self.threads]
@@ -59,13 +59,13 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The file that a peer made of a model before it runs, and how long that took.
+    """The file that a peer made from a model before its runs, and the time that this took.
 
     Attributes:
-        file: what it loads; the .tflite file itself, if it makes nothing.
-        import_seconds: importing the packages that make it.
-        seconds: making it.
-        megabytes: its size.
+        file: the file that the peer loads; the .tflite file itself, if it makes none.
+        import_seconds: time to import the packages that make the file.
+        seconds: time to make the file.
+        megabytes: the file's size.
     """
 
     file: str
@@ -79,8 +79,8 @@ class Built:
     """The time that a peer takes from a model to code that is ready to run.
 
     Attributes:
-        seconds: of the clock on the wall.
-        processor_seconds: of all cores, with linkers and the like.
+        seconds: wall time.
+        processor_seconds: CPU time of all cores, including linkers and similar programs.
     """
 
     seconds: float
@@ -92,12 +92,12 @@ class Loaded:
     """The figures of a peer that has loaded a model and run it.
 
     Attributes:
-        import_seconds: importing the packages that run it.
-        first_result_seconds: from there to the first result.
-        peak_megabytes: the most memory that its process held, after a few runs; None where the
-            system does not tell.
-        uses_amx: whether it asked for AMX and got it.
-        version: of its package.
+        import_seconds: time to import the packages that run the model.
+        first_result_seconds: time from the end of the imports to the first result.
+        peak_megabytes: the most memory of its process, after a few runs; None if the system does
+            not report it.
+        uses_amx: whether its process asked for AMX and got it.
+        version: the version of its package.
     """
 
     import_seconds: float
@@ -115,14 +115,14 @@ def compile_model(
     *,
     without_amx: bool = False,
 ) -> Compiled:
-    """Let a peer make what it loads, in a process of its own.
+    """Make a peer build the file that it loads, in a process of its own.
 
     Args:
         peer: its key in ``PEERS``.
         model: the .tflite file.
         folder: where to put files.
-        threads: on how many cores; by default on all.
-        without_amx: whether to refuse it the use of AMX; what it makes then needs none.
+        threads: number of cores; by default all cores.
+        without_amx: whether to refuse the peer the use of AMX; the file then needs no AMX.
 
     Raises:
         PeerError: it cannot.
@@ -134,7 +134,7 @@ def compile_model(
 
 
 def convert_model(peer: str, model: Path, folder: Path) -> Path:
-    """Let a peer make what ``build_model`` takes, in a process of its own.
+    """Make a peer convert a model for ``build_model``, in a process of its own.
 
     Raises:
         PeerError: it cannot.
@@ -145,13 +145,13 @@ def convert_model(peer: str, model: Path, folder: Path) -> Path:
 
 
 def build_model(peer: str, file: Path, threads: int, store: Path) -> Built:
-    """Let a peer make code that is ready to run, in a process of its own.
+    """Make a peer build code that is ready to run, in a process of its own.
 
     Args:
         peer: its key in ``PEERS``.
-        file: what ``convert_model`` made.
-        threads: on how many cores.
-        store: the folder of what tvm-qnn keeps of builds; what is empty makes a build cold.
+        file: the file that ``convert_model`` made.
+        threads: number of cores.
+        store: the folder of tvm-qnn's cache of builds; an empty folder makes a cold build.
 
     Raises:
         PeerError: it cannot.
@@ -167,14 +167,14 @@ class Running(Closing):
     def __init__(
         self, peer: str, file: str, inputs: Path, folder: Path, conditions: Conditions
     ) -> None:
-        """Start it and let it run the model once.
+        """Start the process, and run the model once.
 
         Args:
             peer: its key in ``PEERS``.
-            file: what ``compile_model`` made.
+            file: the file that ``compile_model`` made.
             inputs: an .npz file of the inputs, in order.
             folder: where to put files.
-            conditions: those of its runs.
+            conditions: the conditions of its runs.
 
         Raises:
             PeerError: it cannot.
@@ -225,7 +225,7 @@ class _Process(Closing):
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            # TVM's pool takes as many threads as this says.
+            # This variable sets the number of threads of TVM's pool.
             env={
                 **os.environ,
                 "TVM_NUM_THREADS": str(threads),
@@ -241,7 +241,7 @@ class _Process(Closing):
             self._popen.stdin.write(json.dumps(order) + "\n")
             self._popen.stdin.flush()
         except BrokenPipeError:
-            pass  # there is no answer either
+            pass  # then there is no answer either
         answer = self._popen.stdout.readline()
         if not answer:
             raise PeerError(self._last_words())

@@ -1,4 +1,4 @@
-"""Times programs in turn on one model."""
+"""Times several programs on one model, in turn."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from benchmarks.report import largest_difference
 from tvm_qnn.timing import LEAST_ROUNDS
 
 TURN_SECONDS = 0.1
-"""About how long a program runs before the next one's turn."""
+"""The approximate time that a program runs before the next one's turn."""
 
 MOST_RUNS = 200
-"""Runs in one turn."""
+"""The most runs in one turn."""
 
 SLOW_SECONDS = 0.5
-"""A program whose run takes longer takes only as many turns as it must, of one run each."""
+"""A program whose run takes longer gets the fewest turns, of one run each."""
 
 WITHOUT_AMX = " (no AMX)"
 
@@ -36,11 +36,11 @@ class Lane:
     """The times and results of one program with one model.
 
     Attributes:
-        name: of the program.
-        version: of its package.
+        name: the program's name.
+        version: the version of its package.
         uses_amx: whether its process asked for AMX and got it.
-        turns: seconds of each run, turn by turn.
-        outputs: what it computed.
+        turns: seconds of each run, by turn.
+        outputs: its outputs.
     """
 
     name: str
@@ -51,12 +51,12 @@ class Lane:
 
     @property
     def medians(self) -> list[float]:
-        """The middle run of each turn, in seconds."""
+        """The median run of each turn, in seconds."""
         return [statistics.median(turn) for turn in self.turns]
 
     @property
     def median(self) -> float:
-        """The middle turn, in seconds: the figure to quote."""
+        """The median turn, in seconds: the figure to quote."""
         return statistics.median(self.medians)
 
     @property
@@ -71,9 +71,9 @@ class Race:
     """The result for one model.
 
     Attributes:
-        model: its name.
-        lanes: by key; tvm-qnn's is OURS.
-        absent: why each of the others is not in ``lanes``, by key.
+        model: the model's name.
+        lanes: lanes by key; tvm-qnn's key is OURS.
+        absent: by key, the reasons why the other programs are not in ``lanes``.
     """
 
     model: str
@@ -81,10 +81,10 @@ class Race:
     absent: dict[str, str]
 
     def ratio(self, key: str) -> float | None:
-        """Divide the time of tvm-qnn by another program's: below 1 tvm-qnn is faster.
+        """Divide the time of tvm-qnn by another program's: tvm-qnn is faster if this is below 1.
 
-        The median of the ratios of each round, in which both ran one after the other; None if
-        tvm-qnn did not run.
+        The ratio is the median of each round's ratio, in which both ran one after the other; None
+        if tvm-qnn did not run.
         """
         if OURS not in self.lanes:
             return None
@@ -92,7 +92,7 @@ class Race:
         return statistics.median(ours / theirs for ours, theirs in pairs)
 
     def difference(self, key: str) -> float | None:
-        """Find an output's largest difference from tvm-qnn's; None if they have other shapes."""
+        """Return the largest difference of outputs from tvm-qnn's; None if their shapes differ."""
         if OURS not in self.lanes:
             return None
         return largest_difference(self.lanes[OURS].outputs, self.lanes[key].outputs)
@@ -114,16 +114,16 @@ def race(
     """Time programs on one model, in turn.
 
     Args:
-        name: of the model.
-        model: its file.
-        inputs: one array for each of its inputs.
-        peers: their keys in ``PEERS``.
-        folder: for files in between.
-        conditions: those of all programs.
+        name: the model's name.
+        model: the model's file.
+        inputs: one array for each input of the model.
+        peers: the programs' keys in ``PEERS``.
+        folder: the folder for temporary files.
+        conditions: the conditions of all programs.
         rounds: how many turns each takes.
         seconds: no new round begins after this time, though never fewer than LEAST_ROUNDS run.
-        also_without_amx: whether to time those that use AMX a second time, without.
-        say: called with what is being done.
+        also_without_amx: whether to time programs that use AMX a second time without it.
+        say: called with a description of each step.
     """
     absent: dict[str, str] = {}
     with ExitStack() as stack:
@@ -134,7 +134,7 @@ def race(
             place.mkdir(exist_ok=True)
             try:
                 say(f"{name}: {PEERS[peer].name} compiles")
-                # A program may choose its instructions here already.
+                # Some programs choose their instructions in this step.
                 compiled = compile_model(peer, model, place, without_amx=held.without_amx)
                 say(f"{name}: {PEERS[peer].name} loads")
                 one = Running(peer, compiled.file, save_inputs(place, inputs), place, held)
@@ -175,16 +175,16 @@ def race(
 def take_turns(
     programs: Mapping[str, Callable[[int, int], list[float]]], *, rounds: int, seconds: float
 ) -> dict[str, list[list[float]]]:
-    """Let programs run in turn, so that what slows the machine down slows all of them alike.
+    """Run programs in turn, so that any slowdown of the machine affects all of them alike.
 
     Args:
-        programs: given a number of runs to warm up and a number of runs to time, each returns
-            the seconds of the latter.
+        programs: functions of a number of warm-up runs and a number of timed runs; each returns the
+            seconds of the timed runs.
         rounds: how many turns each takes.
         seconds: no new round begins after this time, though never fewer than LEAST_ROUNDS run.
 
     Returns:
-        For each program the seconds of its runs, turn by turn.
+        For each program the seconds of its runs, by turn.
     """
     usual = {key: min(time_runs(1, 2)) for key, time_runs in programs.items()}
     turns: dict[str, list[list[float]]] = {key: [] for key in programs}

@@ -1,4 +1,4 @@
-"""The results of races: as tables on the terminal, as Markdown, as JSON."""
+"""Reports of races: tables on the terminal, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ CLOCK_NOTES = {"wall": "", "cpu": " of the processor's time"}
 
 
 _GOALS = {"float32": {"onnxruntime": 1.0, "litert": 0.8}}
-"""The highest ratios to programs that are wanted, by the style of networks."""
+"""The goals: the highest ratios to programs, by the networks' style."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """Races and what they have in common.
+    """Races and their common facts.
 
     Attributes:
         setting: the machine, versions and date.
-        threads: of every program.
-        clock: what was measured, as in ``Conditions``.
+        threads: number of threads of every program.
+        clock: the clock, as in ``Conditions``.
         races: one for each model.
     """
 
@@ -37,7 +37,7 @@ class Report:
 
 
 def setting_lines(setting: Setting, threads: int) -> list[str]:
-    """Say on what, with what and when it was measured, as lines of text."""
+    """Return the lines with the machine, the versions and the date of a measurement."""
     versions = ", ".join(f"{name} {number}" for name, number in setting.versions.items())
     return [
         f"{setting.processor} ({setting.target}; {', '.join(setting.features)}), "
@@ -80,13 +80,13 @@ def absent_lines(race: Race) -> list[str]:
 
 
 def absent_line(peer: str, reason: str) -> str:
-    """Say that a program could not be measured, and why."""
+    """Return the line that says why a program could not be measured."""
     shown = reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 3] + "..."
     return f"{PEERS[peer].name} is left out: {shown}"
 
 
 def summary_rows(report: Report) -> tuple[list[str], list[list[str]]]:
-    """Return head and rows of the table of all models: milliseconds, in brackets the ratio."""
+    """Return head and rows of the table of all models: milliseconds, and the ratio in brackets."""
     keys = keys_of(report.races)
     names = [next(r.lanes[key].name for r in report.races if key in r.lanes) for key in keys]
     body = [
@@ -96,7 +96,7 @@ def summary_rows(report: Report) -> tuple[list[str], list[list[str]]]:
 
 
 def as_markdown(report: Report) -> str:
-    """Write everything that is shown on the terminal."""
+    """Return all tables of the terminal as Markdown."""
     note = (
         f"Milliseconds{CLOCK_NOTES[report.clock]}: the median over turns; in brackets the time of "
         "tvm-qnn divided by the program's (below 1 tvm-qnn is faster), the median over rounds."
@@ -108,13 +108,13 @@ def as_markdown(report: Report) -> str:
 
 
 def figures(report: Report) -> str:
-    """Write every figure, of every single run, as JSON."""
+    """Return all figures, of every single run, as JSON."""
     races = [_race_fields(race) for race in report.races]
     return as_json(report.setting, threads=report.threads, clock=report.clock, races=races)
 
 
 def milliseconds(seconds: float) -> str:
-    """Write milliseconds with three digits, without exponents."""
+    """Return milliseconds as text, with three digits and without an exponent."""
     value = 1e3 * seconds
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 

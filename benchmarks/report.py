@@ -1,4 +1,4 @@
-"""The parts of any report: tables on the terminal and in Markdown, figures as JSON."""
+"""The common parts of reports: tables on the terminal and in Markdown, figures as JSON."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def markdown_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
 
 
 def markdown(setting_lines: Sequence[str], *parts: str) -> str:
-    """Join the parts of a page in Markdown, below what was measured on what."""
+    """Join the parts of a page in Markdown, below the lines about the setting."""
     return "\n\n".join(["\n".join(f"{line}  " for line in setting_lines), *parts])
 
 
 def as_json(setting: Setting, **fields: object) -> str:
-    """Write every figure as JSON, beside what was measured on what."""
+    """Return all figures and the setting as JSON."""
     return to_json({"setting": setting.to_json(), **fields}, indent=1) + "\n"
 
 
 def largest_difference(ours: Sequence[Array], theirs: Sequence[Array]) -> float | None:
-    """Find the largest difference of two programs' outputs; None if they have other shapes."""
+    """Return the largest difference of two programs' outputs; None if their shapes differ."""
     if [array.shape for array in ours] != [array.shape for array in theirs]:
         return None
     return max(
@@ -55,5 +55,5 @@ def largest_difference(ours: Sequence[Array], theirs: Sequence[Array]) -> float 
 
 
 def difference_text(difference: float | None) -> str:
-    """Write a largest difference for a table."""
+    """Return the text of a largest difference for a table."""
     return "other shapes" if difference is None else f"{difference:g}"

@@ -3,8 +3,8 @@
 `python -m benchmarks.soak`, or `… soak library.so`, runs it 100,000 times in several threads, and
 closes and loads it again now and then.
 
-The C library keeps memory apart for each thread, which moves by a few MB; with MALLOC_ARENA_MAX=1
-in the environment it does not, and a leak would be seen alone.
+The C library keeps separate memory for each thread, which varies by a few MB. With
+MALLOC_ARENA_MAX=1 in the environment it does not, so a leak is easier to see.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.library import Library, load
 from tvm_qnn.timing import milliseconds
 
-# What a process needs after its first runs, such as the threads' stacks and pools, is not growth.
+# The share of runs before the first sample: memory of the first runs, such as the threads' stacks
+# and pools, is no growth.
 _WARMUP = 0.05
 _INPUTS = 16
 _SAMPLES = 20
@@ -46,8 +47,8 @@ class Soaked:
         threads: the number of threads that made them.
         loads: how many times the library was loaded.
         seconds: the time of all runs.
-        resident: bytes of memory that the process held, at equal distances; empty where the
-            system does not tell.
+        resident: bytes of memory that the process held, sampled at equal distances; empty if the
+            system does not report them.
         differing: runs whose results were not those of the first run on the same input.
     """
 
@@ -70,13 +71,13 @@ class Soaked:
 
 
 def soak(file: Path, runs: int = 100_000, threads: int = 4, loads: int = 10) -> Soaked:
-    """Run a library many times and watch.
+    """Run a library many times, and watch its memory and results.
 
     Args:
         file: the library.
-        runs: at least so many; each thread makes as many, on each input as often.
+        runs: the least number of runs; all threads and all inputs get equally many.
         threads: the number of threads that run it at the same time.
-        loads: into how many parts the runs are divided; each loads the library anew.
+        loads: number of parts of the runs; each part loads the library again.
     """
     rounds = math.ceil(runs / (loads * threads * _INPUTS))
     per_sample = max(loads // _SAMPLES, 1)
@@ -105,7 +106,7 @@ def _inputs(library: Library) -> list[list[Array]]:
 
 
 def _round(library: Library, inputs: list[list[Array]], expected: list[bytes]) -> int:
-    """Run on each input; how many results are wrong."""
+    """Run on each input; return the number of wrong results."""
     return sum(
         _digest(library, arrays) != right for arrays, right in zip(inputs, expected, strict=True)
     )

@@ -18,15 +18,15 @@ _MASKED = -10000.0
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large a network is.
+    """The sizes of a network.
 
     Attributes:
-        layers: of attention and a feed-forward network each.
-        width: of a token.
-        heads: of attention.
+        layers: number of layers, each of attention and a feed-forward network.
+        width: the width of a token.
+        heads: number of heads of attention.
         inner: width of the feed-forward network.
-        words: in the vocabulary.
-        tokens: of a sentence.
+        words: number of words in the vocabulary.
+        tokens: number of tokens of a sentence.
     """
 
     layers: int
@@ -39,12 +39,12 @@ class Sizes:
 
 TINY = Sizes(1, 32, 4, 64, 50, 12)
 SMALL = Sizes(4, 512, 8, 2048, 30522, 128)
-"""BERT-Small, by its authors' name."""
+"""The sizes of BERT-Small, as its authors call it."""
 
 
 @dataclass
 class _Graph:
-    """Nodes and constants of a model that grows."""
+    """The nodes and constants of a growing model."""
 
     rng: np.random.Generator
     nodes: list[Any] = field(default_factory=list)
@@ -85,10 +85,10 @@ class _Graph:
 
 
 def network(sizes: Sizes, seed: int = 0, *, of_any_length: bool = False) -> Any:
-    """Return the float model: tokens and their mask, of any batch, to two numbers.
+    """Return the float model, from tokens and their mask, for any batch, to two numbers.
 
-    Its Reshapes follow from the shape of its input, as those of exported models do. It may take
-    sentences of any length up to that of the sizes.
+    Its Reshapes depend on the shape of its input, as in exported models. With ``of_any_length`` it
+    takes sentences of any length up to that of the sizes.
     """
     from onnx import TensorProto, checker, helper, numpy_helper
 
@@ -166,7 +166,7 @@ def dynamic(model: Any, *, per_channel: bool = False) -> Any:
 
 
 def static(model: Any, sizes: Sizes, *, activations: str = "QUInt8", qdq: bool = True) -> Any:
-    """Quantize weights and activations, whose ranges are those of a few sentences."""
+    """Quantize weights and activations; a few sentences determine the activations' ranges."""
     import onnx
     from onnxruntime import quantization
 

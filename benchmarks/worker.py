@@ -1,8 +1,8 @@
-"""One program in a process of its own: `python -m benchmarks.worker`, with orders on its input.
+"""Runs one program in its own process: `python -m benchmarks.worker`, with orders on its input.
 
-Programs bring thread pools, compilers and copies of the same libraries; apart, none disturbs
-another, and memory is each one's own. Orders and answers are JSON, one a line; see
-`benchmarks.process`, which gives them.
+Programs bring thread pools, compilers and copies of the same libraries. In separate processes they
+do not disturb each other, and each one's memory can be measured. Orders and answers are JSON, one
+per line; `benchmarks.process` sends the orders.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from benchmarks.peers.base import Peer, import_all
 Fields = dict[str, Any]
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
-"""The clocks: time itself, or the processor's time that a program gets."""
+"""The clocks: wall time, or the CPU time of a program."""
 
 
 def compile_model(peer: Peer, order: Fields) -> Fields:
-    """Make the file that the peer loads, and tell how long that takes."""
+    """Make the file that the peer loads; return it and the time that this takes."""
     start = time.perf_counter()
     import_all(peer.compiler_modules)
     imported = time.perf_counter()
@@ -42,7 +42,7 @@ def compile_model(peer: Peer, order: Fields) -> Fields:
 
 
 def build_model(peer: Peer, order: Fields) -> Fields:
-    """Let the peer make code that is ready to run, and tell how long that takes."""
+    """Make the peer build code that is ready to run; return the time that this takes."""
     import_all((*peer.modules, *peer.compiler_modules))
     _bind(order)
     start, processor = time.perf_counter(), _processor_seconds()
@@ -56,7 +56,7 @@ def build_model(peer: Peer, order: Fields) -> Fields:
 
 
 def load_model(peer: Peer, order: Fields) -> tuple[Callable[[], object], Fields]:
-    """Load a file and run it once; tell how long that takes and how much memory."""
+    """Load a file and run it once; return the run, the time and the memory that this takes."""
     with np.load(order["inputs"]) as arrays:
         inputs = [np.ascontiguousarray(arrays[name]) for name in arrays.files]
     start = time.perf_counter()
@@ -95,7 +95,7 @@ def time_runs(
 
 
 def serve(orders: TextIO, answers: TextIO) -> None:
-    """Follow the first order; if it is to load, then time runs until there are no more orders."""
+    """Execute the first order; if it loads a model, time runs until there are no more orders."""
     order = json.loads(orders.readline())
     if order["without_amx"]:
         amx.forbid()
@@ -121,10 +121,10 @@ def serve(orders: TextIO, answers: TextIO) -> None:
 
 
 def _bind(order: Fields) -> None:
-    """Keep this process on the cores of an order, with the threads that an import has started.
+    """Bind this process to the cores of an order, with the threads that an import has started.
 
-    Not before a program is imported: ONNX Runtime that finds one core then takes other kernels, and
-    half as long again on a processor with AMX.
+    Call this after the program is imported: an ONNX Runtime that finds one core at import chooses
+    other kernels, which take half as long again on a processor with AMX.
     """
     if order["cores"] and hasattr(os, "sched_setaffinity"):
         for task in Path("/proc/self/task").iterdir():
@@ -132,7 +132,7 @@ def _bind(order: Fields) -> None:
 
 
 def _check_bound(order: Fields) -> None:
-    """Refuse times of a program that left the cores of its order."""
+    """Raise if a program has left the cores of its order: its times do not count."""
     if order["cores"] and hasattr(os, "sched_getaffinity"):
         for task in Path("/proc/self/task").iterdir():
             if stray := os.sched_getaffinity(int(task.name)).difference(order["cores"]):
@@ -144,12 +144,12 @@ def _answer(answers: TextIO, value: object) -> None:
 
 
 def _processor_seconds() -> float:
-    """Return what this process has taken so far, and those that it started and that have ended."""
+    """Return the CPU seconds of this process, and of the child processes that have ended."""
     return sum(os.times()[:4])
 
 
 def _peak_megabytes() -> float | None:
-    # Not getrusage: its peak includes that of the process which started this one.
+    # getrusage does not serve: its peak includes that of the parent process.
     status = Path("/proc/self/status")
     if not status.is_file():
         return None
@@ -161,7 +161,7 @@ def _peak_megabytes() -> float | None:
 
 
 def main() -> None:
-    """Serve; whatever else prints to the standard output goes to the standard error."""
+    """Serve; other prints to the standard output go to the standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     serve(sys.stdin, answers)

@@ -1,10 +1,10 @@
-"""Asks llvm-mca how long x86 processors take for the loops of the kernels.
+"""Estimates with llvm-mca how long x86 processors take for the kernels' loops.
 
 python -m benchmarks.x86_loops --markdown table.md
 
 llvm-mca (Debian, Ubuntu: apt install llvm-19) simulates how a processor issues the instructions of
-a loop to its units, by LLVM's model of it, with all data in the nearest cache. That is no
-measurement, but shows whether the products keep their units busy.
+a loop to its units. It uses LLVM's model of the processor, with all data in the nearest cache. This
+is no measurement, but it shows whether the products keep their units busy.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ X86_64 = Dialect(
     jump=re.compile(r"\s+j(?!mp)[a-z]+\s+(\.L\w+)$"),
 )
 
-# LLVM 19 has Sapphire Rapids and Zen 4 do half as many vpdpbusd of 512 bits as they can, and AMX's
-# products one after another: what follows from that is not theirs.
+# LLVM 19's models of Sapphire Rapids and Zen 4 execute only half as many 512-bit vpdpbusd as the
+# processors, and AMX's products one after another. Figures that depend on these models are wrong.
 WITH_VNNI = (
     Processor("Cascade Lake", "cascadelake", AVX512_VNNI, "x86-avx512-vnni"),
     Processor("Ice Lake", "icelake-server", AVX512_VNNI, "x86-avx512-vnni -mcpu=icelake-server"),
@@ -54,7 +54,7 @@ WITHOUT = (
 PROCESSORS = WITH_VNNI + WITHOUT
 WITH_WINOGRAD = tuple(one for one in PROCESSORS if one.isa is not AVX_VNNI)
 
-# Products, of bytes or of words, in 16 bytes of a register, by names without the v of AVX.
+# Products, of bytes or of words, in 16 bytes of a register, by instruction names without AVX's v.
 _BYTES = {"pdpbusd": 16, "pmaddubsw": 16}
 _WORDS = {"pdpwssd": 8, "pmaddwd": 8}
 _WIDTHS = {"x": 1, "y": 2, "z": 4}
@@ -66,7 +66,7 @@ def _stem(line: str) -> str:
 
 
 def _multiplies(loop: Loop) -> dict[str, int]:
-    """Name the instructions that multiply, and what: behind pmaddubsw, pmaddwd only adds."""
+    """Return the products of instructions by name: behind pmaddubsw, pmaddwd only adds."""
     is_paired = any(_stem(line) == "pmaddubsw" for line in loop.own)
     return _BYTES if is_paired else _BYTES | _WORDS
 
@@ -82,9 +82,9 @@ def products(loop: Loop) -> int:
 
 
 def sums(loop: Loop) -> list[str]:
-    """Return the instructions of a loop that multiply, and add up products."""
+    """Return the instructions of a loop that multiply and add up products."""
     stems = [_stem(line) for line in loop.own]
-    # Each pmaddwd has one paddd; what there is beside belongs to the rescaling.
+    # Each pmaddwd has one paddd; other paddd belong to the rescaling.
     adds = [i for i, stem in enumerate(stems) if stem == "paddd"][: stems.count("pmaddwd")]
     names = {*_BYTES, *_WORDS, "paddw"}
     return [line for i, line in enumerate(loop.own) if stems[i] in names or i in adds]
@@ -96,7 +96,7 @@ def rescaling(loop: Loop) -> int:
 
 
 def _weights(*shape: int) -> Array:
-    """Draw weights as networks have them: normal, with ±127 the largest of each output channel."""
+    """Draw realistic weights: normal, with ±127 as the largest one of each output channel."""
     values = np.random.default_rng(0).standard_normal((LAYER.out_channels, *shape))
     largest = np.abs(values).max(axis=tuple(range(1, values.ndim)), keepdims=True)
     return np.rint(127 * values / largest).astype(np.int8)
@@ -108,7 +108,7 @@ def _scales(spec: ConvSpec) -> tuple[Any, Any]:
 
 
 def planned(spec: ConvSpec, isa: Isa, *, by_bytes: bool = False) -> tuple[Plan, Packed]:
-    """Return how a convolution is computed, or would be without a transform, and its constants."""
+    """Return a convolution's plan, perhaps one without a transform, and its constants."""
     spec = replace(spec, staged_dtype="uint8")
     kernel = _weights(spec.kernel_height, spec.kernel_width, spec.in_channels)
     weights = Weights(kernel, 0, None, *_scales(spec))

@@ -1,1 +1,1 @@
-"""Counting the instructions of emulated ARM processors."""
+"""Counts of the instructions of emulated ARM processors."""

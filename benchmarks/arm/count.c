@@ -1,12 +1,12 @@
 /* A plugin of QEMU's user-mode emulator that counts instructions between marks, by class.
  *
  * A mark is the system call getpriority(0x716e6e00, id): a program that makes it runs the same
- * without the plugin. At each mark a line "mark ID COUNT..." is written, with a count for each
- * class of what was executed since the last mark; with the option profile=on, lines
- * "block ID ADDRESS INSTRUCTIONS EXECUTED" follow for the blocks that were.
+ * without the plugin. Each mark writes a line "mark ID COUNT...", with the number of instructions
+ * of each class since the last mark. With the option profile=on, a line
+ * "block ID ADDRESS INSTRUCTIONS EXECUTED" follows for each executed block.
  *
- * The declarations are those of version 1 of QEMU's interface (QEMU 4.2 to 8.2), so that no
- * package of headers is needed; other versions refuse the plugin with a message. */
+ * The declarations are those of version 1 of QEMU's interface (QEMU 4.2 to 8.2), so no package of
+ * headers is needed. Other versions refuse the plugin with a message. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ extern const void *qemu_plugin_insn_data(const insn *);
 #define PUBLIC __attribute__((visibility("default")))
 PUBLIC int qemu_plugin_version = 1;
 
-/* In the order of benchmarks/arm/counting.py. */
+/* The classes in the order of benchmarks/arm/counting.py. */
 enum class {
   DOT,
   MATRIX,
@@ -68,7 +68,7 @@ typedef struct {
   enum class class;
 } pattern;
 
-/* Of A64, from the Arm Architecture Reference Manual; the first that fits. */
+/* A64's patterns, from the Arm Architecture Reference Manual; the first match counts. */
 static const pattern patterns[] = {
     {0x9F20FC00, 0x0E009400, DOT},               /* sdot, udot: vectors */
     {0x9F20FC00, 0x0E009C00, DOT},               /* usdot: vectors */

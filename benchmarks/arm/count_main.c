@@ -8,7 +8,7 @@
 
 #include "model.h"
 
-enum { BYTES = 1 << 22 }; /* of each input and output, at most; output files are as long */
+enum { BYTES = 1 << 22 }; /* the most of each input and output; output files are as long */
 
 static _Alignas(MODEL_ALIGNMENT) unsigned char workspace[MODEL_WORKSPACE_SIZE];
 static _Alignas(MODEL_ALIGNMENT) unsigned char memory[MODEL_INPUTS + MODEL_OUTPUTS][BYTES];

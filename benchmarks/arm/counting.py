@@ -1,4 +1,4 @@
-"""Running programs under the emulator with the plugin that counts instructions."""
+"""Runs programs under the emulator with the plugin that counts instructions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.command import call
 
-# In the order of count.c.
+# The classes in the order of count.c.
 CLASSES = (
     "dot product",
     "matrix",
@@ -33,9 +33,9 @@ class Counts:
     """Instructions of one run.
 
     Attributes:
-        classes: by name in ``CLASSES``.
-        blocks: for each block of the program that ran, by address, the instructions that were
-            executed in it; only of a run with a profile.
+        classes: counts by name in ``CLASSES``.
+        blocks: the number of executed instructions of each block of the program, by address; only
+            for a run with a profile.
     """
 
     classes: dict[str, int]
@@ -51,7 +51,7 @@ def tool(name: str) -> str:
     """Return the path of a program.
 
     Raises:
-        QnnError: if it is not installed; says what to install.
+        QnnError: the program is not installed; the error says what to install.
     """
     if path := shutil.which(name):
         return path
@@ -68,13 +68,13 @@ def build_plugin(folder: Path) -> Path:
 def count(
     plugin: Path, emulator: Sequence[str | Path], program: Sequence[str | Path], *, profile: bool
 ) -> Counts:
-    """Run a program under an emulator: the instructions between its last two marks.
+    """Run a program under an emulator, and count the instructions between its last two marks.
 
     Args:
         plugin: from ``build_plugin``.
         emulator: the command up to the program.
-        program: and its arguments; it makes the marks.
-        profile: whether to count blocks, too.
+        program: the program, which makes the marks, and its arguments.
+        profile: whether to count the instructions of each block, too.
     """
     out = plugin.with_name("counts.txt")
     option = f"{plugin},out={out}" + (",profile=on" if profile else "")

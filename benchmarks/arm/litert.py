@@ -2,7 +2,7 @@
 
 python litert.py MODEL RESOLVER RUNS OUTPUTS.npz INPUT...
 
-This is the one file here that an emulated Python runs: it uses nothing else of this project.
+An emulated Python runs this file, so it uses nothing else of this project.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SYSCALL = ctypes.CDLL(None).syscall
 
 
 def mark(number: int) -> None:
-    """Tell count.c, by a system call, where a run begins or ends."""
+    """Make a system call that tells count.c where a run begins or ends."""
     _SYSCALL(*map(ctypes.c_long, (_GETPRIORITY, 0x716E6E00, number)))
 
 

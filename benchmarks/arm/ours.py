@@ -27,7 +27,7 @@ class Program:
 
     Attributes:
         path: the program.
-        signature: of the model.
+        signature: the model's signature.
     """
 
     path: Path
@@ -39,8 +39,8 @@ def link(model: bytes, target: str, folder: Path) -> Program:
 
     Args:
         model: the contents of a .tflite file.
-        target: as ``tvm_qnn.build`` takes it.
-        folder: for the files.
+        target: a target of ``tvm_qnn.build``.
+        folder: the folder for the files.
     """
     mod, params = from_tflite(model)
     library = build(mod, target, params)
@@ -66,11 +66,11 @@ def count_ours(
 
     Args:
         program: from ``link``.
-        core: as QEMU names it.
+        core: QEMU's name of the processor.
         plugin: from ``build_plugin``.
         inputs: a file of raw elements for each input.
-        runs: how many to make.
-        profile: whether to count blocks, too.
+        runs: number of runs.
+        profile: whether to count the instructions of each block, too.
 
     Returns:
         The counts, and the outputs.
@@ -87,5 +87,5 @@ def count_ours(
 
 
 def functions(program: Program, counts: Counts) -> dict[str, int]:
-    """Return the instructions of a profile by function, most first."""
+    """Return the instruction counts of a profile by function, the largest first."""
     return by_function(f"{TRIPLE}-nm", program.path, counts)

@@ -14,7 +14,7 @@ from benchmarks.arm.counting import Counts, count, tool
 Array = np.ndarray[Any, Any]
 
 RESOLVERS = {"LiteRT XNNPACK": "AUTO", "LiteRT built-in": "BUILTIN_WITHOUT_DEFAULT_DELEGATES"}
-"""LiteRT's name for the choice of kernels, by what a table calls it."""
+"""LiteRT's names of its sets of kernels, by their names in tables."""
 
 _ARMV8 = "fp asimd evtstrm aes pmull sha1 sha2 crc32 cpuid"
 _ARMV82 = f"{_ARMV8} atomics fphp asimdhp asimdrdm lrcpc dcpop asimddp"
@@ -23,7 +23,7 @@ _CPUINFO = {
     "cortex-a76": ("0xd0b", _ARMV82),
     "max": ("0xd0c", f"{_ARMV82} i8mm"),
 }
-"""Part number and features that Linux tells of each processor."""
+"""The part number and the features that Linux reports for each processor."""
 
 
 def is_installed(folder: Path) -> bool:
@@ -44,12 +44,12 @@ def count_litert(
 
     Args:
         installed: the folder of .ci/install-arm-python.
-        core: as QEMU names it.
+        core: QEMU's name of the processor.
         resolver: a value of ``RESOLVERS``.
         plugin: from ``build_plugin``.
         model: a .tflite file.
         inputs: a file of raw elements for each input.
-        runs: how many to make.
+        runs: number of runs.
 
     Returns:
         The counts, and the outputs.
@@ -72,9 +72,9 @@ def count_litert(
 
 
 def _root(system: Path, core: str, folder: Path) -> Path:
-    """Make a system with the processor's /proc/cpuinfo, by which libraries choose their code.
+    """Make a root folder with the processor's /proc/cpuinfo, by which libraries choose their code.
 
-    The machine's own would tell them of an x86 processor, and LiteRT then dies.
+    The machine's own file describes an x86 processor, and makes LiteRT crash.
     """
     root = folder / f"root-{core}"
     if not root.exists():

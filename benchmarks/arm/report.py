@@ -1,4 +1,4 @@
-"""The instructions that programs executed: as tables on the terminal, as Markdown, as JSON."""
+"""Reports of executed instructions: tables on the terminal, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OURS = "tvm-qnn"
 PRODUCTS_OF_DOT = 16  # of bytes, in one sdot
 
 ROWS = ["all, millions", "ratio", "outputs differ by", "dot products, %", "× least", *CLASSES]
-"""The rows of a table for each program; the classes in millions."""
+"""The rows of a table with a column for each program; classes are counted in millions."""
 
 EXPLANATION = (
     "Millions of instructions of one inference, one thread, after a first one; in brackets "
@@ -27,12 +27,12 @@ class Measured:
     """The instructions of one program for one model on one processor.
 
     Attributes:
-        program: who computed.
-        counts: of one run.
-        products: of inputs and weights in one run, as the model states them.
-        difference: how far outputs are from those of LiteRT's reference kernels, at most;
-            None if they have other shapes.
-        functions: instructions by function, where they were asked for.
+        program: the program's name.
+        counts: the counts of one run.
+        products: number of products of inputs and weights in one run, from the model.
+        difference: the largest difference of outputs from those of LiteRT's reference kernels; None
+            if their shapes differ.
+        functions: instructions by function, if requested.
     """
 
     program: str
@@ -43,16 +43,16 @@ class Measured:
 
     @property
     def least(self) -> float:
-        """The instructions in terms of the least number of dot products."""
+        """The number of instructions divided by the least number of dot products."""
         return self.counts.total / max(self.products / PRODUCTS_OF_DOT, 1)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The programs' instructions for one model on one processor.
+    """The instructions of all programs for one model on one processor.
 
     Attributes:
-        model: its name.
+        model: the model's name.
         core: the processor.
         programs: tvm-qnn first.
     """
@@ -86,7 +86,7 @@ def _column(comparison: Comparison, one: Measured) -> list[str]:
 
 
 def summary_rows(comparisons: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
-    """Return head and rows of the table of all: millions of instructions, in brackets the ratio."""
+    """Return head and rows of the summary: millions of instructions, and the ratio in brackets."""
     names = list(dict.fromkeys(one.program for each in comparisons for one in each.programs))
     body = []
     for each in comparisons:
@@ -101,13 +101,13 @@ def _cell(comparison: Comparison, one: Measured) -> str:
 
 
 def setting_line(setting: Setting, emulator: str) -> str:
-    """Say with what and when it was counted."""
+    """Return the line with the tools and the date of the counts."""
     versions = ", ".join(f"{name} {number}" for name, number in setting.versions.items())
     return f"{emulator}; {versions}; {setting.date}"
 
 
 def as_markdown(comparisons: Sequence[Comparison], setting: Setting, emulator: str) -> str:
-    """Write everything that is shown on the terminal."""
+    """Return all tables of the terminal as Markdown."""
     parts = [EXPLANATION, markdown_table(*summary_rows(comparisons))]
     for each in comparisons:
         parts += [f"## {each.model}, {each.core}", markdown_table(*detail_rows(each))]
@@ -115,7 +115,7 @@ def as_markdown(comparisons: Sequence[Comparison], setting: Setting, emulator: s
 
 
 def figures(comparisons: Sequence[Comparison], setting: Setting, emulator: str) -> str:
-    """Write every figure as JSON."""
+    """Return all figures as JSON."""
     found = [
         {
             "model": each.model,

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 _LABEL = re.compile(r"(\.L\w+):")
-# Some of x86 begin with a word in braces that says how they are encoded.
+# Some x86 instructions begin with a word in braces that states their encoding.
 _INSTRUCTION = re.compile(r"\s+(?:\{\w+\}\s+)?([a-z]\S*)")
 
 
@@ -15,8 +15,8 @@ class Dialect:
     """The syntax of an instruction set's assembly.
 
     Attributes:
-        triple: what LLVM calls it.
-        comment: what a comment begins with.
+        triple: LLVM's name of the instruction set.
+        comment: the beginning of a comment.
         jump: matches a line with a jump that may end a loop; its group is the label.
     """
 
@@ -30,8 +30,8 @@ class Loop:
     """One loop of assembly, from its label to the jump back to it.
 
     Attributes:
-        label: where it begins.
-        own: its instructions outside of loops within it.
+        label: the loop's label.
+        own: the loop's instructions outside of inner loops.
     """
 
     label: str
@@ -49,11 +49,11 @@ def name_of(line: str) -> str:
 
 
 def loops(assembly: str, dialect: Dialect) -> list[Loop]:
-    """Return the loops of assembly, inner ones before what is around them."""
+    """Return the loops of assembly, inner loops before outer ones."""
     lines = [line.split(dialect.comment)[0].rstrip() for line in assembly.splitlines()]
     labels = {match[1]: i for i, line in enumerate(lines) if (match := _LABEL.match(line))}
     jumps = [(i, match[1]) for i, line in enumerate(lines) if (match := dialect.jump.match(line))]
-    # Of several jumps back to a label the last one ends the loop.
+    # If several jumps go back to a label, the last one ends the loop.
     ends = {to: i for i, to in jumps if labels.get(to, i) < i}
     found = []
     for label, end in sorted(ends.items(), key=lambda item: item[1] - labels[item[0]]):

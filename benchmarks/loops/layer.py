@@ -1,4 +1,4 @@
-"""The layer whose loops are looked at."""
+"""The layers whose loops are analyzed."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ LAYER = ConvSpec(
 )
 """A convolution of 1 × 1."""
 LAYER_3X3 = replace(LAYER, kernel_height=3, kernel_width=3, padding=(1, 1, 1, 1))
-"""Its neighbour, a convolution or a depthwise one."""
+"""The 3 × 3 variant, for a convolution or a depthwise convolution."""

@@ -14,7 +14,7 @@ from tvm_qnn.io.command import call
 
 _LABEL = re.compile(r"\.L[\w.$]+")
 _ITERATIONS = 100
-# Versions of LLVM.
+# The oldest and the newest version of LLVM to look for.
 _OLDEST, _NEWEST = 18, 25
 _VERSION = re.compile(r"LLVM version (\d+)")
 
@@ -24,9 +24,9 @@ class Analysis:
     """llvm-mca's estimate of a block of instructions that is executed again and again.
 
     Attributes:
-        instructions: in the block.
-        cycles: of one round, with many rounds under way.
-        busiest: cycles in which its busiest unit, or dispatch, is busy with it.
+        instructions: number of instructions in the block.
+        cycles: cycles of one round, while many rounds overlap.
+        busiest: cycles of one round for which the busiest unit, or dispatch, is busy.
     """
 
     instructions: int
@@ -35,15 +35,15 @@ class Analysis:
 
 
 def find_mca() -> str:
-    """Return the program, in the newest version that is installed.
+    """Return the path of the newest installed llvm-mca.
 
     Raises:
-        QnnError: if it is not installed.
+        QnnError: it is not installed.
     """
     for version in range(_NEWEST, _OLDEST - 1, -1):
         if path := shutil.which(f"llvm-mca-{version}"):
             return path
-    # The one without a number is of any version.
+    # The program without a number may be of any version.
     path = shutil.which("llvm-mca")
     found = path and _VERSION.search(call([path, "--version"]))
     if path and found and int(found[1]) >= _OLDEST:
@@ -56,18 +56,18 @@ def analyze(mca: str, triple: str, processor: str, block: Sequence[str], folder:
 
     Args:
         mca: the program.
-        triple: the instruction set, as LLVM calls it.
-        processor: as LLVM names it.
-        block: instructions; jumps are taken for not taken.
-        folder: for the file.
+        triple: LLVM's name of the instruction set.
+        processor: LLVM's name of the processor.
+        block: the instructions; llvm-mca assumes that no jump is taken.
+        folder: the folder for the file of instructions.
     """
     file = folder / "block.s"
-    # The labels of jumps are elsewhere.
+    # The block does not contain the labels of its jumps.
     file.write_text("\n".join(_LABEL.sub("0", line) for line in block) + "\n")
     words = [f"-mtriple={triple}", f"-mcpu={processor}", f"-iterations={_ITERATIONS}", "-json"]
     (region,) = json.loads(call([mca, *words, file]))["CodeRegions"]
     summary = region["SummaryView"]
-    # Behind the pressure of each instruction there is that of all.
+    # The pressure of all instructions follows that of each one.
     pressure = region["ResourcePressureView"]["ResourcePressureInfo"]
     units = [one["ResourceUsage"] for one in pressure if one["InstructionIndex"] == len(block)]
     dispatch = summary["uOpsPerCycle"] * summary["TotalCycles"] / summary["DispatchWidth"]

@@ -41,13 +41,13 @@ Isa = TypeVar("Isa")
 
 @dataclass(frozen=True)
 class Processor(Generic[Isa]):
-    """A processor, as LLVM's model of it, and the code it runs.
+    """LLVM's model of a processor, and the code that the processor runs.
 
     Attributes:
         name: for the table.
-        mcpu: as LLVM names it.
-        isa: the instruction set of its kernels.
-        target: what they are compiled for, as ``parse_target`` takes it.
+        mcpu: LLVM's name of the processor.
+        isa: the instruction set of the kernels.
+        target: the kernels' target, an argument of ``parse_target``.
     """
 
     name: str
@@ -62,9 +62,9 @@ class Kernel(Generic[Isa]):
 
     Attributes:
         name: for the table.
-        function: builds it, for an instruction set.
-        measure: a figure; the loop that is meant has the largest.
-        processors: those that run it.
+        function: builds the function for an instruction set.
+        measure: a figure of a loop; the loop with the largest figure is chosen.
+        processors: the processors that run it.
     """
 
     name: str
@@ -78,11 +78,11 @@ class Suite(Generic[Isa]):
     """The table of an architecture.
 
     Attributes:
-        dialect: of its assembly.
-        products: how many products a round of a loop computes.
-        sums: the instructions of a loop that multiply, and add up products.
+        dialect: the syntax of its assembly.
+        products: counts the products of one round of a loop.
+        sums: returns the instructions of a loop that multiply and add up products.
         kernels: the loops.
-        note: what its table needs to be understood beside ``EXPLANATION``.
+        note: a supplement of ``EXPLANATION`` for this table.
     """
 
     dialect: Dialect
@@ -102,8 +102,8 @@ def rows(suite: Suite[Any], mca: str, folder: Path) -> Iterator[list[str]]:
 
     Args:
         suite: the loops.
-        mca: the program.
-        folder: for files.
+        mca: the path of llvm-mca.
+        folder: the folder for files.
     """
 
     @cache
@@ -138,7 +138,7 @@ def command(suite: Suite[Any], about: str | None) -> click.Command:
 
     Args:
         suite: its loops.
-        about: what the command says of itself.
+        about: the command's help.
     """
 
     @click.command(help=about)

@@ -1,1 +1,1 @@
-"""Networks of MXNet's model zoo, quantized by MXNet itself, against what tvm-qnn makes of them."""
+"""Networks of MXNet's model zoo, quantized by MXNet itself, to compare with tvm-qnn."""

@@ -1,4 +1,4 @@
-"""MXNet's answers, on this processor or on one with other instructions.
+"""MXNet's answers, on this processor or on an emulated one.
 
 python -m benchmarks.mxnet_zoo.answers [--plain] prefix input.npy outputs.npz …
 """
@@ -40,23 +40,24 @@ def load(prefix: Path, shape: Sequence[int]) -> Callable[[Array], list[Array]]:
 
 
 def exact_answers(jobs: Sequence[tuple[Path, Array]]) -> list[list[Array]]:
-    """Compute MXNet's answers on a processor with VNNI, wherever this runs.
+    """Compute, on any processor, the answers of MXNet on a processor with VNNI.
 
-    Where oneDNN finds none of the instructions that its kernels need, it runs its reference code,
-    which neither saturates in 16 bits nor halves weights. Another process is made to believe
-    that: by a setting of oneDNN's where MXNet is the build that we know, or else by an emulator,
-    which takes a hundred times as long.
+    If oneDNN finds none of the instructions that its kernels need, it runs its reference code,
+    which neither saturates in 16 bits nor halves weights. This function makes another process run
+    that code: by a setting of oneDNN if MXNet is a known build, otherwise in an emulator, which
+    takes a hundred times as long.
 
     Args:
         jobs: models, by the prefix of their files, each with its input.
 
     Returns:
-        The outputs of each.
+        The outputs of each model.
 
     Raises:
-        FileNotFoundError: there is neither such a build nor the emulator.
+        FileNotFoundError: MXNet is no known build, and there is no emulator.
     """
-    # The emulator wants the program itself, which without -S looks for packages elsewhere.
+    # The emulator needs the path of the program itself. Without -S, that program would look for
+    # packages elsewhere.
     command = [os.path.realpath(sys.executable), "-S", "-m", "benchmarks.mxnet_zoo.answers"]
     if plain.is_known():
         command.append(_PLAIN)
@@ -71,7 +72,7 @@ def exact_answers(jobs: Sequence[tuple[Path, Array]]) -> list[list[Array]]:
         subprocess.run(
             [*command, *files],
             check=True,
-            # Threads that wait for each other would spend the emulator's time.
+            # Threads that wait for each other would waste the emulator's time.
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
         )
         results = []

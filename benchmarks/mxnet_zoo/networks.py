@@ -25,7 +25,7 @@ NETWORKS = {
     "alexnet": 224,
     "vgg11": 224,
 }
-"""Height and width of the pictures, by the zoo's name."""
+"""Height and width of the pictures, by the network's name in the zoo."""
 
 _CALIBRATION_IMAGES = 4
 
@@ -33,12 +33,12 @@ _CALIBRATION_IMAGES = 4
 def quantize(name: str, prefix: Path) -> list[Array]:
     """Make a network, have MXNet quantize it, and save it.
 
-    Weights are random, batch normalizations have the means and variances of one batch: without
-    them the activations of deep networks would run out of every range.
+    Weights are random. Batch normalizations have the means and variances of one batch: without them
+    the activations of deep networks would exceed every range.
 
     Args:
-        name: of the network, in `NETWORKS`.
-        prefix: of the files; MXNet appends "-symbol.json" and "-0000.params".
+        name: a name in `NETWORKS`.
+        prefix: the prefix of the files; MXNet appends "-symbol.json" and "-0000.params".
 
     Returns:
         Inputs to run it with.
@@ -80,6 +80,6 @@ def quantize(name: str, prefix: Path) -> list[Array]:
 
 
 def _forget(block: Any) -> None:
-    """Let a batch normalization take over the next batch's statistics entirely."""
+    """Make a batch normalization replace its statistics by those of the next batch."""
     if isinstance(block, mx.gluon.nn.BatchNorm):
         block._kwargs["momentum"] = 0

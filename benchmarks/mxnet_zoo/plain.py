@@ -1,9 +1,9 @@
-"""oneDNN inside MXNet with its reference code only, as on a processor without SSE4.1.
+"""Makes the oneDNN inside MXNet use only its reference code, as on a processor without SSE4.1.
 
-oneDNN has a setting for the most that it may use of a processor, DNNL_MAX_CPU_ISA, of which SSE4.1
-is the least that has a name. The value below, none at all, works the same way; so it is written to
-where the setting is kept. That place is known for the one build that exists for Linux on x86-64:
-MXNet 1.9.1 is the last release, and the wheel will not change any more.
+oneDNN's setting DNNL_MAX_CPU_ISA limits the instruction sets that it uses; SSE4.1 is the lowest one
+with a name. The value below SSE4.1, no instruction set, also works, so this module writes it to the
+setting's address. That address is known for the only build for Linux on x86-64: MXNet 1.9.1 is the
+last release, and its wheel will not change any more.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from pathlib import Path
 import mxnet as mx
 
 _NAME = b"DNNL_MAX_CPU_ISA"
-_SIZE = 153_857_136  # of the wheel's libmxnet.so
-# Within the library once it is loaded.
+_SIZE = 153_857_136  # bytes of the wheel's libmxnet.so
+# Offsets in the loaded library.
 _NAME_AT, _SETTING_AT, _IS_READ_AT = 0x832F9CA, 0x94EFB48, 0x94EFBA0
 
 
 def is_known() -> bool:
-    """Tell whether this MXNet is the build whose setting we find."""
+    """Tell whether this MXNet is the build whose setting's address is known."""
     library = Path(mx.libinfo.find_lib_path()[0])
-    # Nothing is read at an address unless the file is of the size that it is known for.
+    # An address is read only if the file has the size of the known build.
     return library.stat().st_size == _SIZE and ctypes.string_at(_base() + _NAME_AT) == _NAME
 
 
 def switch() -> None:
-    """Have oneDNN use its reference code, in this process and for good.
+    """Make oneDNN use its reference code in this process, permanently.
 
-    To be called before MXNet computes anything, of a build that ``is_known``.
+    Call this function before MXNet computes anything, and only if ``is_known``.
 
     Raises:
         RuntimeError: oneDNN has read its setting already.

@@ -1,9 +1,9 @@
-"""tvm-qnn with the one rounding of oneDNN's that its reference code does in another way.
+"""tvm-qnn with the one rounding in which oneDNN's reference code differs from its kernels.
 
-Where a convolution adds another tensor, kernels for vectors multiply and add in one instruction,
-which rounds once; the reference code rounds the product, too. Of a million results of a residual
-network that changes about one. To hold such a network against the reference code, it is compiled
-to round as that does.
+If a convolution adds another tensor, oneDNN's vector kernels multiply and add in one instruction,
+which rounds once. The reference code also rounds the product. This changes about one in a million
+results of a residual network. For a comparison with the reference code, tvm-qnn compiles such a
+network with the reference code's rounding.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from frontends.mxnet.symbol import read_symbol
 
 Array = np.ndarray[Any, Any]
 
-# Its compiler has no instruction that would fuse the two again.
+# This target has no instruction that would fuse product and sum again.
 _TARGET = "x86-sse4.1"
 
 
@@ -37,7 +37,7 @@ def has_sums(prefix: Path) -> bool:
 def rounded_apart(
     mod: tvm.IRModule, params: Mapping[str, Any], inputs: Sequence[Array]
 ) -> list[Array]:
-    """Compute the answers of a model that rounds products before it adds them to sums."""
+    """Compute the answers of a model, with products rounded before they are added to sums."""
     with patch("legalize.primitives.float_arithmetic.multiply_add", _apart):
         library = qnn.build(mod, _TARGET, params, num_threads=1)
     return [library.run(data) for data in inputs]

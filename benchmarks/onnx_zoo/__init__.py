@@ -16,9 +16,9 @@ from qnn_ops.errors import QnnError
 NAMES = tuple(TOPOLOGIES)
 
 STYLES = {"u8s8": "QUInt8", "s8s8": "QInt8", "float32": ""}
-"""Dtypes of activations and weights, with ONNX Runtime's names of the former; QDQ, per channel.
+"""Styles: dtypes of activations and weights, with ONNX Runtime's name of the activations' dtype.
 
-Nothing of "float32" is quantized.
+Networks are quantized as QDQ, per channel; "float32" is not quantized.
 """
 
 _SIZE, _CLASSES = 224, 1000
@@ -32,11 +32,12 @@ def build(name: str, style: str, *, tiny: bool = False) -> bytes:
     Args:
         name: one of NAMES.
         style: one of STYLES.
-        tiny: whether it is one for tests: an eighth of the channels, a small picture.
+        tiny: whether to build a small variant for tests: an eighth of the channels, a small
+            picture.
 
     Returns:
         The contents of an .onnx file. Its input is a picture, float32 [1, 3, size, size], or a
-        sequence, [steps, 1, size], its output scores.
+        sequence, [steps, 1, size]. Its output has scores.
 
     Raises:
         QnnError: there is no such style.

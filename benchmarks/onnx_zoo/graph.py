@@ -19,7 +19,7 @@ class Value:
     """A tensor.
 
     Attributes:
-        name: in the graph.
+        name: its name in the graph.
         channels: its second axis.
     """
 
@@ -34,9 +34,9 @@ class Graph:
         """Begin with a picture.
 
         Args:
-            size: its height and width in pixels.
-            width: what published numbers of channels are multiplied by.
-            seed: what the weights are drawn from.
+            size: the picture's height and width in pixels.
+            width: the factor of published numbers of channels.
+            seed: the seed of the weights.
         """
         self.rng = np.random.default_rng(seed)
         self.nodes: list[Any] = []
@@ -46,7 +46,7 @@ class Graph:
         self.shape: tuple[int, ...] = (1, 3, size, size)
 
     def scaled(self, channels: int) -> int:
-        """Return the channels that are built for a published number."""
+        """Return the number of channels to build for a published number."""
         return max(4, round(channels * self.width))
 
     def node(self, op: str, *inputs: str, **attributes: Any) -> str:
@@ -69,11 +69,11 @@ class Graph:
         """Add a convolution.
 
         Args:
-            x: what it reads.
-            channels: of its output.
-            size: height and width of its kernel.
-            stride: in both directions.
-            groups: into which channels are divided.
+            x: the input.
+            channels: channels of the output.
+            size: height and width of the kernel.
+            stride: the stride in both directions.
+            groups: number of groups of channels.
             pad: pixels on each side; by default half of the kernel.
             activation: "Relu", "Relu6", "HardSwish" or "".
         """
@@ -138,7 +138,7 @@ class Graph:
         return Value(INPUT, size)
 
     def lstm(self, x: Value, units: int) -> Value:
-        """Add an LSTM that reads a sequence in both directions, and joins their hidden values."""
+        """Add an LSTM that reads a sequence in both directions, and join the hidden values."""
         gates, std = 4 * units, units**-0.5
         shapes = {"W": (2, gates, x.channels), "R": (2, gates, units), "B": (2, 2 * gates)}
         weights = [
@@ -156,7 +156,7 @@ class Graph:
         return Value(self.node("Gather", x.name, place, axis=0), x.channels)
 
     def model(self, result: Value) -> Any:
-        """Return the ``ModelProto`` that gives a result [1, channels]."""
+        """Return the ``ModelProto`` with a result [1, channels]."""
         real = TensorProto.FLOAT
         inputs = [helper.make_tensor_value_info(INPUT, real, self.shape)]
         outputs = [helper.make_tensor_value_info(result.name, real, (1, result.channels))]

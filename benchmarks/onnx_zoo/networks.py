@@ -1,7 +1,7 @@
 """The networks: torchvision's classifiers, as its exporter writes them to ONNX, and one of LSTMs.
 
-Their pools and paddings are torchvision's; a pool that rounds its size up has a row and a column of
-padding more in its place.
+Their pools and paddings are torchvision's. A pool that rounds its size up is replaced by one with
+one more row and column of padding.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def googlenet(graph: Graph, classes: int) -> Value:
 
 
 def bilstm(graph: Graph, classes: int) -> Value:
-    """Add two LSTMs over 100 steps, which read both ways. Graves et al., arXiv:1303.5778."""
+    """Add two bidirectional LSTMs over 100 steps. Graves et al., arXiv:1303.5778."""
     x = graph.sequence(100, 64)
     for _ in range(2):
         x = graph.lstm(x, graph.scaled(128))
@@ -135,7 +135,7 @@ class Topology:
     """A network.
 
     Attributes:
-        describe: adds it to a graph: (graph, classes) -> its scores.
+        describe: adds the network to a graph: (graph, classes) -> its scores.
         tiny_size: height and width of the tiny variant's pictures.
     """
 
@@ -151,4 +151,4 @@ TOPOLOGIES = {
     "googlenet": Topology(googlenet),
     "bilstm": Topology(bilstm),
 }
-"""By name. Those of pictures are published for 1000 classes of 224 x 224 pixels."""
+"""Networks by name. Networks of pictures are published for 1000 classes of 224 x 224 pixels."""

@@ -1,4 +1,4 @@
-"""The programs that are compared, one a file. None of them is imported before it is measured."""
+"""The compared programs, one per file. None of them is imported before it is measured."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ PEERS: dict[str, Peer] = {
     "onnxruntime-integers": OnnxRuntime(in_integers=True),
     "stock-tvm": StockTvm(),
 }
-"""By the name under which the command line knows them, in the order of the tables."""
+"""Peers by their names on the command line, in the order of the tables."""

@@ -1,4 +1,4 @@
-"""The interface of every program that is compared."""
+"""The interface of the compared programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Session(Protocol):
     """A loaded model."""
 
     def prepare(self, inputs: Sequence[Array]) -> Callable[[], object]:
-        """Copy the inputs, once; the function returned runs the model on them."""
+        """Copy the inputs once; return the function that runs the model on them."""
 
     def outputs(self) -> list[Array]:
         """Return the last run's results, in the model's order."""
@@ -28,13 +28,13 @@ class Peer(ABC):
     """A program that runs a quantized model.
 
     Attributes:
-        name: as tables show it.
-        distribution: the package whose version is told.
-        modules: what it imports to run a model.
-        compiler_modules: what it imports before, in another process, to make the file that it
+        name: the name in tables.
+        distribution: the package whose version is reported.
+        modules: the modules that it imports to run a model.
+        compiler_modules: the modules that it imports in another process, to make the file that it
             loads; empty if it loads the .tflite file itself.
-        formats: the suffixes of the models that it takes.
-        keeps_builds: whether making that file again is another, shorter thing.
+        formats: the suffixes of the models that it accepts.
+        keeps_builds: whether a cache makes a second build of that file shorter.
     """
 
     name: str
@@ -50,38 +50,38 @@ class Peer(ABC):
         return [name for name in wanted if util.find_spec(name.split(".")[0]) is None]
 
     def version(self) -> str:
-        """Return the installed package's version; empty if it cannot be told."""
+        """Return the installed package's version; empty if it is unknown."""
         try:
             return metadata.version(self.distribution)
         except metadata.PackageNotFoundError:
             return ""
 
     def compile(self, model: Path, folder: Path) -> Path:
-        """Make what ``load`` takes.
+        """Make the file that ``load`` reads.
 
         Args:
             model: the file of the model.
-            folder: where to put files.
+            folder: the folder for files.
         """
         del folder
         return model
 
     def convert(self, model: Path, folder: Path) -> Path:
-        """Make what ``build`` takes: the model itself, or its form in a format of the program's.
+        """Make the file that ``build`` reads: the model itself, or a conversion of it.
 
         Args:
             model: the file of the model.
-            folder: where to put files.
+            folder: the folder for files.
         """
         return self.compile(model, folder)
 
     def build(self, file: Path, threads: int) -> object:
-        """Make code that is ready to run, of what ``convert`` made; most do it where they load."""
+        """Make code that is ready to run of ``convert``'s file; most programs load it for that."""
         return self.load(file, threads)
 
     @abstractmethod
     def load(self, file: Path, threads: int) -> Session:
-        """Load what ``compile`` made."""
+        """Load the file that ``compile`` made."""
 
 
 def import_all(modules: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from benchmarks.peers.base import Array, Peer, Session
 
 
 class LiteRt(Peer):
-    """With XNNPACK, as by default, or with the optimized kernels of its own."""
+    """LiteRT with XNNPACK, its default, or with its own optimized kernels."""
 
     distribution = "ai-edge-litert"
     modules = ("ai_edge_litert.interpreter",)
@@ -19,7 +19,7 @@ class LiteRt(Peer):
         """Choose the kernels.
 
         Args:
-            xnnpack: whether to use XNNPACK's.
+            xnnpack: whether to use XNNPACK's kernels.
         """
         self.name = "LiteRT, XNNPACK" if xnnpack else "LiteRT, built-in"
         self._resolver = "AUTO" if xnnpack else "BUILTIN_WITHOUT_DEFAULT_DELEGATES"

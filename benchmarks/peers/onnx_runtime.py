@@ -1,4 +1,4 @@
-"""ONNX Runtime, on an .onnx file or what tf2onnx makes of a .tflite file."""
+"""ONNX Runtime, on an .onnx file or on tf2onnx's conversion of a .tflite file."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 from benchmarks.peers.base import Array, Peer, Session
 
-OPSET = 17  # scales for each channel need 13 or newer
+OPSET = 17  # scales per channel need version 13 or newer
 
 
 class OnnxRuntime(Peer):
-    """With its processor's kernels.
+    """ONNX Runtime with its CPU kernels.
 
     Args:
-        in_integers: whether it computes int8 activations in integers, which it leaves in float on
-            x86 otherwise. Its answers are then those of tvm-qnn.
+        in_integers: whether it computes int8 activations in integers; otherwise it leaves them in
+            float on x86. Its answers in integers equal tvm-qnn's.
     """
 
     distribution = "onnxruntime"
@@ -30,7 +30,7 @@ class OnnxRuntime(Peer):
         self._in_integers = in_integers
 
     def compile(self, model: Path, folder: Path) -> Path:
-        """Convert the model, if it is none in ONNX; tf2onnx reads .tflite files by TensorFlow."""
+        """Convert the model unless it is an .onnx file; tf2onnx needs TensorFlow."""
         if model.suffix == ".onnx":
             return model
         file = folder / "model.onnx"

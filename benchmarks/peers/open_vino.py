@@ -10,7 +10,7 @@ from benchmarks.peers.base import Array, Peer, Session
 
 
 class OpenVino(Peer):
-    """On the processor, set for the shortest time of a single picture."""
+    """OpenVINO on the CPU, configured for the shortest time of a single picture."""
 
     name = "OpenVINO"
     distribution = "openvino"
@@ -18,7 +18,7 @@ class OpenVino(Peer):
     formats = (".tflite", ".onnx")
 
     def load(self, file: Path, threads: int) -> Session:
-        """Read and compile the file, which OpenVINO does in the running process."""
+        """Read and compile the file; OpenVINO does both in the running process."""
         import openvino
 
         settings = {

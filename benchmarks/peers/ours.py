@@ -13,7 +13,7 @@ from tvm_qnn.library.arrays import results_of
 
 
 class Ours(Peer):
-    """Compiled for this machine, exported and loaded again, as its users deploy it."""
+    """tvm-qnn as its users deploy it: compiled for this machine, exported and loaded again."""
 
     name = "tvm-qnn"
     distribution = "tvm-qnn"
@@ -23,7 +23,7 @@ class Ours(Peer):
     keeps_builds = True
 
     def compile(self, model: Path, folder: Path) -> Path:
-        """Build and export a shared library; what is built is kept in the folder, too."""
+        """Build and export a shared library; the folder also gets the cache of builds."""
         import tvm_qnn
 
         os.environ["TVM_QNN_CACHE"] = str(folder / "tvm_qnn_cache")
@@ -32,7 +32,7 @@ class Ours(Peer):
         return file
 
     def convert(self, model: Path, folder: Path) -> Path:
-        """Take the model itself."""
+        """Return the model's file itself."""
         del folder
         return model
 

@@ -1,4 +1,4 @@
-"""TVM without tvm-qnn: its own importer, its own pipeline."""
+"""TVM without tvm-qnn, with its own importer and its own pipeline."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.peers.base import Array, Peer, Session
 
 
 class StockTvm(Peer):
-    """As its users meet it: each quantized operator becomes float32 arithmetic."""
+    """TVM as its users know it: each quantized operator becomes float32 arithmetic."""
 
     name = "TVM, as it comes"
     distribution = "apache-tvm"
@@ -34,7 +34,7 @@ class StockTvm(Peer):
         """Load the exported library; its threads are those of TVM's pool."""
         import tvm
 
-        del threads  # the environment of the process says it
+        del threads  # an environment variable of the process sets it
         return _Session(
             tvm, tvm.relax.VirtualMachine(tvm.runtime.load_module(str(file)), tvm.cpu())
         )
@@ -55,7 +55,7 @@ def _onnx(model: Path) -> Any:
 
 
 _READERS: dict[str, Callable[[Path], Any]] = {".tflite": _tflite, ".onnx": _onnx}
-"""TVM's importers, by the suffix of what they read."""
+"""TVM's importers, by the suffix of the files that they read."""
 
 
 class _Session:

@@ -1,1 +1,1 @@
-"""Servers of the Open Inference Protocol, and what asks them."""
+"""Servers of the Open Inference Protocol, and their clients."""

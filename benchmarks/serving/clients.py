@@ -1,7 +1,7 @@
-"""Clients that ask a server one request after another, at the same time as others.
+"""Concurrent clients, each of which sends a server one request after another.
 
-They send the same bytes again and again and look at the status alone: what is measured is the
-server.
+They send the same bytes again and again, and read only the status: so the server is measured, and
+not its clients.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _MOST = 1 << 30
 
 @dataclass(frozen=True)
 class Rates:
-    """How a server answered.
+    """The rates at which a server answered.
 
     Attributes:
-        seconds: of each request, from sending it to the end of its answer.
-        elapsed: from the first one's start to the last one's end.
+        seconds: the seconds of each request, from sending it to the end of its answer.
+        elapsed: the seconds from the first request's start to the last one's end.
     """
 
     seconds: tuple[float, ...]
@@ -46,12 +46,12 @@ class Rates:
         return len(self.seconds) / self.elapsed
 
     def percentile(self, percent: float) -> float:
-        """Return the seconds that so many percent of the requests did not exceed."""
+        """Return the seconds that ``percent`` percent of the requests did not exceed."""
         return float(np.percentile(self.seconds, percent))
 
 
 def http_body(infos: Sequence[TensorInfo], arrays: Sequence[Array]) -> bytes:
-    """Write a request for HTTP, in JSON."""
+    """Return a request for HTTP, in JSON."""
     inputs = [
         {
             "name": info.name,
@@ -65,7 +65,7 @@ def http_body(infos: Sequence[TensorInfo], arrays: Sequence[Array]) -> bytes:
 
 
 def grpc_body(name: str, infos: Sequence[TensorInfo], arrays: Sequence[Array]) -> bytes:
-    """Write a request for gRPC, whose tensors are bytes."""
+    """Return a request for gRPC, whose tensors are bytes."""
     from tritonclient.grpc.service_pb2 import ModelInferRequest
 
     request = ModelInferRequest(model_name=name)
@@ -78,7 +78,7 @@ def grpc_body(name: str, infos: Sequence[TensorInfo], arrays: Sequence[Array]) -
 
 
 async def over_http(port: int, name: str, body: bytes) -> tuple[Ask, Callable[[], Awaitable[None]]]:
-    """Connect over HTTP; return what asks once, and what ends the connection."""
+    """Connect over HTTP; return a function that asks once, and one that closes the connection."""
     reader, writer = await asyncio.open_connection(_HOST, port)
     head = (
         f"POST /v2/models/{name}/infer HTTP/1.1\r\nHost: {_HOST}\r\n"
@@ -103,12 +103,12 @@ async def over_http(port: int, name: str, body: bytes) -> tuple[Ask, Callable[[]
 
 
 async def over_grpc(port: int, name: str, body: bytes) -> tuple[Ask, Callable[[], Awaitable[None]]]:
-    """Connect over gRPC; return as ``over_http`` does."""
+    """Connect over gRPC; return the same functions as ``over_http``."""
     import grpc
 
-    del name  # is in the body
+    del name  # the body has it
     options = [("grpc.max_send_message_length", _MOST), ("grpc.max_receive_message_length", _MOST)]
-    # A connection of its own for each client.
+    # Each client has a connection of its own.
     options.append(("grpc.use_local_subchannel_pool", 1))
     channel = grpc.aio.insecure_channel(f"{_HOST}:{port}", options)
     call = channel.unary_unary(_SERVICE)
@@ -129,19 +129,19 @@ def measured(
     seconds: float = float("inf"),
     requests: int | None = None,
 ) -> Rates:
-    """Ask a server until a time has passed, or so many requests are answered.
+    """Ask a server until a time has passed, or until ``requests`` requests are answered.
 
     Args:
         connect: ``over_http`` or ``over_grpc``.
-        port: of the server.
-        name: of the model.
-        body: of each request.
-        clients: how many ask at the same time; each waits for its answer before it asks again.
+        port: the server's port.
+        name: the model's name.
+        body: the body of each request.
+        clients: number of concurrent clients; each waits for its answer before it asks again.
         seconds: no request begins later.
-        requests: no more are made.
+        requests: the most requests.
 
     Raises:
-        QnnError: if an answer is an error.
+        QnnError: an answer is an error.
     """
     left = iter(range(requests)) if requests is not None else iter(int, 1)
     found: list[float] = []

@@ -1,7 +1,7 @@
-"""ONNX Runtime and OpenVINO as models of MLServer, as its documentation tells to write them.
+"""ONNX Runtime and OpenVINO as models of MLServer, written as its documentation recommends.
 
-Tensors are what MLServer's own codec makes of them. As many runs are made at a time as there are
-processors, each on one thread.
+MLServer's own codec decodes tensors. There are as many concurrent runs as processors, each on one
+thread.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Peer(MLModel):
 
 
 class OnnxRuntime(_Peer):
-    """With its processor's kernels."""
+    """ONNX Runtime with its CPU kernels."""
 
     def _open(self, path: str) -> None:
         import onnxruntime
@@ -61,7 +61,7 @@ class OnnxRuntime(_Peer):
 
 
 class OpenVino(_Peer):
-    """With a stream for each run that is made at a time."""
+    """OpenVINO with a stream for each concurrent run."""
 
     def _open(self, path: str) -> None:
         import openvino

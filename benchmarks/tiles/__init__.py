@@ -1,1 +1,1 @@
-"""The model of times in AMX's tiles: layers to measure, and its fit to their times."""
+"""The cost model of AMX's tiles: layers to measure, and the model's fit to their times."""

@@ -1,4 +1,4 @@
-"""The fit of the model of times in AMX's tiles: least squares of log(time)."""
+"""The fit of the cost model of AMX's tiles: least squares of log(time)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from legalize.kernels.conv2d.x86.amx.cost import NANOSECONDS, Terms
 Array = npt.NDArray[np.float64]
 
 VECTORS = "vectors"
-"""The way of a layer that is not in tiles."""
+"""The name of the way that uses vectors, not tiles."""
 
-# Logarithms beyond this count less and less: some measurements are disturbed.
+# Errors of logarithms beyond this count less and less: some measurements are disturbed.
 _SOFT = 0.1
 _ROUNDS = 300
 _NEAR = 1e-9
@@ -23,13 +23,13 @@ _NEAR = 1e-9
 
 @dataclass(frozen=True)
 class Layer:
-    """What was measured of a layer.
+    """The measurements of a layer.
 
     Attributes:
-        name: of the layer.
-        units: of ``tiling.py`` that it takes in vectors.
-        terms: of each way in tiles.
-        nanoseconds: that were measured of each way.
+        name: the layer's name.
+        units: its cost in vectors, in the units of ``tiling.py``.
+        terms: the terms of each way in tiles.
+        nanoseconds: the measured time of each way.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Model:
 def fit(layers: Sequence[Layer]) -> Model:
     """Fit the model to times.
 
-    Constants of what no layer has stay as they are.
+    Constants of terms that no layer has stay unchanged.
     """
     pairs = [
         (terms, layer.nanoseconds[way]) for layer in layers for way, terms in layer.terms.items()
@@ -118,9 +118,9 @@ class Errors:
     """The distances of estimates from times, as ratios less 1.
 
     Attributes:
-        rms: of the logarithms.
-        median: half are smaller.
-        nine_tenths: nine tenths are smaller.
+        rms: the root mean square of the logarithms.
+        median: half of the distances are smaller.
+        nine_tenths: nine tenths of the distances are smaller.
     """
 
     rms: float
@@ -129,7 +129,7 @@ class Errors:
 
 
 def errors(model: Model, layers: Sequence[Layer], *, of_tiles: bool) -> Errors:
-    """Compare estimates with times, of the ways in tiles or of vectors."""
+    """Compare estimates with times, for the ways in tiles or for vectors."""
     logs = np.array(
         [
             np.log(estimate / layer.nanoseconds[way])
@@ -145,12 +145,12 @@ def errors(model: Model, layers: Sequence[Layer], *, of_tiles: bool) -> Errors:
 
 @dataclass(frozen=True)
 class Regret:
-    """What a model's choices cost beside the best ones.
+    """The cost of a model's choices, compared with the best choices.
 
     Attributes:
-        off: layers whose choice takes a tenth more than the best way.
+        off: number of layers whose choice takes over a tenth more than the best way.
         lost: the share of all layers' time that the best choices would save.
-        slower: layers that would be faster in vectors by a twentieth.
+        slower: number of layers that would be faster in vectors by a twentieth.
     """
 
     off: int
@@ -159,7 +159,7 @@ class Regret:
 
 
 def regret(model: Model, layers: Sequence[Layer]) -> Regret:
-    """Tell what the choices of a model cost in measured times."""
+    """Return the regret of a model's choices, in measured times."""
     chosen = np.array([layer.nanoseconds[model.choice(layer)] for layer in layers])
     best = np.array([min(layer.nanoseconds.values()) for layer in layers])
     vectors = np.array([layer.nanoseconds[VECTORS] for layer in layers])

@@ -1,4 +1,4 @@
-"""The layers that the model of times is fitted to: those of published networks, by their shapes."""
+"""The layers of the cost model's fit: the shapes of layers of published networks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from legalize.kernels.isa.base import AffineForm
 
 _RELU = OutputStage("uint8", 0, 0, 255)
 _LINEAR = OutputStage("uint8", 128, 0, 255)
-# A sum of two tensors with scales of their own.
+# The sum of two tensors with different scales.
 _FORM = AffineForm(lhs=11000, rhs=9000, addend=4096, shift=14)
 _SUM = Fusion(residual=Residual("uint8", _FORM, _RELU))
 
@@ -111,7 +111,7 @@ def ways(spec: ConvSpec) -> dict[str, TilePlan]:
 
 
 def name_of(spec: ConvSpec) -> str:
-    """Name a layer by its shape, and by what else its kernel does."""
+    """Return a layer's name, from its shape and its fused operators."""
     kernel = f"{spec.kernel_height}×{spec.kernel_width}"
     stride = f"/{spec.strides[0]}" if spec.strides[0] > 1 else ""
     parts = [f"{spec.in_height}×{spec.in_width}×{spec.in_channels}→{spec.out_channels}"]

@@ -1,4 +1,4 @@
-"""Custom operators whose rules a user gives."""
+"""Custom operators with rules from users."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from qnn_ops.dialect.registry import constant_of
 from qnn_ops.errors import QnnError
 
 _UNCHECKED = "tvm_qnn.unchecked"
-"""A domain of which the package onnx knows no operator."""
+"""A domain without operators known to the package onnx."""
 
 
 @dataclass(frozen=True)
 class CustomCall:
-    """A custom operator of a file, for which a rule gives expressions.
+    """A custom operator of a file, for which a rule returns expressions.
 
     Attributes:
-        inputs: the operands' expressions, None for those that are left out.
+        inputs: the operands' expressions; None for an operand that is left out.
         outputs: the names of the results.
         attributes: by name, as numbers, texts, arrays, and lists of them.
     """
@@ -54,15 +54,15 @@ class CustomCall:
 
 
 CustomRule = Callable[[CustomCall], "relax.Expr | list[relax.Expr]"]
-"""Gives the expression of the operator's output, or a list of them if it has several."""
+"""Returns the expression of the operator's output, or a list of expressions for several outputs."""
 
 
 def custom(domain: str, name: str) -> Callable[[CustomRule], CustomRule]:
     """Decorate a function that says what a custom operator computes.
 
     The function gets a ``CustomCall``. It returns the expression of the result, of Relax or of the
-    dialect's operators, or a list of them. An import calls it several times: first to learn the
-    shapes of results. A later function for the same operator replaces it. If a file defines the
+    dialect's operators, or a list of expressions. An import calls it several times: first to learn
+    the shapes of results. A later function for the same operator replaces it. If a file defines the
     operator as a function, this function goes first.
 
     Args:
@@ -96,7 +96,7 @@ def custom(domain: str, name: str) -> Callable[[CustomRule], CustomRule]:
 def _results(
     builder: relax.BlockBuilder, rule: CustomRule, inputs: Any, outputs: Any, attributes: Any
 ) -> list[relax.Var]:
-    """Return the variables of what a rule gives."""
+    """Return the variables of the results of a rule."""
     plain = {name: _plain(value) for name, value in attributes.items()}
     given = rule(CustomCall(tuple(inputs), tuple(outputs), plain))
     made = list(given) if isinstance(given, list | tuple) else [given]
@@ -117,10 +117,10 @@ def _plain(value: Any) -> Any:
 
 
 def _with_types(model: Any, node: Any, rule: CustomRule) -> Any:
-    """State the types of a node's results, as its rule gives them.
+    """State the types of a node's results, which its rule determines.
 
     Returns:
-        The node, of a domain that shape inference passes over.
+        The node, in a domain that shape inference ignores.
     """
     onnx = onnx_package()
     if all(each.domain != _UNCHECKED for each in model.opset_import):
@@ -162,14 +162,14 @@ class _Variables(dict[str, Any]):
     """Variables of open sizes, by their names in a file, made when they are asked for."""
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return a variable; None for a size that the package onnx made up, or of another name."""
+        """Return a variable; None if the package onnx made the name up, or it is no identifier."""
         if not name.isidentifier() or name.startswith("unk__"):
             return default
         return self.setdefault(name, tirx.Var(name, "int64"))
 
 
 def _operand(graph: Graph, name: str) -> relax.Expr | None:
-    """Return a node's operand as far as a graph knows it.
+    """Return an operand as a constant, or as a variable of its type if its value is not known.
 
     Raises:
         UnsupportedError: its shape is not known.

@@ -1,4 +1,4 @@
-"""What the nodes of a model stand for, and the shapes of their tensors: to describe it."""
+"""Descriptions of models: the operators that nodes stand for, and the shapes of their tensors."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from frontends.onnx.read.open_inputs import Shapes, sized_inputs
 from qnn_ops.errors import QnnError
 
 _STATES = 2
-"""The place of the weights of hidden values."""
+"""The index of the operand with the weights of hidden values."""
 
 Dims = tuple[int, ...]
 Count = Callable[[list[Dims], Dims, dict[str, Any]], int]
-"""``count(inputs, output, attributes)``: the products of a node, of the shapes of its tensors."""
+"""``count(inputs, output, attributes)``: a node's number of products, from its tensors' shapes."""
 
 
 @dataclass(frozen=True)
 class Description:
-    """What is known of a model without importing it.
+    """Facts about a model that do not need an import.
 
     Attributes:
-        graph: with the types of its tensors, as far as they follow.
-        missing: why nodes cannot be imported, by their numbers.
-        macs: the products that nodes add up, by their numbers.
+        graph: with the types of its tensors, as far as they are known.
+        missing: reasons why nodes cannot be imported, by the nodes' indices.
+        macs: the number of products that a node adds up, by the node's index.
     """
 
     graph: Graph
@@ -41,12 +41,12 @@ class Description:
 def described(proto: Any, shapes: Shapes | None) -> Description:
     """Describe a model.
 
-    Types and products are those of the standard's operators that the importer writes. Products are
-    those of the least sizes.
+    Types and products are those of the standard operators that the importer writes. Products are
+    counted for the smallest sizes.
 
     Args:
         proto: from ``read_proto``.
-        shapes: of inputs by name, where they are not the file's.
+        shapes: of inputs by name, in place of the file's.
 
     Raises:
         QnnError: ``shapes`` do not fit the model.
@@ -67,14 +67,14 @@ def _described(proto: Any, shapes: Shapes) -> Description:
     except QnnError:
         if shapes:
             raise
-        graph = Graph(proto)  # it can be looked at without
+        graph = Graph(proto)  # the description works without shapes
     write_standard_pairs(graph)
     groups, missing, written = find_known_types(graph)
     return Description(graph, missing, _macs(groups, written))
 
 
 def _macs(groups: Graph, written: Graph) -> dict[int, int]:
-    """Count products of what nodes stand for, by the numbers of these."""
+    """Count the products of the operators that nodes stand for, by the nodes' indices."""
     found: dict[int, int] = {}
     for number, node in zip(groups.sources, groups.node, strict=True):
         names = [*node.input, node.output[0]]

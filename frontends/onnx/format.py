@@ -9,7 +9,7 @@ from frontends.formats import Format
 if TYPE_CHECKING:
     from frontends.onnx.source import OnnxSource
 
-# A model begins with its first field, the version: a varint from 1 to 127 in all that there are.
+# A model begins with its first field, the version: a varint from 1 to 127 in all known models.
 _VERSION_FIELD = 0x08
 _NEXT_FIELDS = (0x12, 0x1A, 0x22, 0x28, 0x32, 0x3A, 0x42)
 

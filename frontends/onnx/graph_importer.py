@@ -1,4 +1,4 @@
-"""TVM's importer of ONNX graphs, with own rules for some operators."""
+"""TVM's importer of ONNX graphs, with this package's rules for some operators."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ _DEPENDS = "depends on the data, which values of inputs at import may tell"
 
 
 class _GraphImporter(ONNXGraphImporter):
-    """Asks the own rules first.
+    """Asks this package's rules first.
 
     Attributes:
-        sizes: arrays of numbers and open sizes, by the names of tensors of them.
+        sizes: arrays of numbers and open sizes, by the names of the tensors that hold them.
     """
 
     sizes: Mapping[str, Any] = MappingProxyType({})
 
     def _sanitize_name(self, name: str) -> str:
-        """Return a name that TVM takes, without a word: the signature has the file's."""
+        """Return a name that TVM accepts, without a warning: the signature has the file's name."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return str(super()._sanitize_name(name))
 
     def _parse_graph_initializers(self, graph: Any) -> None:
-        """Make constants; the values of a mapped one stay in their file."""
+        """Make constants; the values of a mapped constant stay in their file."""
         for name, array in graph.constants.items():
             if not name.strip():
                 raise ValueError("Tensor's name is required.")
@@ -53,11 +53,11 @@ class _GraphImporter(ONNXGraphImporter):
                 self._nodes[name] = relax.const(_tensor(array))
 
     def _check_for_unsupported_ops(self, graph: Any) -> None:
-        """Raise never: operators are checked before."""
+        """Never raise: operators were checked before."""
         self.numbers = iter(enumerate(graph.node))
 
     def _construct_nodes(self, graph: Any) -> None:
-        """Convert nodes, after what runs compute of open sizes."""
+        """Convert nodes, after the tensors that each run computes from open sizes."""
         self.sizes = {name: each for name, each in graph.constants.items() if each.dtype == object}
         for name, array in self.sizes.items():
             self._nodes[name] = of_sizes(self.bb, array)
@@ -82,12 +82,12 @@ class _GraphImporter(ONNXGraphImporter):
             result = CONVERTERS[op_name](call)
             result = result.expr if isinstance(result, Expression) else result
             return result if isinstance(result, relax.Tuple) else self._kept(result)
-        except Exception as error:  # of the rules, and whatever TVM's own meet
+        except Exception as error:  # of this package's rules or TVM's
             found = (number, op_name, reason_of(error), list(node.output))
             raise UnsupportedOperatorError([found]) from None
 
     def _kept(self, result: Any) -> Any:
-        """Give a tensor that is computed a variable of its own."""
+        """Give a computed tensor a variable of its own."""
         made = self.bb.normalize(result)
         if not isinstance(made.ty, relax.TensorType):
             return made
@@ -96,12 +96,12 @@ class _GraphImporter(ONNXGraphImporter):
         return self.bb.emit(result) if isinstance(result, relax.Call) else made
 
     def _value(self, name: str, operand: Any) -> Any:
-        """Return the value of an operand that is constant, or of open sizes; else None."""
+        """Return the value of a constant operand, or its open sizes; otherwise None."""
         return self.sizes.get(name, None if operand is None else constant_of(operand))
 
 
 def _has_open_size(value: Any) -> bool:
-    """Tell whether sizes, or those of a tensor, are open."""
+    """Tell whether a value contains an open size, or its shape does."""
     if isinstance(value, np.ndarray):
         return value.dtype == object
     shape = getattr(getattr(value, "ty", None), "shape", None)
@@ -116,22 +116,22 @@ def _tensor(array: Any) -> Any:
 
 
 def _is_known(operand: Any) -> bool:
-    """Tell whether an operand is constant, or left out."""
+    """Tell whether an operand is constant or left out."""
     return operand is None or constant_of(operand) is not None
 
 
 def import_graph(graph: Graph) -> tuple[tvm.IRModule, dict[str, Any]]:
-    """Import a model whose operators are known, and whose shapes are static.
+    """Import a model of known operators and static shapes.
 
     Returns:
-        The module, and what holds each tensor, by its name.
+        The module, and the expression of each tensor, by the tensor's name.
 
     Raises:
-        UnsupportedOperatorError: a rule, own or TVM's, does not take an operator.
+        UnsupportedOperatorError: a rule of this package or of TVM refuses an operator.
     """
-    # TVM's importer prints what it fails at, and computes with constants: 0 / 0, too.
+    # TVM's importer prints its failures, and it computes with constants, even 0 / 0.
     with contextlib.redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
-        # It would take a size of 0 for an open one.
+        # TVM's importer would take a size of 0 for an open one.
         shapes = {
             name: list(map(as_extent, shape))
             for name, shape in graph.shapes.items()

@@ -1,4 +1,4 @@
-"""From an ONNX model to a module of Relax operators between quantize and dequantize."""
+"""Imports an ONNX model as a Relax module of operators between quantize and dequantize."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _ARRAYS = (
     *("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64"),
     *("uint8", "uint16", "uint32", "uint64"),
 )
-"""The dtypes of what a run takes and gives."""
+"""The dtypes of a run's inputs and outputs."""
 _QUANTIZING = ("DynamicQuantizeLinear", "QuantizeLinear")
 
 
@@ -78,35 +78,37 @@ def from_onnx(
     outputs: str = "model",
     values: Mapping[str, Any] | None = None,
 ) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
-    """Import a quantized ONNX model, whose integers are ONNX Runtime's.
+    """Import a quantized ONNX model; its integers equal ONNX Runtime's.
 
-    Convolutional networks, as groups of DequantizeLinear, an operator and QuantizeLinear, or of
-    quantized operators such as QLinearConv; both give the same integers. Networks that are
-    quantized when they run, with MatMulInteger, ConvInteger and what is made of them. The
-    documentation's page on numbers of ONNX models says what these are, and which operators there
-    are. ``build`` makes integer operators of the groups. What ONNX Runtime leaves in float is
-    computed in float32, with a ``LeftInFloatWarning``; a sum of floats may differ in its last bits.
+    Two kinds of models are imported. Statically quantized networks consist of groups
+    (DequantizeLinear, an operator, QuantizeLinear) or of quantized operators such as QLinearConv;
+    both give the same integers. Dynamically quantized networks use MatMulInteger, ConvInteger and
+    operators that contain them. The documentation's page on the numbers of ONNX models explains the
+    integers and lists the operators. ``build`` turns the groups into integer operators. Operators
+    that ONNX Runtime leaves in float are computed in float32, with a ``LeftInFloatWarning``; a sum
+    of floats may differ in its last bits.
 
     Args:
-        model: the path of an .onnx file, whose constants may lie beside it, where large ones stay:
-            these files must not change before the module is built; its contents; or an
-            ``onnx.ModelProto``. The package onnx reads it: pip install 'tvm-qnn[onnx]'.
-        shape_dict: shapes of inputs by name, where they are not the file's. A size is a number, a
-            name, or a ``range`` of numbers; of a name, each run decides. The file's own names are
-            keys, too: ``{"batch": range(1, 17)}``.
-        outputs: "model", or "all" for every quantized tensor, too, before the model's own.
+        model: the path of an .onnx file, the contents of one, or an ``onnx.ModelProto``. Large
+            constants in files beside it stay there; these files must not change before the module
+            is built. The package onnx reads the model: pip install 'tvm-qnn[onnx]'.
+        shape_dict: shapes of inputs by name, in place of the file's. A size is a number, a name, or
+            a ``range`` of numbers; each run decides the size of a name. The file's own names of
+            sizes are keys, too: ``{"batch": range(1, 17)}``.
+        outputs: "model", or "all" to return every quantized tensor before the model's outputs.
         values: of inputs by name, which become constants: one number for all elements, or an array.
-            Branches and loops that they decide on are written out; a branch that is not taken need
-            not fit.
+            Branches and loops that depend only on these values are written out; a branch that is
+            not taken need not fit.
 
     Returns:
         The module, and no parameters: its constants are part of it.
 
     Raises:
-        UnsupportedOperatorError: it has operators that are not imported; names them all.
-        ModelFormatError: it is malformed.
+        UnsupportedOperatorError: the model has operators that are not imported; the error names
+            them all.
+        ModelFormatError: the model is malformed.
         QnnError: onnx is missing, a shape is not known or does not fit, or the model needs another
-            version of operators.
+            version of the operators.
         OSError: the file cannot be read.
     """
     check_choice("outputs", outputs, ("model", "all"))
@@ -116,8 +118,8 @@ def from_onnx(
 
 
 def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
-    """Import what ``read_proto`` gave; see ``from_onnx``."""
-    # numpy would warn of what constants give: 0 / 0 is NaN there, too.
+    """Import the result of ``read_proto``; see ``from_onnx``."""
+    # numpy would warn of results of constants, as 0 / 0, which is NaN at run time, too.
     known, bounds = sized_inputs(proto.graph, shapes)
     with told_by_file(proto.graph), np.errstate(all="ignore"), within(bounds):
         return _imported(Graph(proto, known), bounds)
@@ -144,11 +146,11 @@ _STEPS: tuple[Callable[[Graph], Any] | tuple[Rule, ...], ...] = (
     check_bounds,
     write_standard_functions,
     write_subgraphs,
-    write_standard_functions,  # whose types were not known inside of branches
+    write_standard_functions,  # again: inside of branches types were not known before
     close_loops,
     _note_nodes,
     find_needed_types,
-    (drop_identity,),  # one between two pairs would hide that they are two
+    (drop_identity,),  # an Identity between two pairs would hide the second pair
     join_pairs,
     (scale_gemm_data, quantize_parameters, weight_product, decode_few_bits),
     write_float8,
@@ -168,26 +170,26 @@ _STEPS: tuple[Callable[[Graph], Any] | tuple[Rule, ...], ...] = (
     (move_quantization,),
     Graph.drop_unread_constants,
 )
-"""What makes operators that are converted of a model's, in this order: rules, or whole passes."""
+"""The steps, in order, that turn a model's operators into converted ones: rules or whole passes."""
 
 
 def _emitted(graph: Graph, bounds: Mapping[str, Bounds]) -> Imported:
-    """Return the module of a graph of operators that are converted."""
+    """Return the module of a graph whose operators all have conversion rules."""
     from frontends.onnx.graph_importer import import_graph
 
     try:
         mod, values = import_graph(graph)
     except UnsupportedOperatorError:
         raise
-    except Exception as error:  # whatever TVM's importer meets
+    except Exception as error:  # of TVM's importer
         raise ModelFormatError(f"the ONNX model cannot be imported: {reason_of(error)}") from None
-    # Variables are named for the nodes whose results they hold.
+    # Variables are named after the nodes whose results they hold.
     made = {name: number for number, (*_, names) in enumerate(graph.written) for name in names}
     codes = [code for code, *_ in graph.written]
     operands = [made.get(inputs[0]) if inputs else None for _, inputs, _ in graph.written]
     owner = owners(codes, operands, ["QuantizeLinear"], ["DequantizeLinear"], ["Relu", "Clip"])
     named = [(values[name], owner[number]) for name, number in made.items() if name in values]
-    # A node's last variable is that which is computed last, whatever the order of its results.
+    # A node's last variable is the one computed last, in any order of its results.
     bindings = (each for block in mod["main"].body.blocks for each in block.bindings)
     places = {binding.var: place for place, binding in enumerate(bindings)}
     named.sort(key=lambda pair: places.get(pair[0], -1))
@@ -201,7 +203,7 @@ def _emitted(graph: Graph, bounds: Mapping[str, Bounds]) -> Imported:
 
 
 def with_all_outputs(proto: Any) -> Any:
-    """Return a copy of the model that also gives what its nodes quantize, in their order."""
+    """Return a copy of the model that also returns every quantized tensor, in the nodes' order."""
     onnx = onnx_package()
     result = copied(proto)
     given = [value.name for value in proto.graph.output]
@@ -216,7 +218,7 @@ def with_all_outputs(proto: Any) -> Any:
 
 
 def _known(name: str, dtype: str) -> str:
-    """Return the dtype of an input or output, after a check that arrays may have it."""
+    """Return the dtype of an input or output, after a check that arrays support it."""
     if dtype not in _ARRAYS:
         raise QnnError(f"{name!r} is {dtype}: inputs and outputs may be {', '.join(_ARRAYS)}")
     return dtype

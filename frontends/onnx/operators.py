@@ -1,4 +1,4 @@
-"""The operators that are imported: a table of the checks of each."""
+"""The operators that are imported: a table of checks of their attributes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from frontends.onnx.read.names import attributes_of, refuse
 
 _FLOAT8 = range(17, 21)
 _FLOAT = 1
-"""float32 among the numbers of element types."""
+"""The number of the element type float32."""
 
 Attributes = dict[str, Any]
 Check = Callable[[Attributes], None]
-"""Raises UnsupportedError where an operator of these attributes is not imported."""
+"""Raises UnsupportedError if an operator with these attributes is not imported."""
 
 
 def _anything(_attributes: Attributes) -> None:
-    """Take it as it is."""
+    """Accept all attributes."""
 
 
 def _quantize(attributes: Attributes) -> None:
@@ -45,9 +45,9 @@ def _reduction(attributes: Attributes) -> None:
 
 
 def _loop(attributes: Attributes) -> None:
-    """Refuse results of all turns: of the turns that are known nothing is left here."""
+    """Refuse results that collect all iterations: loops that could be unrolled are gone here."""
     body = attributes.get("body")
-    # The number of the turn and a flag go in, a flag comes out.
+    # The inputs begin with the iteration's number and a flag; the outputs begin with a flag.
     if body is None or len(body.output) >= len(body.input):
         raise UnsupportedError(f"it has results of all turns, and {_OPEN}")
 
@@ -74,7 +74,7 @@ _OF_TVM = (
 """Operators that TVM's importer converts."""
 
 _LEFT = {"Scan": _OPEN}
-"""Why operators that elsewhere are written as others are still there."""
+"""Reasons why operators remain that are usually written as others."""
 
 OPERATORS: dict[str, Check] = {
     **dict.fromkeys((*CONVERTERS, *_OF_TVM), _anything),
@@ -84,16 +84,16 @@ OPERATORS: dict[str, Check] = {
     "Loop": _loop,
     "QuantizeLinear": _quantize,
 }
-"""By name, all of the standard's own domain."""
+"""Checks by the operator's name; all are of the standard's domain."""
 
 
 def check_operators(graph: Graph) -> None:
-    """Raise if there are operators that cannot be imported; name them all."""
+    """Raise if there are operators that cannot be imported; the error names them all."""
     refuse(graph.node, reasons(graph.node))
 
 
 def reasons(nodes: Any) -> dict[int, str]:
-    """Tell why nodes cannot be imported, by their numbers."""
+    """Return the reasons why nodes cannot be imported, by the nodes' indices."""
     found: dict[int, str] = {}
     for number, node in enumerate(nodes):
         check = OPERATORS.get(node.op_type) if node.domain in ("", "ai.onnx") else None

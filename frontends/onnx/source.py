@@ -1,4 +1,4 @@
-"""An ONNX model as every format's models are: described, and imported."""
+"""The ONNX format's Source: describes and imports a model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _INTEGERS = 4
 
 
 _MADE_UP = "unk__"
-"""How the package onnx names sizes that it does not know."""
+"""The prefix of the names that the package onnx gives to unknown sizes."""
 
 
 class OnnxSource(Source):
@@ -46,7 +46,8 @@ class OnnxSource(Source):
     def summary(self, name: str, shapes: Shapes | None = None) -> Summary:
         """Describe it, node by node."""
         constants = constants_of(self.proto)
-        # First, as ``constants`` counts them; inputs of the graph may be among them.
+        # Constants come first, in the order of ``constants``; inputs of the graph may be among
+        # them.
         notes = {
             key: TensorNote(number, key, array.shape, array.dtype.name, is_constant=True)
             for number, (key, array) in enumerate(constants.items())
@@ -112,7 +113,7 @@ class OnnxSource(Source):
         return {k: why for k, why in missing.items() if not is_defined(nodes[k], opset)}
 
     def _written_out(self) -> tuple[str, ...]:
-        """Return the operators with inner graphs, if all of them become parts of this one."""
+        """Return the operators with inner graphs, if all of them can be written out."""
         if not any(node.op_type in CONTROL for node in self.proto.graph.node):
             return ()
         graph = Graph(self.proto)
@@ -124,7 +125,7 @@ class OnnxSource(Source):
 
 
 def _size(size: int | str) -> int:
-    """Return a size of a file; one that is open with its name."""
+    """Return a size of a file; an open size keeps its name."""
     if isinstance(size, int):
         return size
     return OpenSize(size if size and not size.startswith(_MADE_UP) else "?")

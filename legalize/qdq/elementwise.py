@@ -1,9 +1,9 @@
 """Sums, differences and products of two tensors, and activations.
 
-Activations are those that quantizing does by itself, tables of the others, and softmax. In XNNPACK
-convolutions and products of matrices may end in relu or hardtanh, and sums in relu. After any other
-operator both are computed in float. On a quantized tensor they are bounds of its integers or, if
-the result has another scale, a table.
+Three kinds of activations are served: clips that the quantize does by itself, functions as tables,
+and softmax. In XNNPACK, convolutions and products of matrices may end in relu or hardtanh, and sums
+in relu. After any other operator XNNPACK computes both in float. On a quantized tensor they are
+bounds of its integers or, if the result has another scale, a table.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def _merged(group: Group, quantized: relax.Expr) -> relax.Expr | None:
     The delegate merges both: the value between them is not rounded.
 
     Raises:
-        NoRuleError: the delegate merges a maximum, or another activation.
+        NoRuleError: the delegate merges an activation with a maximum or with another activation.
     """
     value = group.value(quantized)
     if operator_of(value) is not quantize:
@@ -265,7 +265,7 @@ def _merged(group: Group, quantized: relax.Expr) -> relax.Expr | None:
     if name == "relax.nn.max_pool2d":
         raise NoRuleError("an activation of another scale after a maximum")
     parts = [inner, *map(group.value, inner.args)] if name == _SUM else [inner]
-    names = {operator_name(part) for part in parts} - {_ROWS}  # it moves an axis in between
+    names = {operator_name(part) for part in parts} - {_ROWS}  # conv1d moves an axis in between
     if names.isdisjoint(group.runtime.biased):
         return None
     try:
@@ -275,7 +275,7 @@ def _merged(group: Group, quantized: relax.Expr) -> relax.Expr | None:
 
 
 def _within(inner: tuple[int, int] | None, outer: tuple[int, int]) -> tuple[int, int]:
-    """Return the bounds of a value that is bounded by ``outer`` and then by ``inner``."""
+    """Return the bounds of a value that is clipped to ``outer``, then to ``inner``."""
     if inner is None:
         return outer
     low, high = (min(max(end, inner[0]), inner[1]) for end in outer)

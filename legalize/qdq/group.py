@@ -1,4 +1,4 @@
-"""A group of a quantize, the operator before it and its dequantizes, and the table of rules."""
+"""Groups of a quantize, the operator before it and its dequantizes; and the table of rules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOVEMENTS = {
 """Operators that return their first operand's values unchanged."""
 
 _NEAR, _SHARE = np.float32(1e-6), np.float32(1e-2)
-"""How far the scale of a bias may be from the product of scales in ONNX Runtime 1.32."""
+"""ONNX Runtime 1.32's tolerances, absolute and relative, of a bias's scale beside the product."""
 
 
 class LeftInFloatError(Exception):
@@ -77,9 +77,9 @@ class Operand:
         return np.asarray(np.asarray(self.scale, np.float32) * scales)
 
     def bias_factors(self, weights: Operand) -> Array:
-        """Return the steps of a bias in 1, as ExecuTorch computes it for XNNPACK.
+        """Return the number of a bias's steps in 1, as ExecuTorch computes it for XNNPACK.
 
-        It multiplies scales of channels in float32, even of a single channel, and others in
+        It multiplies scales per channel in float32, even for a single channel, and other scales in
         float64.
         """
         if isinstance(weights.scale, list) or weights.axis >= 0:
@@ -119,7 +119,7 @@ class Group:
 
     @property
     def runtime(self) -> Runtime:
-        """The runtime whose integers the group means."""
+        """The runtime whose integers the group reproduces."""
         return RUNTIMES[self.arithmetic]
 
     def bounded(self, bounds: tuple[int, int]) -> Group:
@@ -174,7 +174,7 @@ class Group:
         """Return an operand that has one scale, and the dtype of the result.
 
         Raises:
-            LeftInFloatError: it has several scales, or another dtype.
+            LeftInFloatError: the operand has several scales, or another dtype.
         """
         operand = self.quantized(expr)
         if isinstance(operand.scale, list) or isinstance(operand.zero_point, list):
@@ -189,10 +189,10 @@ class Group:
     def check_bias(self, expr: relax.Expr, data: Operand, weights: Operand) -> None:
         """Raise unless ONNX Runtime accepts the bias of a convolution as integers.
 
-        Its scales must be the products of those of data and weights, within a hundredth.
+        Its scales must be the products of the data's and the weights' scales, within a hundredth.
 
         Raises:
-            LeftInFloatError: they are not, or the zero point is not 0.
+            LeftInFloatError: the scales are others, or the zero point is not 0.
         """
         value = self._unmoved(expr)
         if not self.runtime.compares_scales or operator_of(value) is not dequantize:
@@ -203,7 +203,7 @@ class Group:
             raise LeftInFloatError("the scale of the bias is not that of data times weights")
 
     def _unmoved(self, expr: relax.Expr) -> Any:
-        """Return the value that movements lead to a variable."""
+        """Return the value before the movements that lead to a variable."""
         value = self.value(expr)
         while operator_name(value) in MOVEMENTS:
             value = self.value(value.args[0])
@@ -218,7 +218,7 @@ class Group:
 
         Raises:
             LeftInFloatError: it is no constant.
-            NoRuleError: it does not have one value for each channel.
+            NoRuleError: the bias does not have one value for each channel.
         """
         integers = self.bias_integers(expr, data, weights)
         if integers.size not in (1, channels) or integers.shape[-1:] == ():
@@ -230,7 +230,7 @@ class Group:
 
         Raises:
             LeftInFloatError: it is no constant.
-            NoRuleError: it is broadcast.
+            NoRuleError: the bias is broadcast.
         """
         value = self._unmoved(expr)
         if operator_of(value) is dequantize:
@@ -263,20 +263,20 @@ Rule = Callable[[Group, relax.Call], relax.Expr]
 """Returns the integers that a group quantizes, or raises as ``Group.folded`` does."""
 
 Biased = Callable[[Group, relax.Call, "relax.Expr | None"], relax.Expr]
-"""As a rule, given what is added to the operator's result as a bias."""
+"""A rule with one more argument: the bias of the operator's result, or None."""
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """A runtime whose integers groups mean.
+    """A runtime whose integers groups reproduce.
 
     Attributes:
-        name: for messages.
+        name: the name in messages.
         bias: returns a float32 bias in steps of the products of data and weights.
-        compares_scales: whether the scale of an integer bias decides what it computes.
+        compares_scales: whether its result depends on the scale of an integer bias.
         multiplies_activations: whether it multiplies two activations in integers.
-        rules: its rules, by the name of the Relax operator.
-        biased: the rules of operators to which a bias may be added, likewise.
+        rules: rules by the name of the Relax operator.
+        biased: rules of operators to which a bias may be added, by the name of the Relax operator.
     """
 
     name: str
@@ -337,7 +337,7 @@ def one_point(operand: Operand) -> int:
     """Return the zero point of weights.
 
     Raises:
-        LeftInFloatError: they have several.
+        LeftInFloatError: the weights have several zero points.
     """
     points = np.unique(np.asarray(operand.zero_point))
     if points.size != 1:
@@ -346,7 +346,7 @@ def one_point(operand: Operand) -> int:
 
 
 def check_weights(data: Operand, weights: Operand) -> None:
-    """Raise unless the runtimes multiply such data by such weights."""
+    """Raise unless the runtimes multiply data and weights of these dtypes in integers."""
     if weights.dtype not in QUANTIZED or (data.dtype, weights.dtype) == ("int8", "uint8"):
         raise LeftInFloatError(f"{data.dtype} data cannot have {weights.dtype} weights")
 

@@ -27,7 +27,7 @@ from qnn_ops.dialect.registry import constant_of, spec_of
 Array = np.ndarray[Any, Any]
 
 _MATRIX = 2
-"""The axes of a matrix."""
+"""The number of axes of a matrix."""
 
 
 @biased("matmul", arithmetics=tuple(RUNTIMES))
@@ -85,10 +85,10 @@ def _of_two(group: Group, lhs: Operand, rhs: Operand, is_transposed: bool) -> re
 def _by_primitives(
     group: Group, lhs: Operand, rhs: Operand, is_transposed: bool, bias: Array | None = None
 ) -> relax.Expr:
-    """Multiply by vectors, by matrices whose columns have scales, or with any bias.
+    """Multiply by vectors or by matrices with scales per column; also with any bias.
 
     Raises:
-        LeftInFloatError: the scales are not of columns.
+        LeftInFloatError: the scales are not per column.
     """
     rank = len(spec_of(rhs.data).shape)
     has_several = isinstance(rhs.scale, list) or isinstance(rhs.zero_point, list)
@@ -114,7 +114,7 @@ def _by_primitives(
 
 
 def _weights(group: Group, expr: relax.Expr) -> tuple[Operand, bool]:
-    """Return the weights, and whether they are [units, depth]."""
+    """Return the weights, and whether their shape is [units, depth]."""
     value = group.value(expr)
     if operator_name(value) == "relax.permute_dims" and len(spec_of(value).shape) == 2:
         return group.quantized(value.args[0]), True

@@ -1,4 +1,4 @@
-"""Operators that only move values, choose among them or join them: they take the integers."""
+"""Operators that only move, choose or join values: they are applied to the integers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _concat(group: Group, call: relax.Call) -> relax.Expr:
 
 
 CHOICES = {f"relax.{name}" for name in ("gather_elements", "max", "min", "nn.pad", "take")}
-"""Operators over which ONNX Runtime moves no dequantize: their operand must be dequantized."""
+"""Operators over which ONNX Runtime moves no dequantize: a dequantize must make their operand."""
 
 
 def _moved(group: Group, call: relax.Call) -> relax.Expr:
@@ -87,7 +87,7 @@ def _padded(group: Group, call: relax.Call, data: relax.Expr) -> relax.Expr:
 @rule("split")
 def part_of_split(group: Group, part: relax.TupleGetItem | relax.Call) -> relax.Expr:
     """Return a part of a split as a slice."""
-    if not isinstance(part, relax.TupleGetItem):  # TVM's importer gives the only part itself
+    if not isinstance(part, relax.TupleGetItem):  # TVM's importer returns a single part itself
         return _alike(group, part.args[0]).data
     split = group.value(part.tuple_value)
     if operator_name(split) != "relax.split":
@@ -101,7 +101,7 @@ def part_of_split(group: Group, part: relax.TupleGetItem | relax.Call) -> relax.
 
 @rule("where")
 def _where(group: Group, call: relax.Call) -> relax.Expr:
-    """QLinearWhere: tables convert both to the result's encoding."""
+    """QLinearWhere: tables convert both operands to the result's encoding."""
     condition, *values = call.args
     parts = []
     for operand in (group.activation(value) for value in values):

@@ -1,8 +1,8 @@
-"""Convolutions of rows, images and volumes, transposed ones, and pools.
+"""Convolutions of rows, images and volumes, transposed convolutions, and pools.
 
 Rows are images one pixel high. The planes of a volume's window are channels of an image. XNNPACK's
-transposed convolutions are convolutions of images with gaps between the pixels. A maximum is one of
-the integers, and a mean is of windows or whole images.
+transposed convolutions are convolutions of images with gaps between the pixels. A maximum is taken
+of the integers. A mean is taken over windows or whole images.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _conv2d(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Ex
 
 
 def sizes_of(attrs: Any, name: str) -> list[int]:
-    """Return an attribute that has a number for each axis."""
+    """Return an attribute with a number for each axis."""
     return [int(size) for size in getattr(attrs, name)]
 
 
@@ -82,9 +82,9 @@ def convolution(
     """Convolve images.
 
     Args:
-        group: of the convolution.
+        group: the convolution's group.
         operands: data and weights.
-        bias: to be added, or None.
+        bias: the bias, or None.
         call: the float convolution.
         window: attributes of ``quantized_conv2d``.
     """
@@ -188,7 +188,7 @@ def _conv3d(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Ex
         raise NoRuleError("its window is larger than its data")
 
     def plane(number: int) -> relax.Expr:
-        """Return the planes of data that a plane of the window meets: [N, C, 1, count, H, W]."""
+        """Return the data's planes that a plane of the window covers: [N, C, 1, count, H, W]."""
         begin = number * dilation[0]
         end = begin + (count - 1) * strides[0] + 1
         part = emit(R.strided_slice(volume, [2], [begin], [end], [strides[0]]))
@@ -228,7 +228,7 @@ def _max_pool(group: Group, call: relax.Call) -> relax.Expr:
 def _average_pool(group: Group, call: relax.Call) -> relax.Expr:
     """Add up dequantized values in float32; the result's zero point is added before rounding.
 
-    A window that is the whole image is a global average.
+    A window of the size of the image is a global average.
     """
     call = _with_padding(group, call)
     data, attrs = group.activation(call.args[0]), call.attrs
@@ -249,7 +249,7 @@ def _average_pool(group: Group, call: relax.Call) -> relax.Expr:
 
 
 def _with_padding(group: Group, call: relax.Call) -> relax.Call:
-    """Return an average of a padded image with padding that counts, also beyond the stated one.
+    """Return an average over a padded image in which all padding counts, stated or not.
 
     ONNX Runtime's float operator divides by the pixels within the stated padding, and its integer
     operator by the whole window.

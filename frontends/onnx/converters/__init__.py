@@ -1,4 +1,4 @@
-"""Rules of operators that TVM's importer lacks or has otherwise, a file for each family."""
+"""Rules of operators that TVM's importer lacks or computes differently, one file per family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NonZero, Compress, Unique and NonMaxSuppression: room for what there might be, and a count."""
+"""NonZero, Compress, Unique and NonMaxSuppression: results of the largest size, and a count."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST = 1 << 24
 
 @converter("NonZero")
 def _non_zero(call: Call) -> relax.Expr:
-    """Return the indices of what is not 0 along each axis, in order; 0 where nothing is."""
+    """Return the indices of nonzero elements along each axis, then zeros; and their count."""
     (data,) = call.arrays(1)
     shape, flags = data.shape, data
     if not shape:
@@ -40,7 +40,7 @@ def _non_zero(call: Call) -> relax.Expr:
 
 @converter("Compress")
 def _compress(call: Call) -> relax.Expr:
-    """Take what a condition has at its index along an axis, or of all elements."""
+    """Return the elements whose condition is true, along an axis or of the flattened data."""
     data, condition = call.operands(2)
     axis, shape = call.attributes.get("axis"), spec_of(data).shape
     if axis is None:
@@ -57,12 +57,12 @@ def _compress(call: Call) -> relax.Expr:
 
 @converter("Unique")
 def _unique(call: Call) -> relax.Expr:
-    """Raise: what follows from constants was computed before."""
+    """Raise: constant folding has computed every result that follows from constants."""
     raise UnsupportedError("its values must follow from constants")
 
 
 def _indices(flags: Any) -> tuple[Any, Any]:
-    """Return the indices of what is true, then zeros, and how many there are."""
+    """Return the indices of true flags, then zeros; and the number of true flags."""
     (size,) = flags.shape
     if not 0 < size <= _MOST:
         raise UnsupportedError(f"of {size:,} elements")
@@ -78,7 +78,7 @@ def _indices(flags: Any) -> tuple[Any, Any]:
 
 @converter("NonMaxSuppression")
 def _non_max_suppression(call: Call) -> relax.Expr:
-    """Give image, class and box of those that overlap no better one; zeros where none is left."""
+    """Return image, class and box of each box that overlaps no better one; then rows of zeros."""
     boxes, scores, count, overlap, least = call.operands(5)
     emit, shape = call.emit, spec_of(scores).shape
     known = None if count is None else constant_of(count)

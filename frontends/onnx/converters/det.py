@@ -14,12 +14,12 @@ from frontends.onnx.converters.registry import Call, converter
 from qnn_ops.arithmetic.rounded import rounded
 
 _MOST = 32
-"""Rows of a matrix. Each row adds some operators to the model."""
+"""The most rows of a matrix. Each row adds some operators to the model."""
 
 
 @converter("Det")
 def _determinant(call: Call) -> Any:
-    """Eliminate column by column, by the row that has the largest number there, as Eigen does."""
+    """Eliminate columns one by one; the pivot is a column's largest magnitude, as in Eigen."""
     (data,) = call.arrays(1)
     shape: tuple[int, ...] = (0, 0, *data.shape)
     *outer, size, width = shape

@@ -1,4 +1,4 @@
-"""Operators of one element at a time: activations, powers, extremes, shifts of bits."""
+"""Elementwise operators: activations, powers, extremes, shifts of bits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from qnn_ops.dialect.registry import constant_of, spec_of
 
 @converter("Sign")
 def _sign(call: Call) -> relax.Expr:
-    """Return −1, 0 or 1; of unsigned integers, whose Sign TVM cannot compile, the least of 1."""
+    """Return −1, 0 or 1; min(x, 1) for unsigned integers, because TVM cannot compile their Sign."""
     (data,) = call.operands(1)
     dtype = str(data.ty.dtype)
     if not dtype.startswith("uint"):
@@ -29,7 +29,7 @@ def _sign(call: Call) -> relax.Expr:
 
 @converter("IsInf")
 def _is_inf(call: Call) -> Any:
-    """Tell whether numbers are infinite, of both signs or one."""
+    """Tell whether numbers are infinite, with both signs or with one of them."""
     (data,) = call.arrays(1)
     wanted = {"positive": np.inf, "negative": -np.inf}
     found = [
@@ -48,7 +48,7 @@ def _extreme(call: Call) -> relax.Expr:
 
 @converter("BitCast")
 def _bit_cast(call: Call) -> relax.Expr:
-    """Take the bits of each element for an element of another dtype."""
+    """Reinterpret the bits of each element as an element of another dtype."""
     (data,) = call.operands(1)
     kind = int(call.attributes.get("to", 0))
     dtype = str(onnx_package().helper.tensor_dtype_to_np_dtype(kind).name)
@@ -65,7 +65,7 @@ def _bit_cast(call: Call) -> relax.Expr:
 
 @converter("BitShift")
 def _bit_shift(call: Call) -> Any:
-    """Shift bits; by more than there are, or less than none, all of them go."""
+    """Shift bits; a negative shift, or one beyond the width, shifts all of them out."""
     data, distance = call.arrays(2)
     direction = call.attributes.get("direction", b"").decode()
     if "int" not in data.dtype.name or direction not in ("LEFT", "RIGHT"):
@@ -76,7 +76,7 @@ def _bit_shift(call: Call) -> Any:
     if info.min:
         is_within = is_within & (distance >= 0)
     near = np.where(is_within, distance, last)
-    if direction == "RIGHT" and info.min:  # the sign is left
+    if direction == "RIGHT" and info.min:  # the sign stays
         return data >> near
     shifted = data << near if direction == "LEFT" else data >> near
     return np.where(is_within, shifted, 0)
@@ -84,9 +84,9 @@ def _bit_shift(call: Call) -> Any:
 
 @converter("Pow")
 def _pow(call: Call) -> relax.Expr:
-    """Return powers; those of integers are computed in float64, and cut.
+    """Return powers; powers of integers are computed in float64 and truncated.
 
-    ONNX Runtime multiplies where the exponent is the number 2 or 3; so does this.
+    If the exponent is the constant 2 or 3, this function multiplies, as ONNX Runtime does.
     """
     base, exponent = call.operands(2)
     dtype = spec_of(base).dtype
@@ -100,8 +100,8 @@ def _pow(call: Call) -> relax.Expr:
         wide = (call.emit(R.astype(each, "float64")) for each in (base, exponent))
         return R.astype(call.emit(R.power(*wide)), dtype)
     if known is not None:
-        # A number of no axes would be written into the code: LLVM makes of some powers a root or a
-        # quotient, whose last bits are others, and TVM warns of some.
+        # A scalar would become a literal in the code. LLVM would then turn some powers into a root
+        # or a quotient with other last bits, and TVM would warn of some powers.
         exponent = relax.const(np.atleast_1d(known).astype(dtype), dtype)
         result = call.emit(R.power(base, exponent))
         shape = np.broadcast_shapes(spec_of(base).shape, known.shape)
@@ -113,7 +113,7 @@ def _pow(call: Call) -> relax.Expr:
 
 @converter("Mod")
 def _mod(call: Call) -> relax.Expr:
-    """Return remainders, whose signs are the divisors', or with ``fmod`` the dividends'."""
+    """Return remainders; they have the divisor's sign, or with ``fmod`` the dividend's."""
     lhs, rhs = call.operands(2)
     dtype = spec_of(lhs).dtype
     if call.attributes.get("fmod", 0):
@@ -139,14 +139,15 @@ def _celu(call: Call) -> Any:
 
 
 _LINEAR = 0.7978845608028654
-"""The root of 2 / π."""
+"""The square root of 2 / π."""
 
 
 @converter("Gelu")
 def _gelu(call: Call) -> Any:
     """Return half of the data, times 1 plus the error function of the data times √½.
 
-    Or 1 plus the hyperbolic tangent of a cubic function of the data, with ONNX Runtime's factors.
+    The approximate form replaces the error function by the hyperbolic tangent of a cubic function
+    of the data, with ONNX Runtime's factors.
     """
     approximation = call.attributes.get("approximate", b"none")
     if approximation not in (b"none", b"tanh"):
@@ -181,7 +182,7 @@ def _hard_swish(call: Call) -> Any:
 
 @converter("Clip")
 def _clip(call: Call) -> relax.Expr:
-    """Bound the data; an end that is left out is the dtype's: infinities become finite."""
+    """Clip the data; the dtype's bound replaces a missing one, so infinities become finite."""
     data, low, high = call.operands(3)
     dtype = str(spec_of(data).dtype)
     for end, name, bound in ((low, "min", R.maximum), (high, "max", R.minimum)):
@@ -207,7 +208,7 @@ def _prelu(call: Call) -> Any:
 
 @converter("ThresholdedRelu")
 def _thresholded_relu(call: Call) -> Any:
-    """Return what is above a number, and 0 for the rest and for NaN."""
+    """Return the elements above a threshold; 0 replaces the other elements and NaN."""
     (data,) = call.arrays(1)
     _check_float(data)
     return np.where(data > call.attributes.get("alpha", 1.0), data, 0)

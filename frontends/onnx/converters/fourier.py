@@ -1,4 +1,4 @@
-"""DFT and STFT, as products with waves."""
+"""DFT and STFT, as products with matrices of waves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qnn_ops.dialect.registry import spec_of
 Array = np.ndarray[Any, Any]
 
 _MOST = 1 << 25
-"""Numbers of a matrix of waves, and of all frames."""
+"""The most numbers in a matrix of waves, and in all frames."""
 _AXIS_AS_OPERAND = 20
 
 
@@ -75,11 +75,11 @@ def _stft(call: Call) -> relax.Expr:
 
 
 def _waves(taken: int, size: int, parts: int, half: bool, is_inverse: bool, dtype: str) -> Array:
-    """Return what the parts of each number give to the two parts of each frequency.
+    """Return the factors of each number's parts in the two parts of each frequency.
 
-    They are rounded once. ONNX Runtime transforms step by step, and of a length that is no power of
-    2 by way of a longer one, which is less accurate. Of one side and back, each frequency but the
-    first and the middle one stands for two.
+    They are rounded once. ONNX Runtime is less accurate: it transforms step by step, and it
+    computes a length that is no power of 2 by way of a longer one. In the inverse of a one-sided
+    transform each frequency, except the first and the middle one, stands for two.
     """
     count = size // 2 + 1 if half and not is_inverse else size
     if not 0 < size <= _MOST or taken * parts * count * 2 > _MOST:
@@ -95,7 +95,7 @@ def _waves(taken: int, size: int, parts: int, half: bool, is_inverse: bool, dtyp
 
 
 def _product(builder: relax.BlockBuilder, rows: relax.Expr, waves: Array) -> relax.Expr:
-    """Multiply the last two axes with waves, ``[places, parts, frequencies, parts]``."""
+    """Multiply the last two axes by waves, ``[places, parts, frequencies, parts]``."""
     taken, parts, count, width = waves.shape
     emit, outer = builder.emit, spec_of(rows).shape[:-2]
     flat = emit(R.reshape(rows, (int(np.prod(outer, dtype=np.int64)), taken * parts)))

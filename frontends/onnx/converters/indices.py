@@ -1,4 +1,4 @@
-"""Gather, GatherElements, OneHot, TopK, EyeLike and Range: what indices choose or count."""
+"""Gather, GatherElements, OneHot, TopK, EyeLike and Range: operators that use or make indices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from qnn_ops.dialect.sizes import Size
 NEAREST = "nearest"
 """An attribute of a node: an index out of range means the nearest one, and is no error.
 
-Nodes of a branch that may not be taken have it, and nodes that another operator is written as."""
+Two kinds of nodes have it: those of a branch that may not be taken, and those that replace another
+operator."""
 
 
 _FEW = 64
@@ -37,7 +38,7 @@ def _gather(call: Call) -> relax.Expr:
     axis = int(call.attributes.get("axis", 0)) % len(spec_of(data).shape)
     known = [constant_of(each) for each in (data, indices)]
     if known[0] is not None and known[1] is not None and known[0].size <= _FEW:
-        with suppress(IndexError):  # of which a run shall tell
+        with suppress(IndexError):  # the run reports it
             return relax.const(np.take(known[0], known[1], axis), str(known[0].dtype))
     indices = _counted(call.builder, "Gather", indices, spec_of(data).shape[axis], call.attributes)
     return R.take(data, indices, axis, mode="clip")
@@ -55,10 +56,7 @@ def _gather_elements(call: Call) -> relax.Expr:
 def count_indices(
     builder: relax.BlockBuilder, name: str, operands: list[Any], attributes: dict[str, Any]
 ) -> None:
-    """Count and check the indices that GatherND, ScatterElements or ScatterND has as operands.
-
-    Those of other operators stay.
-    """
+    """Normalize and check the indices of GatherND, ScatterElements or ScatterND."""
     if name not in ("GatherND", "ScatterElements", "ScatterND"):
         return
     shape, indices = spec_of(operands[0]).shape, operands[1]
@@ -86,7 +84,7 @@ def _counted(
     size: int,
     attributes: dict[str, Any],
 ) -> relax.Expr:
-    """Return indices that are counted from the first one; one that is not there ends the run."""
+    """Return indices counted from the first element; an index out of range ends the run."""
     known, dtype = constant_of(indices), spec_of(indices).dtype
     is_nearest = bool(attributes.get(NEAREST, 0))
     if isinstance(size, Size) and (known is not None or not is_nearest):
@@ -109,7 +107,7 @@ def _counted(
 
 
 def _counted_open(builder: relax.BlockBuilder, known: Any, size: Any, dtype: str) -> relax.Expr:
-    """Return constant indices along an axis of an open size, counted from the first one."""
+    """Return constant indices along an axis of an open size, counted from the first element."""
     if known is None:
         raise UnsupportedError(f"the data choose among the open size {size}")
     if not all(-size <= int(each) < size for each in known.flat):
@@ -128,7 +126,7 @@ _MOST = 1 << 24
 def _one_hot(call: Call) -> Any:
     """Compare indices with the numbers along a new axis, and choose between two values.
 
-    An index below 0 counts from the end; one beyond either end is none of the numbers.
+    A negative index counts from the end; an index out of range equals none of the numbers.
     """
     indices, depth, values = call.arrays(3)
     count = one_number(depth.expr, "the depth")
@@ -153,7 +151,7 @@ def _one_hot(call: Call) -> Any:
 
 @converter("TopK")
 def _top_k(call: Call) -> relax.Expr:
-    """Give the largest or smallest along an axis, and their indices; the first of equals."""
+    """Return the largest or smallest elements along an axis, and their indices, in stable order."""
     data, count = call.arrays(2)
     number = one_number(count.expr, "the number of elements")
     if not call.attributes.get("sorted", 1):
@@ -180,7 +178,7 @@ def _top_k(call: Call) -> relax.Expr:
 
 @converter("EyeLike")
 def _eye_like(call: Call) -> relax.Expr:
-    """Give ones on a diagonal of a matrix of the data's shape."""
+    """Return a matrix of the data's shape with ones on a diagonal."""
     (data,) = call.operands(1)
     shape, dtype = spec_of(data).shape, spec_of(data).dtype
     if stated := int(call.attributes.get("dtype", 0)):

@@ -1,4 +1,4 @@
-"""What is known of an operand: its number, or that a DequantizeLinear makes it."""
+"""Facts about an operand at import: its constant value, or that a DequantizeLinear makes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 def value_of(builder: relax.BlockBuilder, expr: relax.Expr) -> relax.Expr | None:
-    """Return what a variable is bound to, None of an input; anything else is itself."""
+    """Return the value of a variable, None for an input; other expressions as they are."""
     return builder.lookup_binding(expr) if isinstance(expr, relax.Var) else expr
 
 
@@ -25,7 +25,7 @@ def is_dequantized(builder: relax.BlockBuilder, expr: relax.Expr) -> bool:
 
 
 def known_array(builder: relax.BlockBuilder, expr: relax.Expr) -> Array | None:
-    """Return a constant, or what a constant is dequantized to; else None."""
+    """Return the value of a constant or of a dequantized constant; otherwise None."""
     if not is_dequantized(builder, expr):
         return constant_of(expr)
     call: Any = value_of(builder, expr)
@@ -34,7 +34,7 @@ def known_array(builder: relax.BlockBuilder, expr: relax.Expr) -> Array | None:
 
 
 def known_number(builder: relax.BlockBuilder, expr: relax.Expr) -> float | None:
-    """Return the one number of such a constant; else None."""
+    """Return the number of a constant or dequantized constant of one element; otherwise None."""
     known = known_array(builder, expr)
     return None if known is None or known.size != 1 else float(known.item())
 
@@ -44,7 +44,7 @@ def one_number(expr: relax.Expr, name: str) -> int:
 
     Args:
         expr: an operand.
-        name: what the operand is, for the error.
+        name: the operand's role, for the error.
 
     Raises:
         UnsupportedError: it is no constant, or has several numbers.

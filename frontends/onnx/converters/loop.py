@@ -1,4 +1,4 @@
-"""Loop, as a loop of two functions."""
+"""Loop, as a loop of two Relax functions: a condition and a body."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NEXT, _GOES_ON = "tvm_qnn_next_turn", "tvm_qnn_goes_on"
 
 @converter("Loop")
 def _loop(call: Call) -> relax.Expr:
-    """Repeat the body, a function of the number of the turn, a flag and what is carried on."""
+    """Repeat the body, a function of the iteration's number, a flag and the carried tensors."""
     count, flag, *carried = call.given
     body = call.attributes["body"]
     if any(each is None for each in carried):
@@ -48,14 +48,14 @@ def _loop(call: Call) -> relax.Expr:
 
 
 def _declared(value: Any) -> tuple[int, ...]:
-    """Return the shape of one number as a body has it: that of a scalar, or of one axis."""
+    """Return the shape of a body's single number: a scalar's, or that of one axis."""
     return (1,) * min(len(value.type.tensor_type.shape.dim), 1)
 
 
 def _condition(
     specs: Sequence[TensorSpec], carried: int, limit: np.ndarray[Any, Any] | None
 ) -> relax.Function:
-    """Return the function that tells whether there is another turn."""
+    """Return the function that tells whether there is another iteration."""
     inner = ModuleBuilder()
     state = [
         inner.add_input(f"state{number}", spec.shape, spec.dtype)
@@ -77,7 +77,7 @@ def _condition(
 
 
 def _body(body: Any, specs: Sequence[TensorSpec], carried: int, opset: int) -> relax.Function:
-    """Import the body as a model of its own, which gives the next number, too."""
+    """Import the body as a model of its own that also returns the next iteration's number."""
     from frontends.onnx.importer import import_proto
 
     onnx, helper = onnx_package(), onnx_package().helper

@@ -18,7 +18,7 @@ from qnn_ops.dialect.registry import constant_of, spec_of
 
 @converter("Shape")
 def _shape(call: Call) -> relax.Expr:
-    """Return a constant: all shapes are known here, also those that the package did not infer."""
+    """Return a constant: all shapes are known here, even if the package onnx did not infer them."""
     (data,) = call.operands(1)
     shape = spec_of(data).shape[call.attributes.get("start", 0) : call.attributes.get("end")]
     return relax.const(np.array(shape, np.int64), "int64")
@@ -33,7 +33,7 @@ def _pad(call: Call) -> relax.Expr:
     data, given, fill, axes = call.operands(4)
     shape = spec_of(data).shape
     widths = _widths(call.attributes.get("pads") if given is None else given, axes, len(shape))
-    for axis, (before, after) in enumerate(widths):  # what is cut off
+    for axis, (before, after) in enumerate(widths):  # negative widths cut off
         if min(before, after) < 0:
             begin, end = max(-before, 0), shape[axis] - max(-after, 0)
             data = call.emit(R.strided_slice(data, [axis], [begin], [end]))
@@ -92,7 +92,7 @@ def _numbers(expr: relax.Expr) -> list[int]:
 
 @converter("ReverseSequence")
 def _reverse_sequence(call: Call) -> relax.Expr:
-    """Reverse the first so many steps along an axis, as many as each row of the batch says."""
+    """Reverse the first steps along an axis; each row of the batch has its own number of steps."""
     data, lengths = call.arrays(2)
     shape = data.shape
     batch = int(call.attributes.get("batch_axis", 1))
@@ -117,14 +117,14 @@ def _reverse_sequence(call: Call) -> relax.Expr:
 
 
 _ORDERS = {b"DCR": [0, 3, 5, 1, 2, 4], b"CRD": [0, 1, 3, 5, 2, 4]}
-"""By mode, the axes of a block's rows and columns before the channels, or behind them."""
+"""The order of axes by mode: a block's rows and columns before the channels, or behind them."""
 _IMAGE = 4
-"""The axes of images."""
+"""The number of axes of images."""
 
 
 @converter("SpaceToDepth")
 def _space_to_depth(call: Call) -> relax.Expr:
-    """Make channels of the pixels of blocks, of images whose channels are first."""
+    """Turn the pixels of blocks into channels, in images whose channels are first."""
     (data,) = call.operands(1)
     shape, size = spec_of(data).shape, int(call.attributes.get("blocksize", 0))
     mode = call.attributes.get("mode", b"DCR")

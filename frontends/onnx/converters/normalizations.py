@@ -1,4 +1,4 @@
-"""Normalizations and norms, in the order that ONNX Runtime adds their sums in."""
+"""Normalizations and norms, whose sums are added in ONNX Runtime's order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from qnn_ops.dialect.expressions import operand
 
 @converter("BatchNormalization")
 def _batch_normalization(call: Call) -> Any:
-    """Multiply by the scale times the reciprocal of the deviation, and add what is left."""
+    """Multiply by the scale over the deviation, and add a constant for each channel."""
     data, *numbers = call.arrays(5)
     if call.attributes["tvm_custom"]["num_outputs"] != 1 or call.attributes.get("training_mode", 0):
         raise UnsupportedError("training is not imported")
@@ -35,15 +35,15 @@ def _batch_normalization(call: Call) -> Any:
 
 
 def moments(data: Any, axis: int, order: str) -> tuple[Any, Any]:
-    """Return the mean over the axes from one on, and that of the squared distances.
+    """Return the mean and the mean squared distance from it, over all axes from one on.
 
     Args:
         data: an expression of float32.
-        axis: the first of those that are reduced.
-        order: of ``row_moments``.
+        axis: the first reduced axis.
+        order: an order of ``row_moments``.
 
     Returns:
-        Both with one axis of size 1 in the places of those.
+        Both, with one axis of size 1 in place of the reduced axes.
     """
     outer = data.shape[:axis]
     rows = data.reshape(prod(outer), prod(data.shape[axis:]))
@@ -58,9 +58,9 @@ def normalized(
 ) -> Any:
     """Normalize rows, multiply by a scale and perhaps add a bias, as ONNX Runtime does.
 
-    Of orders that add in vectors distances from the mean are multiplied by the reciprocal of the
-    deviation, and the product with the scale and the sum with the bias have one rounding. Of others
-    distances are divided, and each step is rounded. There is no mean in orders of squares.
+    An order that adds in vectors multiplies distances from the mean by the reciprocal of the
+    deviation; it rounds the product with the scale and the sum with the bias once. Other orders
+    divide the distances, and round each step. Orders of squares have no mean.
     """
     shape, count = data.shape, prod(data.shape[axis:])
     mean, squares = moments(data, axis, order)
@@ -80,13 +80,13 @@ def normalized(
 
 
 def order_of(attributes: dict[str, Any], count: int, names: tuple[str, str], least: int) -> str:
-    """Return the order that is stated, or that of MLAS, which has vectors from a size on.
+    """Return the stated order, or the order of MLAS, which uses vectors from some size on.
 
     Args:
-        attributes: of the operator; those of ONNX Runtime's own operators may state an order.
+        attributes: the operator's; ONNX Runtime's own operators may state an order.
         count: the elements of a row.
-        names: of the orders of short rows, and of longer ones.
-        least: the elements of a longer one.
+        names: the orders of short rows and of longer ones.
+        least: the fewest elements of a longer row.
     """
     if "order" in attributes:
         return str(attributes["order"].decode())
@@ -101,9 +101,9 @@ _LEAST_LAYER = 8
 def _layer_normalization(call: Call) -> Any:
     """Return the normalized data, and perhaps the mean and the reciprocal of the deviation.
 
-    Sums, and what becomes of them, are those of MLAS on x86 with AVX2, or those of rows one by one
-    where they are short; where an order is stated, as that of ONNX Runtime's operators with a sum
-    before it, this.
+    The arithmetic is that of MLAS on x86 with AVX2; short rows are added element by element. A
+    stated order replaces both, as that of ONNX Runtime's operators with a sum before the
+    normalization.
     """
     data, scale, bias = call.arrays(3)
     shape = data.shape
@@ -131,8 +131,8 @@ _LEAST_RMS = 16
 def _rms_normalization(call: Call) -> Any:
     """Divide the data by the root of the mean of their squares, and multiply by the scale.
 
-    Sums, and what becomes of them, are those of MLAS on x86 with AVX2, or those of rows one by one
-    where they are short or ONNX Runtime's SkipSimplifiedLayerNormalization states it.
+    The arithmetic is that of MLAS on x86 with AVX2. Rows are added element by element if they are
+    short, or if ONNX Runtime's SkipSimplifiedLayerNormalization states that order.
     """
     data, scale = call.arrays(2)
     shape = data.shape
@@ -149,7 +149,7 @@ def _rms_normalization(call: Call) -> Any:
 
 @converter("LpNormalization")
 def _normalize(call: Call) -> Any:
-    """Divide by the norm along an axis what the largest number was divided by; 0 stays 0."""
+    """Divide by the largest magnitude along an axis, then by the norm of the result; 0 stays 0."""
     (data,) = call.arrays(1)
     axis, degree = int(call.attributes.get("axis", -1)), int(call.attributes.get("p", 2))
     if degree not in (1, 2) or not -data.ndim <= axis < data.ndim:
@@ -163,7 +163,7 @@ def _normalize(call: Call) -> Any:
 
 @converter("LpPool")
 def _pool(call: Call) -> Any:
-    """Add up powers in each window, and draw the root."""
+    """Add up powers in each window, and take the root of the sum."""
     (data,) = call.arrays(1)
     degree = int(call.attributes.get("p", 2))
     kernel = [int(each) for each in call.attributes.get("kernel_shape", ())]
@@ -187,7 +187,7 @@ def _pool_all(call: Call) -> Any:
 
 
 def _power(data: Any, degree: int) -> Any:
-    """Return a power of magnitudes, by products where the degree is small."""
+    """Return a power of magnitudes; products compute powers of small degree."""
     size = np.abs(data)
     if degree < 1:
         raise UnsupportedError(f"a norm of degree {degree}")

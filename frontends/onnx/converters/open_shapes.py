@@ -1,4 +1,4 @@
-"""Operators of tensors whose sizes each run decides, where TVM's importer wants numbers."""
+"""Operators on tensors of open sizes, for which TVM's importer requires numbers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from qnn_ops.dialect.sizes import as_extent
 Array = np.ndarray[Any, Any]
 Values = Sequence["Array | None"]
 OpenRule = Callable[[Call, Values], Any]
-"""``rule(call, values)``; the values of operands are None where they are not known."""
+"""``rule(call, values)``; the value of an operand is None if it is not known."""
 
 OPEN: dict[str, OpenRule] = {}
 """By the name of the operator."""
 
 
 def of_sizes(builder: relax.BlockBuilder, array: Array) -> relax.Expr:
-    """Return a tensor of numbers and open sizes, which a run computes."""
+    """Return a tensor of numbers and open sizes; each run computes it."""
     sizes = [tirx.convert(as_extent(each)) for each in array.flat]
     shape = relax.ShapeExpr([each.astype("int64") for each in sizes])
     made = builder.emit(R.shape_to_tensor(shape))

@@ -32,7 +32,7 @@ def _matmul_integer(call: Call) -> relax.Expr:
     left = R.subtract(left, relax.const(point, "int32") if late is None else late)
     if other_point is not None:
         right = R.subtract(right, R.astype(other_point, "int32"))
-    # Apart: fused with what subtracts, it would subtract for each product anew.
+    # A separate kernel: fused with the subtractions, it would subtract again for each product.
     return R.matmul(call.emit(left), call.emit(right), out_dtype="int32")
 
 
@@ -45,8 +45,8 @@ def dense(
 ) -> relax.Expr:
     """Multiply by constant weights, [depth, units].
 
-    The kernels know the zero points that are constant, and one for all units. What others add to
-    the sums is subtracted.
+    The kernels handle a zero point that is constant and the same for all units. For other zero
+    points this function subtracts their share of the sums.
     """
     point, late = data_point(own_point)
     one = int(points[0]) if points.size == 1 else 0
@@ -87,11 +87,11 @@ class FloatWeights:
 
 @dataclass(frozen=True)
 class ByteWeights:
-    """Weights of bytes, whose rows are quantized together by the range of their numbers.
+    """8-bit weights; data rows are quantized together, by the range of their numbers.
 
     Attributes:
         array: [depth, units].
-        scales: one, or one for each unit.
+        scales: one scale, or one for each unit.
         points: the zero point.
     """
 
@@ -100,7 +100,7 @@ class ByteWeights:
     points: Array
 
     def product(self, builder: ModuleBuilder, rows: Any) -> Any:
-        """Multiply rows, [count, depth]: int32 sums, times the product of both scales."""
+        """Multiply rows, [count, depth]: return int32 sums times the product of both scales."""
         values, scale, point = quantized(builder, rows.expr)
         sums = builder.emit(dense(builder, values, self.array, point, self.points))
         factor = builder.array(scale) * self.scales
@@ -109,7 +109,7 @@ class ByteWeights:
 
 @converter("MatMulNBits")
 def _matmul_nbits(call: Call) -> relax.Expr:
-    """Multiply by weights of a few bits; operands and attributes are ``blockwise_dense``'s."""
+    """Multiply by weights of a few bits, with operands and attributes of ``blockwise_dense``."""
     data, weights, scales, points = call.operands(4)
     size, shape = int(call.attributes["block_size"]), spec_of(data).shape
     if spec_of(data).dtype != "float32":

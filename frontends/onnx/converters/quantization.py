@@ -30,10 +30,10 @@ def _quantize_linear(call: Call) -> Any:
     dtype = _result_dtype(point, call.attributes)
     _check_dtypes(spec_of(data).dtype == "float32", scale, dtype in _INTEGERS, dtype)
     encoding = Encoding(call.builder, data, scale, point, call.attributes)
-    # What is apart belongs to no group: its data are sums of integers.
+    # A node with the attribute "apart" belongs to no group: its data are sums of integers.
     if encoding.is_known and dtype in ACTIVATIONS and not call.attributes.get("apart", 0):
         array = constant_of(data)
-        if array is not None:  # weights that a node makes: kernels read constants
+        if array is not None:  # a node makes these weights, but kernels read constants
             made = quantize.evaluate(
                 array, *encoding.known(), dtype, encoding.axis, arithmetic=ONNXRUNTIME
             )
@@ -46,9 +46,9 @@ def _quantize_linear(call: Call) -> Any:
         for end in (np.int32(limits.min), np.int32(limits.max))
     )
     steps = call.arrays(1)[0] / encoding.scales()
-    # NaN is not equal to itself, and is the lowest value to ONNX Runtime.
+    # ONNX Runtime quantizes NaN, which is not equal to itself, as the lowest value.
     number = np.where(steps == steps, steps, lowest)
-    # A constant comes first: then nothing asks once more what is no number.
+    # The constant comes first: then the maximum does not test for NaN again.
     bounded = np.rint(np.minimum(highest, np.maximum(lowest, number)))
     return (bounded.astype(np.int32) + origin).astype(dtype)
 
@@ -119,7 +119,7 @@ class Encoding:
         return Expression(self.builder, self._laid_out(self.scale))
 
     def points(self) -> Any:
-        """Return the zero points likewise, as int32."""
+        """Return the zero points in a shape that broadcasts to the data's, as int32."""
         point = self.point
         if point is None:
             point = relax.const(np.zeros((1,) * len(self.shape), np.int32))
@@ -164,12 +164,12 @@ _FORMS = {
     "float8_e5m2": (2, -14, 57344.0),
     "float8_e5m2fnuz": (2, -15, 57344.0),
 }
-"""Bits of a fraction, the exponent of the least number that has all of them, and the largest."""
+"""The fraction's bits, the exponent of the least normal number, and the largest number."""
 
 
 @converter("QuantizeFloat8")
 def _quantize(call: Call) -> Any:
-    """Round x / scale to the nearest number, ties to even, between the largest ones; NaN stays."""
+    """Round x / scale to the nearest number, ties to even; saturate it, and keep NaN."""
     data, scale = call.operands(2)
     if spec_of(data).dtype != "float32":
         raise UnsupportedError("real numbers must be float32")
@@ -198,7 +198,7 @@ _LOWEST = -128  # the zero point that is 0 as uint8
 
 @converter("DynamicQuantizeLinear")
 def _dynamic_quantize_linear(call: Call) -> relax.Expr:
-    """Return the bytes of a tensor, its scale and its zero point."""
+    """Return the quantized bytes of a tensor, their scale and their zero point."""
     (data,) = call.operands(1)
     values, scale, point = quantized(call.builder, data)
     return relax.Tuple([values, scale, point])

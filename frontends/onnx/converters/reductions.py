@@ -1,4 +1,4 @@
-"""Reductions along axes, in the order that ONNX Runtime adds them in, and CumProd."""
+"""Reductions along axes, whose sums are added in ONNX Runtime's order, and CumProd."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from qnn_ops.dialect.registry import constant_of, spec_of
 
 
 def axes_of(given: Any, attributes: dict[str, Any], rank: int) -> list[int]:
-    """Return the axes, an attribute or an operand, counted from the first."""
+    """Return the axes, from an attribute or an operand, counted from the first axis."""
     axes = attributes.get("axes", ())
     if given is not None:
         known = constant_of(given.expr)
@@ -31,11 +31,11 @@ def axes_of(given: Any, attributes: dict[str, Any], rank: int) -> list[int]:
 
 @converter("ReduceMax", "ReduceMin")
 def _extreme(call: Call) -> Any:
-    """Reduce along axes; of infinities alone, as masks leave them, to one.
+    """Return extremes along axes; only infinities, as masks make them, reduce to an infinity.
 
-    TVM's sums of this kind begin with the lowest, or the highest, finite number. ONNX Runtime
-    begins with the first element: where this is NaN the result is. Others that are NaN count for
-    nothing (as there, except for some that its vectors begin with).
+    TVM's reduction begins with the lowest or the highest finite number. ONNX Runtime begins with
+    the first element: if this is NaN, the result is NaN. Other NaN are ignored, as in ONNX Runtime,
+    except for some at the beginning of its vectors.
     """
     reduction, infinity = (R.max, -np.inf) if call.op == "ReduceMax" else (R.min, np.inf)
     data, given = call.arrays(2)
@@ -73,7 +73,7 @@ def _log_sum(call: Call) -> relax.Expr:
 
 @converter("ReduceLogSumExp")
 def _log_sum_exp(call: Call) -> Any:
-    """Take the largest off before powers are summed up, except for an infinite one."""
+    """Subtract the largest element before exponentials are added up, unless it is infinite."""
     data, axes, keeps = _parts(call)
     most = data.to(R.max(data.expr, axes, keepdims=True))
     base = np.where(most.to(R.isfinite(most.expr)), most, 0)
@@ -92,7 +92,7 @@ def _parts(call: Call) -> tuple[Any, list[int], bool]:
     return data, axes or list(range(data.ndim)), bool(call.attributes.get("keepdims", 1))
 
 
-# Of float32 in the vectors that Eigen adds, whatever the processor.
+# The float32 lanes of the vectors that Eigen adds, on every processor.
 _LANES = 4
 
 
@@ -111,7 +111,7 @@ def _reduce_mean(call: Call) -> Any:
     count = prod(shape[each] for each in axes)
     keeps = bool(call.attributes.get("keepdims", 1))
     if reduced != long[len(long) - len(reduced) :]:
-        # No mean, which would be GlobalAveragePool's; its sums may have another order there.
+        # A mean here stands for a GlobalAveragePool, whose sums may have another order.
         return data.sum(axes, np.float32, keeps) / count
     mean = _sums(data.reshape(prod(shape) // count, count)) / count
     sizes = [1 if each in axes else size for each, size in enumerate(shape)]
@@ -119,7 +119,7 @@ def _reduce_mean(call: Call) -> Any:
 
 
 def _sums(data: Any) -> Any:
-    """Add up each row; where in memory a row begins decides how."""
+    """Add up each row; the alignment of its first element decides the order."""
     rows, count = data.shape
     period = _LANES // gcd(count, _LANES)
     if period == 1 or rows == 1:
@@ -139,8 +139,8 @@ def _sums(data: Any) -> Any:
 def _row_sums(data: Any, before: int) -> Any:
     """Add up rows whose vectors begin after some elements, as Eigen does.
 
-    Two sums of vectors, then their sum, then the vector that is left; its lanes; then the elements
-    before all vectors, one by one, and those after.
+    The order: two sums of vectors, the sum of both, the remaining vector, and the lanes of the
+    result. Then come the elements before all vectors, one by one, and those behind them.
     """
     rows, count = data.shape
     pairs, whole = (max(count - before, 0) // size * size for size in (2 * _LANES, _LANES))
@@ -161,7 +161,7 @@ def _row_sums(data: Any, before: int) -> Any:
 
 
 def lanes_sum(vectors: Any) -> Any:
-    """Add up the lanes of vectors: halves, then what is left of them."""
+    """Add up the lanes of vectors: both halves, then the halves of their sum."""
     for size in (_LANES // 2, _LANES // 4):
         vectors = vectors[:, :size] + vectors[:, size : 2 * size]
     return vectors
@@ -169,7 +169,7 @@ def lanes_sum(vectors: Any) -> Any:
 
 @converter("CumProd")
 def _cum_prod(call: Call) -> relax.Expr:
-    """Multiply each element with all before it, or of a reversed axis after it."""
+    """Multiply each element by all before it, or by all after it along a reversed axis."""
     data, given = call.operands(2)
     known, rank = constant_of(given), len(spec_of(data).shape)
     if known is None or known.size != 1 or not -rank <= known.item() < rank:

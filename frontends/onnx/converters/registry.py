@@ -1,4 +1,4 @@
-"""The table of own rules."""
+"""The table of this importer's own rules."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Operands = Sequence["relax.Expr | None"]
 
 @dataclass(frozen=True)
 class Call:
-    """An operator that becomes Relax expressions.
+    """An operator to convert to Relax expressions.
 
     Attributes:
         op: its name.
         builder: of the function.
-        given: the operands, None for those that are left out.
+        given: the operands; None for an operand that is left out.
         attributes: by name.
     """
 
@@ -31,22 +31,22 @@ class Call:
 
     @property
     def emit(self) -> Callable[[relax.Expr], relax.Expr]:
-        """What gives an expression a variable."""
+        """The function that binds an expression to a variable."""
         emit: Callable[[relax.Expr], relax.Expr] = self.builder.emit
         return emit
 
     def operands(self, count: int) -> list[Any]:
-        """Return so many operands, None for those that are not there."""
+        """Return ``count`` operands; None for each one that is missing."""
         return [*self.given, *[None] * count][:count]
 
     def arrays(self, count: int) -> list[Any]:
-        """Return so many operands to compute with as with arrays of numpy."""
+        """Return ``count`` operands, which behave like numpy arrays."""
         found = self.operands(count)
         return [each if each is None else Expression(self.builder, each) for each in found]
 
 
 Converter = Callable[[Call], Any]
-"""``rule(call)`` gives the result, of Relax or of ``Call.arrays``; a tuple if there are several."""
+"""``rule(call)`` gives a result, of Relax or of ``Call.arrays``; a tuple if there are several."""
 
 CONVERTERS: dict[str, Converter] = {}
 """By the name of the operator."""

@@ -1,4 +1,4 @@
-"""Resize: to the nearest pixels, or linear or cubic functions of their neighbours."""
+"""Resize: to the nearest pixels, or to linear or cubic functions of their neighbours."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def _resize_cubic(data: Any, axis: int, old: Array, slope: Any) -> Any:
     Args:
         data: float32.
         axis: of the data.
-        old: where each new place lies among the old ones, float32.
-        slope: of the functions where they cross 0, ``cubic_coeff_a``.
+        old: the position of each new pixel among the old ones, float32.
+        slope: of the cubic functions at their zeros, ``cubic_coeff_a``.
     """
     size, first = data.shape[axis], np.floor(old)
     shares = _shares(old - first, np.float32(slope))
@@ -120,7 +120,7 @@ def _factors(
 
 
 def _places(attributes: dict[str, Any], size: int, extent: int, factor: Any) -> Array:
-    """Return the place along an axis that each new one takes its value from."""
+    """Return the old index along an axis from which each new one takes its value."""
     rounding = attributes.get("nearest_mode", b"round_prefer_floor").decode()
     if rounding not in _ROUNDINGS:
         raise UnsupportedError(f"nearest_mode {rounding!r} is not known")
@@ -129,7 +129,7 @@ def _places(attributes: dict[str, Any], size: int, extent: int, factor: Any) -> 
 
 
 def _coordinates(attributes: dict[str, Any], size: int, extent: int, factor: Any) -> Array:
-    """Return where each new place lies among the old ones, in float32."""
+    """Return the position of each new pixel among the old ones, in float32."""
     mode = attributes.get("coordinate_transformation_mode", b"half_pixel").decode()
     new, half = np.arange(extent).astype(np.float32), np.float32(0.5)
     if factor == 1:
@@ -176,7 +176,8 @@ def _axes(data: Any, sizes: dict[int, tuple[Any, int]]) -> list[int]:
     axes = [rank - 2, rank - 1]
     others = [axis for axis, (factor, _) in sizes.items() if factor != 1 and axis not in axes]
     if rank not in (2, 4) or others or data.dtype != "float32":
-        # Of bytes it depends on the layout that ONNX Runtime chooses for the operators around.
+        # For bytes, the result depends on the layout that ONNX Runtime chooses for nearby
+        # operators.
         raise UnsupportedError(
             "linear and cubic are imported for the last two axes of images of float32"
         )
@@ -184,7 +185,7 @@ def _axes(data: Any, sizes: dict[int, tuple[Any, int]]) -> list[int]:
 
 
 def _cubic(data: Any, attributes: dict[str, Any], sizes: dict[int, tuple[Any, int]]) -> Any:
-    """Resize along rows, then along columns, as ``_linear`` is told to."""
+    """Resize along rows, then along columns; the arguments are those of ``_linear``."""
     shape = data.shape
     for axis in reversed(_axes(data, sizes)):
         factor, extent = sizes.get(axis, (np.float32(1), shape[axis]))
@@ -197,7 +198,7 @@ def _cubic(data: Any, attributes: dict[str, Any], sizes: dict[int, tuple[Any, in
 
 
 def _neighbours(old: Array, size: int) -> tuple[list[Array], list[Array]]:
-    """Return the places before and after each, and their shares."""
+    """Return the pixels before and after each position, and their shares."""
     old = np.clip(old, np.float32(0), np.float32(size - 1))
     low = np.minimum(old.astype(np.int64), size - 1)
     high = np.minimum(low + 1, size - 1)

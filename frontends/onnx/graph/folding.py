@@ -1,4 +1,4 @@
-"""What follows from shapes and constants alone, computed when a model is imported."""
+"""Constant folding: computes at import every value that depends only on shapes and constants."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from frontends.onnx.read.names import graphs_of, read_outside
 from frontends.onnx.read.package import onnx_package
 
 _OF_VALUES = ("Compress", "NonZero", "Unique")
-"""Those whose results have as many elements as their values decide, one for each axis at most."""
+"""Operators whose values decide the result's size: at most one number per element and axis."""
 
 _FOLDED = EXACT | {"Shape", "Size", *_OF_VALUES}
 
 _OF_SHAPES = ("ConstantOfShape", "Range", "Shape", "Size", *_OF_VALUES)
-"""Operators that make no tensor of these shapes, where a model gives them."""
+"""Operators that are folded even if they give an output: they make no tensor of these shapes."""
 
 _LARGEST, _MOST = 2**16, 2**22
-"""Values of a tensor that is folded, and of all: shapes, masks, positions, but not weights."""
+"""The most values of a folded tensor, and of all: shapes, masks and positions, but no weights."""
 _ROUNDS = 16
-"""Each finds what follows from the shapes that the one before has found."""
+"""Each round folds the values that follow from the shapes found in the round before."""
 
 
 def fold(graph: Graph, rounds: int = _ROUNDS) -> None:
-    """Make constants of what follows from static shapes.
+    """Replace the values that follow from static shapes by constants.
 
     Args:
-        graph: whose shapes were inferred.
-        rounds: at most.
+        graph: a graph with inferred shapes.
+        rounds: the most rounds.
 
     Raises:
-        ModelFormatError: the shapes that follow do not fit the operators.
+        ModelFormatError: the inferred shapes do not fit the operators.
     """
     for _ in range(rounds):
         if not (found := _known_results(graph)):
@@ -50,7 +50,7 @@ def fold(graph: Graph, rounds: int = _ROUNDS) -> None:
 
 
 def _known_results(graph: Graph) -> dict[str, Array]:
-    """Compute the results of nodes whose operands are known, and those that have no elements."""
+    """Compute the results of nodes whose operands are known, and results without elements."""
     constants = {name: graph.constants.shape(name) for name in graph.constants}
     shapes = constants | graph.shapes
     values = {
@@ -60,7 +60,8 @@ def _known_results(graph: Graph) -> dict[str, Array]:
     found: dict[str, Array] = {}
     left = _MOST
     dtypes = dtypes_of(graph)
-    # Not every result of such a shape: files tell wrong ones, and some operators refuse to give it.
+    # A result with such a shape in the file may not be empty: files state wrong shapes, and some
+    # operators refuse to make an empty result.
     given = {*constants, *(value.name for value in graph.input)}
     empty = {name for name in given if 0 in shapes.get(name, ())}
     for node in graph.node:
@@ -95,7 +96,7 @@ def _is_open(shape: tuple[int, ...]) -> bool:
 
 
 def _bound(node: Any, name: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
-    """Return a shape of as many elements as a result has at most."""
+    """Return a shape with the most elements that a result can have."""
     if node.op_type in _OF_VALUES and node.input[0] in shapes:
         return (*shapes[node.input[0]], max(1, len(shapes[node.input[0]])))
     return shapes.get(name, (_LARGEST + 1,))
@@ -104,11 +105,11 @@ def _bound(node: Any, name: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple
 def _results(
     graph: Graph, node: Any, shapes: Mapping[str, tuple[int, ...]], known: Mapping[str, Array]
 ) -> list[Array] | None:
-    """Compute a node's results; None where an operand is not known, or it has none."""
+    """Compute a node's results; return None if an operand is unknown or the operator fails."""
     if node.op_type in ("Shape", "Size"):
         if node.input[0] not in shapes:
             return None
-        # Of any tensor of that shape.
+        # Every tensor of that shape gives the same result.
         operands = {node.input[0]: np.broadcast_to(np.int8(0), shapes[node.input[0]])}
     else:
         names = [name for name in node.input if name]
@@ -129,12 +130,12 @@ def _results(
     try:
         found = iter(ReferenceEvaluator(model).run(None, operands))
         return [np.asarray(next(found) if name else 0) for name in node.output]
-    except Exception:  # of numpy, and of the package: an importer's rule then says what is wrong
+    except Exception:  # of numpy or the package onnx; an importer's rule then reports the fault
         return None
 
 
 def _replace(graph: Graph, found: Mapping[str, Array]) -> None:
-    """Make results constants, without those that nothing reads."""
+    """Turn results into constants, except for results that nothing reads."""
     kept = {*graph.kept}
     left = [node for node in graph.node if node.output[0] not in found]
     if any(array.size == 0 for array in found.values()):
@@ -145,7 +146,7 @@ def _replace(graph: Graph, found: Mapping[str, Array]) -> None:
 
 
 def _read_nodes(nodes: list[Any], results: set[str]) -> list[Any]:
-    """Return the nodes that results need, in their order."""
+    """Return the nodes that compute some results, in order."""
     needed, read = [], set(results)
     for node in reversed(nodes):
         if not read.isdisjoint(node.output):

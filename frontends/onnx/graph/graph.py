@@ -1,4 +1,4 @@
-"""A model that is imported: one graph, which the importer's steps change where it stands."""
+"""A model during its import: one graph, which the importer's steps change in place."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from frontends.onnx.read.open_inputs import Shapes
 from frontends.onnx.read.package import copied, onnx_package
 
 _LARGE = 1 << 14
-"""The elements of a constant whose values shape inference need not see."""
+"""The fewest elements of a constant whose values shape inference need not see."""
 _INT64 = 7
 _OF_SHAPES = (6, _INT64)
-"""int32 and int64 among the numbers of element types: shapes and axes have them."""
+"""The numbers of the element types int32 and int64, which shapes and axes have."""
 _SAME_RANK = {
     *("Add", "AveragePool", "Cast", "Concat", "Conv", "DequantizeLinear", "GlobalAveragePool"),
     *("DynamicQuantizeLinear", "LayerNormalization", "LeakyRelu", "MatMul", "MatMulInteger"),
@@ -27,11 +27,11 @@ _SAME_RANK = {
 }
 """Operators whose result has as many axes as their first operand."""
 _OF_AXES_AS_OPERAND = 13
-"""The operator sets in which Unsqueeze takes its axes as an operand."""
+"""The first operator set in which Unsqueeze takes its axes as an operand."""
 
 
 class Constants(UserDict[str, Any]):
-    """Values of constants by name, put in as arrays or as TensorProto, and read as arrays.
+    """Values of constants by name, stored as arrays or as TensorProto, and read as arrays.
 
     A constant of the file is decoded when it is first read.
     """
@@ -48,7 +48,7 @@ class Constants(UserDict[str, Any]):
         return held
 
     def copy(self) -> Constants:
-        """Return the same constants, to which others may be added; this decodes none."""
+        """Return a copy, which may get more constants; this decodes none."""
         return Constants(self.data)
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -94,30 +94,30 @@ class Constants(UserDict[str, Any]):
 
 
 class Graph:
-    """A model: nodes in order, constants, and what is known of its tensors.
+    """A model: nodes in order, constants, and the known types of its tensors.
 
-    It has the fields of a GraphProto: ``node``, ``input``, ``output``, ``value_info``.
+    It has fields of a GraphProto: ``node``, ``input``, ``output``, ``value_info``.
 
     Attributes:
-        node: NodeProtos in order, which belong to this graph.
+        node: NodeProtos in order, owned by this graph.
         constants: by name.
         input: ValueInfoProtos.
-        output: likewise.
-        value_info: likewise, of other tensors whose types are known.
-        given: shapes of inputs by name, where they are not the file's.
+        output: ValueInfoProtos.
+        value_info: ValueInfoProtos of other tensors with known types.
+        given: shapes of inputs by name, in place of the file's.
         head: a ModelProto with the versions of operators and without a graph.
-        prefix: of names that no tensor has.
-        stem: the first result of the node whose replacement is written.
+        prefix: a prefix of names that no tensor has.
+        stem: the first result of the node that is being replaced.
         held: the bytes of the constants that the file has.
-        written: operator, operands and results of each node, before groups are looked for.
-        sources: of each node, the number of the node that it replaces.
-        made: the node that makes each tensor, after ``index``, as the next three.
-        readers: the nodes that read it, in order; each of them once.
-        uses: how often it is an operand or an output.
+        written: operator, operands and results of each node, before the search for groups.
+        sources: for each node, the index of the node that it replaces.
+        made: the node that makes each tensor; ``index`` sets this field and the next three.
+        readers: the nodes that read each tensor, in order, each node once.
+        uses: how often each tensor is an operand or an output.
         dropped: results whose nodes a rule drops.
-        symbols: the open sizes of shapes, by the text that a ``dim_param`` has for each.
+        symbols: the open sizes of shapes, by their text in a ``dim_param``.
         sized: shapes with open sizes that the package onnx does not infer.
-        values: of tensors of shapes, where they are open sizes.
+        values: of tensors that hold open sizes.
     """
 
     def __init__(self, proto: Any, given: Shapes | None = None) -> None:
@@ -142,7 +142,7 @@ class Graph:
         self.find_types()
 
     def copy(self) -> Graph:
-        """Return a graph of the same nodes, which may get others in their places."""
+        """Return a graph of the same nodes, whose list of nodes may be changed."""
         result = object.__new__(Graph)
         result.__dict__.update(self.__dict__)
         result.head = copied(self.head)
@@ -151,7 +151,7 @@ class Graph:
         return result
 
     def become(self, other: Graph) -> None:
-        """Take what another graph has."""
+        """Take over the contents of another graph."""
         self.__dict__.update(other.__dict__)
 
     def to_proto(self, *, is_hollow: bool = False) -> Any:
@@ -163,7 +163,7 @@ class Graph:
         result.graph.value_info.extend(self.value_info)
         make = onnx_package().helper.make_tensor_value_info
         for name in self.constants:
-            if self.constants.is_open(name):  # of a known type, as an input has it
+            if self.constants.is_open(name):  # an input has a known type
                 result.graph.input.append(make(name, _INT64, self.constants.shape(name)))
             else:
                 result.graph.initializer.append(self.constants.tensor(name, is_hollow=is_hollow))
@@ -181,7 +181,7 @@ class Graph:
         return [value.name for value in self.output]
 
     def index(self) -> Graph:
-        """Find the maker and the readers of each tensor, and how often it is used; return self."""
+        """Find the maker, the readers and the number of uses of each tensor; return self."""
         self.made, self.readers = makers(self.node), dict[str, list[Any]]()
         for node in self.node:
             for name in dict.fromkeys(node.input):
@@ -191,7 +191,7 @@ class Graph:
         return self
 
     def rewritten(self) -> Iterator[Any]:
-        """Yield the nodes for a graph that has none: those that stay must be added again."""
+        """Yield the nodes and empty the graph: the caller adds again each node that stays."""
         self.find_prefix()
         given, self.node = self.index().node, []
         for node in given:
@@ -200,10 +200,10 @@ class Graph:
         self.node = [each for each in self.node if self.dropped.isdisjoint(each.output)]
 
     def apply(self, *rules: Rule) -> None:
-        """Offer each node to one rule after the other.
+        """Offer each node to the rules, one after the other.
 
-        A rule tells whether it added what stands for the node. It finds in the index what the graph
-        had before it, and puts there the results of nodes that it drops.
+        A rule returns whether it added a replacement of the node. The index describes the graph
+        before the rule; the rule adds to it the results of nodes that it drops.
         """
         for rule in rules:
             for node in self.rewritten():
@@ -211,13 +211,13 @@ class Graph:
                     self.node.append(node)
 
     def read_instead(self, name: str, other: str) -> None:
-        """Let nodes read another tensor."""
+        """Let the readers of a tensor read another one."""
         for node in self.readers.pop(name, ()):
             node.input[:] = [other if each == name else each for each in node.input]
             self.readers.setdefault(other, []).append(node)
 
     def drop_unread_constants(self) -> None:
-        """Leave out constants that nothing reads, of whatever dtype."""
+        """Remove constants that nothing reads, of any dtype."""
         read = {*self.kept, *(name for node in all_nodes(self) for name in node.input)}
         for name in [each for each in self.constants if each not in read]:
             del self.constants[name]
@@ -271,7 +271,7 @@ class Graph:
         return str(onnx_package().helper.tensor_dtype_to_np_dtype(kind).name) if kind else ""
 
     def rank(self, name: str) -> int:
-        """Return the rank of a tensor, as what makes it tells; 0 where nothing does."""
+        """Return the rank of a tensor, as far as its maker determines it; 0 if it is unknown."""
         made = makers(self.node)
         while name not in self.ranks and name in made:
             node = made.pop(name)
@@ -318,7 +318,7 @@ class Graph:
         return results[0]
 
     def part(self, name: str) -> str:
-        """Return a name for a part of what is written, which messages of a run may tell."""
+        """Return a name for a part of a replacement; error messages of a run may contain it."""
         return f"{self.prefix}{self.stem}_{name}"
 
     def unsqueezed(self, data: str, axis: int, output: str = "") -> str:
@@ -334,7 +334,7 @@ def makers(nodes: Iterable[Any]) -> dict[str, Any]:
 
 
 Rule = Callable[[Graph, Any], bool]
-"""``rule(graph, node)`` tells whether it added what stands for a node; see ``Graph.apply``."""
+"""``rule(graph, node)`` returns whether it added a node's replacement; see ``Graph.apply``."""
 
 
 def _array(value: Any) -> Array:
@@ -347,7 +347,7 @@ def _array(value: Any) -> Array:
 
 
 def known_shapes(values: Any, symbols: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of values all of whose sizes are known, or are those of the symbols."""
+    """Return the shapes of values whose sizes are all known numbers or symbols."""
     found = {}
     for value in values:
         given = dims_of(value)

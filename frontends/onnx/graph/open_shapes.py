@@ -1,4 +1,4 @@
-"""Shapes and values that follow from open sizes, where the package onnx does not find them."""
+"""Inference of shapes and values from open sizes that the package onnx does not infer."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Shape = tuple[int, ...]
 Rule = Callable[[list[Shape | None], Sequence["Array | None"], dict[str, Any]], Shape]
 """``rule(shapes, values, attributes)`` returns the shape of the first result.
 
-Shapes and values are those of operands, None for an operand that is left out or not known.
+Shapes and values are those of the operands; None for an operand that is left out or unknown.
 """
 
 
 def follow(graph: Graph) -> bool:
-    """Find shapes and values, in the graph's ``sized`` and ``values``.
+    """Infer shapes and values, and store them in the graph's ``sized`` and ``values``.
 
     Returns:
-        Whether there are new ones.
+        Whether there are new shapes or values.
     """
     shapes = {name: graph.constants.shape(name) for name in graph.constants} | graph.shapes
     before = len(graph.sized) + len(graph.values)
@@ -59,13 +59,13 @@ def _known(graph: Graph, name: str) -> Array | None:
 
 
 _MOST = 1 << 12
-"""The values of a tensor of shapes."""
+"""The most values of a tensor of sizes."""
 
 
 def _value(
     graph: Graph, node: Any, shapes: Mapping[str, Shape], attributes: dict[str, Any]
 ) -> Array | None:
-    """Return the value of a node of shapes that are open; None of any other."""
+    """Return the value of a node that computes open sizes; None for any other node."""
     if not node.input or node.output[0] in graph.values:
         return None
     shape = shapes.get(node.input[0])
@@ -151,13 +151,13 @@ def _range(_: Any, values: Sequence[Any], __: Any) -> Shape:
 
 
 def ends_of_range(values: Sequence[Any]) -> Shape:
-    """Return begin, end and step of a Range."""
+    """Return start, limit and step of a Range."""
     begin, end, step = (sizes_of(None if each is None else np.ravel(each))[0] for each in values)
     return begin, end, step
 
 
 def length_of(begin: Any, end: Any, step: Any) -> Any:
-    """Return how many numbers a range has; it has none from its end on.
+    """Return how many numbers a range has; its end is not among them.
 
     Raises:
         OpenSizeError: that depends on open sizes.
@@ -169,11 +169,11 @@ def length_of(begin: Any, end: Any, step: Any) -> Any:
 
 
 _END = (1 << 31) - 1
-"""A size that exporters write for the end of an axis."""
+"""Exporters write at least this number for the end of an axis."""
 
 
 def bounds_of(size: Any, begin: Any, end: Any) -> tuple[Any, Any]:
-    """Return the first index of a slice in positive steps, and the index behind its last one.
+    """Return the first index of a slice in positive steps, and the index behind the last one.
 
     Raises:
         OpenSizeError: that depends on open sizes.

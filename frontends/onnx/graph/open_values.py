@@ -1,4 +1,4 @@
-"""Values of tensors of shapes: arrays of numbers and of open sizes."""
+"""Values of tensors that hold sizes: arrays of numbers and of open sizes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 Attributes = dict[str, Any]
 
 _INTEGERS = (6, 7)
-"""int32 and int64 among the numbers of element types."""
+"""The numbers of the element types int32 and int64."""
 
 
 def value_of(op: str, operands: Sequence[Array | None], attributes: Attributes) -> Array | None:
@@ -21,11 +21,11 @@ def value_of(op: str, operands: Sequence[Array | None], attributes: Attributes) 
 
     Args:
         op: the operator.
-        operands: int64, or ``Size`` objects among numbers; None for one that is left out.
+        operands: int64, or ``Size`` objects among numbers; None for an operand that is left out.
         attributes: of the node.
 
     Raises:
-        OpenSizeError: it depends on open sizes as no expression of them does.
+        OpenSizeError: no expression of open sizes can represent the value.
     """
     if (rule := _RULES.get(op)) is None:
         return None
@@ -92,7 +92,7 @@ def _each(function: Callable[..., Any]) -> Rule:
 
 
 def _divided(value: Any, by: Any) -> Any:
-    """Divide as integers do that are cut towards zero."""
+    """Divide integers, and round towards zero."""
     if value >= 0 and by > 0:
         return value // by
     if isinstance(value, Size) or isinstance(by, Size):
@@ -101,13 +101,13 @@ def _divided(value: Any, by: Any) -> Any:
 
 
 def _is_equal(one: Any, other: Any) -> bool:
-    """Tell whether two sizes are equal; it must hold for all values, or for none."""
+    """Tell whether two sizes are equal; the answer must not depend on open sizes."""
     if one == other:
         return True
     if isinstance(one, Size) or isinstance(other, Size):
         if not isinstance(one, Size):
             one, other = other, one
-        return one <= other and one >= other  # raises where this depends on the values
+        return one <= other and one >= other  # raises if the answer depends on the values
     return False
 
 

@@ -1,4 +1,4 @@
-"""Shapes: those of inputs, and those that follow from them."""
+"""Shape inference: the shapes of inputs, and the shapes that follow from them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _LARGE = 1 << 62
 _MOST_UNITS = 1 << 24
 
 NO_DATA = "tvm_qnn_no_data"
-"""The entry of a model in which shape inference shall not follow values; see ``growth``."""
+"""A metadata entry: shape inference must not follow values in this model; see ``growth``."""
 
 
 def with_shapes(proto: Any, shapes: Shapes | None) -> Graph:
-    """Return the graph of a model, with static shapes of inputs and the shapes that follow.
+    """Return the graph of a model with static shapes of inputs and inferred shapes.
 
     See ``infer``.
     """
@@ -33,18 +33,18 @@ def with_shapes(proto: Any, shapes: Shapes | None) -> Graph:
 
 
 def infer(graph: Graph) -> Any:
-    """Give inputs static shapes, and find the shapes that follow.
+    """Give inputs static shapes, and infer the other shapes.
 
-    A constant is no input afterwards: old files list constants among the inputs.
+    Afterwards no constant is an input: old files list constants among the inputs.
 
     Args:
-        graph: a model; the shapes of its inputs are given afterwards.
+        graph: a model; it gets the shapes of its inputs.
 
     Returns:
-        What the package onnx infers: a ModelProto without the values of large constants.
+        The package's result: a ModelProto without the values of large constants.
 
     Raises:
-        QnnError: a name is no input's, or a size is missing, or not positive.
+        QnnError: a name is not an input's, or a size is missing or not positive.
         ModelFormatError: the shapes do not fit the operators.
     """
     graph.input = [copied(each) for each in graph.input if each.name not in graph.constants]
@@ -74,7 +74,7 @@ def infer(graph: Graph) -> Any:
 
 
 def _found(graph: Graph) -> Any:
-    """Return what the package infers of a graph whose inputs have shapes."""
+    """Return the package's inference for a graph whose inputs have shapes."""
     proto = graph.to_proto(is_hollow=True)
     del proto.graph.value_info[:]
     if graph.symbols:
@@ -85,12 +85,12 @@ def _found(graph: Graph) -> Any:
     except UnsupportedOperatorError:  # of a rule for a custom operator
         raise
     except Exception:  # of onnx, and of the protobuf library on its way
-        for value in proto.graph.output:  # files tell wrong ones, which ONNX Runtime passes over
+        for value in proto.graph.output:  # files state wrong shapes, which ONNX Runtime ignores
             value.type.tensor_type.ClearField("shape")
         try:
             result = _inferred(proto)
         except Exception as error:  # as above
-            proto.metadata_props.add().key = NO_DATA  # the package adds up no numbers of 3 axes
+            proto.metadata_props.add().key = NO_DATA  # the package cannot add up values of 3 axes
             try:
                 result = _inferred(proto)
             except Exception:  # as above
@@ -102,7 +102,7 @@ def _found(graph: Graph) -> Any:
 
 
 def _state_sizes(graph: Graph, proto: Any) -> None:
-    """Write down the open sizes that are known; those that a file states of outputs need not be."""
+    """Write known open sizes into the model; sizes that a file states for outputs may be wrong."""
     make = onnx_package().helper.make_tensor_value_info
     outputs = {value.name: value for value in proto.output}
     for value in proto.output:
@@ -117,7 +117,7 @@ def _state_sizes(graph: Graph, proto: Any) -> None:
 
 
 def _dim(symbols: dict[str, Any], size: Any) -> int | str:
-    """Return a size as a dimension has it: a number, or the text of an open size."""
+    """Return a size for a dimension: a number, or the text of an open size."""
     if isinstance(size, int):
         return size
     symbols[str(size)] = size
@@ -125,7 +125,7 @@ def _dim(symbols: dict[str, Any], size: Any) -> int | str:
 
 
 def _inferred(proto: Any) -> Any:
-    """Infer shapes, also of what the standard has not, or has in later versions alone."""
+    """Infer shapes, also for operators that the standard lacks, or has only in later versions."""
     onnx = onnx_package()
     opset, constants = opset_of(proto), len(proto.graph.initializer)
     follows_data = not any(entry.key == NO_DATA for entry in proto.metadata_props)
@@ -149,7 +149,7 @@ def _like_data(_model: Any, node: Any) -> Any:
 
 
 def _with_units(model: Any, node: Any) -> Any:
-    """Return a node whose result has the data's axes, and other elements along the last one."""
+    """Return a node whose result has the data's shape, except for the last axis."""
     (units,) = (each.i for each in node.attribute if each.name == "N")
     if not 0 < units <= _MOST_UNITS:
         raise ValueError(f"{node.op_type} of {node.output[0]!r}: N is {units}")
@@ -164,14 +164,14 @@ STAND_INS: dict[str, Callable[[Any, Any], Any]] = {
     **dict.fromkeys(("DequantizeFloat8", "QuantizeFloat8"), _like_data),
     "MatMulNBits": _with_units,
 }
-"""What gives results of the same shapes as operators that the package may not know.
+"""Stand-ins, with results of the same shapes, for operators that the package may not know.
 
 ``stand_in(model, node)`` returns another node; it may add to the model.
 """
 
 
 def _set_shape(value: Any, given: Sequence[int] | None, symbols: dict[str, Any]) -> str:
-    """Give an input its shape; return the one that it has if that is open, and else nothing."""
+    """Give an input its shape; return its own shape if that is open, otherwise nothing."""
     if value.type.WhichOneof("value") != "tensor_type":
         raise QnnError(f"input {value.name!r} must be a tensor")
     dims = value.type.tensor_type.shape.dim
@@ -190,7 +190,7 @@ def _set_shape(value: Any, given: Sequence[int] | None, symbols: dict[str, Any])
                 dims.add().dim_param = str(_dim(symbols, size))
     if not value.type.tensor_type.HasField("shape"):
         return "no shape"
-    # In a file, 0 is what exporters write of a size that is open.
+    # In a file, exporters write 0 for an open size.
     least = 1 if given is None else 0
     known = dims_of(value)
     if any(size < least if isinstance(size, int) else size not in symbols for size in known):
@@ -203,7 +203,7 @@ def _set_shape(value: Any, given: Sequence[int] | None, symbols: dict[str, Any])
 
 
 def _needed(inputs: Sequence[tuple[str, str]]) -> str:
-    """Say that inputs need static shapes, by their names and the shapes that they have."""
+    """Return the message that inputs need static shapes, with their names and their shapes."""
     if len(inputs) > 1:
         text = ", ".join(f"{name!r} has {shape}" for name, shape in inputs)
         return f"inputs need static shapes, {text}: give their shapes by name"

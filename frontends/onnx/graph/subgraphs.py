@@ -1,4 +1,4 @@
-"""Inner graphs, written into the graph around them."""
+"""Inner graphs: written into the outer graph, renamed or copied."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from frontends.onnx.read.names import graphs_of, made_inside, read_inside
 from frontends.onnx.read.package import copied
 
 FLOAT = 1
-"""float32 among the numbers of element types."""
+"""The number of the element type float32."""
 
 
 def inline(
@@ -20,11 +20,11 @@ def inline(
     """Add the nodes and the constants of an inner graph.
 
     Args:
-        graph: that it becomes a part of.
-        inner: the graph, which stays as it is.
-        prefix: of the names of what it makes.
-        operands: names of the outer graph for those of the inner one's inputs.
-        results: the names that its outputs get, by their places; others are left out.
+        graph: the outer graph.
+        inner: the inner graph; it is not changed.
+        prefix: a prefix of the names of its nodes' results.
+        operands: names in the outer graph, by the names of the inner graph's inputs.
+        results: the new names of its outputs, by index; other outputs are left out.
     """
     copy = copied(inner)
     move_constants(copy)
@@ -37,7 +37,7 @@ def inline(
         if value.name in made:
             names[value.name] = results[place]
             made.remove(value.name)
-        else:  # of the graph around it, a constant, an input, or given twice
+        else:  # a tensor of the outer graph, a constant, an input, or one that is an output twice
             ends.append((value.name, results[place]))
     _rename(copy.node, names)
     graph.constants.update((names[tensor.name], tensor) for tensor in copy.initializer)
@@ -49,13 +49,13 @@ def inline(
 def keep_apart(graph: Graph, inner: Any, typed: Graph, prefix: str) -> Any:
     """Return a copy of an inner graph that reads tensors through a Cast, which changes nothing.
 
-    No group of ONNX Runtime's has nodes of two graphs.
+    ONNX Runtime makes no group from nodes of two graphs.
 
     Args:
-        graph: that the inner one will become a part of, to which the Casts are added.
-        inner: the graph.
-        typed: the same graph, with the types of what its nodes make.
-        prefix: of names that no tensor has.
+        graph: the outer graph, which gets the Casts.
+        inner: the inner graph.
+        typed: the same graph with the types of its nodes' results.
+        prefix: a prefix of names that no tensor has.
     """
     copy, made = copied(inner), makers(typed.node)
     own = {value.name for value in copy.input} | set(made_inside(copy))
@@ -68,7 +68,7 @@ def keep_apart(graph: Graph, inner: Any, typed: Graph, prefix: str) -> Any:
 
 
 def hoist(graph: Graph, inner: Any, prefix: str) -> None:
-    """Move the constants of an inner graph, which is written several times, to the outer one."""
+    """Move constants of an inner graph, which is written several times, to the outer graph."""
     names = {tensor.name: f"{prefix}{tensor.name}" for tensor in inner.initializer}
     graph.constants.update((names[tensor.name], copied(tensor)) for tensor in inner.initializer)
     del inner.initializer[:]
@@ -76,7 +76,7 @@ def hoist(graph: Graph, inner: Any, prefix: str) -> None:
 
 
 def rename(inner: Any, names: Mapping[str, str]) -> None:
-    """Rename what an inner graph reads and gives; graphs in it, too, see the names around them."""
+    """Rename tensors of an inner graph; graphs within it also see the names around them."""
     _rename(inner.node, names)
     for value in inner.output:
         value.name = names.get(value.name, value.name)

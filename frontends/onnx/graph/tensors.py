@@ -1,4 +1,4 @@
-"""Checks of a model's tensors that the package onnx leaves out, and ONNX Runtime makes."""
+"""Checks of a model's tensors that ONNX Runtime makes and the package onnx leaves out."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _DTYPES = ("int8", "uint8", "int16", "uint16", "int32")
 
 
 def dtypes_of(graph: Any) -> dict[str, str]:
-    """Return the dtypes of a graph's inputs, of what its nodes make, and of its outputs."""
+    """Return the dtypes of a graph's inputs, of its nodes' results, and of its outputs."""
     values = (*graph.input, *graph.value_info, *graph.output)
     return {each.name: dtype_of(each) for each in values if each.type.tensor_type.elem_type}
 
 
 Check = Callable[[Graph, list[str], dict[str, Any]], None]
-"""Raises UnsupportedError where operands or attributes do not fit."""
+"""Raises UnsupportedError if operands or attributes do not fit."""
 
 
 def check_tensors(graph: Graph) -> None:
     """Check operands and attributes.
 
     Args:
-        graph: whose shapes were inferred.
+        graph: a graph with inferred shapes.
 
     Raises:
         UnsupportedOperatorError: it names the nodes whose operands or attributes do not fit.
@@ -51,7 +51,7 @@ def check_tensors(graph: Graph) -> None:
 
 
 def _check_numbers(attributes: dict[str, Any]) -> None:
-    """Raise where a number does not fit 32 bits, which onnx and TVM would cut."""
+    """Raise if a number does not fit 32 bits: onnx and TVM would cut it."""
     for name, value in attributes.items():
         numbers = value if isinstance(value, list) else [value]
         odd = [each for each in numbers if isinstance(each, int) and not -_SMALL <= each < _SMALL]

@@ -1,7 +1,7 @@
-"""Results whose length the data decide, with room for the longest and a count of what is there.
+"""Results whose length the data decide: tensors of the largest length, and a count of valid rows.
 
-Operators that leave rows apart give such results again; others are refused. Rows beyond the count
-are made of the first one that there might be, and mean nothing.
+Operators that handle rows independently give results of this kind again; other operators are
+refused. Rows beyond the count are computed from index 0 and have no meaning.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from frontends.onnx.read.package import onnx_package
 Attributes = dict[str, Any]
 
 COUNT = "_count"
-"""The end of the name of the output that counts another output's rows."""
+"""The suffix of the name of the output that counts another output's rows."""
 _MOST = 1 << 31
 _OF_ONE_AXIS = 13
-"""The operator set since which Softmax has one axis."""
+"""The first operator set in which Softmax has one axis."""
 
 _ELEMENTWISE = (
     *("Abs", "Add", "And", "Cast", "Ceil", "Clip", "DequantizeLinear", "Div", "Equal", "Exp"),
@@ -35,12 +35,12 @@ _REDUCING = ("ArgMax", "ArgMin", "ReduceMax", "ReduceMean", "ReduceMin", "Reduce
 
 @dataclass
 class _Rows:
-    """Tensors of such lengths.
+    """The tensors whose lengths the data decide.
 
     Attributes:
         graph: the model.
-        shapes: of all tensors, None for a size that is not known.
-        lengths: axis and name of the count of each.
+        shapes: of all tensors; None for a size that is not known.
+        lengths: the axis and the name of the count of each of these tensors.
     """
 
     graph: Graph
@@ -54,20 +54,20 @@ class _Rows:
         return len(self.shapes[name])
 
     def numbers(self, node: Any, index: int, given: Any = None) -> list[int] | None:
-        """Return a constant operand's numbers, or an attribute's if there is none."""
+        """Return the numbers of a constant operand, or of ``given`` if the operand is missing."""
         if index >= len(node.input) or not node.input[index]:
             return None if given is None else [int(each) for each in given]
         return [int(each) for each in self.graph.value(node.input[index]).reshape(-1)]
 
 
 def add_counts(graph: Graph) -> None:
-    """Add counts of what the data decide, as results, too, where there are such.
+    """Add the counts of lengths that the data decide, and make them results of the model.
 
     Args:
-        graph: with shapes.
+        graph: a graph with shapes.
 
     Raises:
-        UnsupportedOperatorError: operators read results otherwise than row by row.
+        UnsupportedOperatorError: operators do not read results of this kind row by row.
     """
     if not any(_makes(node, graph.constants) for node in graph.node):
         return
@@ -92,7 +92,7 @@ def add_counts(graph: Graph) -> None:
 
 
 def _makes(node: Any, constants: Container[str]) -> bool:
-    """Tell whether the data decide on the length of a node's result."""
+    """Tell whether the data decide the length of a node's result."""
     if node.op_type == "Compress":
         return node.input[1] not in constants
     return node.op_type in ("NonMaxSuppression", "NonZero")
@@ -109,7 +109,7 @@ def _shapes(graph: Graph) -> dict[str, tuple[int | None, ...]]:
 
 
 def _add(rows: _Rows, node: Any, attributes: Attributes) -> None:
-    """Add a node, and what becomes of the lengths of its operands."""
+    """Add a node, and derive the lengths of its results from those of its operands."""
     indices = [index for index, name in enumerate(node.input) if name in rows.lengths]
     rows.graph.node.append(node)
     made = _makes(node, rows.graph.constants)
@@ -143,9 +143,9 @@ def _add(rows: _Rows, node: Any, attributes: Attributes) -> None:
 
 
 Rule = Callable[[_Rows, Any, Attributes, Sequence[int], int], int]
-"""``rule(rows, node, attributes, indices, axis)`` gives the axis of the result.
+"""``rule(rows, node, attributes, indices, axis)`` returns the axis of the result.
 
-``indices`` are those of the operands whose ``axis`` has a length that the data decide.
+``indices`` are the indices of the operands whose length along ``axis`` the data decide.
 """
 
 
@@ -213,7 +213,7 @@ def _transpose(rows: _Rows, node: Any, attributes: Attributes, _: Sequence[int],
 def _along_another(
     rows: _Rows, node: Any, attributes: Attributes, indices: Sequence[int], axis: int
 ) -> int:
-    """Of Concat and Split."""
+    """Concat and Split along another axis keep the rows."""
     if int(attributes.get("axis", 0)) % rows.rank(node.input[0]) == axis:
         raise UnsupportedError("along this axis")
     if node.op_type == "Concat" and len(indices) < len(node.input):
@@ -222,7 +222,7 @@ def _along_another(
 
 
 def _slice(rows: _Rows, node: Any, _: Attributes, indices: Sequence[int], axis: int) -> int:
-    """Leave out none along the axis, or all from a number on."""
+    """Keep all rows along the axis, or a number of first rows."""
     if list(indices) != [0]:
         raise UnsupportedError("by such numbers")
     found = _end(rows, node, axis)
@@ -232,7 +232,7 @@ def _slice(rows: _Rows, node: Any, _: Attributes, indices: Sequence[int], axis: 
 
 
 def _end(rows: _Rows, node: Any, axis: int) -> int | None:
-    """Return how many first rows a Slice leaves, None for all and -1 for others."""
+    """Return how many first rows a Slice keeps; None for all rows, -1 for any other selection."""
     begins, ends, axes, steps = (rows.numbers(node, index) for index in range(1, 5))
     if begins is None or ends is None:
         raise UnsupportedError("its numbers must be operands")
@@ -247,7 +247,7 @@ def _end(rows: _Rows, node: Any, axis: int) -> int | None:
 
 
 def _sliced(rows: _Rows, node: Any, _: Attributes, axis: int, count: str) -> str:
-    """Return the name of the count of what a Slice leaves."""
+    """Return the name of the count of the rows that a Slice keeps."""
     end = _end(rows, node, axis)
     if end is None:
         return count

@@ -1,4 +1,4 @@
-"""Models without inner graphs: branches and turns are written into the graph around them."""
+"""Removal of inner graphs: branches and loop iterations are written into the outer graph."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from frontends.onnx.read.names import is_of_standard, read_outside, refuse
 from frontends.onnx.read.package import onnx_package
 
 _LATER = "tvm_qnn.later"
-"""The domain of an If whose branches are looked at when it is known which is taken."""
+"""The domain of an If whose branches are read later, when its condition is known."""
 
 _OF_PLACES = ("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND")
 _BRANCHES = {True: "then_branch", False: "else_branch"}
 
 
 def closed_branches(graph: Graph) -> Graph:
-    """Return a copy whose branches shape inference passes over: one not taken need not fit."""
+    """Return a copy whose branches shape inference ignores: one that is not taken need not fit."""
     result = graph.copy()
     result.head.opset_import.append(onnx_package().helper.make_opsetid(_LATER, 1))
     result.node = [_closed(node) if is_if(node) else node for node in graph.node]
@@ -39,14 +39,14 @@ def _closed(node: Any) -> Any:
 def take_branches(graph: Graph, constants: Mapping[str, Any]) -> bool:
     """Write branches in place of If nodes whose conditions are constants.
 
-    ONNX Runtime does so, too, before it looks for groups.
+    ONNX Runtime does the same before it looks for groups.
 
     Args:
         graph: the model.
-        constants: of it, and what follows from shapes.
+        constants: of the model, and values that follow from shapes.
 
     Returns:
-        Whether a branch is known.
+        Whether a condition was a constant.
 
     Raises:
         ModelFormatError: a branch is malformed.
@@ -64,20 +64,20 @@ def take_branches(graph: Graph, constants: Mapping[str, Any]) -> bool:
 
 
 def write_choices(graph: Graph) -> bool:
-    """Write both branches, and a choice, in place of If nodes.
+    """Replace each If node by both branches and a choice between their results.
 
     Args:
-        graph: the model, whose conditions are none of them constants.
+        graph: the model; none of its conditions is a constant.
 
     Returns:
         Whether it has an If.
 
     Raises:
         ModelFormatError: a branch is malformed.
-        UnsupportedOperatorError: two branches give tensors of other shapes.
+        UnsupportedOperatorError: two branches give tensors of different shapes.
         QnnError: a shape is not known.
     """
-    outer = {node.output[0] for node in graph.node if is_if(node)}  # others are inside a branch
+    outer = {node.output[0] for node in graph.node if is_if(node)}  # others are in branches
     if not outer:
         return False
     _write_both(graph)
@@ -106,7 +106,7 @@ def write_choices(graph: Graph) -> bool:
 
 
 def _write_both(graph: Graph) -> None:
-    """Write what is in branches before their If nodes."""
+    """Write the nodes of branches before their If nodes."""
     typed = graph.copy()
     infer(typed)
     for node in graph.rewritten():
@@ -115,7 +115,7 @@ def _write_both(graph: Graph) -> None:
             branch = keep_apart(graph, _branch(node, which), typed, f"{stem}outer_")
             names = [_result_name(graph.prefix, node, which, i) for i in range(len(node.output))]
             for each in branch.node:
-                if each.op_type in _OF_PLACES:  # The branch may not be taken.
+                if each.op_type in _OF_PLACES:  # the branch may not be taken
                     each.attribute.append(onnx_package().helper.make_attribute("nearest", 1))
             inline(graph, branch, stem, {}, dict(enumerate(names)))
         graph.node.append(node)
@@ -139,16 +139,16 @@ def _branch(node: Any, condition: bool) -> Any:
 
 
 _BEFORE_CARRIED = 2
-"""The operands before those that are carried on."""
+"""The number of operands before the carried ones."""
 
 
 def close_loops(graph: Graph) -> None:
-    """Rewrite Loops so that no body reads a tensor of the graph around it.
+    """Rewrite Loops so that no body reads a tensor of its outer graph.
 
-    A constant becomes one of the body; what else it reads is carried on from turn to turn.
+    Constants are copied into the body; other tensors become carried ones.
 
     Args:
-        graph: from ``write_subgraphs``.
+        graph: a graph after ``write_subgraphs``.
 
     Raises:
         ModelFormatError: a body is malformed.
@@ -162,7 +162,7 @@ def close_loops(graph: Graph) -> None:
     for node in loops:
         graph.find_prefix()
         _close(node, typed)
-        # The body's operators are of this version, too.
+        # The body's operators have this version, too.
         opset = onnx_package().helper.make_attribute("opset", graph.opset)
         node.attribute.append(opset)
 
@@ -176,7 +176,7 @@ def _close(node: Any, graph: Graph) -> None:
     if len(body.input) != len(node.input) or len(body.output) <= carried:
         raise ModelFormatError(f"the Loop of {list(node.output)} has a body of other operands")
     if len(body.output) > carried + 1:
-        return  # it is refused
+        return  # a later check refuses it
     node.output.extend([""] * (carried - len(node.output)))
     stem = f"{graph.prefix}{next(filter(None, node.output), '')}_"
     for name in read_outside(body):
@@ -198,15 +198,15 @@ def _close(node: Any, graph: Graph) -> None:
 CONTROL = ("If", "Loop", "Scan")
 
 _ROUNDS = 32
-"""The shapes that a branch gives may decide on the next one."""
+"""The most rounds: the shapes of one branch may decide the next one."""
 
 
 def write_subgraphs(graph: Graph) -> None:
-    """Write out all If nodes, and the Loops and Scans whose turns are known.
+    """Write out all If nodes, and the Loops and Scans whose number of iterations is known.
 
     Raises:
         ModelFormatError: a branch or body is malformed, or shapes do not fit.
-        UnsupportedOperatorError: the data choose between tensors of other shapes.
+        UnsupportedOperatorError: the data choose between tensors of different shapes.
         QnnError: a shape is not known.
     """
     for _ in range(_ROUNDS):

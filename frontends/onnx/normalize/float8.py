@@ -1,4 +1,4 @@
-"""float8, whose numbers are held as float32: what quantizes rounds to them."""
+"""float8: its numbers are stored as float32, and quantizing operators round to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from frontends.onnx.read.names import attributes_of
 from frontends.onnx.read.package import onnx_package
 
 _ENCODED = 2
-"""Operands of what quantizes, without a zero point."""
+"""Operands of a quantizing operator without a zero point."""
 _MOVING = (
     *("Concat", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Squeeze"),
     *("Transpose", "Unsqueeze"),
@@ -21,9 +21,9 @@ _KINDS = ("output_dtype", "to")
 
 
 def write_float8(graph: Graph) -> None:
-    """Write what makes and reads float8 as operators of our own, and constants as float32.
+    """Write operators that make or read float8 as operators of this package; constants as float32.
 
-    What has a zero point that is not 0, does not saturate, or has other scales than float32, stays.
+    A node stays if its zero point is not 0, it does not saturate, or its scales are not float32.
     """
     constants = graph.constants
     small = {name for name in constants if constants.dtype(name).startswith("float8")}
@@ -64,7 +64,7 @@ def write_float8(graph: Graph) -> None:
 
 
 def _made(node: Any, constants: Constants, attributes: Mapping[str, Any]) -> str:
-    """Return the float8 that a node rounds to; empty where it rounds to none."""
+    """Return the float8 dtype that a node rounds to; empty if there is none."""
     if node.op_type not in ("Cast", "QuantizeLinear") or node.domain not in ("", "ai.onnx"):
         return ""
     point = constants.get((*node.input, "", "")[_ENCODED])

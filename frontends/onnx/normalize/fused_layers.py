@@ -1,4 +1,4 @@
-"""Layers that a file has in several nodes, and that ONNX Runtime computes as one."""
+"""Layers that a file states as several nodes, and that ONNX Runtime computes as one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from frontends.onnx.read.package import onnx_package
 
 Pattern = Any
 """A name, which stands for one tensor; a number, which a constant is near to; or an operator and
-the patterns of its operands. The operands of a sum or product may change places."""
+the patterns of its operands. The operands of a sum or product may be swapped."""
 
 _MOVABLE = ("Add", "Mul")
 
@@ -65,14 +65,14 @@ _PATTERNS: list[tuple[Pattern, str, dict[str, Any]]] = [
     ),
 ]
 _OF_TANH = {"approximate": "tanh"}
-"""What ONNX Runtime does not look for where it gives an output."""
+"""ONNX Runtime does not look for this Gelu if its result is an output of the model."""
 _OF_SKIP = 3
-"""Axes of data for which ONNX Runtime fuses a sum and its normalization."""
+"""The number of axes of data for which ONNX Runtime fuses a sum and its normalization."""
 
 
 @dataclass
 class _Found:
-    """A match of a pattern: names of tensors, and its nodes by the names that they make."""
+    """A match of a pattern: names of tensors, and its nodes by the names of their results."""
 
     names: dict[str, str] = field(default_factory=dict)
     nodes: dict[str, Any] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class _Finder:
         self.graph, self.made = graph, graph.index().made
 
     def found(self, pattern: Pattern, name: str, before: _Found) -> Iterator[_Found]:
-        """Yield how a tensor can be what a pattern says."""
+        """Yield each match of a pattern with a tensor."""
         if isinstance(pattern, str):
             if before.names.get(pattern, name) == name:
                 yield _Found({**before.names, pattern: name}, before.nodes)
@@ -124,11 +124,12 @@ class _Finder:
 
 
 def write_fused_layers(graph: Graph) -> None:
-    """Write LayerNormalization, RMSNormalization and Gelu in place of what they consist of.
+    """Replace groups of simple nodes by LayerNormalization, RMSNormalization and Gelu.
 
-    ONNX Runtime does so, and rounds otherwise then. It does not where a DequantizeLinear gives the
-    data, of which each reader gets one of its own. A LayerNormalization of a sum of two tensors of
-    three axes, which nothing else reads, gets the order of ONNX Runtime's SkipLayerNormalization.
+    ONNX Runtime does the same, which changes its rounding. It does not if the data comes from a
+    DequantizeLinear, because each reader gets its own copy of that node. A LayerNormalization of
+    the sum of two tensors of three axes, which nothing else reads, gets the order of ONNX Runtime's
+    SkipLayerNormalization.
     """
     finder, uses = _Finder(graph), graph.uses
     dropped: set[str] = set()
@@ -157,7 +158,7 @@ def write_fused_layers(graph: Graph) -> None:
 def _written(
     finder: _Finder, found: _Found, node: Any, code: str, attributes: dict[str, Any]
 ) -> Any:
-    """Return the node of a pattern; None where ONNX Runtime has none."""
+    """Return the node of a pattern; None if ONNX Runtime has no such node."""
     source = finder.made.get(found.names["x"])
     if source is not None and source.op_type == "DequantizeLinear":
         return None
@@ -174,7 +175,7 @@ def _written(
 
 
 def _ordered(node: Any, finder: _Finder, uses: Counter[str]) -> Any:
-    """State the order of a normalization's sums, where a sum before it is a part of it."""
+    """State the order of a normalization's sums, if ONNX Runtime fuses it with a sum before it."""
     stated = attributes_of(node)
     if node.op_type != "LayerNormalization" or "order" in stated or len(node.output) > 1:
         return node

@@ -1,4 +1,4 @@
-"""Gemms and MatMuls of quantized matrices that ONNX Runtime computes as its QGemm."""
+"""Gemms and MatMuls of quantized matrices that ONNX Runtime computes with QGemm."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from frontends.onnx.normalize.identities import is_clip_before_quantize
 from frontends.onnx.read.names import attributes_of, is_of_standard
 
 _OF_DATA = 3
-"""The operands of a DequantizeLinear with a zero point."""
+"""The number of operands of a DequantizeLinear with a zero point."""
 
 
 def scale_gemm_data(graph: Graph, node: Any) -> bool:
-    """Multiply scales of bytes by the ``alpha`` of a Gemm that has no bias, as QGemm does.
+    """Multiply the data's scale by the ``alpha`` of a Gemm without a bias, as QGemm does.
 
-    With a bias ONNX Runtime computes it in float.
+    ONNX Runtime computes a Gemm with a bias in float.
     """
     if not is_of_standard(node, "Gemm") or any(node.input[2:]):
         return False
@@ -42,20 +42,20 @@ def _is_of_bytes(source: Any, constants: Constants) -> bool:
 
 
 def _without(node: Any, name: str) -> None:
-    """Leave out an attribute."""
+    """Remove an attribute."""
     for each in [each for each in node.attribute if each.name == name]:
         node.attribute.remove(each)
 
 
 _DATA = {"int8": ("int8",), "uint8": ("int8", "uint8")}
-"""The dtypes of weights beside those of data."""
+"""By the dtype of data, the dtypes of weights."""
 
 _CONSTANTS = 4
-"""Scale and zero point of data, and those of weights."""
+"""Scale and zero point of data and of weights."""
 
 
 def float_product(graph: Graph, node: Any) -> bool:
-    """Write a product that nothing quantizes as QGemm, as ONNX Runtime does."""
+    """Write a product as QGemm if nothing quantizes its result, as ONNX Runtime does."""
     if not is_of_standard(node, "Gemm", "MatMul"):
         return False
     later = {each.op_type for each in graph.readers.get(node.output[0], ())}
@@ -66,7 +66,7 @@ def float_product(graph: Graph, node: Any) -> bool:
     sources: list[Any] = [graph.made.get(name) for name in node.input if name]
     if any(each is None or each.op_type != "DequantizeLinear" for each in sources):
         return False
-    if any(len(each.input) < 2 for each in sources):  # of a domain that is not checked
+    if any(len(each.input) < 2 for each in sources):  # a domain that is not checked
         return False
     attributes = attributes_of(node)
     if any(attributes.get(name, 1.0) != 1 for name in ("alpha", "beta")):
@@ -80,7 +80,7 @@ def float_product(graph: Graph, node: Any) -> bool:
 
 
 def _operands(sources: list[Any], units_axis: int, constants: Constants) -> list[str] | None:
-    """Return what QGemm reads, or None where it does not read it so."""
+    """Return the operands of a QGemm; None if QGemm does not take them."""
     data, weights, *bias = sources
     named = [constants.get(name) for each in (data, weights) for name in each.input[1:]]
     known = [each for each in named if each is not None]

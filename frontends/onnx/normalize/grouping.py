@@ -1,4 +1,4 @@
-"""Quantized operators of a model as groups, and groups whose integers would be others here."""
+"""Writes quantized operators as groups; refuses groups whose integers would differ here."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from frontends.onnx.replacements.registry import RULES, apply_rule
 from qnn_ops.errors import QnnError
 
 _STANDARD = ("DequantizeLinear", "QuantizeLinear")
-"""Operators that both domains have alike."""
+"""Operators that both domains have."""
 _OF_SHAPES = (
     *("Attention", "FusedMatMul", "GroupQueryAttention", "MultiHeadAttention", "QAttention"),
     "RotaryEmbedding",
 )
-"""Operators that are written by the shapes of their operands, such as masks."""
+"""Operators whose replacement depends on the shapes of operands, such as masks."""
 
 
 def check_groups(graph: Graph) -> None:
-    """Raise if there are groups whose integers would be others here than ONNX Runtime's.
+    """Raise if there are groups whose integers would differ from ONNX Runtime's.
 
-    ONNX Runtime makes integers, too, or other operators, where an encoding is no constant.
+    ONNX Runtime also makes integer operators, or other ones, of groups whose encoding is not
+    constant.
 
     Args:
-        graph: of the file's operators.
+        graph: a graph of the file's operators.
 
     Raises:
         UnsupportedOperatorError: it names an operator of each group.
@@ -55,14 +56,15 @@ def check_groups(graph: Graph) -> None:
 _OTHER = "com.microsoft"
 _DOMAINS = ("", "ai.onnx", _OTHER)
 _ROUNDS = 64
-"""Each finds what operators stand for whose operands' shapes the one before has found."""
+"""The most rounds: each one writes operators whose operands' shapes the round before has found."""
 
 
 def grouped(graph: Graph) -> tuple[Graph, dict[int, str]]:
     """Write quantized operators of a model as groups.
 
     Returns:
-        The new graph, and why nodes have no group, by their numbers; these are in the new graph.
+        The new graph, and the reasons why nodes have no group, by their indices; these nodes stay
+        in the new graph.
     """
     groups, missing = graph.copy(), dict[int, str]()
     for number, node in enumerate(groups.rewritten()):
@@ -96,7 +98,7 @@ def write_groups(graph: Graph) -> None:
 
 
 def find_needed_types(graph: Graph) -> None:
-    """Find types, where they decide what operators or encodings are written."""
+    """Infer types, if operators or encodings depend on them."""
     is_of_shapes = any(node.op_type in _OF_SHAPES for node in graph.node)
     if is_of_shapes or _computes_encodings(graph):
         infer(graph)
@@ -106,21 +108,21 @@ def find_needed_types(graph: Graph) -> None:
 
 
 def _computes_encodings(graph: Graph) -> bool:
-    """Tell whether nodes make scales or zero points, perhaps of constants."""
+    """Tell whether nodes compute scales or zero points, perhaps from constants."""
     made = makers(graph.node)
     pairs = (node for node in graph.node if node.op_type in _STANDARD)
     return any(name in made for node in pairs for name in node.input[1:])
 
 
 def find_known_types(graph: Graph) -> tuple[Graph, dict[int, str], Graph]:
-    """Find the types of tensors, also behind operators that the standard has not.
+    """Infer the types of tensors, also behind operators that the standard lacks.
 
     Args:
-        graph: whose shapes were inferred, or a model that is known less well. It gets the types.
+        graph: a graph with inferred shapes, or a model of which less is known. It gets the types.
 
     Returns:
-        What the nodes stand for, why some cannot be imported, by their numbers, and the graph of
-        what they stand for with its types.
+        The graph of groups; the reasons why nodes cannot be imported, by their indices; and the
+        graph of groups with types.
     """
     count = -1
     for _ in range(_ROUNDS):
@@ -139,7 +141,7 @@ def find_known_types(graph: Graph) -> tuple[Graph, dict[int, str], Graph]:
 
 
 def _state_types(graph: Graph, written: Graph) -> None:
-    """State the types of a graph's own tensors."""
+    """Add inferred types to a graph, for its own tensors only."""
     stated = {each.name for each in (*graph.input, *graph.output)}
     own = makers(graph.node).keys() - stated
     found = {each.name: each for each in graph.value_info}
@@ -149,9 +151,9 @@ def _state_types(graph: Graph, written: Graph) -> None:
 
 
 def write_standard_pairs(graph: Graph) -> None:
-    """Make QuantizeLinear and DequantizeLinear the standard's, but those of too few tensors.
+    """Move QuantizeLinear and DequantizeLinear, unless they lack tensors, to the standard's domain.
 
-    So the package knows their types, in inner graphs, too.
+    Then the package onnx knows their types, also in inner graphs.
     """
     for node in all_nodes(graph):
         is_whole = len(node.input) >= 2 and len(node.output) == 1

@@ -1,4 +1,4 @@
-"""Bounds of what a model makes, before anything is computed: see ``frontends.bounds``."""
+"""Limits on the size of tensors, before anything is computed: see ``frontends.bounds``."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _FOLLOWED = frozenset(
 
 _ROUNDS = 4
 _MOST_FOLLOWED = 1 << 21
-"""Numbers; it takes some seventy bytes for each."""
+"""The most numbers; shape inference needs about seventy bytes for each."""
 
 
 def check_bounds(graph: Graph) -> None:
-    """Check what a model makes, and let shape inference follow values only if these are few.
+    """Check the sizes of a model's tensors; let shape inference follow values only if they are few.
 
-    The graph gets the bytes of the constants that the file has.
+    The number of bytes of the file's constants is stored in the graph.
 
     Raises:
-        UnsupportedOperatorError: it makes more than it may; names the operators.
+        UnsupportedOperatorError: tensors are too large; the error names the operators.
         QnnError: a shape is not known.
     """
     held = graph.constants
@@ -53,7 +53,7 @@ def check_bounds(graph: Graph) -> None:
 
 
 def check_growth(graph: Graph) -> None:
-    """Check what a model, whose shapes were inferred, makes of constants and of what a run gives.
+    """Check the results of a model with inferred shapes: constants, and tensors of a run.
 
     Raises:
         UnsupportedOperatorError: it names the nodes whose results are too large.

@@ -1,6 +1,6 @@
-"""float16, which ONNX Runtime's CPU provider has few kernels of: most operators compute in float32.
+"""float16: ONNX Runtime's CPU provider has few kernels for it, and computes most in float32.
 
-Between two such operators nothing is rounded to float16.
+Between two operators that compute in float32 nothing is rounded to float16.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from frontends.onnx.read.names import graphs_of
 from frontends.onnx.read.package import copied
 
 _FLOAT, _HALF = 1, 10
-"""float32 and float16 among the numbers of element types."""
+"""The numbers of the element types float32 and float16."""
 _CAST, _MAKES_REALS, _QUANTIZES = "Cast", "DequantizeLinear", "QuantizeLinear"
 
 _MOVING = (
@@ -23,33 +23,33 @@ _MOVING = (
     *("GatherND", "Identity", "Reshape", "ReverseSequence", "Shape", "Slice", "Split", "Squeeze"),
     *("Transpose", "Unsqueeze"),
 )
-"""Operators that move float16 about."""
+"""Operators that move float16 elements without computing."""
 _NATIVE = (
     *("Attention", "Clip", "IsInf", "IsNaN", "LayerNormalization", "Max", "Min", "Mod"),
     *("RMSNormalization", "RotaryEmbedding", "Round", "ScatterElements", "ScatterND", "Sign"),
     *("SimplifiedLayerNormalization", _CAST, _MAKES_REALS, _QUANTIZES, *_MOVING),
 )
-"""Those that have a kernel of float16."""
+"""Operators that have a float16 kernel."""
 _NATIVE_OF_ITS_OWN = (
     *("GatherBlockQuantized", "GroupQueryAttention", "MatMulNBits", "RotaryEmbedding"),
     *("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
 )
-"""Likewise, of ONNX Runtime's domain."""
+"""Operators of ONNX Runtime's domain that have a float16 kernel."""
 
 _WITHOUT_REALS = (
     *("And", "ArgMax", "ArgMin", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less"),
     *("LessOrEqual", "NonZero", "Not", "Or", "QLinearConv", "QLinearMatMul", _QUANTIZES, "Shape"),
     *("Size", "Xor"),
 )
-"""Operators whose results are no real numbers."""
+"""Operators whose results are not real numbers."""
 _ONE_OF_REALS = ("Dropout", "LayerNormalization", "MaxPool", "TopK")
-"""Those whose first result alone has the dtype of their data."""
+"""Operators of which only the first result has the dtype of the data."""
 _KINDS = ("to", "dtype", "output_dtype")
 """Attributes that name the dtype of a result."""
 
 
 def widen_halves(graph: Graph) -> None:
-    """Write operators of float16 in float32, with a Cast where ONNX Runtime rounds."""
+    """Write float16 operators in float32, with a Cast wherever ONNX Runtime rounds."""
     halves = {name for name in graph.constants if graph.constants.dtype(name) == "float16"}
     halves |= {each.name for each in graph.input if each.type.tensor_type.elem_type == _HALF}
     for node in graph.node:
@@ -65,7 +65,7 @@ def widen_halves(graph: Graph) -> None:
 
 
 def _results(node: Any, halves: Collection[str]) -> list[str]:
-    """Return which results of a node are float16, given which tensors before it are."""
+    """Return the results of a node that are float16, from the float16 tensors before it."""
     kinds = {each.name: each for each in node.attribute}
     stated = next((kinds[name].i for name in _KINDS if name in kinds and kinds[name].i), 0)
     if stated or node.op_type in (*_WITHOUT_REALS, _CAST):
@@ -102,13 +102,13 @@ class _Writer:
         self.graph, self.halves, self.kept = graph, halves, {*graph.kept}
         self.made, self.readers = graph.index().made, graph.readers
         self.free: dict[str, str] = {}
-        """float32 that was not rounded, by the name of the float16."""
+        """Tensors of float32 that were not rounded, by the name of the float16 tensor."""
         self.wide: dict[str, str] = {}
-        """float16 as float32."""
+        """Tensors of float32 that were rounded to float16, by the name of the float16 tensor."""
         self.missing: set[str] = set()
-        """float16 that no node gives yet."""
+        """Tensors of float16 that no node makes yet."""
         self.natives = {id(node) for node in graph.node if self._is_native(node)}
-        """Which nodes compute in float16: a kernel between others is asked for float32."""
+        """The ids of nodes that compute in float16; a node between float32 ones does not."""
         for node in graph.node:
             if id(node) in self.natives and self._is_between(node):
                 self.natives.remove(id(node))
@@ -129,7 +129,7 @@ class _Writer:
             return False
         if [*graphs_of(node)] or not any(name in self.made for name in node.input):
             return False
-        if node.op_type == "Concat":  # ONNX Runtime asks for the first of many alone
+        if node.op_type == "Concat":  # ONNX Runtime looks only at the first operand
             given = given.intersection(node.input[:1])
         around = [self.made[name] for name in given if name in self.made]
         around += [each for name in results for each in self.readers.get(name, [])]
@@ -165,7 +165,7 @@ class _Writer:
                 if is_native:
                     self.materialize(name)
                     del self.free[name]
-                elif node.op_type == _MAKES_REALS:  # ONNX Runtime makes no group of it
+                elif node.op_type == _MAKES_REALS:  # ONNX Runtime makes no group from it
                     self.free[name] = self._cast(
                         self.free[name], f"{self.graph.prefix}{name}_apart"
                     )
@@ -182,7 +182,7 @@ class _Writer:
             self.free[result] = node.input[0]
 
     def _is_passed(self, node: Any) -> bool:
-        """Tell whether a Cast reads float32 that is rounded to float16 for others alone."""
+        """Tell whether a Cast reads float32 that only other readers need rounded to float16."""
         source, result = node.input[0], node.output[0]
         if source not in self.free or self.made[source].op_type == _CAST:
             return False
@@ -193,13 +193,13 @@ class _Writer:
         return source not in self.kept and all(are_casts)
 
     def materialize(self, name: str) -> None:
-        """Round a tensor to float16, if nothing did."""
+        """Round a tensor to float16, if it is not rounded yet."""
         if name in self.missing:
             self.missing.discard(name)
             self._cast(self.free[name], name, _HALF)
 
     def _widened(self, name: str, *, is_rounded: bool) -> str:
-        """Return the float32 of a float16, which was rounded, or which was not."""
+        """Return the float32 tensor of a float16 one, either rounded or not."""
         if name in self.free and not is_rounded:
             if self.made[name].op_type != _CAST:
                 return self.free[name]

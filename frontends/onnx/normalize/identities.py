@@ -1,4 +1,4 @@
-"""Nodes that give their operand as it is, and clips that quantizing does by itself."""
+"""Drops nodes that return their operand, and clips that quantizing makes superfluous."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from frontends.onnx.read.constants import Array
 
 _CLIPS = ("Clip", "Relu")
 _ZERO = "<zero>"
-"""In place of the name of a Relu's lower end."""
+"""A stand-in for the name of a Relu's lower bound."""
 
 
 def drop_clip(graph: Graph, node: Any) -> bool:
-    """Leave out a Clip or Relu whose one reader, the node, quantizes to a range within its ends.
+    """Drop a Clip or Relu whose only reader, the node, quantizes to a range within its bounds.
 
-    What makes its data is quantized by that reader then, or is read by several.
+    The maker of its data then has that reader, perhaps beside others.
     """
     is_quantizing = node.op_type == "QuantizeLinear" and node.input
     clip = graph.made.get(node.input[0]) if is_quantizing else None
@@ -31,10 +31,10 @@ def drop_clip(graph: Graph, node: Any) -> bool:
 
 
 def is_clip_before_quantize(graph: Graph, name: str) -> bool:
-    """Tell whether a tensor's one reader is a Clip or Relu whose one reader quantizes.
+    """Tell whether a tensor's only reader is a Clip or Relu whose only reader quantizes.
 
-    ONNX Runtime takes what makes such a tensor for one that is quantized, and then finds that the
-    Clip does something: it stays in float.
+    ONNX Runtime first counts the maker of this tensor as quantized. Then it finds that the Clip
+    changes values, so the maker stays in float.
     """
     clips = graph.readers.get(name, ())
     if len(clips) != 1 or clips[0].op_type not in _CLIPS or clips[0].output[0] in graph.kept:
@@ -44,12 +44,12 @@ def is_clip_before_quantize(graph: Graph, name: str) -> bool:
 
 
 def _ends(clip: Any) -> list[str]:
-    """Return the names of a Clip's ends, which may be empty; of a Relu's, ``_ZERO``."""
+    """Return the names of a Clip's bounds, which may be empty; ``_ZERO`` for a Relu's."""
     return [_ZERO, ""] if clip.op_type == "Relu" else [*clip.input[1:], "", ""][:2]
 
 
 def _is_within(quantize: list[str], names: list[str], constants: Mapping[str, Array]) -> bool:
-    """Tell whether a quantize's range lies within some ends."""
+    """Tell whether the range of a QuantizeLinear lies within bounds."""
     scale, point = (constants.get(name) for name in (*quantize[1:], "")[:2])
     ends = [np.float32(0) if name is _ZERO else constants.get(name) for name in names]
     if scale is None or point is None or scale.size != 1 or point.dtype.kind not in "iu":
@@ -70,7 +70,7 @@ _IDENTITIES = ("Dropout", "Identity")
 
 
 def drop_identity(graph: Graph, node: Any) -> bool:
-    """Leave out an Identity or Dropout, as ONNX Runtime does, but one that gives an output."""
+    """Drop an Identity or Dropout, unless it makes an output, as ONNX Runtime does."""
     if not _is_identity(node, graph.uses):
         return False
     if node.output[0] not in graph.kept:
@@ -82,10 +82,10 @@ def drop_identity(graph: Graph, node: Any) -> bool:
 
 
 def _is_identity(node: Any, read: Container[str]) -> bool:
-    """Tell whether a node gives its first operand: a Dropout drops only where it is told to."""
+    """Tell whether a node returns its first operand: a Dropout drops values only for training."""
     return (
         node.op_type in _IDENTITIES
         and node.domain in ("", "ai.onnx")
-        and not any(node.input[2:])  # whether a Dropout is for training
-        and not any(name in read for name in node.output[1:])  # what it dropped
+        and not any(node.input[2:])  # the training mode of a Dropout
+        and not any(name in read for name in node.output[1:])  # the mask of a Dropout
     )

@@ -1,4 +1,4 @@
-"""Tensors that are quantized twice in a row: ONNX Runtime makes one range of the two."""
+"""Tensors that are quantized twice in a row: ONNX Runtime merges the two ranges into one."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _TWO_PAIRS = ["QuantizeLinear", "DequantizeLinear"] * 2
 
 
 def join_pairs(graph: Graph) -> None:
-    """Replace two pairs of QuantizeLinear and DequantizeLinear by one, of what both can give.
+    """Replace two pairs of QuantizeLinear and DequantizeLinear by one with their common range.
 
-    Two dtypes, and scales or zero points that are several, not stated or no constants, leave both
-    pairs as they are. Of more pairs in a row the first two come first, then these and the third;
-    but a pair that gives back the bytes which it gets goes in between, and ends the row.
+    Both pairs stay if their dtypes differ, or if scales or zero points are several, missing or not
+    constant. In a longer row, the first two pairs are merged first, then the result and the third
+    pair. A pair that returns the bytes that it gets is dropped in between, and ends the row.
 
     Raises:
-        UnsupportedOperatorError: both ranges have nothing but 0 in common.
+        UnsupportedOperatorError: both ranges have only 0 in common.
     """
     while dropped := _joined(graph.index()):
         graph.node = [node for number, node in enumerate(graph.node) if number not in dropped]
@@ -30,7 +30,7 @@ def join_pairs(graph: Graph) -> None:
 
 
 def _drop_copies(graph: Graph) -> None:
-    """Drop each QuantizeLinear that only a DequantizeLinear of the same encoding leads to."""
+    """Drop each QuantizeLinear whose operand a DequantizeLinear of the same encoding makes."""
     source: dict[str, str] = {}
     for node in graph.node:
         before = graph.made.get(node.input[0]) if node.op_type == "QuantizeLinear" else None
@@ -51,7 +51,7 @@ def _drop_copies(graph: Graph) -> None:
 def _twice_quantized(nodes: list[Any], uses: Mapping[str, int]) -> list[list[int]]:
     """Find two pairs of QuantizeLinear and DequantizeLinear that follow each other.
 
-    ONNX Runtime merges equal nodes first. So if the last node has equals, the first of them counts.
+    ONNX Runtime merges equal nodes first, so the first of several equal last nodes counts.
     """
     made = {name: number for number, node in enumerate(nodes) for name in node.output}
     lasts: dict[tuple[str, ...], list[int]] = {}
@@ -60,9 +60,9 @@ def _twice_quantized(nodes: list[Any], uses: Mapping[str, int]) -> list[list[int
             lasts.setdefault(tuple(node.input), []).append(number)
 
     def chain(number: int, count: int) -> list[int]:
-        """Return the numbers of nodes that lead to one of several that are alike.
+        """Return the indices of the nodes in a row that ends at one of several equal nodes.
 
-        They are the only readers of that before them, as each of the others is.
+        Each node of the row has one reader; only the equal nodes share their operand.
         """
         found = [number]
         while len(found) < len(_TWO_PAIRS) and (names := nodes[found[0]].input):
@@ -76,7 +76,7 @@ def _twice_quantized(nodes: list[Any], uses: Mapping[str, int]) -> list[list[int
 
 
 def _joined(graph: Graph) -> set[int]:
-    """Make one of two pairs, of each row of pairs but once; return the nodes that nothing needs."""
+    """Merge two pairs, once in each row of pairs; return the nodes that nothing reads any more."""
     nodes, constants = graph.node, graph.constants
     dropped, used = set[int](), set[int]()
     for chain in sorted(_twice_quantized(nodes, graph.uses), key=lambda chain: chain[1]):
@@ -110,7 +110,7 @@ def _are_alike(node: Any, other: Any) -> bool:
 
 
 def _encoding(node: Any, constants: Mapping[str, Array]) -> tuple[float, int, str] | None:
-    """Return scale, zero point and dtype, if they are constants of a whole tensor."""
+    """Return scale, zero point and dtype, if they are constants for the whole tensor."""
     if len(node.input) != 3:
         return None
     scale, point = (constants.get(name) for name in node.input[1:])

@@ -1,7 +1,7 @@
 """Constants of quantized layers: weights, biases, scales, and integers of a few bits.
 
-Constants of four bits, with scales by block or of float16, are the real numbers of their
-DequantizeLinear to every operator.
+Constants of four bits, with scales by block, or with float16 scales are dequantized at import: all
+operators read real numbers.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from qnn_ops.arithmetic.onnxruntime import bias_steps
 
 _DTYPES = ("int4", "uint4")
 _LEAST = 2
-"""Operands: data and scale."""
+"""The fewest operands: data and scale."""
 
 
 def decode_few_bits(graph: Graph, node: Any) -> bool:
-    """Compute what DequantizeLinear makes of such constants, of which ONNX Runtime has no groups.
+    """Compute a DequantizeLinear of a constant that ONNX Runtime never puts into a group.
 
-    The numbers have the dtype of the scales.
+    The real numbers have the dtype of the scales.
     """
     names = [name for name in node.input if name]
     is_ready = len(names) >= _LEAST and all(name in graph.constants for name in names)
@@ -41,7 +41,7 @@ def decode_few_bits(graph: Graph, node: Any) -> bool:
 
 
 def _real(known: list[Any], attributes: Mapping[str, Any]) -> Array | None:
-    """Return the numbers, of the scales' dtype; None where scales do not fit, or have another."""
+    """Return the real numbers in the scales' dtype; None if the scales do not fit."""
     array, scale, *points = known
     axis, size = int(attributes.get("axis", 1)), int(attributes.get("block_size", 0))
     if scale.dtype not in (np.float16, np.float32) or (
@@ -63,20 +63,20 @@ def _real(known: list[Any], attributes: Mapping[str, Any]) -> Array | None:
         for point in parts[1:]:
             steps = steps - point
         real = steps * parts[0]
-    except ValueError:  # their sizes are others
+    except ValueError:  # their sizes do not fit
         return None
     return np.asarray(real, scale.dtype) if real.shape == array.shape else None
 
 
 _OF_BIAS = 3
-"""The operands of an operator that has a bias."""
+"""The number of operands of an operator with a bias."""
 
 
 def replace_zero_scales(graph: Graph) -> None:
-    """Replace scales of 0, as switched-off channels have, and the integers they belong to.
+    """Replace scales of 0, as of switched-off channels, and the integers of these channels.
 
-    The new integers stand for 0, as before. The scale of a bias stays the product of those of data
-    and weights.
+    The new integers stand for 0, as before. The scale of a bias stays the product of the data's
+    scale and the weights' scale.
     """
     made = {node.output[0]: node for node in graph.node if node.op_type == "DequantizeLinear"}
     constants, found = graph.constants, dict[str, Array]()
@@ -111,24 +111,24 @@ def replace_zero_scales(graph: Graph) -> None:
 
 
 def _beside(values: Array, array: Array, axis: int) -> Array:
-    """Return values of channels in a shape that broadcasts to an array's."""
+    """Return values per channel in a shape that broadcasts to an array's."""
     if values.size == 1:
         return values.reshape(())
     return values.reshape([-1 if each == axis % array.ndim else 1 for each in range(array.ndim)])
 
 
 _UNIT_AXIS = {"Conv": 0, "ConvTranspose": 1, "Gemm": 1}
-"""The operators, and the axis that scales of their weights must have."""
+"""By operator, the axis that the scales of its weights must have."""
 _PASSED = ("Clip", "Relu")
 _REAL = (np.float16, np.float32)
 _SEVERAL = 2
 
 
 def quantize_parameters(graph: Graph, node: Any) -> bool:
-    """Write a DequantizeLinear of integers for such weights and biases.
+    """Quantize float weights and biases of a quantized layer: write a DequantizeLinear of integers.
 
-    Of operators whose data is dequantized and whose result is quantized, perhaps after a Relu or
-    Clip: also of those that stay in float.
+    In a quantized layer the data is dequantized, and the result is quantized, perhaps after a Relu
+    or Clip. This includes layers that stay in float.
     """
     if not is_of_standard(node, *_UNIT_AXIS) or len(node.input) < _SEVERAL:
         return False
@@ -147,7 +147,7 @@ def quantize_parameters(graph: Graph, node: Any) -> bool:
         return False
     if reals is not None and has_bias:
         steps = np.asarray(step.reshape(()).astype(np.float32) * scales, np.float32)
-        if reals.dtype == np.float16:  # a quotient is float16 before it is rounded
+        if reals.dtype == np.float16:  # the quotient is rounded to float16 first
             ratios = (reals / steps).astype(np.float16).astype(np.float32)
             integers = bias_steps(ratios, np.ones_like(steps))
         else:
@@ -159,7 +159,7 @@ def quantize_parameters(graph: Graph, node: Any) -> bool:
 
 
 def _is_quantized(graph: Graph, node: Any) -> bool:
-    """Tell whether the one reader of a result, or of its activation, quantizes it."""
+    """Tell whether the only reader of a result, or of its activation, quantizes it."""
     while len(readers := graph.readers.get(node.output[0], [])) == 1:
         (node,) = readers
         if node.op_type == "QuantizeLinear":

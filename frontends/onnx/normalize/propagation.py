@@ -1,4 +1,4 @@
-"""Operators that ONNX Runtime moves quantization over, and others that it does not."""
+"""Quantization that ONNX Runtime moves over operators, and operators where it does not."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.subgraphs import FLOAT
 
 _STAYING = {"DepthToSpace", "Expand", "Flatten", "SpaceToDepth", "Tile"}
-"""What moves values about, as integers only where it stands in a group by itself."""
+"""Operators that move values; they move integers only if they are in a group of their own."""
 
 
 def move_quantization(graph: Graph, node: Any) -> bool:
-    """Write pairs around MaxPool as ONNX Runtime does, and a Cast where it keeps floats.
+    """Write pairs around MaxPool, as ONNX Runtime does, and a Cast around operators left in float.
 
-    A Cast of float32 to float32 changes nothing: no group reaches over it.
+    A Cast from float32 to float32 changes nothing, but it ends a group.
     """
     if node.op_type == "Add":
         _keep_convolution(graph, node)
@@ -39,7 +39,7 @@ def move_quantization(graph: Graph, node: Any) -> bool:
 
 
 def _keep_convolution(graph: Graph, node: Any) -> None:
-    """Keep a Conv in float whose result a constant is added to."""
+    """Keep a Conv in float if a constant is added to its result."""
     for index, name in enumerate(node.input):
         if _kind(graph, name) == "Conv" and node.input[1 - index] in graph.constants:
             node.input[index] = _cast(graph, name)

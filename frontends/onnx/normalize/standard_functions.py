@@ -1,4 +1,4 @@
-"""Operators that the standard defines by others, in whose places these are written."""
+"""Operators that the standard defines by other operators, which replace them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ DEFINED = (
     *("NegativeLogLikelihoodLoss", "Shrink", "SoftmaxCrossEntropyLoss"),
     *("SwiGLU", "Swish"),
 )
-"""Those that have no rule here."""
+"""Operators without a rule of their own."""
 
 _ROUNDS = 8
-"""What defines an operator may have others of them."""
+"""The most rounds: a definition may contain defined operators itself."""
 
 
 def write_standard_functions(graph: Graph) -> None:
-    """Write what operators stand for in their places.
+    """Replace operators by their definitions.
 
-    What has no definition in the model's version, or one that depends on a type that is not known,
-    stays where it is.
+    An operator stays if the model's version has no definition of it, or if the definition depends
+    on an unknown type.
 
     Raises:
         QnnError: a shape is not known, or does not fit.
@@ -47,7 +47,7 @@ def write_standard_functions(graph: Graph) -> None:
         ids = [("", name) for name in sorted(found - {_CAST})]
         try:
             written = onnx_package().inliner.inline_selected_functions(typed, ids, False, True)
-        except Exception:  # whatever the package's library meets
+        except Exception:  # of the package's library
             break
         move_constants(written.graph)
         for tensor in written.graph.initializer:
@@ -61,7 +61,7 @@ def write_standard_functions(graph: Graph) -> None:
 
 
 def _write_casts(graph: Graph) -> bool:
-    """Make a Cast of each CastLike whose type is known, and tell whether there is one."""
+    """Replace each CastLike whose type is known by a Cast; tell whether there is one."""
     kinds = {name: graph.constants.kind(name) for name in graph.constants} | graph.kinds
     is_new = False
     for node in graph.node:
@@ -74,7 +74,7 @@ def _write_casts(graph: Graph) -> bool:
 
 
 def _state_constants(graph: Any) -> None:
-    """Write the types of constants down, which the package then knows where it inlines."""
+    """Add the types of constants, so that the package knows them when it inlines."""
     make = onnx_package().helper.make_tensor_value_info
     graph.value_info.extend(
         make(tensor.name, tensor.data_type, tensor.dims) for tensor in graph.initializer
@@ -82,7 +82,7 @@ def _state_constants(graph: Any) -> None:
 
 
 def _state_defaults(node: Any, opset: int) -> None:
-    """Write an operator's defaults down, which the package leaves out of a definition."""
+    """Add an operator's default attributes, which the package leaves out of a definition."""
     if not is_defined(node, opset):
         return
     given = {each.name for each in node.attribute}
@@ -92,7 +92,7 @@ def _state_defaults(node: Any, opset: int) -> None:
 
 
 def is_defined(node: Any, opset: int) -> bool:
-    """Tell whether the standard defines an operator by others."""
+    """Tell whether the standard defines an operator by other operators."""
     if node.op_type not in DEFINED or node.domain not in ("", "ai.onnx"):
         return False
     defs = onnx_package().defs

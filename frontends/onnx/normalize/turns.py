@@ -1,4 +1,4 @@
-"""Loop and Scan whose turns are known when a model is imported: one after the other."""
+"""Unrolling of Loop and Scan whose number of iterations is known at import."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from frontends.onnx.read.names import all_nodes, is_of_standard
 from frontends.onnx.read.package import copied, onnx_package
 
 _MOST_NODES, _MOST_BYTES = 2048, 1 << 24
-"""Of a model whose turns are written out."""
+"""The most nodes, and bytes of constants, of an unrolled model."""
 
 
 def write_turns(graph: Graph, typed: Graph, constants: Mapping[str, Any]) -> bool:
-    """Write the turns of Loop and Scan in their places.
+    """Replace Loop and Scan by their iterations.
 
     Args:
         graph: the model.
-        typed: the same, with shapes.
-        constants: of it, and what follows from shapes.
+        typed: the same model with shapes.
+        constants: of the model, and values that follow from shapes.
 
     Returns:
-        Whether there was one of few turns whose number is known.
+        Whether a Loop or Scan was replaced.
 
     Raises:
         ModelFormatError: a body is malformed.
-        UnsupportedOperatorError: a loop would turn for too long.
+        UnsupportedOperatorError: a loop has too many iterations.
     """
     writer = _Writer(graph, typed, constants)
     for number, node in enumerate(graph.rewritten()):
@@ -46,7 +46,7 @@ class _Writer:
         self.is_other = False
 
     def write(self, number: int, node: Any) -> None:
-        """Add a node, or its turns."""
+        """Add a node, or its iterations."""
         is_done = False
         if is_of_standard(node, "Loop"):
             is_done = self._loop(number, node)
@@ -88,7 +88,7 @@ class _Writer:
         return True
 
     def _goes_on(self, body: Any) -> bool:
-        """Tell whether the condition that a turn gives is the one that it was given, or true."""
+        """Tell whether an iteration returns the condition that it got, or true."""
         made = {node.output[0]: node for node in body.node if len(node.output) == 1}
         name = body.output[0].name
         while name in made and is_of_standard(made[name], "Identity"):
@@ -146,7 +146,7 @@ class _Writer:
         return nodes <= _MOST_NODES and turns * (body.ByteSize() - constants) <= _MOST_BYTES
 
     def _prepared(self, body: Any, stem: str) -> Any:
-        """Return a copy of a body, whose constants are the outer graph's, for all turns."""
+        """Return a copy of a body whose constants moved to the outer graph, for all iterations."""
         copy = keep_apart(self.graph, body, self.typed, f"{stem}outer_")
         hoist(self.graph, copy, stem)
         return copy
@@ -154,7 +154,7 @@ class _Writer:
     def _turn(
         self, stem: str, body: Any, given: Sequence[str], lists: list[list[str]], first: int
     ) -> list[str]:
-        """Add a turn; return what it carries on, and add to the lists."""
+        """Add an iteration; return the carried tensors, append other results to the lists."""
         operands = {}
         for value, name in zip(body.input, given, strict=True):
             is_float = value.type.tensor_type.elem_type == FLOAT
@@ -170,7 +170,7 @@ class _Writer:
     def _end(
         self, node: Any, names: Sequence[str], lists: Sequence[list[str]], axes: Sequence[int]
     ) -> None:
-        """Add what gives the node's results."""
+        """Add nodes that make the results of the Loop or Scan."""
         for output, name in zip(node.output, names, strict=False):
             if output:
                 self.graph.add("Identity", name, output=output)
@@ -184,7 +184,7 @@ class _Writer:
         return f"{self.graph.prefix}{next(filter(None, node.output), '')}_"
 
     def _cast(self, name: str, output: str) -> str:
-        """Add a Cast that changes nothing, over which no group reaches."""
+        """Add a Cast that changes nothing, but ends a group."""
         return self.graph.add("Cast", name, output=output, to=FLOAT)
 
 

@@ -1,7 +1,7 @@
-"""Weights of a few bits or of bytes, whose products ONNX Runtime computes by MatMulNBits.
+"""Products with weights of 4 or 8 bits that ONNX Runtime computes with MatMulNBits.
 
-MatMulNBits quantizes the data by block when it runs: its accuracy level is 4, and blocks have 32
-values where the file states no size.
+MatMulNBits quantizes the data by block when it runs: its accuracy level is 4. Blocks have 32 values
+unless the file states a size.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from frontends.onnx.read.constants import Array
 from frontends.onnx.read.names import attributes_of
 
 _BITS_OF_DTYPE = {"int4": 4, "int8": 8, "uint4": 4, "uint8": 8}
-"""By the dtype of weights."""
+"""Bits by the dtype of weights."""
 _MOVING = ("MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
-"""Operators over which ONNX Runtime moves a DequantizeLinear before."""
+"""Operators over which ONNX Runtime moves a DequantizeLinear before them."""
 _PASSING = ("Clip", "Relu", *_MOVING)
-"""Those over which it sees a QuantizeLinear behind."""
+"""Operators behind which ONNX Runtime sees a QuantizeLinear."""
 _BYTE_WEIGHT_PRODUCTS, _PRODUCT, _SIZE, _LEAST_WEIGHT_PRODUCTS, _LEVEL = 8, 2, 32, 16, 4
 _STANDARD = ("", "ai.onnx")
 _REAL = (np.float16, np.float32)
@@ -29,8 +29,8 @@ _REAL = (np.float16, np.float32)
 def weight_product(graph: Graph, node: Any) -> bool:
     """Write a MatMul or Gemm of float data and dequantized weights as MatMulNBits.
 
-    Its data is not bytes that are dequantized, its result is not quantized to bytes, and nothing
-    else reads the weights.
+    The data is not dequantized from bytes, the result is not quantized to bytes, and nothing else
+    reads the weights.
     """
     if not _is_product(node) or _is_of_bytes(graph, node.input[0]):
         return False
@@ -61,9 +61,9 @@ class _Weights:
     """Weights of a few bits, with a scale and a zero point for each block of a column.
 
     Attributes:
-        array: integers that are not negative, uint8 [depth, units].
+        array: nonnegative integers, uint8 [depth, units].
         scales: float32 [blocks, units].
-        points: likewise, uint8.
+        points: uint8 [blocks, units].
         bits: of an integer.
         size: of a block.
     """
@@ -78,7 +78,7 @@ class _Weights:
         self.points = np.broadcast_to(np.asarray(own + middle, np.uint8), shape)
 
     def packed(self) -> tuple[Array, Array, Array]:
-        """Return integers, scales and zero points as MatMulNBits has them, column by column."""
+        """Return integers, scales and zero points in MatMulNBits' layout, column by column."""
         blocks, units = self.scales.shape
         whole = np.zeros((units, blocks * self.size), np.uint8)
         whole[:, : self.array.shape[0]] = self.array.T
@@ -88,7 +88,7 @@ class _Weights:
 
 
 def _packed(rows: Array, bits: int) -> Array:
-    """Return rows of integers as bytes, the first of two in the lower half."""
+    """Return rows of integers as bytes; the first integer is in the lower half of a byte."""
     if bits == _BYTE_WEIGHT_PRODUCTS:
         return rows
     even = np.zeros((rows.shape[0], rows.shape[1] + rows.shape[1] % 2), np.uint8)
@@ -108,7 +108,7 @@ def _is_product(node: Any) -> bool:
 
 
 def _is_of_bytes(graph: Graph, name: str) -> bool:
-    """Tell whether a tensor is one of bytes that are dequantized, perhaps moved about."""
+    """Tell whether a tensor was dequantized from bytes, perhaps with moves behind."""
     while (node := graph.made.get(name)) is not None and node.op_type in _MOVING:
         name = node.input[0]
     if node is None or node.op_type != "DequantizeLinear":
@@ -121,7 +121,7 @@ def _is_of_bytes(graph: Graph, name: str) -> bool:
 
 
 def _becomes_bytes(graph: Graph, name: str) -> bool:
-    """Tell whether a tensor is quantized to bytes, perhaps moved about or bounded before."""
+    """Tell whether a tensor is quantized to bytes, perhaps after moves or clips."""
     for node in graph.readers.get(name, []):
         if node.op_type == "QuantizeLinear":
             point = graph.constants.get((*node.input, "", "")[2])
@@ -134,7 +134,7 @@ def _becomes_bytes(graph: Graph, name: str) -> bool:
 
 
 def _weights(source: Any, constants: Constants) -> _Weights | None:
-    """Return what a DequantizeLinear reads, if its encoding is one of ONNX Runtime's rule."""
+    """Return the weights of a DequantizeLinear, if ONNX Runtime's rule takes its encoding."""
     names = [name for name in source.input if name]
     if len(names) < _PRODUCT or any(name not in constants for name in names):
         return None
@@ -155,7 +155,7 @@ def _weights(source: Any, constants: Constants) -> _Weights | None:
 
 
 def _fits(graph: Graph, node: Any, weights: _Weights) -> bool:
-    """Tell whether a bias is one of the columns, if there is one."""
+    """Tell whether the bias, if there is one, has one number per column."""
     bias = (*node.input, "")[_PRODUCT]
     if not bias:
         return True

@@ -1,1 +1,1 @@
-"""Reading of models: checked, and brought to what both the package onnx and ONNX Runtime take."""
+"""Reading of models: checks and changes, so that the package onnx and ONNX Runtime accept them."""

@@ -1,4 +1,4 @@
-"""Constants: those of a file, those that are given at import, and the numbers of a Range."""
+"""Constants: from a file, from values given at import, and the numbers of a Range."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 def range_of(start: Array, limit: Array, delta: Array) -> Array:
-    """Return the numbers from a start to before a limit, each the one before and a step more.
+    """Return the numbers from a start to before a limit; each is its predecessor plus a step.
 
     Real numbers are rounded after each step, as in ONNX Runtime.
 
@@ -28,7 +28,7 @@ def range_of(start: Array, limit: Array, delta: Array) -> Array:
         delta: one number, of the same dtype.
 
     Raises:
-        UnsupportedError: there are several numbers, or no steps, or too many.
+        UnsupportedError: an operand has several numbers, or there are no steps or too many.
     """
     if max(start.size, limit.size, delta.size) != 1 or not delta.item():
         raise UnsupportedError("it needs a start, a limit and a step that is not 0")
@@ -100,7 +100,7 @@ def dtype_of(value: Any) -> str:
 
 
 def move_constants(graph: Any) -> None:
-    """Make initializers of a graph's Constant nodes, but of texts and of sparse values.
+    """Turn a graph's Constant nodes, except for texts and sparse values, into initializers.
 
     Raises:
         ModelFormatError: one is malformed.
@@ -130,11 +130,11 @@ def with_values(proto: Any, values: Mapping[str, Any]) -> Any:
 
     Args:
         proto: the model.
-        values: by the names of inputs: numbers or arrays. One number is what an input of any shape
-            has in every element; a size that the file leaves open is then 1.
+        values: numbers or arrays by the names of inputs. A number fills an input of any shape;
+            sizes that the file leaves open are then 1.
 
     Raises:
-        QnnError: a name is no input's, or a value does not fit its dtype or its shape.
+        QnnError: a name is not an input's, or a value does not fit the input's dtype or shape.
     """
     if not values:
         return proto

@@ -25,7 +25,7 @@ DECIDING: dict[str, tuple[int, ...]] = {
     "STFT": (1, 2, 3),
     "Slice": (1, 2, 3, 4),
 }
-"""By the name of the operator, the operands that must be constants."""
+"""By operator name, the indices of operands that must be constants."""
 
 EXACT = frozenset(
     (
@@ -35,17 +35,17 @@ EXACT = frozenset(
         "Where",
     )
 )
-"""Operators whose results are exact, whoever computes them."""
+"""Operators whose results are exact, independently of the implementation."""
 
 _FOLLOWED = EXACT | {"Abs", "CastLike", "Ceil", "Floor"}
-"""Operators that compute such operands of inputs; ``folding`` does if these are constants."""
+"""Operators between inputs and deciding operands; ``folding`` computes them from constants."""
 
 
 def deciding_inputs(proto: Any) -> list[str]:
     """Return the names of inputs that must be constants at import, in the order of the inputs.
 
     Args:
-        proto: from ``read_proto``.
+        proto: a model from ``read_proto``.
     """
     graph = proto.graph
     makers = {name: node for node in graph.node for name in node.output}

@@ -1,4 +1,4 @@
-"""Functions of a model's own, in the places of the nodes that call them."""
+"""Inlining of a model's own functions."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from frontends.onnx.read.names import all_nodes
 from frontends.onnx.read.package import onnx_package
 
 MOST = 100_000
-"""Nodes that a model with functions may have when they are written out."""
+"""The most nodes of a model whose functions are written out."""
 
 
 def without_functions(proto: Any) -> Any:
-    """Return the model with what its functions do, or the model itself if it has none.
+    """Return the model with its functions inlined, or the model itself if it has none.
 
     Raises:
         ModelFormatError: a function calls itself, or all of them would make too many nodes.
     """
     if not proto.functions:
         return proto
-    # As a file may have them: each calls the next one twice.
+    # A file may have functions of which each calls the next one twice.
     if _count(proto) > MOST:
         raise ModelFormatError(f"the model's functions make more than {MOST:,} nodes")
     try:
         return onnx_package().inliner.inline_local_functions(proto)
-    except Exception as error:  # whatever the package's library meets
+    except Exception as error:  # of the package's library
         raise ModelFormatError(f"the model's functions: {' '.join(str(error).split())}") from None
 
 
 def _count(proto: Any) -> int:
-    """Return how many nodes there are, written out; more than ``MOST`` is a bound."""
+    """Return how many nodes a written-out model has; a number above ``MOST`` is a lower bound."""
     functions = {(each.domain, each.name): each for each in proto.functions}
     counts: dict[tuple[str, str], int] = {}
     is_open = -1

@@ -1,7 +1,7 @@
-"""Equations and windows over which the package onnx would not end, found before it reads them.
+"""Checks for equations and windows that would make the package onnx hang or end the process.
 
-A window that its data and pads do not hold makes a tensor of a negative size. The package's shape
-inference writes that size down, and its rule of Slice ends the process where it reads one.
+A window larger than its data and pads makes a tensor of a negative size. The package's shape
+inference stores that size, and its rule of Slice ends the process when it reads a negative size.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def check_equations(proto: Any) -> None:
     """Check the text of every equation.
 
     Raises:
-        ModelFormatError: it names an operator and what is wrong with its equation.
+        ModelFormatError: an equation is invalid; the error names the operator and the reason.
     """
     graphs = (proto.graph, *inner_graphs(proto.graph), *proto.functions)
     for node in (node for graph in graphs for node in graph.node):
@@ -43,11 +43,11 @@ def check_sizes(equation: bytes, shapes: Sequence[tuple[int, ...] | None]) -> No
     """Check the sizes of letters; a size of 1 is repeated.
 
     Args:
-        equation: of ``check_equations``.
-        shapes: of the operands, where they are known.
+        equation: an equation that passed ``check_equations``.
+        shapes: of the operands; None if not known.
 
     Raises:
-        UnsupportedError: an operand has another number of axes, or a letter two sizes.
+        UnsupportedError: an operand has another number of axes, or a letter has two sizes.
     """
     text, sizes = equation.decode(), dict[str, int]()
     for term, shape in zip(_terms(equation), shapes, strict=True):
@@ -82,7 +82,7 @@ def _terms(equation: bytes) -> list[str]:
 
 
 _LATER = "tvm_qnn.later"
-"""The domain of a Slice that shape inference shall pass over."""
+"""The domain of a Slice that shape inference must ignore."""
 
 _LARGE = 1 << 31
 
@@ -91,13 +91,13 @@ Shape = list[int | None]
 
 
 def check_windows(proto: Any) -> None:
-    """Raise where a window makes a tensor of a negative size, as ONNX Runtime does.
+    """Raise if a window makes a tensor of a negative size, as ONNX Runtime does.
 
     Args:
-        proto: a model whose inputs have static shapes. It stays as it is.
+        proto: a model whose inputs have static shapes. It is not changed.
 
     Raises:
-        ModelFormatError: it names the node and its attributes.
+        ModelFormatError: a size is negative; the error names the node and its attributes.
     """
     nodes = [node for graph in (proto.graph, *inner_graphs(proto.graph)) for node in graph.node]
     if not any(map(_is_slice, nodes)) or not any(map(_may_not_fit, nodes)):
@@ -107,13 +107,13 @@ def check_windows(proto: Any) -> None:
     graphs = [trial.graph, *inner_graphs(trial.graph)]
     for graph in graphs:
         del graph.value_info[:]
-        for value in graph.output:  # a wrong one would hide what follows from the operators
+        for value in graph.output:  # a wrong shape would hide the inferred one
             value.type.tensor_type.ClearField("shape")
     nodes = [node for graph in graphs for node in graph.node]
     windows, slices = list(filter(_may_not_fit, nodes)), list(filter(_is_slice, nodes))
     for node in slices:
         node.domain = _LATER
-    # Each turn adds the Slices whose data are known to have sizes.
+    # Each iteration adds the Slices whose data are known to have valid sizes.
     while windows:
         shapes = _shapes(trial)
         for node in windows:
@@ -136,7 +136,7 @@ def _ints(node: Any) -> dict[str, list[int]]:
 
 
 def _may_not_fit(node: Any) -> bool:
-    """Tell whether there are data, be they empty, that a node's window is too large for."""
+    """Tell whether a node's window is too large for some data, for example empty data."""
     if node.op_type not in WINDOWS or node.domain not in _STANDARD or not node.output:
         return False
     ints = _ints(node)
@@ -176,14 +176,14 @@ WINDOWS: dict[str, Callable[[Ints, int], bool]] = {
     **dict.fromkeys(("Conv", "ConvInteger", "DeformConv", "QLinearConv"), _always_fits),
     **dict.fromkeys(("ConvTranspose", "MaxUnpool"), _always_fits_transposed),
 }
-"""By the name of the operator, whether its result has a size along an axis whatever its data's."""
+"""By operator name: whether its result has a valid size along an axis for all data."""
 
 
 def _shapes(proto: Any) -> dict[str, list[Shape]]:
-    """Return the shapes of tensors by name; two inner graphs may have one name."""
+    """Return the shapes of tensors by name; two inner graphs may use the same name."""
     try:
         proto = onnx_package().shape_inference.infer_shapes(proto, data_prop=True)
-    except Exception as error:  # whatever the package's library meets
+    except Exception as error:  # of the package's library
         text = " ".join(str(error).split())[:300]
         raise ModelFormatError(f"the ONNX model's shapes do not fit: {text}") from None
     found: dict[str, list[Shape]] = {}

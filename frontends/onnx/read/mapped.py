@@ -1,7 +1,7 @@
-"""Large constants beside a model's file: they stay there, and memory shows the file.
+"""Large constants in files beside a model's file: the files are mapped into memory.
 
-A model of more than 2 GB has them there, as no message of protobuf holds as much. Copies of the
-model are then small, and so is what the package onnx gets of it.
+A model of more than 2 GB needs such files: a protobuf message cannot be larger. Copies of the model
+are then small, and so is the message that the package onnx gets.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from frontends.onnx.read.package import copied, onnx_package
 Array = np.ndarray[Any, Any]
 
 _LEAST = 1 << 16
-"""Bytes of a constant that stays in its file: sizes and axes, whose values decide, are fewer."""
+"""The fewest bytes of a constant that stays in its file. Constants read at import are smaller."""
 
 _MOST_HELD = 1 << 30
-"""Bytes of constants that a model may hold where it is made one message, beside all else."""
+"""The most bytes of constants in a model that becomes one message, besides its other contents."""
 
 _MARK = f"{secrets.token_hex(16)}:"
-"""Before the path of a file that this process looked for: no model's file can know it."""
+"""A prefix of the path of a file that this process checked. A model's file cannot contain it."""
 
 _BITS = {"int4": 4, "uint4": 4, "float4_e2m1fn": 4, "int2": 2, "uint2": 2}
 
 
 def map_constants(proto: Any, folder: str) -> None:
-    """Take a model's external data: what is large stays where it is, as the file must, too.
+    """Load a model's external data. Large constants stay in their files, which must stay, too.
 
     Args:
-        proto: a model, which is changed.
-        folder: that the model's file lies in.
+        proto: a model; it is changed.
+        folder: the folder of the model's file.
 
     Raises:
-        ModelFormatError: a file is not there, lies elsewhere, or is too short.
+        ModelFormatError: a file is missing, lies outside of the folder, or is too short.
     """
     helper = onnx_package().external_data_helper
     try:
@@ -67,18 +67,18 @@ def is_external(tensor: Any) -> bool:
 
 
 def is_mapped(tensor: Any) -> bool:
-    """Tell whether they are in one that ``map_constants`` found."""
+    """Tell whether a constant's values are in a file that ``map_constants`` found."""
     first = next(iter(tensor.external_data), None)
     return is_external(tensor) and first is not None and first.value.startswith(_MARK)
 
 
 def mapped_array(tensor: Any) -> Array:
-    """Return the values of a constant that is mapped; they are read from the file when used."""
+    """Return the values of a mapped constant; they are read from the file on use."""
     place, offset = (each.value for each in tensor.external_data)
     onnx, path, shape = onnx_package(), place.removeprefix(_MARK), tuple(tensor.dims)
     dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
     if dtype.name not in _BITS:
-        # Copies are made of the pages that someone writes to, and the file stays.
+        # Mode "c" copies pages on write, so that the file does not change.
         return np.asarray(np.memmap(path, dtype, "c", int(offset), shape))
     content = np.memmap(path, np.uint8, "c", int(offset), (_bytes(dtype, shape),)).tobytes()
     packed = onnx.TensorProto(data_type=tensor.data_type, dims=shape, raw_data=content)
@@ -86,7 +86,7 @@ def mapped_array(tensor: Any) -> Array:
 
 
 def without_mapped(proto: Any) -> Any:
-    """Return a copy in which what is mapped has no elements, for the package's checks."""
+    """Return a copy whose mapped constants have no elements, for the package's checks."""
     result = copied(proto)
     for tensor in filter(is_mapped, result.graph.initializer):
         del tensor.external_data[:], tensor.dims[:]
@@ -96,7 +96,7 @@ def without_mapped(proto: Any) -> Any:
 
 
 def with_data(proto: Any) -> Any:
-    """Return a copy of a model that holds what is mapped, or the model itself if that is too large.
+    """Return a copy that contains its mapped constants, or the model itself if they are too large.
 
     See ``is_mapped``.
     """
@@ -110,7 +110,7 @@ def with_data(proto: Any) -> Any:
 
 
 def _entries(helper: Any, tensor: Any, folder: str) -> dict[str, str]:
-    """Return where a constant lies; nothing if it is small."""
+    """Return the place of a constant's values; nothing if the constant is small."""
     info = helper.ExternalDataInfo(tensor)
     dtype = onnx_package().helper.tensor_dtype_to_np_dtype(tensor.data_type)
     size, offset = _bytes(dtype, tensor.dims), int(info.offset or 0)
@@ -121,7 +121,7 @@ def _entries(helper: Any, tensor: Any, folder: str) -> dict[str, str]:
     for key, value in (("location", info.location), ("offset", offset), ("length", 1)):
         entry = probe.external_data.add()
         entry.key, entry.value = key, str(value)
-    helper.load_external_data_for_tensor(probe, folder)  # which says what is wrong with the place
+    helper.load_external_data_for_tensor(probe, folder)  # raises if the place is wrong
     path = os.path.realpath(os.path.join(folder, info.location))
     there = os.stat(path).st_size - offset
     if size > there or (info.length and int(info.length) != size):

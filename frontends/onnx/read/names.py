@@ -1,4 +1,4 @@
-"""Names that a graph leaves free, and the attributes of nodes."""
+"""Names, attributes and inner graphs of nodes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from frontends.errors import ModelFormatError, UnsupportedOperatorError
 from frontends.onnx.read.package import onnx_package
 
 CUSTOM: dict[tuple[str, str], str] = {}
-"""Names of operators that users have given rules, by domain and operator; see ``onnx.custom``."""
+"""Internal names of operators with users' rules, by domain and operator; see ``onnx.custom``."""
 
 
 def name_custom_operators(graph: Any) -> None:
-    """Give custom operators that have rules their names, in the standard's domain."""
+    """Give custom operators with rules their internal names, in the standard's domain."""
     for each in (graph, *inner_graphs(graph)):
         for node in each.node:
             if code := CUSTOM.get((node.domain, node.op_type)):
@@ -26,7 +26,7 @@ def attributes_of(node: Any) -> dict[str, Any]:
     """Return a node's attributes by name.
 
     Raises:
-        ModelFormatError: one is to come from a function that called it.
+        ModelFormatError: an attribute refers to one of a calling function.
     """
     helper = onnx_package().helper
     for each in node.attribute:
@@ -36,25 +36,25 @@ def attributes_of(node: Any) -> dict[str, Any]:
 
 
 def dims_of(value: Any) -> list[int | str]:
-    """Return the sizes of a tensor: numbers, and names of open ones, which may be empty."""
+    """Return the sizes of a tensor: numbers, and names of open sizes, which may be empty."""
     dims = value.type.tensor_type.shape.dim
     return [dim.dim_value if dim.HasField("dim_value") else dim.dim_param for dim in dims]
 
 
 def numbers_of(value: Any) -> list[int | None]:
-    """Return the sizes of a tensor, None for open ones."""
+    """Return the sizes of a tensor; None for open sizes."""
     return [size if isinstance(size, int) else None for size in dims_of(value)]
 
 
 def graphs_of(node: Any) -> Iterator[Any]:
-    """Yield the graphs that a node has."""
+    """Yield the inner graphs of a node."""
     for each in node.attribute:
         yield from [each.g] if each.HasField("g") else []
         yield from each.graphs
 
 
 def inner_graphs(graph: Any) -> Iterator[Any]:
-    """Yield the graphs inside of a graph's nodes, and those inside of them."""
+    """Yield the inner graphs of a graph's nodes, recursively."""
     for node in graph.node:
         for inner in graphs_of(node):
             yield inner
@@ -62,7 +62,7 @@ def inner_graphs(graph: Any) -> Iterator[Any]:
 
 
 def all_nodes(graph: Any) -> Iterator[Any]:
-    """Yield the nodes of a graph and of those inside of them."""
+    """Yield the nodes of a graph and of its inner graphs."""
     for each in (graph, *inner_graphs(graph)):
         yield from each.node
 
@@ -71,11 +71,11 @@ def refuse(nodes: Any, reasons: Mapping[int, str]) -> None:
     """Raise if there is a reason why a node cannot be imported.
 
     Args:
-        nodes: of a graph.
-        reasons: by the number of the node; an empty one is none.
+        nodes: the nodes of a graph.
+        reasons: by the node's index; an empty text is no reason.
 
     Raises:
-        UnsupportedOperatorError: it names the nodes.
+        UnsupportedOperatorError: there are reasons; the error names the nodes.
     """
     found = [
         (number, nodes[number].op_type, reason, list(nodes[number].output))
@@ -90,7 +90,7 @@ _PREFIX = "tvm_qnn_"
 
 
 def free_prefix(graph: Any) -> str:
-    """Return what no name of a graph's nodes begins with."""
+    """Return a prefix that no name in a graph begins with."""
     names = {name for node in graph.node for name in (*node.input, *node.output)}
     prefix = _PREFIX
     while any(name.startswith(prefix) for name in names):
@@ -100,7 +100,7 @@ def free_prefix(graph: Any) -> str:
 
 @contextmanager
 def told_by_file(graph: Any) -> Iterator[None]:
-    """Let an error name operators and tensors of a graph, whatever was written in their places."""
+    """Make errors name the operators and tensors of a graph, and not their replacements."""
     try:
         yield
     except UnsupportedOperatorError as error:
@@ -115,7 +115,7 @@ def told_by_file(graph: Any) -> Iterator[None]:
 
 
 def _own(name: str, names: Any) -> str:
-    """Return the name of a tensor of the file in what was made of it."""
+    """Return the file's name of a tensor, from the name of a tensor that was made for it."""
     if name in names or not name.startswith(_PREFIX):
         return name
     rest = re.sub(rf"^{_PREFIX}_*(\d+_)?", "", name)
@@ -123,24 +123,24 @@ def _own(name: str, names: Any) -> str:
 
 
 def is_of_standard(node: Any, *names: str) -> bool:
-    """Tell whether a node is one of these operators of the standard."""
+    """Tell whether a node is one of some standard operators."""
     return node.op_type in names and node.domain in ("", "ai.onnx")
 
 
 def read_outside(inner: Any) -> list[str]:
-    """Return the names of what an inner graph reads of the graph around it."""
+    """Return the names that an inner graph reads from its outer graph."""
     own = {value.name for value in inner.input} | set(made_inside(inner))
     return [name for name in dict.fromkeys(read_inside(inner)) if name and name not in own]
 
 
 def made_inside(graph: Any) -> Iterator[str]:
-    """Yield the names of what a graph has of its own."""
+    """Yield the names of a graph's own tensors."""
     yield from (tensor.name for tensor in graph.initializer)
     yield from (name for node in graph.node for name in node.output if name)
 
 
 def read_inside(graph: Any) -> Iterator[str]:
-    """Yield the names that a graph reads, and those that graphs in it read of it."""
+    """Yield the names that a graph and its inner graphs read."""
     for node in graph.node:
         yield from node.input
         for inner in graphs_of(node):
@@ -155,5 +155,5 @@ def opset_of(proto: Any) -> int:
 
 
 def line_of(error: Exception) -> str:
-    """Return what an error says in one short line."""
+    """Return an error's message as one short line."""
     return " ".join(str(error).split())[:300] or type(error).__name__

@@ -1,4 +1,4 @@
-"""Sizes of inputs that stay open: what a caller says of them, and of the names in a file."""
+"""Open sizes of inputs, from the caller's shapes and from the names in a file."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from frontends.onnx.read.names import dims_of
 from frontends.open_sizes import Bounds, given_shapes, terms_of
 
 Shapes = Mapping[str, Any]
-"""Of inputs by name: numbers, and ``Size`` objects where they are open."""
+"""Shapes of inputs by name: numbers, and ``Size`` objects for open sizes."""
 
 
 def sized_inputs(graph: Any, shapes: Shapes | None) -> tuple[Shapes, dict[str, Bounds]]:
-    """Return the shapes that are given for inputs, and the bounds of their open sizes.
+    """Return the given shapes of inputs, and the bounds of their open sizes.
 
-    A size may be given by the file's name for it. A size with such a name in a given shape has it
-    in the inputs without a given shape, too.
+    A size may be given under the file's name for it. If a given shape determines a named size, the
+    inputs without a given shape get this size, too.
 
     Args:
         graph: a GraphProto.
         shapes: as ``given_shapes`` takes them.
 
     Returns:
-        Sizes are numbers as they are given, or ``Size`` objects; and the bounds by name.
+        The shapes, of given numbers and ``Size`` objects; and the bounds by name.
 
     Raises:
-        QnnError: a name is unknown, or a size is none.
+        QnnError: a name is unknown, or a size is invalid.
     """
     if not shapes:
         return {}, {}
@@ -44,7 +44,7 @@ def sized_inputs(graph: Any, shapes: Shapes | None) -> tuple[Shapes, dict[str, B
     for name, value in shapes.items():
         if name in dims or name not in named:
             given[name] = value
-        elif _identifier(name) in used:  # else an input has another size that is not known
+        elif _identifier(name) in used:  # otherwise an input has another unknown size
             given[_identifier(name)] = value
     if given.keys() <= dims.keys() and all(map(_are_numbers, given.values())):
         return given, {}
@@ -56,7 +56,7 @@ def sized_inputs(graph: Any, shapes: Shapes | None) -> tuple[Shapes, dict[str, B
 
 
 def _with_names(dims: Mapping[str, list[Any]], shapes: Shapes) -> dict[str, Any]:
-    """Return shapes in which a range stands for the file's name of its size, if there is one."""
+    """Return shapes in which the file's name of a size replaces its range; add ranges by name."""
     found, ranges = dict(shapes), dict[str, range]()
     for name in shapes.keys() & dims.keys():
         sizes = shapes[name]
@@ -75,12 +75,12 @@ def _with_names(dims: Mapping[str, list[Any]], shapes: Shapes) -> dict[str, Any]
 def _following(
     dims: Mapping[str, list[Any]], shapes: Shapes, named: set[str]
 ) -> dict[str, list[Any]]:
-    """Return the shapes of inputs that follow from those of others, and from names."""
+    """Return the shapes of inputs that follow from names and from the shapes of other inputs."""
     told = {name: _identifier(name) for name in shapes if name in named and name not in dims}
     for name in shapes.keys() & dims.keys():
         sizes = shapes[name] if isinstance(shapes[name], list | tuple) else []
         for dim, size in zip(dims[name], sizes, strict=False):
-            if isinstance(dim, str) and dim and not isinstance(size, range):  # of no name
+            if isinstance(dim, str) and dim and not isinstance(size, range):  # without a name
                 told.setdefault(dim, size)
     told |= {
         text: " + ".join(str(told.get(term, term)) for term in terms_of(text))
@@ -97,7 +97,7 @@ def _following(
 
 
 def _identifier(name: str) -> str:
-    """Return a file's name of a size as TVM takes one; of a sum, those of its terms."""
+    """Return an identifier for a file's name of a size; for a sum, one for each term."""
     if "+" in name:
         return " + ".join(
             each if each.isdecimal() else _identifier(each) for each in terms_of(name)

@@ -1,4 +1,4 @@
-"""ONNX models: read and checked."""
+"""Reads and checks ONNX models."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _STRANGE, _OTHER_DOMAIN = "SimplifiedLayerNormalization", "tvm_qnn.unchecked"
 def read_proto(model: Any) -> Any:
     """Return a checked ``ModelProto`` whose constants are all initializers.
 
-    Large ones that lie beside the file stay there; ``array_of`` knows where they are.
+    Large constants in files beside the model's stay there; ``array_of`` reads them.
 
     Args:
-        model: a path, a file's contents, or a ``ModelProto``, which stays as it is.
+        model: a path, a file's contents, or a ``ModelProto``, which is not changed.
 
     Raises:
-        ModelFormatError: the model is malformed, or its constants are not there.
+        ModelFormatError: the model is malformed, or its constants are missing.
         QnnError: the package onnx is missing, or the model needs operators of another version.
         OSError: the file cannot be read.
     """
@@ -59,13 +59,13 @@ def read_proto(model: Any) -> Any:
 
 
 def _check_model(onnx: Any, proto: Any) -> None:
-    """Raise if the package finds a fault, but that inputs and outputs have no shape."""
+    """Raise if the package finds a fault, except for inputs and outputs without a shape."""
     types = (value.type for value in (*proto.graph.input, *proto.graph.output))
     tensors = (each.tensor_type for each in types if each.WhichOneof("value") == "tensor_type")
     shapeless = [tensor for tensor in tensors if not tensor.HasField("shape")]
     for tensor in shapeless:
         tensor.shape.SetInParent()
-    # ONNX Runtime has it in the standard's domain, where the package does not know it.
+    # ONNX Runtime has this operator in the standard's domain; the package does not know it there.
     strange = [node for node in proto.graph.node if node.op_type == _STRANGE and not node.domain]
     for node in strange:
         node.domain = _OTHER_DOMAIN
@@ -86,7 +86,7 @@ def _check_model(onnx: Any, proto: Any) -> None:
 def _parse(proto: Any, content: bytes) -> None:
     try:
         proto.ParseFromString(content)
-    except Exception as error:  # DecodeError, of whatever library protobuf uses
+    except Exception as error:  # DecodeError, of the library that protobuf uses
         raise ModelFormatError(f"the ONNX model is malformed: {line_of(error)}") from None
     if not proto.HasField("graph"):
         raise ModelFormatError("the ONNX model is malformed: it has no graph")
@@ -103,14 +103,14 @@ def _check_external(proto: Any) -> None:
 
 
 def _of_later_opset(proto: Any) -> Any:
-    """Return a model of operators that are imported; the package rewrites those before them."""
+    """Return a model of an imported version; the package rewrites operators of earlier versions."""
     version = opset_of(proto)
     if LEAST_OPSET <= version <= MOST_OPSET:
         return proto
     if FIRST_OPSET <= version < LEAST_OPSET and not any(map(is_mapped, proto.graph.initializer)):
         from onnx import version_converter
 
-        # An exception of the package's library, of any kind, says that it cannot.
+        # Any exception of the package's library means that it cannot rewrite the model.
         with suppress(Exception):
             return version_converter.convert_version(proto, LEAST_OPSET)
     raise QnnError(

@@ -1,4 +1,4 @@
-"""What ONNX Runtime takes and the package onnx does not, brought to what both take."""
+"""Changes models that only ONNX Runtime accepts so that the package onnx accepts them, too."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ _WITH_FREE_CONSTANTS = 4
 """The first version of the format in which constants need not be inputs."""
 
 _STATED = "ai.onnx"
-"""The standard's domain by its name, for which the package wants the empty one."""
+"""The standard's domain by name; the package requires the empty name instead."""
 
 FIRST_OPSET, LEAST_OPSET, MOST_OPSET = 7, 10, 28
 """The versions of the standard's operators.
 
-The first is the earliest that ONNX Runtime takes. Those from the second to the last are imported;
-the second is the earliest with quantized operators.
+ONNX Runtime accepts versions from the first on. The versions from the second to the last are
+imported; the second is the earliest with quantized operators.
 """
 
 _UNDECLARED = {"": MOST_OPSET, "com.microsoft": 1}
-"""The version of each domain that ONNX Runtime adds where a model declares others alone."""
+"""The version of each domain that ONNX Runtime adds if a model declares only other domains."""
 
 
 def tidy(proto: Any) -> None:
-    """Change a model in place; it computes what it did.
+    """Change a model in place; its results stay the same.
 
-    Nodes come after those whose results they read, in inner graphs and functions, too. Constants
-    that nothing reads go, and so do all but the last one of a name. Graphs get names, and outputs
-    types, where they have none. Domains get versions where the model declares others alone.
+    Nodes come after the nodes whose results they read, also in inner graphs and functions. Unread
+    constants are removed; of constants with the same name the last one stays. Graphs without a name
+    get one, and outputs without a type get one. Domains get versions if the model declares only
+    other domains.
 
     Raises:
-        ModelFormatError: nodes read one another in a circle, or a node reads what nothing makes.
+        ModelFormatError: nodes read one another in a circle, or a node reads a tensor that nothing
+            makes.
     """
     del proto.metadata_props[:]
     if 0 < proto.ir_version < _WITH_FREE_CONSTANTS:
@@ -70,7 +72,7 @@ def _drop_constants(graph: Any) -> None:
 
 
 def read_outside_of_nodes(nodes: Any) -> Iterator[str]:
-    """Yield the names that nodes read, in their inner graphs, too."""
+    """Yield the names that nodes and their inner graphs read."""
     for node in nodes:
         yield from filter(None, node.input)
         for inner in graphs_of(node):
@@ -84,7 +86,7 @@ def _order_graph(graph: Any, outer: Sequence[set[str]]) -> None:
 
 
 def _order(nodes: Any, scopes: tuple[set[str], ...]) -> None:
-    """Bring nodes into order, and those of inner graphs, which see all names around them."""
+    """Sort nodes and the nodes of inner graphs, which see all names of their outer graphs."""
     made = {name: number for number, node in enumerate(nodes) for name in node.output if name}
     needs: list[set[int]] = []
     is_ordered = True
@@ -93,7 +95,7 @@ def _order(nodes: Any, scopes: tuple[set[str], ...]) -> None:
             node.domain = ""
         reads = {*read_outside_of_nodes([node])}
         for name in (*reads, *node.output):
-            if isinstance(name, bytes):  # as protobuf gives what is no text
+            if isinstance(name, bytes):  # protobuf's form of a name that is no text
                 name.decode()
         if odd := [n for n in reads if n not in made and not any(n in each for each in scopes)]:
             raise ModelFormatError(
@@ -104,14 +106,14 @@ def _order(nodes: Any, scopes: tuple[set[str], ...]) -> None:
         is_ordered &= max(needs[-1], default=-1) < number
     if not is_ordered:
         ranks = iter(_ranks(nodes, needs))
-        nodes.sort(key=lambda _: next(ranks))  # which asks for the keys from left to right
+        nodes.sort(key=lambda _: next(ranks))  # sort asks for the keys from left to right
     for node in nodes:
         for inner in graphs_of(node):
             _order_graph(inner, ({*made}, *scopes))
 
 
 def _ranks(nodes: Any, needs: list[set[int]]) -> list[int]:
-    """Return the place of each node: of those that can be next, the first of the file is."""
+    """Return the place of each node: among the nodes that can be next, the file's first is."""
     sorter, ready, ranks = TopologicalSorter(dict(enumerate(needs))), list[int](), [-1] * len(needs)
     try:
         sorter.prepare()

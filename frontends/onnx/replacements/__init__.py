@@ -1,4 +1,4 @@
-"""Operators that are written as others of the standard, a file for each family."""
+"""Operators that are replaced by other standard operators, one file per family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX Runtime's own forms of attention, as nodes of the standard."""
+"""ONNX Runtime's own attention operators, as standard nodes."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from frontends.onnx.replacements.registry import operands_of, rule
 from frontends.onnx.replacements.standard_attention import standard_attention
 
 _HIDDEN = -10000.0
-"""What is added to the score of a token that is not seen."""
+"""The addend of the score of a hidden token."""
 _OF_PARTS = 3
-"""Queries, keys and values."""
+"""The number of axes of queries, keys and values."""
 _OF_HEADS = 4
-"""The axes of what is split into heads."""
+"""The number of axes of a tensor that is split into heads."""
 _RAW, _OF_PAIRS = 2, 3
-"""The axes of a mask with a number for each token, or for each pair of them."""
+"""The number of axes of a mask with a number per token, or per pair of tokens."""
 _INT32 = 6
-"""int32 among the numbers of element types."""
+"""The number of the element type int32."""
 
 
 @rule("Attention")
 def _attention(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    """Write an Attention: products with weights, split into heads, and what they see.
+    """Write an Attention: products with weights, split into heads, and their attention.
 
-    The standard's is another operator.
+    The standard's Attention is another operator.
     """
     if node.domain != "com.microsoft":
         standard_attention(graph, node, inputs, attrs)
@@ -45,7 +45,7 @@ def _attention(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
 
 @rule("QAttention")
 def _quantized_attention(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    """Write the same of bytes, whose products are integers."""
+    """Write an Attention of bytes, whose products are integers."""
     operands = operands_of(inputs, 5, 9)
     data, weights, bias, data_scale, scale, mask, data_point, point, past = operands
     _check(node, [], attrs, results=2)
@@ -59,7 +59,7 @@ def _quantized_attention(graph: Graph, node: Any, inputs: list[str], attrs: dict
 def _multi_head_attention(
     graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
 ) -> None:
-    """Write a MultiHeadAttention of queries, keys and values that are computed before."""
+    """Write a MultiHeadAttention of queries, keys and values that other nodes compute."""
     operands = operands_of(inputs, 1, 10)
     query, key, value, bias, mask, addend, past_key, past_value, *shared = operands
     _check(node, shared, attrs, results=_OF_PARTS)
@@ -83,13 +83,13 @@ def _multi_head_attention(
 
 
 def _check(node: Any, shared: list[str], attrs: dict[str, Any], *, results: int) -> None:
-    """Refuse what is not imported.
+    """Refuse operands, attributes and results that are not imported.
 
     Args:
         node: the attention.
-        shared: operands of a cache that past and present keys share.
+        shared: the operands of a cache that holds past and present keys.
         attrs: of the node.
-        results: how many it may have: its own, and what it keeps.
+        results: the most results: its own, and present keys and values.
     """
     if any(shared) or attrs.get("past_present_share_buffer", 0):
         raise UnsupportedError("past and present keys that share memory are not imported")
@@ -102,14 +102,14 @@ def _check(node: Any, shared: list[str], attrs: dict[str, Any], *, results: int)
 
 
 def _both(graph: Graph, past: str) -> tuple[str, str]:
-    """Cut past keys and values apart, which are one tensor."""
+    """Split the tensor of past keys and values."""
     if not past:
         return "", ""
     return graph.add("Gather", past, 0, axis=0), graph.add("Gather", past, 1, axis=0)
 
 
 def _stacked(graph: Graph, node: Any, presents: tuple[str, str]) -> None:
-    """Write present keys and values as one tensor, where they are a result."""
+    """Write present keys and values as one tensor, if they are a result."""
     if len(node.output) > 1 and node.output[1]:
         parts = [graph.unsqueezed(each, 0) for each in presents]
         graph.add("Concat", *parts, output=node.output[1], axis=0)
@@ -126,7 +126,7 @@ def _widths(graph: Graph, weights: str, bias: str, attrs: dict[str, Any]) -> lis
 
 
 def _parts(graph: Graph, whole: str, widths: list[int], axis: int = _OF_PARTS - 1) -> list[str]:
-    """Cut a tensor along one axis."""
+    """Split a tensor along one axis."""
     ends = np.cumsum(widths).tolist()
     return [
         graph.add("Slice", whole, [end - width], [end], [axis])
@@ -142,18 +142,18 @@ def _seen(
     attrs: dict[str, Any],
     past: tuple[str, str],
 ) -> tuple[str, str]:
-    """Write products of heads: the values of tokens, weighted by the softmax of their scores.
+    """Write the attention of heads: values of tokens, weighted by the softmax of their scores.
 
     Args:
         graph: the model.
         node: the attention.
         parts: queries, keys and values, [batch, tokens, width] each; keys and values may be heads.
-        masks: which tokens are seen, and what is added to scores; empty where there is none.
+        masks: the mask of visible tokens, and the addend of scores; empty if there is none.
         attrs: of the node.
-        past: keys and values that come before, [batch, heads, tokens, width]; or empty.
+        past: past keys and values, [batch, heads, tokens, width]; or empty.
 
     Returns:
-        Keys and values with those that come before.
+        Keys and values, including the past ones.
     """
     mask, addend = masks
     shape = [0, 0, int(attrs["num_heads"]), -1]
@@ -185,30 +185,30 @@ def _seen(
 
 
 def _scale(graph: Graph, queries: str) -> str:
-    """Return the reciprocal of the root of a head's width."""
+    """Return the reciprocal of the square root of a head's width."""
     one = graph.constant(1.0)
     width = graph.add("Cast", _size(graph, queries, 3), to=FLOAT)
     return graph.add("Div", one, graph.add("Sqrt", width))
 
 
 def _size(graph: Graph, tensor: str, axis: int) -> str:
-    """Return the size of an axis, which is computed at import."""
+    """Return the size of an axis, which folding computes at import."""
     return graph.add("Gather", graph.add("Shape", tensor), axis)
 
 
 def _numbers(graph: Graph, scores: str, axis: int) -> str:
-    """Return the numbers of tokens along an axis of scores, int32 [count]."""
+    """Return the indices of tokens along an axis of scores, int32 [count]."""
     numbers = graph.add("Range", 0, _size(graph, scores, axis), 1)
     return graph.add("Cast", numbers, to=_INT32)
 
 
 def _hidden(graph: Graph, scores: str, seen: tuple[str, str, str], attrs: dict[str, Any]) -> str:
-    """Return what is added to the scores of tokens that are not seen; nothing if all are.
+    """Return the addend that hides tokens in the scores; nothing if all tokens are visible.
 
     Args:
         graph: the model.
         scores: of heads.
-        seen: queries, the mask, and the keys that come before; the latter empty for none.
+        seen: queries, the mask, and the past keys; the latter are empty if there are none.
         attrs: of the node.
     """
     queries, mask, past = seen
@@ -229,13 +229,13 @@ def _hidden(graph: Graph, scores: str, seen: tuple[str, str, str], attrs: dict[s
 
 
 def _is_no_mask(graph: Graph, mask: str) -> bool:
-    """Tell whether a mask has one number for each sentence, which ONNX Runtime passes over."""
+    """Tell whether a mask has one number per sentence, which ONNX Runtime ignores."""
     shape = graph.shapes.get(mask, ())
     return len(shape) == _RAW and shape[1] == 1
 
 
 def _of_mask(graph: Graph, scores: str, queries: str, mask: str) -> str:
-    """Return which tokens are seen, in a shape that broadcasts with that of scores."""
+    """Return which tokens are visible, in a shape that broadcasts to the scores'."""
     rank = graph.rank(mask)
     if rank not in (1, _RAW, _OF_PAIRS):
         raise UnsupportedError(
@@ -249,13 +249,13 @@ def _of_mask(graph: Graph, scores: str, queries: str, mask: str) -> str:
 
 
 def _between(graph: Graph, scores: str, mask: str, sentences: int = 0) -> str:
-    """Return which tokens stand before the ends of their sentences, and not before the beginnings.
+    """Return which tokens lie between the beginnings and the ends of their sentences.
 
     Args:
         graph: the model.
         scores: of heads.
-        mask: an end for each sentence; perhaps behind all of them a beginning for each.
-        sentences: how many there are, as far as that is known.
+        mask: an end for each sentence; behind all ends perhaps a beginning for each sentence.
+        sentences: number of sentences; 0 if not known.
     """
     column = [-1, 1, 1, 1]
     numbers = _numbers(graph, scores, 3)

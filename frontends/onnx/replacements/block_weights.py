@@ -1,4 +1,4 @@
-"""Products and rows of weights of a few bits or of bytes, with a scale for each block."""
+"""Products and rows of weights of 2, 4 or 8 bits, with a scale for each block."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BITS = (2, 4, 8)
 _OF_TABLES = (4, 8)
 _BYTE_BLOCK_WEIGHTS = 8
 _INTEGERS = 4
-"""The accuracy level at which data is quantized, too."""
+"""The accuracy level at which data is also quantized."""
 _FLOATS = [0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4]
 _NORMAL = (
     *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
@@ -26,22 +26,22 @@ _NORMAL = (
     *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
 )
 _TABLES = [np.array(each, np.float32) for each in ([*_FLOATS, *(-n for n in _FLOATS)], _NORMAL)]
-"""The sixteen numbers of MatMulBnb4, by ``quant_type``: small floats, and those that bitsandbytes
-takes of a normal distribution.
+"""The sixteen numbers of MatMulBnb4, by ``quant_type``: small floats, and bitsandbytes' quantiles
+of a normal distribution.
 """
 _LEAST_BLOCK_WEIGHTS = 16
-"""The values of the smallest block."""
+"""The number of values in the smallest block."""
 _SIZES_OF_INTEGERS = {2: range(32, 129)}
-"""Those of blocks whose data is quantized, by the bits of weights, where not all are."""
+"""By the bits of weights, the block sizes with quantized data, if not all sizes have it."""
 _MOST_OF_DATA = 256
-"""Those of the largest block of data: a larger one of weights has several."""
+"""The number of values in the largest block of data: a larger block of weights spans several."""
 _MOST = {2: 256}
-"""Those of the largest block that ONNX Runtime takes, by the bits of weights."""
+"""The number of values in the largest block that ONNX Runtime accepts, by the bits of weights."""
 
 
 @rule("MatMulNBits")
 def _matmul_n_bits(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    """Write MatMulNBits: a product of floats, or one of data that is quantized when it runs."""
+    """Write MatMulNBits: a product of floats, or of data that is quantized when it runs."""
     data, bytes_of, scale, points, order, bias = operands_of(inputs, 3, 6)
     units, depth, size = (int(attrs[name]) for name in ("N", "K", "block_size"))
     bits = _bits(attrs, size, _BITS)
@@ -70,9 +70,9 @@ def _matmul_n_bits(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, 
 
 @rule("MatMulBnb4")
 def _matmul_bnb4(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    """Write MatMulBnb4: a product of floats and of numbers that four bits choose from sixteen.
+    """Write MatMulBnb4: a product of floats and weights; a weight's four bits choose a number.
 
-    A block of neighbours has one factor, and may go on in the next row of weights.
+    A block of neighbours has one factor, and may continue in the next row of weights.
     """
     data, bytes_of, factor = operands_of(inputs, 3, 3)
     units, depth, size, kind = (int(attrs[name]) for name in ("N", "K", "block_size", "quant_type"))
@@ -95,7 +95,7 @@ def _matmul_bnb4(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, An
 def _gather_block_quantized(
     graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
 ) -> None:
-    """Write GatherBlockQuantized: rows of a table and of its scales, and their products."""
+    """Write GatherBlockQuantized: rows of a table times rows of its scales."""
     data, places, scale, points = operands_of(inputs, 3, 4)
     array, scales = graph.value(data), graph.value(scale)
     size, bits = int(attrs.get("block_size", 128)), int(attrs.get("bits", 4))
@@ -125,7 +125,7 @@ def _gather_block_quantized(
         wide = integers_of(given, bits) if given.dtype == np.uint8 else given.astype(np.int16)
         zeros = _sized(wide[..., :blocks], rows * blocks, "zero points").reshape(zeros.shape)
     table, is_narrow = integers, bits < _BYTE_BLOCK_WEIGHTS or not points
-    if is_narrow:  # other differences do not fit into bytes
+    if is_narrow:  # differences of wider integers do not fit into bytes
         table = (integers.astype(np.int16) - zeros.astype(np.int16)).astype(np.int8)
 
     def rows_of(array: Array, name: str) -> str:
@@ -144,7 +144,7 @@ def _gather_block_quantized(
 
 
 def _split(arrays: list[Array], bits: int, size: int, depth: int) -> list[Array]:
-    """Return weights, scales and zero points of blocks that are no larger than those of data."""
+    """Return weights, scales and zero points, split into blocks no larger than those of data."""
     values, *numbers = arrays
     blocks = -(-depth // _MOST_OF_DATA)
     cut = [np.repeat(each, size // _MOST_OF_DATA, 1)[:, :blocks] for each in numbers]
@@ -185,7 +185,7 @@ def _sized(array: Array, count: int, name: str, dtype: Any = None) -> Array:
     Raises:
         UnsupportedError: it has another number of values, or another dtype.
     """
-    if dtype is np.float32 and array.dtype == np.float16:  # of a model that is described alone
+    if dtype is np.float32 and array.dtype == np.float16:  # a model that is only described
         array = array.astype(np.float32)
     if dtype is not None and array.dtype != dtype:
         raise UnsupportedError(f"{name} are {array.dtype.name}, need {np.dtype(dtype).name}")

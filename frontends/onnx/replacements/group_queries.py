@@ -1,4 +1,4 @@
-"""Attention of large language models, whose heads share keys, as nodes of the standard."""
+"""GroupQueryAttention of large language models, whose heads share keys, as standard nodes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from frontends.onnx.replacements.steps import STEP, sinks_of, write_step
 from qnn_ops.dialect.sizes import is_open
 
 _OPERANDS = 12
-"""Those that are imported: up to the sinks."""
+"""The number of imported operands: up to the sinks."""
 _INT64 = 7
-"""int64 among the numbers of element types."""
+"""The number of the element type int64."""
 
 
 @rule("GroupQueryAttention")
@@ -36,8 +36,8 @@ def _group_query_attention(
 ) -> None:
     """Write a GroupQueryAttention.
 
-    Of a sentence the run tells how many tokens it has, of which the last ones are the queries'.
-    Keys of earlier ones are those of the past; behind all of them stand zeros.
+    An operand holds the number of tokens of each sentence; the queries are those of its last
+    tokens. The keys of earlier tokens are past keys; zeros follow behind all tokens.
     """
     operands = operands_of(inputs, 7, 16)
     query, key, value, past_key, past_value, last, total = operands[:7]
@@ -55,13 +55,13 @@ def _group_query_attention(
     known = graph.value(total).item()
     size = max(known, before)
     lasts = graph.add("Reshape", graph.add("Cast", last, to=_INT64), (-1, 1))
-    # Of the first run there is no past, also where its tensors are there.
+    # The first run has no past, even if there are tensors for it.
     is_first = known == tokens
     if is_first:
         firsts = graph.constant(np.zeros((batch, 1), np.int64))
     else:
         firsts = graph.add("Add", lasts, [[1 - tokens]])
-        if is_open([tokens, size]):  # A past that may be empty has none of the first run's tokens.
+        if is_open([tokens, size]):  # a past that may be empty also stands for the first run
             firsts = graph.add("Max", firsts, [[0]])
             if own_places:
                 raise UnsupportedError("positions beside a past of open length")
@@ -100,10 +100,10 @@ def _places(graph: Graph, tokens: int, firsts: str, given: str, *, is_first: boo
     Args:
         graph: the model.
         tokens: of a sentence.
-        firsts: the place of the first of them, [batch, 1], where none is given.
+        firsts: the place of the first of them, [batch, 1], if no places are given.
         given: places, or empty.
-        is_first: whether it is the first run, of which ONNX Runtime reads the very first place,
-            and counts on from it in all sentences.
+        is_first: whether this is the first run. In that run ONNX Runtime reads only the first place
+            of the first sentence, and counts from it in all sentences.
     """
     if given and not is_first:
         return given
@@ -118,9 +118,9 @@ def _biased(graph: Graph, scores: str, bias: str, sizes: tuple[int, int]) -> str
     Args:
         graph: the model.
         scores: of tokens.
-        bias: of them.
-        sizes: the tokens of the longest sentence, and those of which there are scores: others are
-            hidden.
+        bias: an addend of the scores.
+        sizes: number of tokens of the longest sentence, and of tokens with scores; the tokens
+            beyond the former are hidden.
     """
     known, size = sizes
     shape = graph.shape(bias)
@@ -133,7 +133,7 @@ def _biased(graph: Graph, scores: str, bias: str, sizes: tuple[int, int]) -> str
 
 
 def _parts(graph: Graph, heads: Heads, data: tuple[str, str, str]) -> list[str]:
-    """Return queries, keys and values, [batch, tokens, heads, width]; they may be one tensor."""
+    """Return queries, keys and values, [batch, tokens, heads, width]; the file may join them."""
     query, key, value = data
     counts = heads.count, heads.shared, heads.shared
     start = heads.batch, heads.tokens
@@ -159,11 +159,11 @@ def _present(
 
     Args:
         graph: the model.
-        output: its name.
+        output: the name of the result.
         heads: their sizes.
-        data: those of the queries' tokens, [batch, tokens, heads, width], and of the past.
+        data: keys or values of the queries' tokens, [batch, tokens, heads, width], and of the past.
         firsts: the place of the first of these tokens, [batch, 1].
-        sizes: how many the past has, how many the result, and whether it is the first run.
+        sizes: number of tokens of the past and of the result, and whether this is the first run.
     """
     (own, past), (before, size, is_first) = data, sizes
     if is_first:
@@ -189,7 +189,7 @@ def _present(
 
 
 def _padded(graph: Graph, data: str, heads: Heads, count: int, output: str = "") -> str:
-    """Write heads, and so many tokens of zeros behind them."""
+    """Write heads, and behind them a number of tokens of zeros."""
     if not count:
         return graph.add("Identity", data, output=output)
     shape = heads.batch, heads.shared, count, heads.width
@@ -200,13 +200,13 @@ def _padded(graph: Graph, data: str, heads: Heads, count: int, output: str = "")
 
 
 def _seen(graph: Graph, firsts: str, size: tuple[int, int], window: int) -> str:
-    """Return which tokens a token sees: itself, and those before it, of a window if there is one.
+    """Return which tokens a token sees: itself and earlier ones, within a window if there is one.
 
     Args:
         graph: the model.
         firsts: the place of the first token, [batch, 1].
-        size: tokens, and those that they may see.
-        window: how many there are; negative for all.
+        size: number of tokens, and of tokens that they may see.
+        window: number of tokens in the window; negative for all tokens.
     """
     tokens, seen = size
     numbers = _numbers(graph, seen, (1, 1, 1, -1))
@@ -220,7 +220,7 @@ def _seen(graph: Graph, firsts: str, size: tuple[int, int], window: int) -> str:
 
 
 def _numbers(graph: Graph, count: int, shape: tuple[int, ...]) -> str:
-    """Return the numbers below a count, which may be an open size, in a shape."""
+    """Return the numbers from 0 to below a count, which may be an open size, in a shape."""
     if not is_open([count]):
         return graph.constant(np.arange(count).reshape(shape))
     return graph.add("Reshape", graph.add("Range", 0, count, 1), shape)

@@ -10,10 +10,10 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 
 LOWEST = float(np.finfo(np.float32).min)
-"""What is added to the score of a token that is not seen."""
+"""The addend of the score of a hidden token."""
 
 TOKENS_LAST = [0, 2, 1, 3]
-"""The order that changes places of the axes of tokens and heads."""
+"""The order of axes that swaps tokens and heads."""
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class Heads:
     """Sizes of an attention.
 
     Attributes:
-        batch: sentences.
-        count: heads of queries.
-        shared: heads of keys and values; each is read by as many heads of queries.
-        tokens: of a sentence, whose results are computed.
+        batch: number of sentences.
+        count: number of heads of queries.
+        shared: number of heads of keys and values; each is read by equally many heads of queries.
+        tokens: number of tokens of a sentence whose results are computed.
         width: of a head of queries and keys.
         value_width: of a head of values.
     """
@@ -68,7 +68,7 @@ def scores_of(graph: Graph, heads: Heads, queries: str, keys: str, scale: float)
 
 
 def scores_of_columns(graph: Graph, heads: Heads, queries: str, columns: str, scale: float) -> str:
-    """Return the same of keys whose tokens are the last axis: [batch, heads, width, tokens]."""
+    """Return the scores for keys whose tokens are the last axis: [batch, heads, width, tokens]."""
     folded = _folded(graph, heads, queries, heads.width)
     products = graph.add("MatMul", folded, columns)
     whole = _unfolded(graph, heads, products, -1)
@@ -76,7 +76,7 @@ def scores_of_columns(graph: Graph, heads: Heads, queries: str, columns: str, sc
 
 
 def capped(graph: Graph, scores: str, cap: float) -> str:
-    """Return scores that a tangent bounds; as they are for no bound."""
+    """Return scores that a hyperbolic tangent bounds; unchanged scores if there is no bound."""
     if not cap:
         return scores
     bent = graph.add("Tanh", graph.add("Div", scores, cap))
@@ -90,7 +90,7 @@ def weights_of(graph: Graph, heads: Heads, scores: str, sinks: str = "") -> str:
         graph: the model.
         heads: their sizes.
         scores: of tokens.
-        sinks: of each head the score of one more token, whose value is 0; empty for none.
+        sinks: the score, for each head, of one more token whose value is 0; empty for none.
     """
     if not sinks:
         return graph.add("Softmax", scores, axis=3)
@@ -106,7 +106,7 @@ def mixed(graph: Graph, heads: Heads, weights: str, values: str) -> str:
 
 
 def _folded(graph: Graph, heads: Heads, data: str, width: int) -> str:
-    """Return rows of all heads that share keys below each other."""
+    """Return heads that share keys as one head with the rows of all."""
     if heads.count == heads.shared:
         return data
     rows = heads.count // heads.shared * heads.tokens

@@ -1,4 +1,4 @@
-"""ONNX Runtime's own normalizations and forms of Gelu, as nodes of the standard."""
+"""ONNX Runtime's own normalizations and forms of Gelu, as standard nodes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from frontends.onnx.replacements.quantized import dequantized
 from frontends.onnx.replacements.registry import operands_of, rule
 
 _SLOPE = 1.702
-"""The slope of a QuickGelu that states none."""
+"""The default slope of a QuickGelu."""
 _EPSILON = np.float32(1e-12)
-"""Of an operator with a sum before it, where it states none."""
+"""The default epsilon of a normalization with a sum before it."""
 _SUM = 3
 """The index of the sum among the results of an operator with a residual."""
 _OF_AXES_AS_OPERAND = 13
-"""The operator sets in which ReduceSum takes its axes as an operand."""
+"""The first operator set in which ReduceSum takes its axes as an operand."""
 _INT32 = 6
-"""int32 among the numbers of element types."""
+"""The number of the element type int32."""
 
 
 @rule("Gelu")
@@ -32,7 +32,7 @@ def _gelu(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> 
 
 @rule("BiasGelu", "FastGelu")
 def _biased_gelu(graph: Graph, node: Any, inputs: list[str], _attrs: dict[str, Any]) -> None:
-    """Write a sum and its Gelu; a FastGelu is one of a hyperbolic tangent, and needs no bias."""
+    """Write a sum and its Gelu; a FastGelu uses a hyperbolic tangent, and may lack a bias."""
     is_fast = node.op_type == "FastGelu"
     data, bias = operands_of(inputs, 1 if is_fast else 2, 2)
     if bias:
@@ -45,7 +45,7 @@ def _biased_gelu(graph: Graph, node: Any, inputs: list[str], _attrs: dict[str, A
 
 @rule("QuickGelu")
 def _quick_gelu(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    """Write the product of data and the Sigmoid of a multiple of them."""
+    """Write the product of the data and the Sigmoid of a multiple of the data."""
     (data,) = inputs
     slope = float(attrs.get("alpha", _SLOPE))
     scaled = data if slope == 1 else graph.add("Mul", data, slope)
@@ -81,7 +81,7 @@ def _simplified(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any
 
 @rule("EmbedLayerNormalization", "QEmbedLayerNormalization")
 def _embedded(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    """Write the sum of rows of tables, its LayerNormalization, and the count of what is seen.
+    """Write the sum of rows of tables, its LayerNormalization, and the count of unmasked tokens.
 
     Tables, scale and offset may be bytes.
     """
@@ -114,7 +114,7 @@ def _check_results(node: Any, known: tuple[int, ...]) -> None:
 
 
 def _result(node: Any, index: int) -> str:
-    """Return the name of a result; empty if the node does not give it."""
+    """Return the name of a result; empty if the node lacks it."""
     return str(node.output[index]) if index < len(node.output) else ""
 
 
@@ -124,7 +124,7 @@ def _residual(graph: Graph, node: Any, operands: list[str]) -> str:
 
 
 def _sum(graph: Graph, operands: list[str], output: str) -> str:
-    """Add up two operands or more from left to right, to a result of this name if there is one."""
+    """Add up two or more operands from left to right; ``output`` names the result if not empty."""
     *others, last = operands
     total = others[0]
     for each in others[1:]:
@@ -140,7 +140,7 @@ def _normalized(
 
 
 def _placed(graph: Graph, table: str, positions: str, ids: str) -> str:
-    """Return the rows of a table at stated places, or the first ones, one for each token."""
+    """Return the rows of a table at stated positions, or the first rows, one for each token."""
     if positions:
         return _rows(graph, table, positions, "places")
     tokens = graph.add("Slice", graph.add("Shape", ids), [1], [2], [0])
@@ -148,7 +148,7 @@ def _placed(graph: Graph, table: str, positions: str, ids: str) -> str:
 
 
 def _count(graph: Graph, node: Any, mask: str, ids: str) -> None:
-    """Write how many tokens of each sentence have the mask 1; without a mask there is none."""
+    """Write how many tokens of each sentence have the mask 1; without a mask the count is 0."""
     output = _result(node, 1)
     if not output:
         return

@@ -1,4 +1,4 @@
-"""ONNX Runtime's own products of matrices and convolutions, as nodes of the standard."""
+"""ONNX Runtime's own matrix products and convolutions, as standard nodes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from frontends.onnx.graph.subgraphs import FLOAT
 from frontends.onnx.replacements.registry import operands_of, rule
 
 _OF_LSTM = 12
-"""Operands of a DynamicQuantizeLSTM, the last of them scales and zero points."""
+"""The number of operands of a DynamicQuantizeLSTM; the last ones are scales and zero points."""
 _OF_MATRIX = 2
 _ACTIVATIONS = {
     **dict.fromkeys(("Relu", "Sigmoid", "Softplus", "Softsign", "Tanh"), ()),
     **dict.fromkeys(("Elu", "LeakyRelu", "ThresholdedRelu"), ("alpha",)),
     "HardSigmoid": ("alpha", "beta"),
 }
-"""By name, the attributes that they have."""
+"""Activations by name, with the attributes of each."""
 
 
 @rule("MatMulIntegerToFloat")
@@ -42,7 +42,7 @@ def _dynamic_quantize_matmul(
 def _dynamic_quantize_lstm(
     graph: Graph, node: Any, inputs: list[str], attributes: dict[str, Any]
 ) -> None:
-    """Write an LSTM that has also the encodings of its weights."""
+    """Write an LSTM that also has the encodings of its weights."""
     operands = [*inputs[:_OF_LSTM], *[""] * (_OF_LSTM - len(inputs))]
     graph.add("LSTM", *operands, output=list(node.output), **attributes)
 
@@ -50,13 +50,13 @@ def _dynamic_quantize_lstm(
 def product(
     graph: Graph, operands: list[str], scales: tuple[str, str], bias: str, output: str = ""
 ) -> str:
-    """Add integer sums, their product with both scales, and the sum with the bias.
+    """Add nodes for integer sums, their product with both scales, and the sum with the bias.
 
     Args:
         graph: the model.
-        operands: data, weights, and their zero points, empty for none.
+        operands: data, weights, and their zero points; empty for none.
         scales: of data and of weights.
-        bias: empty for none.
+        bias: a tensor; empty for none.
         output: the name of the result; a new one if it is empty.
     """
     while not operands[-1]:
@@ -73,9 +73,10 @@ def product(
 
 
 def _is_scaled_last(graph: Graph, weights: str, scale: str) -> bool:
-    """Tell whether scales of columns come after the bias, as ONNX Runtime has it of matrices.
+    """Tell whether the weights' scales multiply last, behind the bias, as in ONNX Runtime.
 
-    Its kernel takes scales of the axes that the weights have. Others it multiplies its result by.
+    ONNX Runtime's kernel takes scales with the axes of the weights. It multiplies its result by
+    other scales.
     """
     sizes = graph.known_shape(scale) or ()
     return len(sizes) == 1 and sizes[0] > 1 and graph.rank(weights) > _OF_MATRIX
@@ -83,7 +84,7 @@ def _is_scaled_last(graph: Graph, weights: str, scale: str) -> bool:
 
 @rule("FusedMatMul")
 def _fused_matmul(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    """Write a MatMul of matrices that may be transposed, times a number."""
+    """Write a MatMul of matrices, perhaps transposed, times a number."""
     names = operands_of(inputs, 2, 2)
     if attrs.get("transBatchA", 0) or attrs.get("transBatchB", 0):
         raise UnsupportedError("transposed batches are not imported")
@@ -110,7 +111,7 @@ def _fused_gemm(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any
 
 @rule("FusedConv")
 def _fused_conv(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    """Write a Conv, perhaps what is added to it, and the activation of both."""
+    """Write a Conv, perhaps the sum with an addend, and the activation of the result."""
     *operands, addend = operands_of(inputs, 2, 4)
     activation = attrs.pop("activation", b"").decode()
     given = [float(each) for each in attrs.pop("activation_params", [])]
@@ -137,5 +138,5 @@ def _turned(graph: Graph, name: str) -> str:
 
 
 def _kept_apart(graph: Graph, name: str) -> str:
-    """Add a Cast that changes nothing, over which no group reaches: ONNX Runtime's ends here."""
+    """Add a Cast that changes nothing but ends a group, as ONNX Runtime's group ends here."""
     return graph.add("Cast", name, to=FLOAT)

@@ -1,6 +1,6 @@
-"""Quantized operators as the groups that they stand for: dequantize, a float operator, quantize.
+"""Quantized operators, written as equivalent groups: dequantize, a float operator, quantize.
 
-ONNX Runtime gives the same integers for both.
+ONNX Runtime gives the same integers for both forms.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from frontends.onnx.graph.subgraphs import FLOAT
 from frontends.onnx.replacements.registry import rule
 
 _INT32 = 6
-"""int32 among the numbers of element types."""
+"""The number of the element type int32."""
 _OF_IMAGES = 4
-"""The axes of weights of images, which weights of an unknown rank are taken for."""
+"""The number of axes of weights for images; weights of unknown rank count as weights for images."""
 
 
 def dequantized(graph: Graph, data: str, scale: str, zero_point: str = "", *, axis: int = 0) -> str:
     """Add a DequantizeLinear.
 
     Raises:
-        UnsupportedError: scale or zero point is no constant.
+        UnsupportedError: the scale or the zero point is not constant.
     """
     encoding = [name for name in (scale, zero_point) if name]
     several = [graph.value(name).size > 1 for name in encoding]
     axes: dict[str, Any] = {"axis": axis} if several[0] else {}
-    output = f"{graph.prefix}{data}_{len(graph.node)}"  # an error then tells what makes the data
+    output = f"{graph.prefix}{data}_{len(graph.node)}"  # then an error names the data
     return graph.add("DequantizeLinear", data, *encoding, output=output, **axes)
 
 
@@ -39,7 +39,7 @@ def _quantized(
     """Add a float operator and the QuantizeLinear of its result.
 
     Raises:
-        UnsupportedError: the result's scale or zero point is no constant.
+        UnsupportedError: the result's scale or zero point is not constant.
     """
     encoding = [name for name in into if name]
     for name in encoding:
@@ -49,15 +49,15 @@ def _quantized(
 
 
 def _bias(graph: Graph, bias: str, scales: tuple[str, str]) -> str:
-    """Add the DequantizeLinear of a bias in steps of the product of scales.
+    """Add the DequantizeLinear of a bias whose scale is the product of two scales.
 
     Raises:
-        UnsupportedError: it is no constant, or its last axis is not that of the scales.
+        UnsupportedError: the bias is not constant, or its last axis is not that of the scales.
     """
     product = graph.value(scales[0]).astype(np.float32) * graph.value(scales[1])
     steps = np.asarray(product.reshape(()) if product.size == 1 else product.reshape(-1))
     array = graph.value(bias)
-    if steps.size > 1 and array.shape[-1:] != steps.shape:  # the same for all
+    if steps.size > 1 and array.shape[-1:] != steps.shape:  # one bias for all
         try:
             array = np.broadcast_to(array, (*array.shape[:-1], steps.size))
         except ValueError:
@@ -69,7 +69,7 @@ def _bias(graph: Graph, bias: str, scales: tuple[str, str]) -> str:
 
 
 def _zero_of(graph: Graph, data: str) -> str:
-    """Return a zero point of the dtype of bytes, which a result has where none is stated."""
+    """Return a zero point of 0 in the dtype of some bytes, for a result without a stated one."""
     return graph.constant(np.zeros((), np.int8)) if graph.dtype(data) == "int8" else ""
 
 
@@ -91,12 +91,12 @@ def _product(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) 
 
 
 def _has_matrix(graph: Graph, encoding: list[str]) -> bool:
-    """Tell whether scales or zero points have several axes, as those of several matrices."""
+    """Tell whether scales or zero points have several axes, as those of a batch of matrices."""
     return any(len(graph.shape(name)) > 1 for name in encoding)
 
 
 def _product_of_sums(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    """Add the int32 sums, the bias, and the product with scales that may be no constants."""
+    """Add nodes for int32 sums, the bias, and the product with scales that need not be constant."""
     a, sa, za, b, sb, zb, sy, zy, bias = (*inputs, "")[:9]
     if any(graph.dtype(name) not in ("", "float32") for name in (sa, sb, sy)):
         raise UnsupportedError("scales must be float32")
@@ -112,7 +112,7 @@ def _product_of_sums(graph: Graph, node: Any, inputs: list[str], attrs: dict[str
 
 
 def _rescaled(graph: Graph, sums: str, factor: Any, point: str, output: str, **attrs: int) -> None:
-    """Add what multiplies int32 sums by steps of the result, and quantizes that."""
+    """Add nodes that multiply int32 sums by a factor, and quantize the product."""
     steps = graph.add("Mul", graph.add("Cast", sums, to=FLOAT), factor)
     graph.add("QuantizeLinear", steps, 1.0, point, output=output, **attrs)
 
@@ -133,7 +133,7 @@ def _gemm(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> 
 
 
 def _gemm_of_sums(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    """Add the int32 sums, the bias, and the product with the scales; quantize it if asked."""
+    """Add nodes for int32 sums, the bias, and the product with the scales; quantize it if asked."""
     a, sa, za, b, sb, zb, bias, sy, zy = (*inputs, "", "", "")[:9]
     if attrs.get("transA", 0):
         a = graph.add("Transpose", a, perm=[1, 0])
@@ -189,7 +189,7 @@ def _elementwise(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, An
     if (attrs.pop("opset", graph.opset) < 13) != (graph.opset < 13):
         raise UnsupportedError("its softmax is of another operator set than the model")
     op = node.op_type.removeprefix("QLinear")
-    if op == "Softmax":  # whose axis of old is another by default
+    if op == "Softmax":  # its early versions have another default axis
         attrs.setdefault("axis", -1)
     triples = (inputs[end - 3 : end] for end in ends)
     operands = [dequantized(graph, *triple) for triple in triples]

@@ -1,4 +1,4 @@
-"""The table of operators that are written as others."""
+"""The table of operators that are replaced by others."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.package import copied
 
 Rule = Callable[[Graph, Any, list[str], dict[str, Any]], None]
-"""``rule(graph, node, inputs, attributes)`` adds what a node stands for."""
+"""``rule(graph, node, inputs, attributes)`` adds the nodes that replace a node."""
 
 RULES: dict[str, Rule] = {}
 """By the name of the operator."""
 
 _ROW = 3
-"""The axes of a row of pixels, with its batch and channels."""
+"""The number of axes of a row of pixels, with its batch and channels."""
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
@@ -30,7 +30,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 def apply_rule(graph: Graph, node: Any, attrs: dict[str, Any]) -> None:
-    """Add what a node stands for; where channels are last, between two orders of axes."""
+    """Add the nodes that replace a node; if channels are last, between two Transposes."""
     write, inputs = RULES[node.op_type], list(node.input)
     if not attrs.pop("channels_last", node.op_type == "NhwcMaxPool"):
         write(graph, node, inputs, attrs)
@@ -47,10 +47,10 @@ def apply_rule(graph: Graph, node: Any, attrs: dict[str, Any]) -> None:
 
 
 def operands_of(inputs: list[str], least: int, most: int) -> list[str]:
-    """Return as many operands as there may be; the last ones may be left out.
+    """Return ``most`` operands; empty names replace those that the node leaves out.
 
     Raises:
-        ValueError: there are too few, or too many.
+        ValueError: there are too few or too many operands.
     """
     if not least <= len(inputs) <= most or not inputs[0]:
         raise ValueError("too few or too many operands")

@@ -12,17 +12,18 @@ from frontends.onnx.graph.graph import Graph
 from frontends.onnx.replacements.registry import operands_of, rule
 
 _OF_PLACES, _OF_TOKENS, _OF_HEADS = 2, 3, 4
-"""The axes of tables by place, of data whose heads lie side by side, and of heads."""
+"""The number of axes of tables by place, of data whose heads lie side by side, and of heads."""
 
 
 @dataclass(frozen=True)
 class Rotation:
-    """What turns heads of [batch, tokens, heads, width].
+    """The tables that rotate heads of [batch, tokens, heads, width].
 
     Attributes:
-        cosines: by place, [places, half of what is turned], or of tokens, [batch, tokens, half].
-        sines: likewise.
-        is_interleaved: whether the two that are turned together are neighbours, not halves.
+        cosines: by place, [places, half of the rotated width], or by token, [batch, tokens, half].
+        sines: in the shape of the cosines.
+        is_interleaved: whether pairs that are rotated together are neighbours; otherwise they come
+            from two halves.
     """
 
     cosines: str
@@ -34,7 +35,7 @@ class Rotation:
 def _rotary_embedding(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
     """Write a RotaryEmbedding.
 
-    That of the standard has its places last, or has none where the tables are of tokens.
+    The standard's operator has its places last, or has none if its tables are by token.
     """
     is_standard = node.domain != "com.microsoft"
     if is_standard:
@@ -72,9 +73,9 @@ def rotated(
 
     Args:
         graph: the model.
-        rotation: by place.
-        data: of four axes, the last one a head's.
-        places: of tokens, [batch, tokens]; empty where tables are of tokens.
+        rotation: the tables.
+        data: a tensor of four axes; the last one is a head's width.
+        places: of tokens, [batch, tokens]; empty if the tables are by token.
         layout: the width of a head, and the axis of heads.
     """
     (width, heads_axis), half = layout, graph.shape(rotation.cosines)[-1]
@@ -82,7 +83,7 @@ def rotated(
         raise UnsupportedError(f"{2 * half} numbers to turn in heads of {width}")
     factors = []
     for table in (rotation.cosines, rotation.sines):
-        # The places of padding are not looked up there.
+        # ONNX Runtime does not look up the places of padding.
         found = graph.add("Gather", table, places, axis=0, nearest=1) if places else table
         factors.append(graph.unsqueezed(found, heads_axis))
     cosines, sines = factors
@@ -104,5 +105,5 @@ def rotated(
 
 
 def _cut(graph: Graph, data: str, start: int, end: int, step: int = 1) -> str:
-    """Return numbers of heads, from the first to before the last, by steps."""
+    """Return elements of heads, from ``start`` to before ``end``, by steps."""
     return graph.add("Slice", data, [start], [end], [3], [step])

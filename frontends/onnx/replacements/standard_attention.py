@@ -22,11 +22,11 @@ from frontends.onnx.replacements.heads import (
 from frontends.onnx.replacements.registry import operands_of
 
 _OF_TOKENS, _OF_HEADS = 3, 4
-"""The axes of queries, keys and values that are split into heads here, and of heads."""
+"""The number of axes of queries, keys and values before the split into heads, and of heads."""
 _RESULTS = 3
-"""The result, and present keys and values."""
+"""The number of results: the attention, and present keys and values."""
 _MODES = 4
-"""What scores as a result are: products, bounded, masked, or their softmax."""
+"""The number of forms of scores as a result: products, bounded, masked, or their softmax."""
 
 
 def standard_attention(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
@@ -79,12 +79,12 @@ def standard_attention(graph: Graph, node: Any, inputs: list[str], attrs: dict[s
 
 
 def _or_zero(graph: Graph, sees: str, result: str) -> str:
-    """Return results that are 0 for tokens that see none."""
+    """Return results in which a token that sees no token is 0."""
     return graph.add("Where", sees, result, 0.0) if sees else result
 
 
 def _split(graph: Graph, data: str, count: int) -> str:
-    """Return data as heads, which it may be already."""
+    """Return data split into heads, which it may be already."""
     shape = graph.shape(data)
     if len(shape) == _OF_HEADS:
         return data
@@ -114,7 +114,7 @@ def _heads(graph: Graph, data: tuple[str, str, str], attrs: dict[str, Any]) -> H
 
 
 def _bounds(attrs: dict[str, Any]) -> list[tuple[str, int]]:
-    """Return how a hidden token's distance compares with which number; any hides it."""
+    """Return comparisons of a token's distance with a number; each of them hides the token."""
     left, right = (int(attrs.get(f"{side}_window_size", -1)) for side in ("left", "right"))
     if attrs.get("is_causal", 0):
         right = 0
@@ -124,13 +124,13 @@ def _bounds(attrs: dict[str, Any]) -> list[tuple[str, int]]:
 def _hidden_by_length(
     graph: Graph, bounds: list[tuple[str, int]], size: tuple[int, int], lengths: str
 ) -> str:
-    """Return which tokens are too far after, or before, the one that looks.
+    """Return which tokens are too far behind, or before, the token that looks.
 
     Args:
         graph: the model.
-        bounds: of distances; one at least.
-        size: tokens, and those that they see.
-        lengths: how many tokens are seen and computed in all of each sentence.
+        bounds: of distances; at least one.
+        size: number of tokens, and of tokens that they see.
+        lengths: for each sentence, the number of all tokens, past and computed ones.
     """
     ends = graph.add("Reshape", lengths, [-1, 1, 1, 1])
     places = graph.add("Add", ends, np.arange(size[0]).reshape(-1, 1) - size[0])
@@ -142,16 +142,16 @@ def _hidden_by_length(
 
 
 def _hidden(graph: Graph, bounds: list[tuple[str, int]], size: tuple[int, int], before: int) -> str:
-    """Return which tokens are hidden where as many come before the first one in all sentences.
+    """Return which tokens are hidden, if all sentences have the same number of past tokens.
 
     Args:
         graph: the model.
         bounds: of distances.
-        size: tokens, and those that they see.
-        before: how many come before the first token whose result is computed.
+        size: number of tokens, and of tokens that they see.
+        before: number of tokens before the first one whose result is computed.
 
     Returns:
-        A constant; empty if none is hidden.
+        A constant; empty if no token is hidden.
     """
     rows, columns = (np.arange(each) for each in size)
     distances = columns - rows.reshape(-1, 1) - before
@@ -162,13 +162,13 @@ def _hidden(graph: Graph, bounds: list[tuple[str, int]], size: tuple[int, int], 
 
 
 def _addend(graph: Graph, mask: str, size: tuple[int, int], hidden: str) -> str:
-    """Return what is added to scores: the mask's numbers, and the lowest for what is hidden.
+    """Return the addend of scores: the mask's numbers, and the lowest number for hidden tokens.
 
     Args:
         graph: the model.
         mask: truth values, or numbers; or empty.
-        size: tokens, and those that they see.
-        hidden: truth values of what is not seen whatever the mask is; or empty.
+        size: number of tokens, and of tokens that they see.
+        hidden: truth values of tokens that are hidden for every mask; or empty.
     """
     if not mask and not hidden:
         return ""

@@ -1,4 +1,4 @@
-"""A step of a decoder: attention to a past that the caller keeps, and writes new tokens into."""
+"""A decoder step: attention to a past that the caller keeps and appends new tokens to."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def write_step(
     sinks: str,
     attrs: dict[str, Any],
 ) -> None:
-    """Write a GroupQueryAttention that has the attribute STEP. It copies nothing of the past.
+    """Write a GroupQueryAttention with the attribute STEP. It does not copy the past.
 
     Args:
         graph: the model.
         node: the attention.
         heads: their sizes.
-        parts: queries, keys and values of its tokens, [batch, tokens, heads, width].
-        pasts: keys and values of the past, and behind them anything finite.
-        firsts: the number of tokens of the past, [batch, 1].
-        sinks: as ``sinks_of`` takes them.
+        parts: queries, keys and values of the step's tokens, [batch, tokens, heads, width].
+        pasts: keys and values of the past; the elements behind them may have any finite value.
+        firsts: number of past tokens, [batch, 1].
+        sinks: an operand of ``sinks_of``.
         attrs: of the node.
     """
     queries = graph.add("Transpose", parts[0], perm=TOKENS_LAST)
@@ -70,7 +70,7 @@ def write_step(
 
 
 def sinks_of(graph: Graph, sinks: str, attrs: dict[str, Any]) -> str:
-    """Return the scores of one more token, which ``weights_of`` takes.
+    """Return the scores of one more token, for ``weights_of``.
 
     Args:
         graph: the model.

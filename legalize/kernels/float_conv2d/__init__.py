@@ -1,1 +1,1 @@
-"""Convolutions of float32 whose sums have a stated order."""
+"""Convolutions of float32; the order of each sum is fixed."""

@@ -72,13 +72,13 @@ class Dense(Loops):
         self.write_row(row, self._pixels, tile)
 
     def _streams(self, vectors: int) -> tuple[int, int]:
-        """Return the distances of packed weights: between products of a sum, and vectors."""
+        """Return the distances of packed weights: between a sum's products, and between vectors."""
         if has_streams(self.spec):
             return self.lanes, self.spec.depth * self.lanes
         return vectors * self.lanes, self.lanes
 
     def _begin(self, sums: list[list[Buffer]], unit: Index, last: int) -> None:
-        """Let sums begin with the bias of units; the last vector has ``last`` units."""
+        """Write sums that begin with the bias of units; the last vector has ``last`` units."""
         for totals in sums:
             for place, total in enumerate(totals):
                 count = last if place == len(totals) - 1 else self.lanes

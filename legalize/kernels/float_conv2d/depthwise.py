@@ -22,9 +22,9 @@ from legalize.kernels.ir.vectors import (
 from qnn_ops.unquantized.float_conv2d import runs_of
 
 _MOST_STEPS = 54
-"""The unrolled products of a tile of a depthwise convolution."""
+"""The most products of a depthwise convolution's tile that are unrolled."""
 _MOST_COLUMNS = 7
-"""The columns of a depthwise convolution's window, if they are unrolled."""
+"""The most columns of a depthwise convolution's window that are unrolled."""
 
 
 class Depthwise(Loops):
@@ -102,7 +102,7 @@ class InRuns(Depthwise):
         return max(2, _MOST_STEPS // self.spec.depth)
 
     def _multiply(self, sums: list[Buffer], start: Index, channel: Index, taps: Taps) -> None:
-        """Write the products: those of a run are added up separately."""
+        """Write the products; the products of a run are added up separately."""
         if self.spec.is_fused:
             super()._multiply(sums, start, channel, taps)
             return

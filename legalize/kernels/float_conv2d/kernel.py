@@ -6,10 +6,10 @@
           sums += data · weights, both rounded
         output = the clamp of sums + bias
 
-In ONNX Runtime's orders a sum is added part by part; if a part is not all taps of some channels, a
-table has the offsets of its data. Lanes are units, so a sum is one lane, and vectors change no
-order. Lanes of a depthwise convolution are channels, of the data as well. The last tile of a row
-overlaps the one before.
+In ONNX Runtime's orders a sum is added part by part. If a part is not all taps of some channels, a
+table holds the offsets of its data. Lanes are units, so a sum is one lane, and vectors change no
+order. In a depthwise convolution the lanes of the data are the same channels. The last tile of a
+row overlaps the one before.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def float_conv(
     Args:
         isa: the instruction set.
         spec: the convolution.
-        data: the shape in which the data is given, if it is not the image's.
-        output: the shape of the result, likewise.
+        data: the shape of the data in memory, if it differs from the image's.
+        output: the shape of the result in memory, if it differs.
 
     Returns:
         A function of the data, the packed kernel (see ``rules``), perhaps the bias, and the output.
@@ -55,4 +55,4 @@ _KINDS = {
     (True, False): Depthwise,
     (True, True): InRuns,
 }
-"""By whether a convolution is depthwise, and whether it has an order of ONNX Runtime."""
+"""The keys tell whether a convolution is depthwise, and whether it has ONNX Runtime's order."""

@@ -1,4 +1,4 @@
-"""The buffers of a convolution's function, the tiles of a row, and what ends a sum."""
+"""The buffers of a convolution's function, the tiles of a row, and the end of a sum."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from legalize.kernels.ir.vectors import (
 )
 from legalize.kernels.isa.base import VectorIsa
 
-# Roughly what one thread multiplies with vectors of 16.
+# The approximate speed of one thread with vectors of 16 lanes.
 _PRODUCTS_PER_MICROSECOND = 25_000
 _MOST_UNROLLED = 32
-"""The taps in a row of the tiles that read padding, if these are unrolled."""
+"""The most taps in a row of tiles that read padding, if these tiles are unrolled."""
 
 
 def _span(axis: Axis, number: Index) -> Span:
-    """Return the taps of the window with this number that meet the image."""
+    """Return the taps of a window, given its index, that meet the image."""
     if axis.inner == (0, axis.count):
         return Span(T.int32(0), T.int32(axis.window), (0,))
     start = number * axis.stride - axis.before
@@ -52,7 +52,7 @@ class Taps:
 
     Attributes:
         down: along the vertical axis.
-        along: along the horizontal one; pixels read different taps.
+        along: along the horizontal axis; pixels read different taps.
     """
 
     down: Span
@@ -92,7 +92,7 @@ class Loops:
         """Write the tiles of a row of pixels.
 
         Args:
-            row: its number, counted through all images.
+            row: the row's index, counted through all images.
             most: pixels of a tile.
             write: writes a tile, given its first column, its pixels, its taps, and the offset of
                 the data's row that the first row of taps meets.
@@ -105,7 +105,7 @@ class Loops:
         start = kept(first * (axis.size * spec.channels))
 
         def whole(starts: Sequence[int], size: int) -> None:
-            """Write the tiles that begin there, and read no padding."""
+            """Write the tiles that begin at ``starts`` and read no padding."""
             if starts:
                 taps = Taps(down, axis.spans(starts[0], size))
                 with T.serial(len(starts)) as turn:
@@ -133,7 +133,7 @@ class Loops:
         return sums
 
     def add(self, total: Buffer, factor: Vector, value: Vector, lanes: int) -> None:
-        """Add a product to a sum, with both rounded, or with one rounding."""
+        """Add a product to a sum, with two roundings or with one."""
         if self.spec.is_fused:
             result = self.isa.multiply_add(factor, value, get_lanes(total, lanes))
         else:

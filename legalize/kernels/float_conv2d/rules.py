@@ -54,7 +54,7 @@ def _convolve(
             widths = [0, 0, top, bottom, left, right, 0, 0]
             data, attrs.padding = builder.emit(R.nn.pad(data, widths)), (0, 0, 0, 0)
             shape = spec_of(data).shape
-    if inputs == 1 < attrs.groups < units:  # each channel makes several: they are neighbours
+    if inputs == 1 < attrs.groups < units:  # each channel makes several units, which are neighbours
         data = builder.emit(R.repeat(data, units // attrs.groups, 3))
         attrs.groups, shape = units, (*shape[:3], units)
     rows, columns = (
@@ -104,7 +104,7 @@ def multiply_rows(
 
 
 def _order(spec: FloatConv) -> Array:
-    """Return the order of a sum's products: numbers of [rows, columns, input channels]."""
+    """Return the order of a sum's products: indices into [rows, columns, input channels]."""
     _, channel = np.divmod(np.arange(spec.depth), spec.inputs)
     block = 0 if spec.parts is None else channel // spec.parts.block
     return np.argsort(np.broadcast_to(block, spec.depth), kind="stable")

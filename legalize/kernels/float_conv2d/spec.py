@@ -12,12 +12,12 @@ from qnn_ops.unquantized.float_conv2d import Parts
 
 @dataclass(frozen=True)
 class Span:
-    """Taps that the same pixels of a tile read.
+    """A range of taps that the same pixels of a tile read.
 
     Attributes:
         begin: the first tap.
-        end: the first one after them.
-        pixels: their numbers in the tile.
+        end: the first tap after them.
+        pixels: the pixels' indices in the tile.
     """
 
     begin: Any
@@ -47,16 +47,16 @@ class Axis:
 
     @property
     def inner(self) -> tuple[int, int]:
-        """The first window that reads no padding, and the first one after such windows."""
+        """The first window that reads no padding, and the first one behind these windows."""
         begin = min(-(-self.before // self.stride), self.count)
         room = self.size - 1 + self.before - (self.window - 1) * self.dilation
         return begin, min(max(room // self.stride + 1, begin), self.count)
 
     def tiles(self, begin: int, end: int, most: int) -> tuple[list[int], list[int], int]:
-        """Cut pixels into tiles of at most so many; the last one overlaps the one before.
+        """Cut pixels into tiles of at most ``most``; the last tile overlaps the one before.
 
         Returns:
-            The first pixels of tiles that read no padding, those of the others, and their size.
+            The first pixels of tiles that read no padding, those of other tiles, and the tile size.
         """
         size = tile_size(end - begin, most) if end > begin else 1
         starts = [min(start, end - size) for start in range(begin, end, size)]
@@ -65,7 +65,7 @@ class Axis:
         return inner, [start for start in starts if start not in inner], size
 
     def spans(self, first: int, pixels: int) -> list[Span]:
-        """Return the taps of the pixels from the first one on that meet the image."""
+        """Return the taps that meet the image, for pixels from the first one on."""
         found: list[Span] = []
         for tap in range(self.window):
             begin = first * self.stride + tap * self.dilation - self.before
@@ -86,7 +86,7 @@ class FloatConv:
     Attributes:
         batch: images.
         rows: the vertical axis.
-        columns: the horizontal one.
+        columns: the horizontal axis.
         channels: channels of the data.
         units: channels of the result.
         groups: groups of channels.
@@ -94,7 +94,8 @@ class FloatConv:
         low: lower bound of the result, if there is one.
         high: upper bound of the result, if there is one.
         parts: how ONNX Runtime cuts a sum; None in LiteRT's order.
-        part: the channels of a larger tensor that the result is; None: it is the whole.
+        part: the channels of a larger tensor that the result fills; None if it is a tensor of its
+            own.
     """
 
     batch: int
@@ -121,19 +122,19 @@ class FloatConv:
 
     @property
     def is_fused(self) -> bool:
-        """Whether a product and its sum have one rounding."""
+        """Whether a product and its sum are rounded once, together."""
         return self.parts is not None and not self.parts.has_runs
 
     @property
     def starts_with_bias(self) -> bool:
-        """Whether a sum begins with the bias: the order is the same for one part."""
+        """Whether a sum begins with the bias: this changes no order if the sum has one part."""
         if self.parts is None or not self.has_bias or self.depth <= self.parts.size:
             return False
         return self.parts.follow_bias
 
     @property
     def has_places(self) -> bool:
-        """Whether a table has the offsets of the data of a sum's products."""
+        """Whether a table holds the offsets of a sum's data."""
         is_long = not self.is_depthwise and self.depth > self.inputs
         return self.parts is not None and is_long and not self.has_blocks
 
@@ -179,7 +180,7 @@ class FloatConv:
         return (self.batch, self.rows.count, self.columns.count, self.pitch)
 
     def in_a_row(self) -> FloatConv:
-        """Return the same with all pixels in one row, if each output reads one pixel."""
+        """Return the convolution with all pixels in one row, if each output reads one pixel."""
         plain = all(
             (axis.window, axis.stride, axis.before) == (1, 1, 0) and axis.count == axis.size
             for axis in (self.rows, self.columns)
@@ -195,6 +196,6 @@ _PLACES = ("batch", "rows", "columns")
 
 
 def tile_size(pixels: int, most: int) -> int:
-    """Choose the pixels of a tile, to repeat few pixels and to need few loads for each product."""
+    """Choose a tile's number of pixels, for few repeated pixels and few loads for each product."""
     sizes = range(1, min(pixels, most) + 1)
     return min(sizes, key=lambda size: (-(-pixels // size) * (size + 1), -size))

@@ -9,12 +9,12 @@ from legalize.kernels.isa.base import VectorIsa
 
 MOST_PIXELS = 12
 _LATENCY = 8
-"""The products that a processor can begin before a sum takes the next one."""
+"""The number of products that a processor can begin before a sum takes its next product."""
 _FAR = 2048
 _MOST_FAR = 7
-"""Pixels at a multiple of this many bytes share places in a cache: few of a tile may."""
+"""The most pixels of a tile if they lie ``_FAR`` bytes apart, and so share places in a cache."""
 _BLOCK_BYTES = 640_000
-"""What the weights of a block may take, to stay in a cache from one row of pixels to the next."""
+"""The most bytes of a block's weights that stay in a cache from one row of pixels to the next."""
 
 
 def depthwise_lanes(isa: VectorIsa, channels: int) -> int:
@@ -31,22 +31,22 @@ def kernel_shape(isa: VectorIsa, spec: FloatConv) -> tuple[int, ...]:
 
 
 def has_streams(spec: FloatConv) -> bool:
-    """Tell whether the packed vectors of a block are apart, and not side by side.
+    """Tell whether the packed vectors of a block lie apart, and not side by side.
 
-    One pixel waits for its weights, which a processor fetches faster from several places.
+    A single pixel waits for its weights, and a processor fetches them faster from several places.
     """
     return spec.pixels == 1
 
 
 def tile_of(isa: VectorIsa, spec: FloatConv) -> tuple[int, int]:
-    """Choose the vectors and the pixels of a tile, to compute little twice and to load little."""
+    """Choose a tile's numbers of vectors and pixels, for little repeated work and few loads."""
     vectors, count = -(-spec.units // spec.groups // isa.lanes), spec.in_a_row().columns.count
     is_far = 4 * spec.channels * spec.columns.stride % _FAR == 0
     kept = _BLOCK_BYTES // (spec.depth * isa.size)
     widest = isa.registers // 4 if spec.pixels == 1 else max(1, min(isa.registers // 8, kept))
 
     def cost(tile: tuple[int, int]) -> tuple[int, int]:
-        """Return what a product takes in a row of pixels: a load is a quarter of a product."""
+        """Return the cost of a row of pixels; a load costs a quarter of a product."""
         most, pixels = tile
         sizes = {most: vectors // most, vectors % most: 1}
         turns = -(-count // pixels)

@@ -1,1 +1,1 @@
-"""Products of float32 matrices, with their axes in any order in memory."""
+"""Products of float32 matrices whose axes have any order in memory."""

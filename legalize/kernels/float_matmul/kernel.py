@@ -6,9 +6,9 @@
         sums += lhs · packed, one value of the depth after the other
         output = sums
 
-Each sum adds its products in the order of the depth, in one chain or in several that are added up.
-Products are fused with their sums, as in TVM's loops, or are rounded first. The last tile of rows
-overlaps the one before.
+Each sum adds its products in the order of the depth, in one chain or in several chains, which are
+then added up. Products are fused with their sums, as in TVM's loops, or are rounded first. The last
+tile of rows overlaps the one before.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from legalize.kernels.ir.vectors import (
 from legalize.kernels.isa.base import VectorIsa
 
 _MOST_ROWS = 6
-# Roughly what one thread multiplies with vectors of 16.
+# The approximate speed of one thread with vectors of 16 lanes.
 _PRODUCTS_PER_MICROSECOND = 40_000
 
 
 def tile_rows(rows: int) -> int:
-    """Choose the rows of a tile, to repeat few rows and to need few loads for each product."""
+    """Choose a tile's number of rows, for few repeated rows and few loads for each product."""
     sizes = range(1, min(rows, _MOST_ROWS) + 1)
     return min(sizes, key=lambda size: (-(-rows // size) * (size + 1), -size))
 
@@ -126,7 +126,7 @@ class TileKernel:
         return place
 
     def _pack(self, packed: Buffer, start: Index, column: Index, size: int) -> None:
-        """Copy a block of ``size`` vectors of columns of rhs, as tiles read it."""
+        """Copy a block of ``size`` vectors of rhs's columns, in the order of the tiles' loads."""
         pack = self._pack_columns if self.spec.is_transposed else self._pack_rows
         pack(packed, start, column, size)
 

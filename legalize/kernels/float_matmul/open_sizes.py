@@ -1,4 +1,4 @@
-"""Products of float32 matrices whose sizes only a run knows.
+"""Products of float32 matrices of open sizes.
 
     for each product, and block of columns
       packed = the block of rhs
@@ -49,8 +49,8 @@ class OpenKernel:
         left: lhs, [..., rows, depth].
         right: rhs, [..., depth, columns], with the same first axes.
         result: the output, [..., rows, columns].
-        panel: products in a chain that is added up by itself; 0 for one chain. A single row is
-            always one chain.
+        panel: number of products in a chain that is added up separately; 0 for one chain. A single
+            row is always one chain.
     """
 
     isa: VectorIsa
@@ -60,7 +60,7 @@ class OpenKernel:
     panel: int
 
     def serves(self) -> bool:
-        """Tell whether the kernel reads and writes matrices that lie so in memory."""
+        """Tell whether the kernel can read and write matrices with this layout in memory."""
         *_, depth, columns = (axis == len(self.right.shape) - 1 for axis in self.right.order)
         known = self.left.extents[-1]
         is_packed = columns or (depth and not is_open([known]) and known >= self.isa.lanes)
@@ -219,7 +219,7 @@ class OpenKernel:
             loop_between(begin, end, lambda k: step(k, parts))
             is_whole = T.broadcast(self.depth <= panel, lanes)
             for each, part in zip(sums, parts, strict=True):
-                own = get_lanes(part, lanes)  # as it is, if it is all: 0 + -0 is 0
+                own = get_lanes(part, lanes)  # one chain stays as it is: 0 + -0 would be 0
                 set_lanes(each, T.Select(is_whole, own, get_lanes(each, lanes) + own), lanes)
 
     def _store(self, target: Index, column: Index, sums: list[Buffer]) -> None:

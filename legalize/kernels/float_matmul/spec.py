@@ -8,16 +8,16 @@ from math import prod
 from legalize.kernels.isa.base import VectorIsa
 
 _LEAST_ROWS = 4
-"""With at least so many rows, packing the other matrix pays."""
+"""With at least this many rows, packing the other matrix pays."""
 
 
 @dataclass(frozen=True)
 class View:
-    """Matrices in memory.
+    """The layout of matrices in memory.
 
     Attributes:
         shape: of the tensor in memory.
-        order: for each axis of the matrices, the tensor's axis.
+        order: for each axis of the matrices, the index of the tensor's axis.
     """
 
     shape: tuple[int, ...]
@@ -46,11 +46,11 @@ class FloatMatmul:
     """Products of matrices of float32.
 
     Attributes:
-        lhs: [..., rows, depth]; the first axes are those of rhs, or are repeated.
+        lhs: [..., rows, depth]; its first axes equal those of rhs, or are broadcast.
         rhs: [..., depth, columns].
         output: [..., rows, columns].
-        is_fused: whether a product and its sum have one rounding, not two.
-        panel: products in a chain that is added up by itself; 0 for one chain.
+        is_fused: whether a product and its sum are rounded once, not twice.
+        panel: number of products in a chain that is added up separately; 0 for one chain.
     """
 
     lhs: View
@@ -71,7 +71,7 @@ class FloatMatmul:
 
     @property
     def depth(self) -> int:
-        """Products that are added up for one number of a result."""
+        """The number of products of one element of the result."""
         return self.lhs.extents[-1]
 
     @property
@@ -91,7 +91,7 @@ class FloatMatmul:
 
 
 def is_served(spec: FloatMatmul, isa: VectorIsa) -> bool:
-    """Tell whether the kernel computes a product: it does not if the product is small.
+    """Tell whether the kernel serves a product; it does not serve small ones.
 
     TVM's own code serves processors that round a product before adding it.
     """

@@ -1,4 +1,4 @@
-"""Products of matrices on ARM: see x86.py."""
+"""Products of matrices on ARM; see x86.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules for products of two matrices whose sizes only a run knows, on x86."""
+"""Rules for products of two matrices of open sizes, on x86."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ANY = 2**31 - 1
 def open_matmul(
     builder: relax.BlockBuilder, attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr, isa: Isa
 ) -> relax.Expr | None:
-    """Return a call of ``quantized_matmul`` with open sizes as a kernel; None if none serves."""
+    """Return a ``quantized_matmul`` of open sizes as a kernel's call; None if none serves it."""
     left, right = spec_of(lhs), spec_of(rhs)
     outer = left.shape[:-2]
     is_served = (
@@ -80,7 +80,7 @@ def _most(attrs: Attrs, left: TensorSpec, right: TensorSpec) -> int:
 
 
 def _dense(attrs: Attrs, left: TensorSpec, columns: Any, isa: Isa) -> tuple[ConvSpec, Section]:
-    """Describe a block of columns as a dense layer; return its tile, too."""
+    """Describe a block of columns as a dense layer; return the layer and its tile."""
     low, high = dtype_range(attrs.out_dtype)
     output = OutputStage(attrs.out_dtype, attrs.output_zero_point, low, high, attrs.rounding)
     nr = _MOST_NR if is_open([columns]) else min(_MOST_NR, isa.vectors(columns))

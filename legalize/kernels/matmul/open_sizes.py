@@ -1,4 +1,4 @@
-"""Products of two matrices whose sizes only a run knows, on x86 with products of bytes.
+"""Products of two matrices of open sizes, on x86 with products of bytes.
 
     for each product
       rows of lhs, each padded to whole K-steps
@@ -60,11 +60,11 @@ class OpenKernel(DotKernel):
         """Write a function.
 
         Args:
-            plan: of a block of columns, with its tile.
-            epilogues: the ends of tiles: of sums within a limit, and of any.
+            plan: the plan of a block of columns, with its tile.
+            epilogues: two epilogues of tiles: for sums within a limit, and for any sums.
             operands: shapes and dtypes of lhs and rhs.
             is_transposed: whether the columns of rhs are rows in memory.
-            zero_point: of rhs as int8.
+            zero_point: the zero point of rhs as int8.
             limit: the largest depth for the first epilogue.
         """
         self.epilogues = epilogues
@@ -132,7 +132,7 @@ class OpenKernel(DotKernel):
 
     def _product(self, batch: Index) -> None:
         """Write one product."""
-        # Sizes of buffers may not read any.
+        # Sizes of buffers must not read buffers.
         k_steps = T.truncdiv(self.depth + (SIDE - 1), T.int64(SIDE))
         self.source = T.alloc_buffer((self.rows * k_steps * SIDE,), "uint8", scope="global")
         self.row_sums = T.alloc_buffer((self.rows,), "int32", scope="global")
@@ -231,7 +231,7 @@ class OpenKernel(DotKernel):
         return T.reinterpret(f"int8x{SQUARE}", flipped(square))
 
     def _edge(self, start: Index, column: Index, k: Index) -> Vector:
-        """Load a square past whose columns, or values, there may be no more: these are 0."""
+        """Load a square at the matrix's edge; values beyond the edge are 0."""
         values = []
         for i, j in ((i, j) for i in range(SIDE) for j in range(SIDE)):
             is_there = T.And(column + i < self.columns, k + j < self.depth)
@@ -273,11 +273,11 @@ class OpenKernel(DotKernel):
         self.bias.store(bias, (number, T.ramp(0, 1, lanes)))
 
     def _is_short(self) -> Any:
-        """Return whether no sum reaches the end of the first epilogue's range."""
+        """Return whether no sum leaves the first epilogue's range."""
         return self.depth <= T.int64(self.limit)
 
     def _rows_of(self, first: Index, column: Index) -> None:
-        """Write the loops over rows: another epilogue serves sums of any size."""
+        """Write the loops over rows, once for each epilogue."""
         if len(self.ways) == 1:
             self._tiles_of(first, column)
             return
@@ -289,7 +289,7 @@ class OpenKernel(DotKernel):
                 self._rows_at(1, first, row, column)
 
     def _take(self, way: int) -> None:
-        """Let the next tiles end in one of the epilogues."""
+        """Set the epilogue of the next tiles."""
         self.epilogue, _, self.constants = self.ways[way]
         self.zero_point = self.epilogue.zero_point_left
 
@@ -347,7 +347,7 @@ class OpenKernel(DotKernel):
 
 
 def _rest(count: Index, size: int, copy: Callable[[Index, int], None]) -> None:
-    """Write the copies, by powers of two, of what is left after pieces of a size."""
+    """Write the copies, by powers of two, of the rest behind pieces of a size."""
     width = 1 << ((size - 1).bit_length() - 1)
     while width:
         offset = kept(T.truncdiv(count, T.int64(2 * width)) * (2 * width))

@@ -38,9 +38,9 @@ class Layout:
     Attributes:
         tiling: the sections of columns.
         lanes: lanes of a vector.
-        places: the values of a column that each K-step takes, [K-steps, 4]: neighbours. The first
-            ones may be -1, if the K-step before had them.
-        filler: what is multiplied for -1: the zero point, if it is subtracted later.
+        places: the indices of a column's values in each K-step, [K-steps, 4]: neighbours. The first
+            ones may be -1, if the K-step before took these values.
+        filler: the value in place of -1: the zero point, if it is subtracted later.
     """
 
     tiling: Tiling
@@ -134,7 +134,7 @@ class Packer:
         return is_next.index(False) if False in is_next else len(is_next)
 
     def _square(self, start: Index, column: Index, k: Index, *, is_whole: bool) -> Vector:
-        """Load four values of four columns; past the last column, those of another column."""
+        """Load four values of four columns; another column replaces those past the last one."""
         spec = self.spec
         sides = range(SIDE)
         if not is_whole:

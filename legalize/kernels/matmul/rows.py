@@ -49,7 +49,7 @@ def product_rows(
     Args:
         rows: rows of a product.
         tiling: the tiles of one product.
-        batch: the product's number.
+        batch: the product's index.
         tile: writes a tile, given its section, block and first row among those of all products.
     """
     for section in tiling:

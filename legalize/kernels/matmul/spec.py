@@ -19,7 +19,7 @@ from qnn_ops.quantized.matmul import matmul_multiplier
 
 _FLIP = 128
 
-# Its sums, with all corrections for zero points, fit half of int32: see conv2d/calls.py.
+# Sums of this depth, with all corrections for zero points, fit half of int32: see conv2d/calls.py.
 _MOST_DEPTH = 2**30 // (255 * (128 + 129 + 255))
 _LEAST_DEPTH = 4  # a K-step
 
@@ -36,8 +36,8 @@ class MatmulSpec:
         is_transposed: whether the columns of rhs are rows in memory.
         lhs_dtype: int8 or uint8.
         rhs_dtype: int8 or uint8.
-        lhs_zero_point: the value of lhs that means 0.
-        rhs_zero_point: the value of rhs that means 0.
+        lhs_zero_point: the zero point of lhs.
+        rhs_zero_point: the zero point of rhs.
         output: dtype, zero point, bounds and rounding of the outputs.
     """
 
@@ -108,13 +108,13 @@ class MatmulSpec:
 
 @dataclass(frozen=True, eq=False)
 class MatmulCall:
-    """A product with its numbers, one for each column.
+    """A product with its multipliers and biases, one for each column.
 
     Attributes:
-        spec: of the product.
-        factor: the steps of the result in a step of the sums.
-        multiplier: the same in fixed point, or unchanged if the rounding uses floats.
-        shift: that of the multiplier.
+        spec: the product's spec.
+        factor: a step of the sums in steps of the result.
+        multiplier: the factor in fixed point, or unchanged if the rounding uses floats.
+        shift: the multiplier's shift.
         bias: int32, added to the sums.
     """
 
@@ -136,7 +136,7 @@ def matmul_call(attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr) -> MatmulCall | 
 def dense_call(
     attrs: Attrs, data: relax.Expr, weights: relax.Expr, bias: relax.Expr | None = None
 ) -> MatmulCall | None:
-    """Describe a call of ``quantized_dense`` whose weights are not constant, in the same way."""
+    """Describe a ``quantized_dense`` of computed weights; None if no kernel serves it."""
     points = np.unique(attrs.kernel_zero_point)
     added = None if bias is None else constant_of(bias)
     if constant_of(weights) is not None or points.size > 1 or (added is None) != (bias is None):

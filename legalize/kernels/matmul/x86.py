@@ -143,7 +143,7 @@ class _Kernel(DotKernel):
         T.buffer_store(self.weights, square, [T.ramp(start + place * SQUARE, 1, SQUARE)])
 
     def _store_words(self, square: Vector, start: Index, place: Index) -> None:
-        """Write even and odd values apart, less the zero point."""
+        """Write even and odd values separately, less the zero point."""
         half = SQUARE // 2
         point = T.broadcast(T.int16(self.matmul.signed_zero_point), half)
         for part in (0, 1):
@@ -182,7 +182,7 @@ class _Kernel(DotKernel):
 
 
 def _places(spec: ConvSpec) -> Array:
-    """Tell which values of a column each K-step takes: see ``Layout``."""
+    """Return the indices of a column's values in each K-step: see ``Layout``."""
     steps = np.arange(spec.k_steps_per_run)[:, None] * SIDE + np.arange(SIDE)
     late = steps[-1] - (steps[-1, -1] - spec.run_length + 1)
     steps[-1] = np.where(late < steps[-1, 0], -1, late)

@@ -7,7 +7,7 @@
       fraction, down = reciprocal(total)
       outputs = exponentials · fraction, rounded to 8 bits
 
-It serves instruction sets that look up bytes in registers: loading a word for each lane takes
+It serves instruction sets that look up bytes in registers: a load of a word for each lane takes
 several times as long.
 """
 
@@ -27,7 +27,7 @@ from legalize.kernels.softmax.steps import byte_tables, reciprocals, result, ter
 
 _DISTANCES = 256
 _LENGTHS = (4, 8, 16)
-# Vectors of rows at a time: while one waits for a step of its reciprocals, others compute theirs.
+# Vectors of rows at a time: while one vector waits for a step of its reciprocals, others compute.
 _AT_ONCE = 4
 
 
@@ -44,7 +44,7 @@ def even_rows(
 
     Args:
         isa: the vectors.
-        shape: the data's shape, as ``has_even_rows`` says.
+        shape: the data's shape, which ``has_even_rows`` accepts.
         dtype: the data's dtype.
         out_dtype: the output's dtype.
         output_zero_point: the output's zero point.
@@ -88,7 +88,7 @@ def even_rows(
 
 
 def _joined(isa: VectorIsa, parts: list[Vector]) -> list[Vector]:
-    """Join the four bytes of words, each from a vector of its own: four vectors of int32."""
+    """Join the bytes of int32, given as four vectors of bytes: return four vectors of int32."""
     size, half, quarter = isa.size, isa.size // 2, isa.size // DWORD
     words = []
     for start in (0, half):
@@ -127,7 +127,7 @@ def _sum(a: Vector, b: Vector) -> Vector:
 
 
 def _of_rows(values: Vector, start: int, lanes: int, columns: int) -> Vector:
-    """Repeat the value of each row for all its columns, from an element of the block on."""
+    """Repeat each row's value for all its columns, from an element of the block on."""
     # A shuffle may not have more lanes than it reads.
     times = -(-lanes // lanes_in(values))
     return T.Shuffle([values] * times, [(start + i) // columns for i in range(lanes)])

@@ -1,4 +1,4 @@
-"""Softmax of rows of float32, with the steps that lead to it. Sizes may be open.
+"""Softmax of rows of float32, with elementwise operators before it. Sizes may be open.
 
     for each row
       values = the steps of the row, filled up with minus infinity
@@ -6,8 +6,8 @@
       sums of 16 lanes += terms, one vector after the other
       output = terms * (1 / the sum of the lanes)
 
-The sums have the order of MLAS. The logarithm is the distance to the largest value less the
-logarithm of the sum.
+The order of the sums is that of MLAS. The logarithm of the softmax is a value less the largest
+value, less the logarithm of the sum.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from qnn_ops.dialect.sizes import is_open
 _LANES = 16
 """The lanes that are summed separately."""
 _WIDE = 4 * _LANES
-"""Elements at a time: the steps of a polynomial wait for each other."""
+"""Elements at a time: the steps of one polynomial wait for each other."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """An operator of two operands, of which one is the row.
+    """An operator of two operands; one of them is the row.
 
     Attributes:
-        apply: computes an element of the result from those of the row and of the other operand.
+        apply: computes an element of the result from the elements of the row and of the other
+            operand.
         other: the other operand: a number, or the shape of a tensor that broadcasts.
-        dtype: of the other operand; conditions are read as int8.
+        dtype: the dtype of the other operand; conditions are read as int8.
     """
 
     apply: Callable[[Any, Any], Any]
@@ -53,7 +54,7 @@ class Kernel:
 
     Attributes:
         shape: of the data.
-        steps: what is computed from the data before the softmax, in order.
+        steps: the operators between the data and the softmax, in order.
         is_logarithm: whether the result is the softmax's logarithm.
     """
 
@@ -112,7 +113,7 @@ class Kernel:
         T.buffer_store(self.target, value, [start + place])
 
     def _elements(self, row: Index) -> Callable[[Index], Any]:
-        """Return what computes an element of a row by the steps."""
+        """Return a function that computes an element of a row by the steps."""
         operands = [
             self._start(step.other, row) if _is_tensor(step) else None for step in self.steps
         ]
@@ -132,7 +133,7 @@ class Kernel:
         return element
 
     def _start(self, shape: Sequence[Any], row: Index) -> tuple[Index, int]:
-        """Return where a row of a tensor that broadcasts begins, and its stride."""
+        """Return the offset of a row in a tensor that broadcasts, and its stride."""
         place, left = T.int64(0), row
         strides = [
             prod(map(self._size_of, shape[axis + 1 :]), start=T.int64(1))
@@ -173,7 +174,7 @@ class Kernel:
         return _folded(most, _WIDE, T.max)
 
     def _sum(self, term: Callable[[Index], Any]) -> Any:
-        """Write the sum of the terms, which become the row unless the logarithm is wanted."""
+        """Write the sum of the terms; store them as the row unless the logarithm is wanted."""
         sums, terms = local_vector(_LANES, "float32"), local_vector(_WIDE, "float32")
         with T.vectorized(T.int64(_LANES)) as lane:
             T.buffer_store(sums, T.float32(0), [lane])
@@ -203,7 +204,7 @@ def _is_tensor(step: Step) -> bool:
 
 
 def _folded(vector: Buffer, lanes: int, combine: Callable[[Any, Any], Any]) -> Any:
-    """Write the combination of all lanes: those of the second half with those of the first."""
+    """Write the combination of all lanes, each half with the other, until one lane is left."""
     while lanes > 1:
         lanes //= 2
         with T.vectorized(T.int64(lanes)) as lane:

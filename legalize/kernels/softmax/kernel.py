@@ -51,13 +51,13 @@ from qnn_ops.tables.softmax import (
 )
 
 _LARGEST_TERM = 1 << (31 - ACCUMULATOR_BITS)
-# All distances together take so many times as long as one value.
+# The results of all distances take this many times as long as the result of one value.
 _LONG_ROW = 128
 DISTANCES = 256
-# A term has 20 bits, so three bytes; as many vectors of bytes add up in 16 bits.
+# The bytes of a term, which has 20 bits; and the most vectors of bytes whose sums fit 16 bits.
 TERM_BYTES = 3
 _MOST_PIECES = 64
-# Of 32 registers; tables outside registers are looked up no faster than single terms.
+# The most registers for tables, of 32; tables in memory are no faster than single terms.
 _MOST_REGISTERS = 16
 
 
@@ -153,7 +153,7 @@ class Kernel:
         return fits and self.isa.has_plain_tables
 
     def _sum(self, start: Index) -> None:
-        # A sum of few terms fits 32 bits, which ARMv7 adds in one instruction.
+        # A sum of few terms fits 32 bits, and ARMv7 adds 32 bits in one instruction.
         dtype = "int32" if self.columns <= LARGEST_SUM // _LARGEST_TERM else "int64"
         total = T.alloc_buffer((1,), dtype, scope="global")
         T.buffer_store(total, getattr(T, dtype)(0), [0])
@@ -164,7 +164,7 @@ class Kernel:
         T.buffer_store(self.total, whole, [0])
 
     def _sum_of_bytes(self, start: Index) -> None:
-        """Add up the terms of a row, each byte position by itself, and the rest term by term."""
+        """Add up the terms of a row, each byte position separately, and the rest term by term."""
         isa, half = self.isa, self.isa.size // 2
         whole, rest = divmod(self.columns, isa.size)
         sums = [local_vector(half, "int16") for _ in self.bytes]
@@ -183,7 +183,7 @@ class Kernel:
         T.buffer_store(self.total, T.min(self.total[0], T.int64(LARGEST_SUM)), [0])
 
     def _total_of(self, sums: list[Buffer], half: int) -> Vector:
-        """Return the sum of terms whose bytes at each position are added up in words."""
+        """Return the sum of terms from the sums of their bytes at each position."""
         total: Vector = T.int64(0)
         for place, each in enumerate(sums):
             first, second = self.isa.widen_words(get_lanes(each, half))
@@ -217,7 +217,7 @@ class Kernel:
         for_each_piece(self.columns, look_up, isa.size)
 
     def _fill_table(self) -> None:
-        """Write the results of all distances that do not give 0."""
+        """Write a table of the results of all distances that do not give 0."""
         size = self.isa.size
         with T.serial(-(-self.distances // size)) as part:
             index = ramp(part * size, size)

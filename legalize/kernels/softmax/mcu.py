@@ -58,7 +58,7 @@ def softmax(
         dtype: the data's dtype, 8 bits.
         out_dtype: the output's dtype, 8 bits.
         zero_point: the output's zero point.
-        distances: of the table.
+        distances: number of elements of the table.
 
     Returns:
         A function of the data; the table, int32, from ``short_table``; and the output.

@@ -62,7 +62,7 @@ def softmax_onnxruntime(
         dtype: the data's dtype.
         out_dtype: the output's dtype.
         output_zero_point: the output's zero point.
-        factor: the steps of the output in 1.
+        factor: number of output steps in 1, the inverse of the output's scale.
 
     Returns:
         A function of the data; the exponentials by a value's distance from the largest,

@@ -1,4 +1,4 @@
-"""Softmax of rows whose length only a run knows: the results of all distances, looked up."""
+"""Softmax of rows of open length: it computes the results of all distances and looks them up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from qnn_ops.dialect.sizes import is_open
 from qnn_ops.tables.softmax import LARGEST_SUM
 
 _PIECES = 64
-"""Vectors of bytes that add up in 16 bits."""
+"""The number of vectors of bytes whose sums fit 16 bits."""
 
 
 class OpenKernel(Kernel):
@@ -73,7 +73,7 @@ class OpenKernel(Kernel):
         self._each(look_up)
 
     def _each(self, body: Callable[[Index, int], None]) -> None:
-        """Write the loops over a row: vectors, of which the last may overlap, or single values."""
+        """Write the loops over a row: vectors, the last of which may overlap, or single values."""
         size = self.isa.size
         with T.If(self.columns >= T.int64(size)):
             with T.Then(), T.serial(T.truncdiv(self.columns + (size - 1), T.int64(size))) as piece:
@@ -102,7 +102,7 @@ class OpenKernel(Kernel):
         T.buffer_store(self.largest, T.max(self.largest[0], found), [0])
 
     def _add_up(self, start: Index) -> None:
-        """Write the sum of a row's terms: byte by byte of vectors, and the rest term by term."""
+        """Write the sum of a row's terms: for vectors byte by byte, for the rest term by term."""
         size, whole = self.isa.size, T.truncdiv(self.columns, T.int64(self.isa.size))
         T.buffer_store(self.total, T.int64(0), [0])
         with T.serial(T.truncdiv(whole + (_PIECES - 1), T.int64(_PIECES))) as part:

@@ -59,9 +59,9 @@ def largest_of(isa: VectorIsa, source: Buffer, start: Index, columns: int) -> Ve
 
 
 LEAST_BITS = 20
-"""A sum, which is at least 1, has at least so many bits in Q12.19."""
+"""The fewest bits of a sum in Q12.19: a sum is at least 1."""
 
-# For products of 31 bits: 32 bits leave room for the half that rounds.
+# The first shift of products of 31 bits; it leaves room in 32 bits for the half that rounds.
 _FIRST_SHIFT = 22
 
 
@@ -71,7 +71,7 @@ def result(exponential: Vector, fraction: Vector, down: Vector, zero_point: int)
     Args:
         exponential: int32, Q0.31.
         fraction: int32, Q0.31, one for all or one for each.
-        down: int32, one for all or one for each: the shift that brings products to 8 bits.
+        down: int32, one for all or one for each: the right shift of products to 8 bits.
         zero_point: the result's zero point.
 
     Returns:
@@ -79,7 +79,7 @@ def result(exponential: Vector, fraction: Vector, down: Vector, zero_point: int)
     """
     lanes = lanes_in(exponential)
     wide, unsigned = vector_of("int64", lanes), vector_of("uint32", lanes)
-    # Widened after it is repeated, so that it is multiplied as 32 bits.
+    # The fraction is widened after it is repeated, so that it is multiplied as 32 bits.
     factor = T.Cast(wide, spread(fraction, lanes))
     product = T.Cast(wide, exponential) * factor + splat("int64", 1 << 30, lanes)
     high = T.Cast(unsigned, T.shift_right(product, splat("int64", 31, lanes)))
@@ -106,7 +106,7 @@ def term(exponential: Vector, lanes: int) -> Vector:
 def reciprocals(total: Vector, lanes: int) -> tuple[Vector, Vector]:
     """Return fractions and shifts: qnn_ops.tables.softmax.reciprocal of sums below 512.
 
-    A shift brings products to 8 bits.
+    A shift reduces products to 8 bits.
     """
     wide = vector_of("int32", lanes)
     bits = splat("int32", 0, lanes)

@@ -1,4 +1,4 @@
-"""The functions of the gates of LSTM, GRU and RNN, as ONNX Runtime computes them."""
+"""The gate functions of LSTM, GRU and RNN, as ONNX Runtime computes them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from frontends.errors import UnsupportedError
 from qnn_ops import float_function
 
 Gate = Callable[[Any], Any]
-"""``gate(x)`` computes with expressions as with arrays of numpy."""
+"""``gate(x)`` computes with expressions that behave like numpy arrays."""
 
 _Rule = Callable[[Any, float, float], Any]
-"""``rule(x, alpha, beta)``, which have other meanings for each function."""
+"""``rule(x, alpha, beta)``; the meaning of alpha and beta depends on the function."""
 
 
 def _exp(x: Any) -> Any:
-    """Return the exponential, rounded to float32; the C library's differs in 1 of 500."""
+    """Return the exponential, rounded to float32; 1 in 500 results of the C library differs."""
     return np.exp(x.astype(np.float64)).astype(np.float32)
 
 
 def _sigmoid(x: Any, *_: float) -> Any:
-    """Return 1 / (1 + exp(-x)), or of the same meaning exp(x) / (1 + exp(x)) below 0."""
+    """Return 1 / (1 + exp(-x)); below 0 the equivalent exp(x) / (1 + exp(x))."""
     power = _exp(-np.abs(x))
     return np.where(x < 0, power, 1) / (1 + power)
 
@@ -70,25 +70,25 @@ _RULES: dict[str, _Rule] = {
     "Softsign": lambda x, *_: x / (1 + np.abs(x)),
     "Softplus": _softplus,
 }
-"""Those of RNN, and those of the others that they do not have otherwise."""
+"""The functions of RNN; LSTM and GRU use them, too, except for their own versions below."""
 
 LSTM_RULES: Mapping[str, _Rule] = {
     "Sigmoid": _function("onnxruntime_logistic"),
     "Tanh": _function("onnxruntime_tanh"),
 }
-"""What LSTM has otherwise, and the update gate of GRU."""
+"""The functions in which LSTM, and the update gate of GRU, differ from RNN."""
 GRU_RULES: Mapping[str, _Rule] = {
     "Sigmoid": _gru_sigmoid,
     "Tanh": _function("onnxruntime_gru_tanh"),
 }
-"""What the other gates of GRU have otherwise."""
+"""The functions in which the other gates of GRU differ from RNN."""
 
 _BOTH, _ALPHA = (True, True), (True, False)
 _TAKES = {
     **dict.fromkeys(("Affine", "ScaledTanh", "HardSigmoid"), _BOTH),
     **dict.fromkeys(("LeakyRelu", "ThresholdedRelu", "Elu"), _ALPHA),
 }
-"""Which functions take an alpha, and a beta."""
+"""The functions that take an alpha, and a beta."""
 _DEFAULTS = {"LeakyRelu": (0.01, 0.0), "HardSigmoid": (0.2, 0.5), "Elu": (1.0, 0.0)}
 _NAMES = {name.lower(): name for name in _RULES}
 
@@ -97,7 +97,7 @@ class Functions:
     """The functions of an operator's gates, with their numbers."""
 
     def __init__(self, attributes: Mapping[str, Any], defaults: Sequence[str], count: int) -> None:
-        """Read the attributes of an operator, whose functions take alphas and betas in order.
+        """Read the attributes of an operator; its functions take alphas and betas in order.
 
         Args:
             attributes: of the operator.
@@ -105,7 +105,7 @@ class Functions:
             count: of directions.
 
         Raises:
-            UnsupportedError: there are others, or too few.
+            UnsupportedError: a function is unknown, or there are too few.
         """
         names = [text_of(name) for name in attributes.get("activations", ())]
         names = names or [*defaults] * count
@@ -123,7 +123,7 @@ class Functions:
         Args:
             place: of the direction.
             number: of the function in it.
-            others: what the operator has otherwise than RNN.
+            others: the functions in which the operator differs from RNN.
         """
         name, alpha, beta = self._each[place * self._size + number]
         rule = (others or {}).get(name, _RULES[name])
@@ -131,12 +131,12 @@ class Functions:
 
 
 def clipped(x: Any, attributes: Mapping[str, Any], *, below: bool = False) -> Any:
-    """Return what a gate's function is given, within the bounds that there may be.
+    """Return the argument of a gate's function, clipped if the operator states a bound.
 
     Args:
         x: an expression of float32.
         attributes: of the operator.
-        below: whether no bound may be stated as one below 0.
+        below: whether a negative bound is allowed, and means no bound.
 
     Raises:
         UnsupportedError: the bound is not positive.

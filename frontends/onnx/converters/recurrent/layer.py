@@ -1,4 +1,4 @@
-"""What LSTM, GRU and RNN have alike: operands, directions, lengths of sequences, and the loop."""
+"""The common part of LSTM, GRU and RNN: operands, directions, sequence lengths, and the loop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 Weights = FloatWeights | ByteWeights
 
 _BACKWARD = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
-"""Whether each layer that a direction stands for begins with the last step."""
+"""By direction, for each of its layers, whether the layer begins with the last step."""
 _MOST = 1 << 24
 
 
@@ -48,19 +48,21 @@ class Parameters:
 
 
 Step = Callable[[ModuleBuilder, Any, list[Any], Parameters, int], list[Any]]
-"""``step(builder, sums, states, parameters, place)`` computes with expressions. It gives the new
-states of one direction, the hidden values first; the place is that of the direction."""
+"""``step(builder, sums, states, parameters, place)`` computes with expressions. It returns the new
+states of one direction, the hidden values first; ``place`` is the index of the direction."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How an operator differs from the others.
+    """The differences between the three operators.
 
     Attributes:
-        gates: how many there are.
-        states: how many there are: hidden values, and cells.
-        ends_at_zero: whether states are 0 where a sequence has no steps, not those at first.
-        adds_bias: whether the biases are added to the products of the data, before the others.
+        gates: number of gates.
+        states: number of states: hidden values, and cells.
+        ends_at_zero: whether the last states of a sequence without steps are 0, and not its first
+            states.
+        adds_bias: whether the biases are added to the products of the data, before those of the
+            hidden values.
     """
 
     gates: int
@@ -76,12 +78,12 @@ class Layer:
         """Read operands and attributes.
 
         Raises:
-            UnsupportedError: one is not imported, or ONNX Runtime refuses it.
+            UnsupportedError: an operand or attribute is not imported, or ONNX Runtime refuses it.
         """
         self.block, self.kind, attributes = call.builder, kind, call.attributes
         self.builder = ModuleBuilder(block=call.builder)
         self.emit = self.builder.emit
-        # As LSTM has them, and their encodings.
+        # The operands of an LSTM, and their encodings.
         (x, w, r, b, self.lengths, *states, p, sw, zw, sr, zr) = call.operands(12)
         direction = text_of(attributes.get("direction", "forward"))
         if direction not in _BACKWARD:
@@ -178,10 +180,10 @@ class Layer:
         old: Sequence[relax.Expr],
         new: Sequence[relax.Expr],
     ) -> list[relax.Expr]:
-        """Return the states where sequences may be at their ends.
+        """Return the states of a step beyond the end of some sequences.
 
-        ONNX Runtime writes hidden values over outputs if these are wanted, and there are 0. That
-        is seen where the hidden values of a batch have one range.
+        If outputs are wanted, ONNX Runtime keeps hidden values in the outputs, which are 0 beyond a
+        sequence's end. This matters if the hidden values of a batch are quantized with one range.
         """
         emit = builder.emit
         following = [emit(R.where(going, new[0], self._zeros(emit) if self.is_given else old[0]))]
@@ -196,21 +198,21 @@ class Layer:
         return relax.const(np.zeros(shape, np.float32))
 
     def _of(self, state: relax.Expr | None, place: int) -> relax.Expr:
-        """Return a state of one direction, at first."""
+        """Return the first state of one direction."""
         if state is None:
             return self._zeros(self.emit)
         own = self.emit(R.strided_slice(state, [0], [place], [place + 1]))
         return R.reshape(own, (self.batch, self.units))
 
     def _exchanged(self, sequence: relax.Expr) -> relax.Expr:
-        """Let the first two axes change places."""
+        """Swap the first two axes."""
         first, second, size = spec_of(sequence).shape
         if 1 in (first, second):
             return self.emit(R.reshape(sequence, (second, first, size)))
         return self.emit(R.permute_dims(sequence, [1, 0, 2]))
 
     def _turned(self, sequence: relax.Expr, place: int) -> relax.Expr:
-        """Return a sequence, [steps, batch, …], with the last steps first where that is the way."""
+        """Return a sequence, [steps, batch, …], reversed if the direction is backward."""
         if not self.backward[place] or self.steps == 1:
             return sequence
         if self.lengths is None:
@@ -221,7 +223,7 @@ class Layer:
         return emit(R.reshape(taken, (self.steps, self.batch, columns)))
 
     def _places(self) -> Any:
-        """Return where each row is when sequences are turned: [steps · batch]."""
+        """Return the index of each row in reversed sequences: [steps · batch]."""
         turns, lengths = self._turns, self._wide_lengths()
         backward = lengths - (turns + 1)
         steps = np.where(self._is_before(turns, lengths), backward, turns)
@@ -236,21 +238,21 @@ class Layer:
         return ends.to(R.less(relax.const(turns), ends.expr))
 
     def _wide_lengths(self) -> Any:
-        """Return the lengths of sequences, [1, batch], no more than there are steps."""
+        """Return the lengths of sequences, [1, batch], at most the number of steps."""
         if self.fixed_lengths is not None:
             return self.builder.array(relax.const(self.fixed_lengths.reshape(1, -1)))
         lengths = self.builder.array(self.lengths)
         return np.maximum(np.minimum(lengths, self.steps), 0).reshape(1, self.batch)
 
     def _is_going(self) -> relax.Expr | None:
-        """Return whether a step is one of each sequence: [steps, batch, 1]; None if all are."""
+        """Return whether each step lies within each sequence: [steps, batch, 1]; None if all do."""
         if self.lengths is None:
             return None
         going = self._is_before(self._turns, self._wide_lengths())
         return going.reshape(self.steps, self.batch, 1).expr
 
     def _ended(self, state: relax.Expr) -> relax.Expr:
-        """Return a last state, which may be 0 where there were no steps."""
+        """Return a last state, which may be 0 for sequences without steps."""
         if not self.kind.ends_at_zero:
             return state
         any_step = self._is_before(np.int32(0), self._wide_lengths().reshape(self.batch, 1))
@@ -258,9 +260,10 @@ class Layer:
         return kept.expr
 
     def _masked(self, data: relax.Expr) -> relax.Expr:
-        """Return the data without what lies beyond the longest sequence.
+        """Return the data with zeros beyond the longest sequence.
 
-        It is not read, so the range of the data, which is quantized, has none of it.
+        ONNX Runtime does not read these elements, so they must not widen the range that quantizes
+        the data.
         """
         if self.lengths is None:
             return data
@@ -291,7 +294,7 @@ class Layer:
         return state
 
     def _constant(self, name: str, operand: relax.Expr, shape: tuple[int, ...]) -> Array:
-        """Return a constant, or what one is dequantized to."""
+        """Return the value of a constant, or of a dequantized constant."""
         value = known_array(self.block, operand)
         if value is None:
             raise UnsupportedError(f"{name} must be a constant")

@@ -81,7 +81,7 @@ def _lstm(call: Call) -> relax.Expr:
         opened, proposed, given = (functions.gate(place, i, LSTM_RULES) for i in range(3))
 
         def gate(number: int, seen: Any, peephole: int) -> Any:
-            """Return what a gate's function is given."""
+            """Return the argument of a gate's function."""
             begin = number * units
             value = both[:, begin : begin + units]
             if seen is not None and parameters.peepholes is not None:

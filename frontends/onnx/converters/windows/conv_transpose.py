@@ -1,4 +1,4 @@
-"""ConvTranspose and Col2Im: sums of windows that overlap, in ONNX Runtime's order."""
+"""ConvTranspose and Col2Im: sums of overlapping windows, in ONNX Runtime's order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_ELEMENTS = 1 << 24
 
 @converter("Col2Im")
 def _col2im(call: Call) -> Any:
-    """Add up, for each pixel, what columns have for it, one tap after the other."""
+    """Add up each pixel's values in the columns, one tap after the other."""
     data, *given = call.arrays(3)
     known = [constant_of(each.expr) for each in given]
     if any(each is None for each in known):
@@ -67,18 +67,19 @@ def _col2im(call: Call) -> Any:
 
 
 _BLOCK = 128
-"""The products that ONNX Runtime adds up, and the columns it does so for, if there are many."""
+"""ONNX Runtime's block of a matrix product: this many products, and columns if there are many."""
 _FEWEST = 16
-"""Columns that it does not divide any more."""
+"""ONNX Runtime does not halve blocks of this many columns."""
 _MOST_CHANNELS = 1024
-"""Taps of a window, and places between its strides: each has its own operators."""
+"""The most taps of a window, and phases of its strides: each has its own operators."""
 
 
 @converter("ConvTranspose")
 def _conv_transpose(call: Call) -> Any:
-    """Multiply each pixel by the weights of all taps, and add up what meets in a place.
+    """Multiply each pixel by the weights of all taps, and add up the products of each result.
 
-    As ONNX Runtime does: the sums over channels first, then the taps, one by one, then the bias.
+    The order is ONNX Runtime's: the sums over channels first, then the taps, one by one, then the
+    bias.
     """
     data, weights, bias = call.arrays(3)
     batch, channels, *image = data.shape
@@ -105,7 +106,7 @@ def _conv_transpose(call: Call) -> Any:
 
 
 def _products(rows: Any, columns: Any) -> Any:
-    """Multiply matrices; long sums are those of blocks, as ONNX Runtime adds them."""
+    """Multiply matrices; long sums are added block by block, as in ONNX Runtime."""
     depth, count = columns.shape[-2:]
     size, total = _block(depth, count), None
     for begin in range(0, depth, size):
@@ -117,10 +118,10 @@ def _products(rows: Any, columns: Any) -> Any:
 
 
 def _block(depth: int, columns: int) -> int:
-    """Return how many products ONNX Runtime adds up before it adds the sum to the last one."""
+    """Return how many products ONNX Runtime adds up before it adds their sum to the total."""
     size, width = _BLOCK, _BLOCK
     if columns >= depth:
-        return size  # or fewer, but not fewer than there are
+        return size  # its block may be smaller, but still holds all products
     while width > _FEWEST and width // 2 >= columns:
         size, width = size * 2, width // 2
     return size
@@ -132,10 +133,10 @@ class _Axis:
     Attributes:
         stride: of the pixels in the result.
         size: of the result.
-        begin: the first place that is kept.
-        taps: the phase of each tap, and by how many strides it is moved.
-        length: of the result in strides, with what is not kept.
-        tiles: whether each tap has a phase to itself, and no place is without one.
+        begin: the first index of the result that is kept.
+        taps: the phase of each tap, and its offset in strides.
+        length: of the result in strides, including the parts that are cut off.
+        tiles: whether each phase has exactly one tap.
     """
 
     def __init__(self, image: int, taps: list[int], stride: int, size: int, begin: int) -> None:
@@ -176,7 +177,7 @@ def _axes(attributes: Mapping[str, Any], image: list[int], kernel: list[int]) ->
 
 
 def _overlaid(parts: Any, axes: list[_Axis]) -> Any:
-    """Add up what the taps give, in their order: [N, C, taps…, image…] to [N, C, result…]."""
+    """Add up the products of taps, in order: [N, C, taps…, image…] to [N, C, result…]."""
     rank, shape = len(axes), parts.shape[:2]
     places = parts if all(axis.tiles for axis in axes) else _places(parts, axes)
     order = [each for axis in range(rank) for each in (2 + rank + axis, 2 + axis)]
@@ -187,7 +188,7 @@ def _overlaid(parts: Any, axes: list[_Axis]) -> Any:
 
 
 def _places(parts: Any, axes: list[_Axis]) -> Any:
-    """Add up what meets in a place: [N, C, taps…, image…] to [N, C, strides…, lengths…]."""
+    """Add up the products of each result: [N, C, taps…, image…] to [N, C, strides…, lengths…]."""
     rank, shape = len(axes), parts.shape[:2]
     lengths = [axis.length for axis in axes]
     sums: dict[tuple[int, ...], Any] = {}

@@ -22,10 +22,10 @@ class Window:
 
     Attributes:
         strides: along each axis.
-        dilations: likewise.
+        dilations: along each axis.
         padding: before all axes, then after all.
-        beyond: how much of the padding after each axis only the last window needs, whose place is
-            rounded up.
+        beyond: the part of the padding after each axis that only the last window needs, if the
+            number of windows is rounded up.
     """
 
     strides: list[int]
@@ -34,19 +34,19 @@ class Window:
     beyond: list[int]
 
     def as_row(self) -> Window:
-        """Return the window over a row as one over an image of that row."""
+        """Return a window over a row as a window over an image of one row."""
         before, after = self.padding
         row = [1, *self.strides], [1, *self.dilations], [0, before, 0, after]
         return Window(*row, [0, *self.beyond])
 
 
 def window_of(attributes: Mapping[str, Any], image: Sequence[int], kernel: Sequence[int]) -> Window:
-    """Read a window. A mode may state its padding, or a size that is rounded up.
+    """Read a window. A mode may state its padding, or that the number of windows is rounded up.
 
     Args:
         attributes: of the operator.
         image: sizes of the data's axes.
-        kernel: taps along each.
+        kernel: taps along each axis.
 
     Raises:
         UnsupportedError: there is no such window.
@@ -74,7 +74,7 @@ def window_of(attributes: Mapping[str, Any], image: Sequence[int], kernel: Seque
             before = after = 0
         elif mode != "NOTSET":
             total = (-(-size // strides[axis]) - 1) * strides[axis] + extent - size
-            if total < -1:  # there ONNX Runtime's operators contradict each other
+            if total < -1:  # ONNX Runtime's operators contradict each other here
                 raise UnsupportedError(f"strides beyond its window need no auto_pad {mode}")
             total = max(total, 0)
             before = total // 2 if mode == "SAME_UPPER" else total - total // 2
@@ -83,7 +83,7 @@ def window_of(attributes: Mapping[str, Any], image: Sequence[int], kernel: Seque
         if attributes.get("ceil_mode", 0):
             count = -(-(size + before + after - extent) // strides[axis]) + 1
             if (count - 1) * strides[axis] >= size + before:
-                count -= 1  # it would begin behind the image
+                count -= 1  # the last window would begin behind the image
             after = max(after, (count - 1) * strides[axis] + extent - size - before)
         sides.append((before, after))
         beyond.append(after - stated)
@@ -95,7 +95,7 @@ Array = np.ndarray[Any, Any]
 
 
 def data_point(operand: relax.Expr | None) -> tuple[int, relax.Expr | None]:
-    """Return the zero point of data: a number, or 0 and an int32 scalar that the run tells.
+    """Return the data's zero point: a number, or 0 and an int32 scalar that the run computes.
 
     Raises:
         UnsupportedError: there are several.
@@ -111,7 +111,7 @@ def data_point(operand: relax.Expr | None) -> tuple[int, relax.Expr | None]:
 
 
 def weight_points(operand: relax.Expr | None) -> Array | None:
-    """Return the zero points of weights: one, or one for each channel; None if the run tells."""
+    """Return the weights' zero points: one, or one per channel; None if the run computes them."""
     if operand is None:
         return np.zeros(1, np.int64)
     value = constant_of(operand)
@@ -146,16 +146,16 @@ def _conv(call: Call) -> relax.Expr:
 
 
 _VOLUME = 3
-"""The dimensions of one."""
+"""The number of a volume's dimensions."""
 
 
 @converter("ConvInteger")
 def _conv_integer(call: Call) -> relax.Expr:
-    """Return the int32 sums of a convolution; its padding means 0.
+    """Return the int32 sums of a convolution; padding has the real value 0.
 
-    Where only the run tells the zero point of the data, the data is taken as it is, and padded
-    with 0. What the zero point adds to a sum is then its product with the weights that lie within
-    the image: a constant.
+    If only the run knows the data's zero point, the kernel convolves the stored data, padded with
+    0. The zero point's share of a sum is then its product with the weights within the image. The
+    sum of these weights is a constant.
     """
     data, weights, *points = call.operands(4)
     kernel = spec_of(weights).shape[2:]
@@ -198,7 +198,7 @@ def _of_volume(
     place: Window,
     groups: int,
 ) -> relax.Expr:
-    """Add up the sums that each plane of the window has of the planes it meets, as of images."""
+    """Add up the sums of two-dimensional convolutions: each plane of the window over its planes."""
     emit, array = builder.emit, constant_of(weights)
     batch, channels, size, *image = spec_of(data).shape
     planes = spec_of(weights).shape[2]
@@ -247,7 +247,7 @@ def _sums(
     given: tuple[relax.Expr | None, relax.Expr | None],
     window: dict[str, Any],
 ) -> relax.Expr:
-    """Return the sums of an image's convolution, with the zero points of data and weights."""
+    """Return the sums of an image's convolution, with zero points of data and weights."""
     own_point, other_point = given
     array, points = constant_of(weights), weight_points(other_point)
     point, late = data_point(own_point)
@@ -278,7 +278,7 @@ def _of_words(
     point: relax.Expr | None,
     window: dict[str, Any],
 ) -> relax.Expr:
-    """Multiply words by weights that no kernel knows enough about."""
+    """Multiply words by weights that are not known well enough for a kernel."""
     kernel = builder.emit(R.astype(weights, "int32"))
     if point is not None:
         points = builder.emit(R.astype(point, "int32"))

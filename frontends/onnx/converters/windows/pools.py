@@ -17,8 +17,8 @@ from frontends.onnx.converters.windows.convolutions import Window, window_of
 from qnn_ops.dialect.registry import spec_of
 
 _LANES = 4
-# Inputs of a model with so many channels, or several times so many, are laid out in blocks of them
-# where there is AVX512; a lane then adds up one channel.
+# With AVX512, ONNX Runtime lays out a model's inputs in blocks of this many channels if their
+# channels are a multiple of it; a lane then adds up one channel.
 _BLOCK = 16
 
 
@@ -28,7 +28,7 @@ def _global_average_pool(call: Call) -> Any:
     shape = data.shape
     is_input = value_of(call.builder, data.expr) is None
     is_in_blocks = is_input and len(shape) == 4 and shape[1] % _BLOCK == 0
-    # Of integers the sums are exact in any order, and this form is what becomes a quantized mean.
+    # Integer sums are exact in any order, and this form becomes a quantized mean.
     if is_in_blocks or is_dequantized(call.builder, data.expr):
         return R.mean(data.expr, list(range(2, len(shape))), keepdims=True)
     count = prod(shape[2:])
@@ -37,7 +37,7 @@ def _global_average_pool(call: Call) -> Any:
 
 
 def _sums(rows: Any) -> Any:
-    """Add up each row: vectors, then their lanes, then what no vector is left of, one by one."""
+    """Add up each row: vectors, then their lanes, then the remaining elements, one by one."""
     number, count = rows.shape
     whole = count // _LANES * _LANES
     total = rows.to(relax.const(np.zeros((number, 1), np.float32)))
@@ -90,7 +90,7 @@ def _call(
         raise UnsupportedError(f"a window of {len(kernel)} dimensions is not imported")
     padding = window.padding
     if extra.get("count_include_pad") and any(window.beyond):
-        # The padding that is stated counts, and what is beyond does not.
+        # Stated padding counts as elements; padding beyond it does not.
         rank = len(kernel)
         sides = [0, 0, 0, 0]
         for axis, beyond in enumerate(window.beyond):

@@ -20,7 +20,7 @@ Ends = Sequence[tuple[Any, Any]]
 
 
 def _as_rows(data: Any) -> Any:
-    """Return the pixels of ``[batch, channels, height, width]``, each a row of its channels."""
+    """Return the pixels of ``[batch, channels, height, width]`` as rows of channels."""
     batch, channels, height, width = data.shape
     moved = data.to(R.permute_dims(data.expr, [0, 2, 3, 1]))
     return moved.reshape(batch * height * width, channels)
@@ -34,11 +34,11 @@ def _ends_of(at: Any, low: Any, size: int) -> Ends:
 
 
 def _products_at(rows: Any, start: Any, width: int, down: Ends, across: Ends) -> list[Any]:
-    """Return what each of the four pixels around places gives, with the channels last.
+    """Return the products of the four pixels around places with their shares, channels last.
 
     Args:
-        rows: of ``_as_rows``.
-        start: the number of the first pixel of each place's image, int64.
+        rows: pixels, from ``_as_rows``.
+        start: the index of the first pixel of each place's image, int64.
         width: of an image.
         down: along the height; shapes broadcast.
         across: along the width.
@@ -58,14 +58,14 @@ def _products_at(rows: Any, start: Any, width: int, down: Ends, across: Ends) ->
 
 
 _OF_HALF_PIXELS = 16
-"""The operators in which half a pixel is taken off by default."""
+"""The first operator set in which the operator subtracts half a pixel by default."""
 
 
 @converter("RoiAlign")
 def _roi_align(call: Call) -> relax.Expr:
-    """Average regions of images in a grid, between pixels; or take the largest part of a sum.
+    """Average regions of images in a grid, between pixels; or return their largest product.
 
-    ONNX Runtime's largest one is that of the four products of each place, not of their sums.
+    ONNX Runtime's maximum is the largest of each place's four products, not of their sums.
     """
     data, regions, images = call.arrays(3)
     shape = data.shape
@@ -84,7 +84,7 @@ def _roi_align(call: Call) -> relax.Expr:
         raise UnsupportedError(f"mode {mode!r}, {count} samples")
     scaled = rounded(regions * call.attributes.get("spatial_scale", 1.0))
     scaled = scaled - (0.5 if is_half else 0)
-    if count < 1:  # as many as the region is larger than its result
+    if count < 1:  # as many samples as the region is larger than its result
         first = images.to(R.expand_dims(images.expr, [1])).astype(np.float32)
         whole: Any = np.concatenate([first, scaled], 1)
         return R.vision.roi_align(
@@ -113,7 +113,7 @@ def _roi_align(call: Call) -> relax.Expr:
 
 
 def _bin_ends(begin: Any, end: Any, counts: tuple[int, ...], size: int, is_half: bool) -> Ends:
-    """Return the pixels around the places of an axis: of cells, and of samples in each.
+    """Return the pixels around an axis's places: the samples of each cell.
 
     A place that is more than one pixel outside has the share 0.
     """
@@ -138,9 +138,9 @@ def _bin_ends(begin: Any, end: Any, counts: tuple[int, ...], size: int, is_half:
 
 @converter("DeformConv")
 def _deform_conv(call: Call) -> relax.Expr:
-    """Multiply weights with what lies at moved places, between four pixels, times a mask.
+    """Multiply weights by the values at moved places, between four pixels, times a mask.
 
-    Columns of all taps are made first, in the order of weights, and then multiplied.
+    The columns of all taps are made first, in the order of the weights, and then multiplied.
     """
     data, weights, offset, bias, mask = call.arrays(5)
     shape, kernel = data.shape, weights.shape[2:]
@@ -186,7 +186,7 @@ def _part(matrices: Any, axis: int, index: int) -> Any:
 def _window_ends(
     offsets: Any, axis: int, window: Window, kernel: tuple[int, ...], size: int
 ) -> Ends:
-    """Return the pixels around moved places of an axis; what lies outside has the share 0."""
+    """Return the pixels around moved places of an axis; pixels outside have the share 0."""
     _batch, _, taps, _, *image = offsets.shape
     own = _part(offsets, 3, axis)
     steps = np.unravel_index(np.arange(taps), kernel)[axis] * window.dilations[axis]

@@ -40,7 +40,7 @@ def k_step_offsets(spec: ConvSpec) -> Array:
 
 
 def k_step_windows(spec: ConvSpec, size: int) -> Array:
-    """Find K-steps, ``size`` at a time, with consecutive values: int64 [windows, size]."""
+    """Find windows of ``size`` K-steps with consecutive values: int64 [windows, size]."""
     windows = np.arange(spec.run_length // (spec.k_step * size)) * size
     first = np.arange(spec.runs)[:, None] * spec.k_steps_per_run + windows
     return np.asarray(first.reshape(-1, 1) + np.arange(size))

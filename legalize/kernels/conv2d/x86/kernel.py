@@ -69,7 +69,7 @@ class ConvKernel:
         self.epilogue = epilogue
         self.residual = plan.residual_sum(epilogue)
         self.shares_sizes = plan.shares_sizes
-        # Still to be added when outputs are stored; a residual sum contains it already.
+        # The zero point that is added when outputs are stored; a residual sum already contains it.
         self.zero_point = 0 if plan.spec.fusion.residual is not None else epilogue.zero_point_left
         self.encoding: Buffer | None = None
         self.weight_dtype = weight_dtype or plan.products.weight_dtype
@@ -153,7 +153,7 @@ class ConvKernel:
         return divided(self.sizes.pixels + section.mr - 1, section.mr)
 
     def _blocks_of(self, section: Section) -> Index:
-        """Return how many blocks a section has: one, if its channels do not fill vectors."""
+        """Return the number of a section's blocks: one if its channels do not fill vectors."""
         channels = (section.first_vector + section.blocks * section.nr) * self.isa.lanes
         is_full = channels <= self.spec.out_channels
         return self.sizes.blocks if section == self.tiling[0] and is_full else section.blocks
@@ -285,7 +285,7 @@ class ConvKernel:
         conditions: Sequence[Expr] = (),
         targets: Sequence[Index] = (),
     ) -> None:
-        """Write how the sums of some pixels become outputs: all, or those whose condition holds.
+        """Write how sums of some pixels become outputs: of all pixels, or of those on a condition.
 
         ``targets`` are the offsets of their outputs, if the caller knows them.
         """
@@ -295,7 +295,7 @@ class ConvKernel:
             channels = min(channels, self.spec.out_channels - section.first_vector * lanes)
         as_bytes = as_words = 0
         if self.residual is not None:
-            # Each store would be followed by loads of the same numbers.
+            # Otherwise loads of the same numbers would follow each store.
             self.residual = self.residual.reading(self.numbers)
             as_bytes = self.residual.vectors_as_bytes(section.nr, channels)
             as_words = self.residual.vectors_as_words(section.nr)

@@ -1,7 +1,7 @@
-"""The choice whether a network uses AMX's tiles at all.
+"""Decides whether a network uses AMX's tiles at all.
 
-A processor that multiplies tiles lowers its clock for everything else, too. So tiles do not pay in
-a network that takes most of its time elsewhere, if they make only a few layers a little faster.
+A processor that multiplies tiles lowers its clock for all other code, too. So tiles do not pay if
+they make only a few layers a little faster, and the network spends most of its time elsewhere.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from legalize.kernels.kernel import has_features
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import attrs_of, operator_of, type_spec
 
-# The share of its time that everything else loses; the cost of a call of tiles contains the rest.
+# The share of time that all other code loses; the cost of a call of tiles contains the rest.
 _CLOCK = 0.05
 # Nanoseconds for each result element of an operator other than convolutions and dense layers.
 _ELEMENT = 0.25
@@ -33,7 +33,7 @@ _CALLS = {quantized_conv2d: conv_call, quantized_dense: dense_call}
 
 
 def target_of_kernels(mod: tvm.IRModule, target: Target) -> Target:
-    """Return the target whose kernels a network uses: the given one, or that without tiles.
+    """Return the target whose kernels a network uses: the given one, or the same without tiles.
 
     Args:
         mod: contains calls of the dialect, as before ``UseKernels``.

@@ -48,7 +48,7 @@ class Pixels:
 
 
 def encodings_of(pixels: Pixels, fields: Buffer | None, encoding: Encoding | None) -> list[Vector]:
-    """Return scale and zero point of each row, if outputs are float32; ``fields`` has those."""
+    """Return each row's scale and zero point from ``fields``, if outputs are float32."""
     if fields is None or encoding is None:
         return [None] * len(pixels.numbers)
 
@@ -66,16 +66,16 @@ def encodings_of(pixels: Pixels, fields: Buffer | None, encoding: Encoding | Non
 
 @dataclass(frozen=True)
 class Target:
-    """Where outputs lie in the tensor that is written, in elements.
+    """The places of outputs in the tensor that is written, counted in elements.
 
     Attributes:
         spec: the convolution.
         sizes: its sizes.
         is_any: whether the code also serves outputs with another border, or none.
         numbers: distances of neighbouring pixels, rows and images; the offset of the first output;
-            the lengths of the border between two rows, after an image and before one; how many
-            pairs of rows have some between them. They are constants of the code, or read from a
-            table.
+            the lengths of the border between two rows, after an image and before one; and the
+            number of pairs of rows with a border between them. They are constants of the code, or
+            read from a table.
     """
 
     spec: ConvSpec
@@ -101,7 +101,7 @@ class Target:
         return cls(spec, sizes, is_any, numbers)
 
     def read(self, table: Table, sizes: Sizes) -> Target:
-        """Return the target whose numbers a table has."""
+        """Return the target with numbers from a table."""
         numbers = [kept(table[i]) for i in range(len(self.numbers))]
         return replace(self, numbers=numbers, sizes=sizes)
 
@@ -126,7 +126,7 @@ class Target:
         return image * whole + y * row + x * size + first
 
     def beside(self, origin: Index, down: int, across: int) -> Index:
-        """Return the offset of a pixel by that of another one of its image."""
+        """Return the offset of a pixel from the offset of another pixel of its image."""
         size, row, *_ = self.numbers
         return origin + down * row + across * size
 
@@ -162,7 +162,7 @@ class Target:
 
 
 def with_any_target(spec: ConvSpec) -> ConvSpec:
-    """Return a convolution with the same code and another target, the same one for all such."""
+    """Return the representative of all convolutions with the same code and other targets."""
     fusion = spec.fusion
     border = None if fusion.border is None else replace(fusion.border, widths=(1, 1, 1, 1))
     part = None if fusion.part is None else Slice(spec.out_channels, 0)

@@ -41,7 +41,7 @@ class Layout:
         weights: the weights in one row.
         lists: arrays that locate them.
         settings: arrays that come last.
-        known: facts about them on which the function depends.
+        known: facts about the weights on which the function depends.
     """
 
     weights: Array
@@ -130,7 +130,7 @@ class Plan(ABC):
         missing = spec.staged_channels - spec.in_channels
         kernel = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),), constant_values=zero_point)
         layout = self.lay_out(kernel, lanes)
-        # Products wrap, but that of a sum that fits 32 bits is right.
+        # Products wrap, but the product is right if it fits 32 bits.
         bias = (folded_bias + chosen.offset) * np.int32(chosen.epilogue.factor)
         constants = [layout.weights, deal(bias, lanes), *layout.lists]
         if zero_point:
@@ -145,7 +145,7 @@ class Plan(ABC):
         return Packed(epilogue, tuple(constants), layout.known)
 
     def residual_sum(self, epilogue: Epilogue) -> ResidualSum | None:
-        """Return the sum with the residual's tensor, if there is one and it is of integers."""
+        """Return the sum with the residual's tensor, if there is one and it adds integers."""
         residual = self.spec.fusion.residual
         if residual is None or epilogue.float_sum is not None:
             return None
@@ -157,7 +157,7 @@ class Plan(ABC):
         point = 1 if self.spec.staged_zero_point else self.spec.input_zero_point
         spec, epilogue = replace(self.spec, input_zero_point=point), packed.epilogue
         if (residual := self.residual_sum(epilogue)) is not None:
-            # It reads the numbers of the sum.
+            # The function reads the numbers of the sum.
             alike = residual.alike
             fusion = replace(spec.fusion, residual=alike.residual)
             spec = replace(spec, output=alike.output, fusion=fusion)
@@ -182,7 +182,7 @@ def _built(plan: Plan, epilogue: Epilogue, known: Any) -> tirx.PrimFunc:
 
 
 def _of_shapes(function: tirx.PrimFunc, shapes: Sequence[tuple[int, ...]]) -> tirx.PrimFunc:
-    """Return a function of tensors of any shapes for those of these shapes."""
+    """Return a function of tensors of any shapes as a function of tensors of the given shapes."""
     known = {}
     for parameter, shape in zip(function.params, shapes, strict=True):
         ty = parameter.ty

@@ -32,7 +32,7 @@ def share_of(size: int, steps: int, turns: int) -> int:
 
 
 def lines_of(share: int, dtype: str) -> int:
-    """Return how many lines of a cache hold a step's share of weights of a dtype."""
+    """Return how many cache lines hold a step's share of weights of a dtype."""
     return -(-share // _line_of(dtype))
 
 
@@ -61,7 +61,7 @@ def fetch_ahead(
 
     def fetch(step: Index) -> None:
         for value in range(0, lines * line, line):
-            # A prefetch past the end of the weights is harmless, as it is no access.
+            # A prefetch past the end of the weights is harmless: it is no access.
             place = T.address_of(weights[first + step * share + value])
             flags = [T.int32(flag) for flag in (_READ, _TO_SECOND_LEVEL, _DATA)]
             T.evaluate(T.call_llvm_intrin("void", "llvm.prefetch.p0", place, *flags))

@@ -1,6 +1,6 @@
 """Dense layers of open rows: each run says how many there are.
 
-The tile is one that suits many rows. What is left of a run's rows is a smaller tile, with the same
+The tile is chosen for many rows. The remaining rows of a run form a smaller tile, with the same
 weights.
 """
 
@@ -25,11 +25,11 @@ from legalize.kernels.ir.vectors import Index, kept
 from legalize.kernels.isa.x86 import Isa
 from qnn_ops.dialect.sizes import Size
 
-# Tiles of 1 to 6, 8, 10 or 12 rows leave none of these.
+# Tiles of 1 to 6, 8, 10 or 12 rows cover this many rows exactly.
 _TYPICAL = 240
 
 _TASKS = 24
-"""Those of a run of many rows."""
+"""The tasks of a run of many rows."""
 
 
 def plan_rows(spec: ConvSpec, isa: Isa, weights: Weights) -> RowsPlan | None:

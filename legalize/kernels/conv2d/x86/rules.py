@@ -32,7 +32,7 @@ _ROUNDINGS = ("tflite", "upward", "float32", "float64", "onednn")
 
 
 def ends_in(attrs: Attrs, _multiplier: Array) -> bool:
-    """Tell whether kernels do the rounding of a call."""
+    """Tell whether kernels can round as a call does."""
     return attrs.rounding in _ROUNDINGS
 
 
@@ -57,9 +57,9 @@ def _sum(
 
 
 def shares_code(builder: relax.BlockBuilder, data: relax.Expr) -> bool:
-    """Tell whether the kernel of a convolution may be that of others, too.
+    """Tell whether a convolution may share its kernel with others.
 
-    It may if another call makes the data. Then TVM checks no argument of the function.
+    It may if another call makes the data: then TVM checks no argument of the function.
     """
     is_inner = isinstance(data, relax.Var) and builder.lookup_binding(data) is not None
     return is_inner and CALLS_BY_NAME in (builder.get().attrs or {})
@@ -71,7 +71,7 @@ def _rows(isa: Isa) -> list[Row]:
     def shared(
         builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
     ) -> relax.Expr | None:
-        # Other ways list K-steps, whose numbers are constants of the code.
+        # Without byte products, kernels list K-steps, whose counts are constants of the code.
         is_shared = isa.has_byte_products and shares_code(builder, operands[0])
         fusion = Fusion(is_shared=is_shared)
         return rules.conv2d(builder, attrs, operands, fusion=fusion)

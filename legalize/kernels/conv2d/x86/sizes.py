@@ -21,25 +21,25 @@ class Sizes(NamedTuple):
     Attributes:
         pixels: pixels of the output, over all images.
         height: rows of an image's output.
-        width: its columns.
+        width: columns of an image's output.
         by_height: the inverse of ``height``, for ``parts``.
         by_width: the inverse of ``width``.
         channels: channels of an output pixel.
         blocks: blocks of channels in the first section.
-        pixel: values of the staged data from the first one of an output pixel to the next one's.
-        row: the same for rows of the output.
+        pixel: values of the staged data from an output pixel's first one to the next pixel's.
+        row: values of the staged data from one row of the output to the next one.
         image: values of a staged image.
         tap: values from a column of the kernel to the next one.
-        tap_row: the same for rows of the kernel.
+        tap_row: values from a row of the kernel to the next one.
         vector: weights of a vector of channels.
         run_steps: K-steps of a run.
-        whole_steps: those of a run that end before its end, or with it.
+        whole_steps: K-steps of a run that end before its end or with it.
         tap_steps: K-steps of a column of the kernel, if they are whole.
         runs: runs of an output pixel.
         tasks: tasks that share the work.
         share: weights that a K-step fetches ahead, in the first section.
-        last_share: the same for the last section.
-        zero_point: still to be added to outputs.
+        last_share: weights that a K-step fetches ahead, in the last section.
+        zero_point: zero point that must still be added to outputs.
         border: the value of the border's pixels.
     """
 
@@ -107,7 +107,7 @@ class Sizes(NamedTuple):
         )
 
     def read(self, table: Table, first: int) -> Sizes:
-        """Return the sizes that a table has from its element ``first`` on."""
+        """Read the sizes from a table, from its element ``first`` on."""
         return Sizes(*(kept(table[first + i]) for i in range(len(self))))
 
 
@@ -122,10 +122,10 @@ def has_inverses(spec: ConvSpec) -> bool:
 
 
 def parts(value: Index, size: Index, inverse: Index) -> tuple[Index, Index]:
-    """Divide a number that is not negative by a size: quotient and rest.
+    """Divide a nonnegative number by a size: quotient and remainder.
 
-    A size that the code does not know has its inverse beside it: the product is exact while number
-    times size stays within ``_INVERSE_BITS``, see ``has_inverses``.
+    If the code does not know the size, its inverse comes with it. The product with the inverse is
+    exact while number times size stays within ``_INVERSE_BITS``; see ``has_inverses``.
     """
     if isinstance(size, int):
         return T.truncdiv(value, size), T.truncmod(value, size)
@@ -142,8 +142,8 @@ def divided(value: Index, size: int) -> Index:
 def multiples(size: Index, count: int) -> list[Index]:
     """Return the multiples of a size from 0 on.
 
-    Those of a size that the code does not know take few registers: an instruction's address takes
-    a register 1, 2, 4 or 8 times.
+    The multiples of a size that the code does not know take few registers: an instruction's address
+    can scale a register by 1, 2, 4 or 8.
     """
     if isinstance(size, int):
         return [i * size for i in range(count)]

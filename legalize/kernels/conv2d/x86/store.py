@@ -31,7 +31,7 @@ def store_pixel(
         origin: offset of the pixel's first channel.
         first_vector: the block's first vector of channels.
         vectors: int32 expressions; ``lane_channels`` gives the channel of each lane.
-        channels: how many channels are real; nothing is written past them.
+        channels: number of real channels; nothing is written past them.
         ends: finished outputs of four vectors each, as bytes: they replace the first
             ``4 · len(ends)`` vectors.
         zero_point: see ``narrow``.
@@ -65,7 +65,7 @@ def _store_first(target: Buffer, value: Vector, start: Index, count: int, width:
 
 
 def narrow_pixels(output: OutputStage, pixels: list[list[Vector]], zero_point: int) -> list[Vector]:
-    """Turn accumulators of pixels that have four vectors together into outputs: bytes for each.
+    """Turn accumulators of pixels with four vectors in total into outputs: bytes for each pixel.
 
     This takes fewer instructions than pixel by pixel. ``output`` has 8 bits, and vectors have 16
     lanes, whose channels are ordered for the number of vectors in a pixel. ``zero_point`` is as in
@@ -76,7 +76,7 @@ def narrow_pixels(output: OutputStage, pixels: list[list[Vector]], zero_point: i
     value = narrow_to_bytes(*halves, output.dtype)
     lanes = lanes_in(value)
     value = kept(_clamp(output, value, lanes))
-    # The first of each 16 bytes belong to the first pixel.
+    # Of each 16 bytes the first ones belong to the first pixel.
     order = np.arange(lanes).reshape(-1, len(pixels), 16 // len(pixels))
     return [T.Shuffle([value], order[:, i].ravel().tolist()) for i in range(len(pixels))]
 
@@ -89,7 +89,7 @@ def narrow(
     Args:
         output: dtype and bounds of the outputs.
         vectors: int32, one, two or four; their channels are in order afterwards.
-        zero_point: still to be added to them.
+        zero_point: zero point that must still be added to the vectors.
     """
     width = lanes_in(vectors[0])
     lanes = width * len(vectors)
@@ -121,14 +121,14 @@ def narrow_words(a: Vector, b: Vector, zero_point: int | Vector) -> Vector:
 
 
 def moved(vector: Vector, zero_point: int | Vector) -> Vector:
-    """Add the zero point that is still missing to a vector of int32."""
+    """Add the missing zero point to a vector of int32."""
     if isinstance(zero_point, int) and zero_point == 0:
         return vector
     return vector + _in_lanes("int32", zero_point, lanes_in(vector))
 
 
 def _in_lanes(dtype: str, value: int | Vector, lanes: int) -> Vector:
-    """Return a number, which the code knows or not, in all lanes; vectors of all stay."""
+    """Return a number, known to the code or not, in all lanes; full vectors stay as they are."""
     if isinstance(value, int) or lanes_in(value) == lanes:
         return splat(dtype, value, lanes)
     return T.broadcast(T.Cast(dtype, value), lanes)

@@ -9,7 +9,7 @@ The model counts vector instructions:
 * The registers hold the accumulators, the weights of a K-step and its data.
 * A K-step takes MR · NR products, but no less than ``_LATENCY``: an accumulator
   waits that long for its previous product. The products hide the loads only in part, least of all
-  loads of weights if those of a block exceed the first-level cache.
+  loads of weights if a block's weights exceed the first-level cache.
 * Adjacent pixels read the same columns of the data: if the weights of all the kernel's columns fit
   into registers, a tile loads each column once, and not for every pixel.
 * An output vector takes ``_RESCALE``, and ``_SUM`` if a tensor is added; a store, with its
@@ -54,7 +54,7 @@ _TILE = 16
 _RANGE = 8
 _NEXT_PIXEL = 1
 _ANY_PIXEL = 8
-# For one unit, on processors of about 3 GHz; good enough to tell large layers from small ones.
+# The time of one unit on processors of about 3 GHz; it tells large layers from small ones.
 MICROSECONDS = 0.2e-3
 
 

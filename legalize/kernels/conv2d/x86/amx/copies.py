@@ -1,7 +1,7 @@
 """Adjacent copies of the data of each output pixel, which turn a convolution into a 1 × 1 one.
 
-AMX's tiles then hold only output pixels, whatever the strides are. Short runs share a chunk, and
-each row of a tile begins with a cache line.
+AMX's tiles then hold only output pixels, for all strides. Short runs share a chunk, and each row of
+a tile begins with a cache line.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def pitch_of(length: int) -> int:
 
 
 def can_copy(spec: ConvSpec) -> bool:
-    """Tell whether copies are of use, and may read a vector past a run.
+    """Tell whether copies are useful, and may read a vector past a run.
 
     For long runs without strides they only avoid unused pixels.
     """
@@ -72,8 +72,8 @@ def copy_all(spec: ConvSpec, pitch: int, source: Buffer, tasks: int) -> Buffer:
 def copy_pixel(spec: ConvSpec, source: Buffer, origin: Index, target: Buffer, place: Index) -> None:
     """Write the copy of an output pixel's data, from its first byte on.
 
-    A run of at most a vector takes one vector, but a shorter one does so only before the last row:
-    there data follows the run, and the bytes written past it are overwritten.
+    A run of at most a vector is copied by one vector. A run shorter than a vector is copied so only
+    before the last row: data follows it there, and the bytes written past it are overwritten.
     """
     _, _, width, channels = spec.staged_shape
     taps, length = spec.kernel_width // spec.taps_per_run, spec.run_length

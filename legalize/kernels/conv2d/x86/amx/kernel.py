@@ -48,11 +48,12 @@ from legalize.kernels.isa.x86 import AVX512_VNNI
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.amx.plan import TilePlan
 
-# Of the eight tiles: sums, data, weights.
+# The use of the eight tiles: sums, data, weights.
 _SUMS, _DATA, _WEIGHTS = range(TILES_OF_SUMS), (4, 5), (6, 7)
 _LANES = AVX512_VNNI.lanes
-# Up to so many bytes of weights, each thread reads all of them, and pixels of its own: data that
-# another core wrote arrives more slowly than weights that both read from the third-level cache.
+# Up to this many bytes of weights, each thread reads all weights, and pixels of its own: data that
+# another core wrote arrives more slowly than weights that both cores read from the third-level
+# cache.
 _READ_BY_ALL = 768 << 10
 # Values in a turn's tiles of sums, which memory holds until the next turn stores its own.
 _TURN_SUMS = len(_SUMS) * amx.ROWS * _LANES
@@ -222,7 +223,8 @@ class TileKernel(ConvKernel):
         own_turn = T.truncmod(turn, turns)
         size = nr * self.vector_stride
         end = first_vector * self.vector_stride + size
-        # Also for blocks of one turn: its products wait for weights, but the next block's need not.
+        # Blocks of one turn also prefetch: its products wait for weights, but the next block's need
+        # not.
         share = share_of(size, self.chunks, turns)
         lines = lines_of(share, self.weight_dtype)
         fetch = fetch_ahead(self.weights, end, share, lines, self.chunks, own_turn)

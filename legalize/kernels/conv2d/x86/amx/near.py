@@ -1,4 +1,4 @@
-"""Which of the bytes that a turn of tiles reads stay in the nearest cache.
+"""The choice of the operands that stay in the nearest cache during a turn of tiles.
 
 The turns of a block of channels read the same weights, one after the other. The blocks read the
 same data, and so do the taps of a kernel with several. If a block's weights and a turn's data
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 NEAR_BYTES = 47 << 10
 """Bytes of a block's weights and a turn's data that fit the nearest cache together."""
 
-# Weights that stay there beside data that a hint keeps out, and the most of such data.
+# The most weights that stay there beside data that a hint keeps out, and the most such data.
 _KEPT_WEIGHTS = 36 << 10
 _PASSING_DATA = 36 << 10
-# Data that stays there beside weights that a hint keeps out.
+# The most data that stays there beside weights that a hint keeps out.
 _KEPT_DATA = 20 << 10
 
 

@@ -1,10 +1,10 @@
 """The plan of a convolution in AMX's tiles, if that pays.
 
-A tile of data has a row for each of up to 16 output pixels, whose bytes lie at one distance, the
-pitch. Pixels in a row of the output do. So do those of neighbouring rows, if pixels are numbered
-through the data's padding: then a few pixels in each row are computed for nothing. Otherwise tiles
-take the last pixels of the rows down the image, at the distance of its rows. The plan takes the way
-with the fewest tiles, where tiles down the image count more.
+A tile of data has a row for each of up to 16 output pixels, whose bytes lie at equal distances, the
+pitch. Pixels in a row of the output lie at one pitch. Pixels of neighbouring rows do so, too, if
+pixels are numbered through the data's padding: then a few pixels in each row are computed for
+nothing. Otherwise tiles take the last pixels of the rows down the image, at the distance of its
+rows. The plan takes the way with the fewest tiles; tiles down the image count more.
 
 A run of bytes is multiplied in chunks of up to 64. All have the same size, as the tiles'
 configuration is fixed. The last chunk ends where the run ends. Bytes that the chunk before already
@@ -47,7 +47,7 @@ _MOST_COPIES = 1 << 20
 # Tiles across the image that take as long as one down a column, whose rows no prefetcher foresees:
 # 0.9 to 8 in the measured layers, two in half of them.
 _COLUMN_TILE = 1.6
-# With so few channels, as a first layer has, copies of a turn pay off.
+# With this few channels, as in a first layer, copies of a turn pay off.
 _FEW_CHANNELS = 4
 
 
@@ -161,7 +161,7 @@ def cut(spec: ConvSpec) -> TilePlan:
 
 @cache
 def cut_copied(spec: ConvSpec) -> TilePlan | None:
-    """Cut a convolution into tiles of copied data; None if copies are too many, or of no use."""
+    """Cut a convolution into tiles of copied data; None if copies are too large or useless."""
     plans = [cut_copied_to_width(spec, nr) for nr in WIDTHS] if can_copy(spec) else []
     return min((plan for plan in plans if plan is not None), key=nanoseconds, default=None)
 
@@ -175,7 +175,7 @@ def cut_copied_to_width(spec: ConvSpec, nr: int) -> TilePlan | None:
     plan = _tiled(spec, way, (pitch, chunk, -(-length // chunk)), nr)
     copied = spec.out_pixels
     if copied * pitch > _MOST_COPIES:
-        # Each block would copy again; and products wait for copies that were just stored.
+        # Each block would copy again, and products wait for copies that were just stored.
         if sum(section.blocks for section in plan.tiling) > 1 or spec.in_channels > _FEW_CHANNELS:
             return None
         copied = plan.tiling[0].mr
@@ -238,7 +238,7 @@ def _chunks(run_length: int) -> tuple[int, int]:
 def _rows(line_pixels: int) -> int:
     """Return the pixels of a tile of a stretch: the fewest that need no further tile.
 
-    So as few pixels as possible are computed twice.
+    Then as few pixels as possible are computed twice.
     """
     return -(-line_pixels // -(-line_pixels // ROWS))
 

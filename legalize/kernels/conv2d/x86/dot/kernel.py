@@ -264,7 +264,7 @@ class DotKernel(ConvKernel):
     def _fetch_next(
         self, section: Section, first_vector: Index, first: Index, steps: Index
     ) -> Callable[[Index], None]:
-        """Return what prefetches weights of the next block in each K-step; see ``fetch_ahead``.
+        """Return a writer of prefetches of the next block's weights; see ``fetch_ahead``.
 
         With one instruction for each product, weights can be used faster than caches supply them.
         """

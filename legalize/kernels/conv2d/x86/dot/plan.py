@@ -20,14 +20,14 @@ from legalize.kernels.conv2d.x86.tiling import choose_tiling, shares_columns, un
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import ByteProducts, Isa, Products, WidenedProducts, WordProducts
 
-# The weight of a unit relative to one of pairs, whose loads are hidden behind fewer products; and
-# the units of bytes that each tile widens count more than they take.
+# The weight of a unit relative to a unit of pairs, whose loads are hidden behind fewer products.
+# Units of bytes that each tile widens count more than they take.
 _UNIT: dict[type[Products], float] = {
     ByteProducts: 1.0,
     WordProducts: 0.92,
     WidenedProducts: 0.79,
 }
-# For each value that staging writes: a word in place of a byte, or of nothing.
+# The cost of each value that staging writes as a word, in place of a byte or of no copy.
 _WIDEN = 0.2
 _COPY = 0.5
 _WORTH_IT = 0.89
@@ -61,7 +61,7 @@ class DotPlan(Plan):
         )
 
     def lay_out(self, kernel: Array, lanes: Array) -> Layout:
-        """Order weights by block of channels, run, K-step, vector, part, lane, value.
+        """Order the weights by block of channels, run, K-step, vector, part, lane and value.
 
         The parts are even and odd bytes of widened data; bytes and words have one part.
         """

@@ -1,1 +1,1 @@
-"""From accumulators to outputs."""
+"""Epilogues: the instructions that turn accumulators into outputs."""

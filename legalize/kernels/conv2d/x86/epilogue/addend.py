@@ -22,9 +22,9 @@ def load_addend(
         buffer: the tensor as one row.
         start: offset of the first channel.
         vectors: 1, 2 or 4, as ``store_pieces`` cuts a block.
-        number: which of them.
+        number: the index of the vector among them.
         lanes: int32 values in a vector.
-        channels: how many are real; nothing is read past them.
+        channels: number of real channels; nothing is read past them.
 
     Returns:
         int32 vector; ``lane_channels`` gives the channel of each lane.
@@ -57,9 +57,9 @@ def load_addend_words(
         buffer: the tensor as one row.
         start: offset of the first channel.
         vectors: 2 or 4.
-        number: the first one of them: 0 or 2.
+        number: the index of the first of the two: 0 or 2.
         lanes: int32 values in a vector.
-        channels: how many are real, at least one; nothing is read past them.
+        channels: number of real channels, at least one; nothing is read past them.
     """
     data = load_filled(buffer, start, channels, vectors * lanes)
     places = [

@@ -53,9 +53,9 @@ class Epilogue(ABC):
     """A sequence of instructions from accumulators to outputs."""
 
     takes_factor: ClassVar[bool] = False
-    """Whether it can take accumulators that are too large by a factor."""
+    """Whether the sequence can take accumulators that are too large by a factor."""
     factor: int = 1
-    """The factor by which its accumulators are too large."""
+    """The factor by which the sequence's accumulators are too large."""
 
     @classmethod
     @abstractmethod

@@ -23,7 +23,7 @@ EPILOGUES: tuple[type[Epilogue], ...] = (
     *(Sums, Real, Magic, Double, OneDnn),
     *(Floor, Truncated, Float32, FixedPoint, General),
 )
-"""The cheapest first."""
+"""The epilogues, the cheapest first."""
 
 _MULTIPLIERS = {"float32": "float32", "float64": "float64", "onednn": "float32"}
 
@@ -35,7 +35,7 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
         spec: the convolution.
         weights: its constants.
         kernel: the multiplied weights, OHWI.
-        zero_point: the kernel's zero point that is not in these.
+        zero_point: the kernel's zero point, if it is not subtracted from the weights yet.
 
     Returns:
         The bias that raw products need, and the scales of accumulators.
@@ -64,7 +64,8 @@ def choose_epilogue(
         addend: see ``Epilogue.choose``.
         scales: see ``Epilogue.choose``.
         lanes: see ``Epilogue.choose``.
-        factors: by which accumulators may be too large, the cheapest first; the last is 1.
+        factors: the factors by which accumulators may be too large, the cheapest first; the last is
+            1.
     """
     # Epilogues that take larger accumulators read fixed-point multipliers.
     factors = factors[-1:] if output.rounding in _MULTIPLIERS else factors

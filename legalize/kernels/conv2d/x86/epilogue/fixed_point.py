@@ -6,16 +6,16 @@ point and h = (p + 2^30) >> 31:
 * ``upward`` rounding is (p + 2^(30+e)) >> (31+e);
 * ``tflite`` rounding is (h + 2^(e-1) - [h < 0]) >> e for e > 0, and h for e = 0.
 
-A floor of a floor is one floor, so both are (((p + c) >> 31) - [h < 0]) >> e, the last term for
-``tflite`` only. The constant c of a channel contains all addends, including z·2^(31+e). The inner
-shift costs nothing: it takes the upper half of 2p + 2c. Without the term, and if no e is 0, there
-is one shift: the upper half of p + c, and e − 1.
+A floor of a floor is one floor. So both are (((p + c) >> 31) - [h < 0]) >> e, with the last term
+only for ``tflite``. The constant c of a channel contains all addends, including z·2^(31+e). The
+inner shift costs nothing: it takes the upper half of 2p + 2c. Without the term, and if no e is 0,
+there is one shift: the upper half of p + c, and e − 1.
 
 The last term lowers no result above zero. So it is left out if the clamp begins at the zero
-point, as after a ReLU ("one_floor"; else "two_floors"). It may test h < 0 or x < 0, as these differ
-only for h = 0, where the result is 0.
+point, as after a ReLU ("one_floor"; otherwise "two_floors"). It may test h < 0 or x < 0, as these
+differ only for h = 0, where the result is 0.
 
-vpmuldq multiplies even and odd lanes apart.
+vpmuldq multiplies even and odd lanes separately.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class FixedPoint(Epilogue):
 
     Attributes:
         zero_point: added at the end; None if it is part of the 64-bit addend.
-        has_two_floors: whether there is the last term.
+        has_two_floors: whether the last term is subtracted.
         has_zero_shift: whether a channel with the last term has e = 0.
         is_doubled: whether it takes the upper half of 2p, not of p.
     """
@@ -95,7 +95,7 @@ class FixedPoint(Epilogue):
             addend = 2 * addend
         else:
             e = e - 1
-        # Even and odd lanes apart: [vectors, 4, lanes / 2].
+        # Even and odd lanes separately: [vectors, 4, lanes / 2].
         products = np.stack([q[:, 0::2], q[:, 1::2], addend[:, 0::2], addend[:, 1::2]], axis=1)
         rows = [e, np.where(e > 0, -1, 0)] if self.has_zero_shift else [e]
         return products, np.stack(rows, axis=1).astype(np.int32)
@@ -134,7 +134,7 @@ def _product(x: Vector, multiplier: Vector) -> Vector:
 
 
 def _sign_extended(pairs: Vector) -> Vector:
-    """Sign-extend the lower halves: LLVM learns that only these count."""
+    """Sign-extend the lower halves, so that LLVM knows that only these count."""
     shift = T.broadcast(T.int64(32), lanes_in(pairs))
     return T.shift_right(T.shift_left(pairs, shift), shift)
 

@@ -4,11 +4,10 @@ See steps.py for the proof. The sequence is
 
     floor(x·s + (x·l + c)),    x: accumulator + offset,   s + l: the scale,   c: the rest
 
-It never falls as x rises, as the conversion of x does not, and neither does a fused multiply-add
-with s and l that are not negative. The outer multiply-add rounds down, so it changes no floor. The
-inner one is so much smaller than a step that its rounding hardly ever matters. The offset is part
-of the bias. It contains the zero point and the half that makes a floor round, except for a rest
-c < s.
+It never falls as x rises: the conversion of x does not fall, and neither does a fused multiply-add
+with nonnegative s and l. The outer multiply-add rounds down, so it changes no floor. The inner one
+is so much smaller than a step that its rounding hardly ever matters. The offset is part of the
+bias. It contains the zero point and the half that makes a floor round, except for a rest c < s.
 
 TFLite's double rounding lowers the steps below zero a little, so they need another c.
 """
@@ -179,7 +178,7 @@ def _is_exact(
     """Tell whether the sequence rises where the fixed-point arithmetic does, for every channel."""
 
     def reaches(x: Array, k: Array, *, at_least: bool) -> Array:
-        """Tell whether the result is k or more: certainly, or else possibly."""
+        """Tell whether the result is k or more: certainly, or at least possibly."""
         addend = scales.addend[:, None].astype(np.float64)
         if scales.addend_below is not None:
             addend = np.where(x < 0, scales.addend_below[:, None], addend)
@@ -187,18 +186,19 @@ def _is_exact(
         value = value.astype(np.float32).astype(np.float64)
         product = value * scales.low[:, None]
         inner = product + addend
-        # For any rounding of the inner sum. The rest is exact in float64.
+        # The slack covers any rounding of the inner sum. The rest is exact in float64.
         slack = (np.abs(product) + np.abs(addend)) * 2.0**-23
         inner = inner - slack if at_least else inner + slack
         return value * scales.high[:, None] - k >= -inner
 
-    # No accumulator lies beyond this, whose sums with offsets are far from the ends of 32 bits.
+    # No accumulator lies beyond this bound. Sums of accumulators and offsets are far from the ends
+    # of 32 bits.
     is_reached = steps <= MAX_ACCUMULATOR
     is_left = steps - 1 >= -MAX_ACCUMULATOR
     good = reaches(steps, outputs, at_least=True) | ~is_reached
     good &= ~reaches(steps - 1, outputs, at_least=False) | ~is_left
     if scales.addend_below is not None:
-        # Each addend rises at its own steps; it must not have those of the other.
+        # Each addend rises at its own steps; it must not rise at the other's.
         zero = np.full((len(scales.offset), 1), output.zero_point)
         good &= reaches(zero * 0, zero, at_least=True)
         good &= ~reaches(zero * 0 - 1, zero + 1, at_least=False)

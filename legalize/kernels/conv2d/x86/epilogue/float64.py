@@ -159,7 +159,8 @@ def _steps(multiplier: Array, rounded: Array, bound: int) -> tuple[Array, Array]
     """Return the smallest accumulators from -bound on that give each value or more.
 
     Returns:
-        int64 [channels, outputs], ``bound`` + 1 where none does; and a mask of where one does.
+        int64 [channels, outputs], ``bound`` + 1 where no accumulator does; and a mask of the
+        others.
     """
     m = multiplier[:, None]
     guess = np.clip(np.floor((rounded - 0.5) / m), -bound, bound).astype(np.int64)
@@ -177,7 +178,7 @@ def _reaches_unfused(x: Array, m: Array, rounded: Array, ties_up: Array) -> Arra
 
 
 def _reaches_fused(x: Array, m: Array, rounded: Array, ties_up: Array) -> Array:
-    """Return the same for the exact product: x·m = (high·2^27 + low)·2^-shift."""
+    """Tell whether the exact product reaches a value: x·m = (high·2^27 + low)·2^-shift."""
     fraction, exponent = np.frexp(m)
     mantissa = (fraction * 2.0**53).astype(np.int64)
     shift = 53 - exponent.astype(np.int64)

@@ -1,11 +1,11 @@
-"""The roundings "onednn" and "float32": sums are scaled in float32; the former adds a tensor there.
+"""The roundings "onednn" and "float32" scale sums in float32; "onednn" also adds a tensor there.
 
 The sum x and its bias b are converted to float32. With a channel's multiplier m, and a tensor a
 with the multiplier k, an output is rint(fma(a, k, (x + b)·m)), plus the zero point and clamped.
 
 If no sum leaves 24 bits, with or without the bias, x + b is exact, so the bias is added to the
 integers instead, at no cost. If no product leaves 32 bits, as is usual, it need not be bounded
-before the conversion, which turns all numbers that are too large into the lowest integer.
+before the conversion. The conversion turns every number that is too large into the lowest integer.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ zero point and bias c, the output of the sum x is
 
     real(x − z·p) · (a·b) + c
 
-Each product and sum of floats is rounded by itself, as in LiteRT and ONNX Runtime.
+Each product and each sum of floats is rounded separately, as in LiteRT and ONNX Runtime.
 """
 
 from __future__ import annotations

@@ -86,23 +86,23 @@ _LONG_FACTOR = 1 << 22  # its upper part takes more than 16 bits
 
 
 class Numbers(NamedTuple):
-    """The numbers of a sum of integers, in a table's rows: layers that differ in them share code.
+    """The numbers of a sum of integers, as rows of a table: layers with other numbers share code.
 
-    Each is an int32, or a vector of it.
+    Each number is an int32, or a vector of int32.
 
     Attributes:
         lhs: the factor of the convolution's outputs.
         rhs: the factor of the tensor.
-        lower: the lower parts of both, as ``PairForm`` has them.
+        lower: the lower parts of both factors, as in ``PairForm``.
         upper: their upper parts.
-        addend: is added to products of values.
-        addend_of_steps: is added to products of steps from the lowest values.
+        addend: the addend of products of values.
+        addend_of_steps: the addend of products of steps from the lowest values.
         shift: to the right.
         zero: the limit of the correction.
         below: the correction.
         zero_point: still to be added to the outputs.
-        words: the same as two int16.
-        words_of_steps: the same for outputs as steps from the lowest value.
+        words: the zero point as two int16.
+        words_of_steps: the zero point as two int16, for outputs as steps from the lowest value.
     """
 
     lhs: Vector
@@ -128,7 +128,7 @@ class ResidualSum:
         residual: the tensor, and the sums.
         isa: the instruction set.
         zero_point: still to be added to the outputs.
-        numbers: the numbers of the sums as vectors, where the function reads them.
+        numbers: the numbers of the sums as vectors, if the function reads them from a table.
     """
 
     output: OutputStage
@@ -145,7 +145,7 @@ class ResidualSum:
 
     @property
     def rows(self) -> Array:
-        """The numbers of the sums, a register each: int32 [numbers, lanes]."""
+        """The numbers of the sums, one register each: int32 [numbers, lanes]."""
         form, pairs = self.form, self._vectors.pair_form(self.form)
         own, other = self._lowest
         numbers = Numbers(
@@ -171,7 +171,7 @@ class ResidualSum:
 
     @property
     def alike(self) -> ResidualSum:
-        """A sum with the same code and other numbers, the same one for all such sums."""
+        """The representative of all sums with the same code and other numbers."""
         pairs = self._vectors.pair_form(self.form)
         factor = 1 if pairs.shifts_values or not self._vectors.has_word_sums else _LONG_FACTOR
         form = AffineForm(factor, 1, 0, 1, below=int(pairs.corrects))
@@ -221,7 +221,7 @@ class ResidualSum:
 
         Args:
             nr: vectors of channels in the block.
-            channels: how many channels are real.
+            channels: number of real channels.
         """
         return min(nr, channels // self.isa.lanes) // _VECTORS * _VECTORS
 

@@ -97,7 +97,7 @@ class Line:
 def line_through(
     scale: Array, first: Array, limits: Array, lowest: Array, highest: Array, *, factor: int = 1
 ) -> Line | None:
-    """Find lines that reach each limit at its accumulator, and not one before.
+    """Find lines that reach each limit at its accumulator, and not at a smaller accumulator.
 
     Only accumulators are rounded, to float32.
 
@@ -136,7 +136,7 @@ def line_through(
 
 
 def _neighbours(scale: Array) -> Iterator[Array]:
-    """Yield float32 numbers, and their neighbours."""
+    """Yield the nearest float32 numbers and their neighbours."""
     yield scale
     for end in (0, np.inf):
         near = scale

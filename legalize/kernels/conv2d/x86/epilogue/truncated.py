@@ -99,8 +99,8 @@ class Truncated(Epilogue):
             return None
         if not fits(scales, np.zeros(1)):
             return None
-        # As steps away from zero: those to the zero point and below it, turned over, are taken
-        # back by the accumulator before theirs.
+        # Steps count away from zero. A step to the zero point or below it is mirrored: it belongs
+        # to the accumulator before its own.
         k = steps.outputs - output.zero_point
         first = np.where(k > 0, steps.first, 1 - steps.first)
         nothing, bound = np.zeros((len(first), 1), np.int64), np.full((len(first), 1), scales.bound)

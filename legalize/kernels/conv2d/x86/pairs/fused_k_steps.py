@@ -74,7 +74,7 @@ def _shards(sums: Array, block: Array) -> Array:
 def _fits(sums: Array) -> Array:
     """Find the K-steps of each shard that fit each other: bool [shards, K-steps, K-steps]."""
     values = np.ascontiguousarray(sums.transpose(2, 0, 1))
-    # One more than what is left, so that nothing is below it if nothing is left.
+    # One more than the room that is left, so that nothing is below it if there is no room.
     above = np.where(values > MOST, 0, MOST + 1 - values).astype(np.uint8)
     fits = np.empty((*sums.shape[:2], sums.shape[1]), bool)
     fits[:] = ~np.eye(sums.shape[1], dtype=bool)
@@ -86,7 +86,7 @@ def _fits(sums: Array) -> Array:
 
 
 def _match(fits: Array) -> list[tuple[tuple[Array, Array], tuple[Array, Array]]]:
-    """Pair the K-step that fits the fewest others with that of these that fits the fewest; repeat.
+    """Repeatedly pair the K-step that fits the fewest others; its partner fits the fewest of these.
 
     Args:
         fits: from ``_fits``; it is overwritten.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # TVM's annotation of a buffer that is read anew each time.
 _VOLATILE = "tirx.volatile"
-# Beside accumulators and weights: data of two K-steps, a sum, and two registers for LLVM.
+# Registers beside accumulators and weights: data of two K-steps, a sum, and two for LLVM.
 _REGISTERS = 5
 
 
@@ -103,14 +103,15 @@ class PairsKernel(ConvKernel):
 def _weights_in_registers(isa: Isa, section: Section, kind: KStepKind) -> int:
     """Count the vectors of weights that all pixels of a tile take from registers.
 
-    Those of one K-step always fit. LLVM would keep all weights of two K-steps there, and spill
-    accumulators. So the others are read at an address that LLVM cannot prove to be the same for
-    every pixel: then the product itself reads them from memory, as it does for a single pixel. With
-    SSE4.1, whose products overwrite an operand, that takes longer than accumulators in memory.
+    The weights of one K-step always fit. LLVM would keep all weights of two K-steps in registers,
+    and spill accumulators. So the other weights are read at an address that LLVM cannot prove to be
+    the same for every pixel: then the product itself reads them from memory, as it does for a
+    single pixel. With SSE4.1, whose products overwrite an operand, these reads take longer than
+    accumulators in memory.
     """
     vectors = kind.at_once * section.nr
     if kind.at_once == 1 or isa.lanes == 4 or section.mr == 1:
         return vectors
     left = max(isa.registers - section.mr * section.nr - _REGISTERS, 0)
-    # Those of both K-steps for a vector of channels, if there is room for two.
+    # A vector of channels takes the weights of both K-steps, if there is room for two.
     return min(left if left < 2 else left - left % 2, vectors)

@@ -61,7 +61,7 @@ def list_k_steps(
 def paired_blocks(
     spec: ConvSpec, isa: Isa, kernel: Array, section: Section, lanes: Array, most: int | None = None
 ) -> PairedBlocks:
-    """Cut the weights of a section's blocks; of no more than ``most``, chosen evenly, if given."""
+    """Cut the weights of a section's blocks; if given, of at most ``most`` evenly chosen blocks."""
     count = section.blocks if most is None else min(section.blocks, most)
     chosen = np.linspace(0, section.blocks - 1, count).astype(int) * section.nr
     vectors = section.first_vector + chosen[:, None] + np.arange(section.nr)

@@ -3,14 +3,14 @@
 It multiplies unsigned data x with signed weights w, and x·w + x'·w' fits 16 bits for all data if
 |w + w'| ≤ 128. Most trained weights satisfy this, as large ones are rare: a K-step of four bytes
 and 16 channels does so in 99 of 100 cases with one scale for a tensor, and in half of them with one
-for each channel. For the others there are two means:
+for each channel. Two means serve the other K-steps:
 
 * Any bytes within a window of 16 may be paired, as vpshufb takes a K-step's four bytes from there.
 * The excess over 16 bits becomes weights of another K-step, which reads the same bytes.
 
-So every block of channels has a list of K-steps: the offset of the bytes, their order, weights. A
-product takes 3/4 of the instructions that it takes with data of 16 bits, needs no copy of such
-data, and half as many bytes of weights. It takes less if two are added first (see
+So every block of channels has a list of K-steps: the offset of the bytes, their order, and the
+weights. A product takes 3/4 of the instructions that it takes with data of 16 bits, needs no copy
+of such data, and half as many bytes of weights. It takes fewer if two K-steps are added first (see
 fused_k_steps.py).
 """
 
@@ -29,7 +29,7 @@ WINDOW = 4
 """Consecutive K-steps whose bytes may be exchanged."""
 
 _HALF = WINDOW * DWORD // 2
-# Below this share of K-steps, further K-steps are cheaper than shuffles.
+# If fewer K-steps than this share saturate, further K-steps are cheaper than shuffles.
 _WORTH_ORDERS = 0.08
 # The bit, or bits, of a byte's index in its window that halve the bytes before they are paired. The
 # first three split by K-step: a half whose bytes fit keeps them, and its K-steps stay plain.
@@ -38,12 +38,12 @@ _SPLITS = (8, 4, 12, 1, 2, 9, 5, 3)
 
 @dataclass(frozen=True)
 class KStepKind:
-    """K-steps that one loop goes through.
+    """A kind of K-steps; one loop takes all K-steps of a kind.
 
     Attributes:
-        at_once: how many of them are added in 16 bits.
+        at_once: number of K-steps that are added in 16 bits.
         is_ordered: whether they take four of 16 bytes in a listed order.
-        cost: the cost of one, where a single K-step with its bytes in order costs 1.
+        cost: the cost of a K-step; a single K-step with its bytes in order costs 1.
     """
 
     at_once: int
@@ -89,7 +89,7 @@ class PairedBlocks:
     Attributes:
         k_steps: int64 [blocks, K-steps], the K-step of the sum, or the first of a window; 0 after a
             block's last one.
-        orders: uint8 [blocks, K-steps, 4], the bytes that it takes from there on.
+        orders: uint8 [blocks, K-steps, 4], the indices of its bytes, counted from there.
         weights: int8 [blocks, channels, K-steps, 4], in this order; those of the same bytes add up
             to the original weights.
         counts: int64 [blocks, kinds], the number of a block's K-steps of each of ``K_STEP_KINDS``.
@@ -121,7 +121,7 @@ def pair_weights(weights: Array, windows: Array) -> PairedBlocks:
     saturates = _saturates(rest)
     if saturates.mean() >= _WORTH_ORDERS:
         _reorder(rest, k_step, orders, saturates, windows)
-    # As one row of the K-steps of all blocks.
+    # The K-steps of all blocks form one row.
     rest = rest.reshape(-1, channels, DWORD)
     block = np.repeat(np.arange(blocks), count)
     k_step, orders = k_step.reshape(-1), orders.reshape(-1, DWORD)
@@ -189,7 +189,7 @@ def _reorder(
 
 
 def _paired(weights: Array, split: int) -> tuple[Array, Array]:
-    """Return the order of 16 bytes by the best pairs within the halves, and how many fit."""
+    """Return the order of 16 bytes with the best pairs within halves; and how many pairs fit."""
     places = np.arange(2 * _HALF)
     is_second = np.array([(place & split).bit_count() % 2 for place in places], bool)
     halves = [places[~is_second], places[is_second]]
@@ -203,7 +203,7 @@ def _paired(weights: Array, split: int) -> tuple[Array, Array]:
 
 
 def _match(weights: Array) -> tuple[Array, Array]:
-    """Return the matching of eight bytes with the fewest pairs that saturate, and the others."""
+    """Return the matching of eight bytes with the most pairs that fit, and which of them fit."""
     fits = np.empty((len(weights), _HALF, _HALF), bool)
     for i in range(_HALF):
         sums = abs(weights[..., i : i + 1] + weights[..., i + 1 :])
@@ -252,7 +252,7 @@ def _choose_kinds(blocks: int, rows: _Rows, base: Array) -> tuple[Array, Array]:
     rows.orders[is_plain] = np.arange(DWORD)
     kind = np.where(is_plain, _PLAIN, _ORDERED)
     partner = np.arange(len(kind))
-    # If few K-steps of the first blocks have partners, the others' are not searched for any.
+    # If few K-steps of the first blocks have partners, the search stops there.
     for last in sorted({min(_TRIED, blocks), blocks}):
         chosen = np.flatnonzero(is_plain & (rows.block < last))
         found = chosen[match_k_steps(rows.weights[chosen], rows.block[chosen])]

@@ -17,13 +17,13 @@ Factors = tuple[Matrix, ...]
 def both_ways(
     y: Factors, x: Factors, load: Callable[[int, int], Vector], *, wraps: bool
 ) -> list[list[Vector]]:
-    """Multiply a matrix of vectors by a matrix on the left and a transposed one on the right.
+    """Multiply a matrix of vectors by a matrix on the left and a transposed matrix on the right.
 
     Args:
         y: the matrix on the left, in factors.
         x: the matrix on the right.
         load: returns the vector of a row and a column.
-        wraps: whether vectors are int32 that may leave its range, and come back modulo 2^32.
+        wraps: whether vectors are int32 and sums wrap modulo 2^32.
 
     Returns:
         Rows of vectors.
@@ -53,9 +53,9 @@ class _Combiner:
         self._pairs: dict[tuple[int, int, bool], Vector] = {}
 
     def combined(self, factors: Sequence[int]) -> Vector:
-        """Add the vectors with factors: one is positive, or two are opposite.
+        """Add the vectors times factors; a factor is positive, or two are opposite.
 
-        Two whose factors are of the same size are added or subtracted first.
+        Two vectors whose factors have the same magnitude are added or subtracted first.
         """
         terms: list[tuple[int, int, int | None]] = []
         for size in sorted({abs(factor) for factor in factors if factor}):

@@ -53,7 +53,7 @@ from legalize.kernels.isa.x86_instructions import wrapped
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan
 
-# Outputs of a tile that are finished together; those of 4 × 4 would not stay in registers.
+# Outputs of a tile that are finished together; all 4 × 4 would not stay in registers.
 _PIXELS = 4
 
 SHARED_BYTES = 1 << 19
@@ -61,7 +61,7 @@ SHARED_BYTES = 1 << 19
 
 
 class Cut(NamedTuple):
-    """Sizes of the cut that loops and addresses take.
+    """Sizes of the cut, for loops and addresses.
 
     Attributes:
         columns: see ``WinogradPlan``.

@@ -34,26 +34,28 @@ from legalize.kernels.isa.x86 import AVX512_VNNI, Isa, PairProducts, WordDots, W
 _NR = 2
 _LINE = 64
 _MAX_TILES = 14
-# The most bytes of transformed data and sums; and if there is one panel, which reads weights once.
+# The most bytes of transformed data and sums; and the same for a single panel, which reads weights
+# once.
 _PANEL_BYTES = 300 << 10
 _ONLY_PANEL_BYTES = 384 << 10
-# In the units of tiling.py.
+# The cost of a K-step, in the units of tiling.py.
 _K_STEP = 1.0
 _BROADCAST = 0.25
 _WEIGHTS = 0.5
 _LATENCY = 10
 _SUMS = 2
 _LOOP = 12
-# For weights, each time a panel reads them from the second- or the third-level cache.
+# The cost of a weight, each time a panel reads it from the second- or the third-level cache.
 _NEAR_BYTE = 0.01
 _FAR_BYTE = 0.03
 _NEAR_BYTES = 256 << 10
-# For weights that a run reads for the first time: there are more of them than of plain ones.
+# The cost of a weight that a run reads for the first time: transformed weights are more bytes.
 _FIRST_BYTE = 0.08
 # The share of a convolution's time that transforming data once more may take.
 _AGAIN = 0.04
 _WORTH_IT = 0.85
-# The share of the time in products of bytes, if those are one instruction.
+# The transform must take less than this share of the time of byte products, if those are one
+# instruction.
 _WORTH_IT_BESIDE_DOTS = 0.9
 
 
@@ -62,7 +64,7 @@ class WinogradPlan(Plan):
     """A convolution cut into panels of groups of tiles; ``mr`` of its tiling is a group's size.
 
     Attributes:
-        transform: of data, weights and outputs.
+        transform: the transform of data, weights and outputs.
         rows: tiles that cover the rows of an image's output; the last one overlaps.
         columns: tiles that cover its columns.
         tiles: tiles of all images.
@@ -149,8 +151,8 @@ class WinogradPlan(Plan):
     def tasks(self) -> int:
         """The number of tasks into which the convolution is cut.
 
-        Each transforms the data of every panel of which it has a block. If there are more tasks
-        than panels, some of this is repeated, so there are only a few more.
+        Each task transforms the data of every panel of which it computes a block. More tasks than
+        panels repeat some of this work, so there are only a few more.
         """
         total = self.units
         again = int(_AGAIN * total / self._panel_units)
@@ -174,9 +176,9 @@ class WinogradPlan(Plan):
 def plan(spec: ConvSpec, isa: Isa, weights: Weights, most: float) -> WinogradPlan | None:
     """Plan a convolution.
 
-    If no instruction multiplies and adds bytes, it must take less than pairs take at best, as no
-    other way has fewer units. No sum of products may leave int32, unless the outputs come back to
-    it.
+    If no instruction multiplies and adds bytes, the plan must cost less than pairs at best, as no
+    other way has fewer units. No sum of products may leave int32, unless the outputs are right
+    modulo 2^32.
     """
     if isa.has_byte_products and isa.lanes < AVX512_VNNI.lanes:
         return None

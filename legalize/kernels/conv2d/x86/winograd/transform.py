@@ -12,9 +12,9 @@ twice as many products of bytes.
 If one instruction multiplies and adds four bytes, and one two words (vpdpwssd), F(2, 3) would gain
 little. F(4, 3) computes four outputs in six products: 36 for 16 outputs of a 3 × 3 kernel, instead
 of 144. Its matrices are those of the points 0, ±1, ±2 and infinity. Weights are multiplied by 24
-along each axis, so that all are integers. Those of the last position are multiplied by 12, and
-outputs take twice its sum. Then weights of bytes fit in 16 bits, and so does the data. Outputs are
-576 times as large, and intermediate results may leave int32. But all arithmetic is modulo 2^32:
+along each axis, so that all are integers. The weights of the last position are multiplied by 12,
+and outputs take twice its sum. Then weights of bytes fit in 16 bits, and so does the data. Outputs
+are 576 times as large, and intermediate results may leave int32. But all arithmetic is modulo 2^32:
 times the inverse of 9, outputs are 64 times as large, which is right if that fits in int32.
 """
 
@@ -95,8 +95,8 @@ class Transform:
     """The transforms of both axes.
 
     Attributes:
-        y: of the rows.
-        x: of the columns.
+        y: the transforms of the rows.
+        x: the transforms of the columns.
     """
 
     y: Axis
@@ -114,7 +114,7 @@ class Transform:
 
     @property
     def scale_bits(self) -> int:
-        """The bits by which outputs are shifted, after division by the scale's odd part."""
+        """The right shift of outputs, in bits, after division by the scale's odd part."""
         return (self.scale & -self.scale).bit_length() - 1
 
     @property
@@ -182,7 +182,7 @@ def transform_weights(transform: Transform, kernel: Array) -> Array:
 
 
 def stays_in_range(transform: Transform, weights: Array) -> bool:
-    """Tell whether no sum leaves int32, whatever the data.
+    """Tell whether no sum leaves int32, for all data.
 
     Args:
         transform: from ``transform_of``.
@@ -194,7 +194,7 @@ def stays_in_range(transform: Transform, weights: Array) -> bool:
 
 
 def wraps_back(transform: Transform, kernel: Array) -> bool:
-    """Tell whether outputs computed modulo 2^32 are right, whatever the data.
+    """Tell whether outputs computed modulo 2^32 are right, for all data.
 
     Args:
         transform: from ``transform_of``.
