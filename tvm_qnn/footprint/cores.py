@@ -62,9 +62,13 @@ CORES: dict[str, Core] = {
 }
 """The cores by name."""
 
-_FLAGS = ("-std=c99", "-Os", "-fno-asynchronous-unwind-tables", "-c")
+# Without a C library, the compiler's own stdint.h counts; memcpy stays a function that it knows.
+_FLAGS = (
+    *("-std=c99", "-Os", "-fno-asynchronous-unwind-tables"),
+    *("-ffreestanding", "-fbuiltin", "-c"),
+)
 
-# Debian's compiler for RISC-V has no headers of a C library. Declarations are enough for sizes.
+# Debian's compilers for RISC-V and Xtensa have no C library. Declarations are enough for sizes.
 _STRING = """\
 #include <stddef.h>
 void *memcpy(void *to, const void *from, size_t size);
