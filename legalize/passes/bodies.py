@@ -10,6 +10,7 @@ import tvm
 from tvm import s_tir, tirx
 from tvm.relax.analysis import has_reshape_pattern
 from tvm.tirx.buffer import decl_buffer
+from tvm_ffi import structural_walk
 
 from legalize.call_plan import Call, Place, is_number
 from legalize.kernels.kernel import IS_KERNEL
@@ -108,6 +109,18 @@ def is_view(function: Any) -> bool:
     tensors = [each for each in function.params if isinstance(each.ty, tirx.BufferType)]
     counts = [prod(sizes_of(each.shape)) for each in tensors]
     return len(counts) == 2 and counts[0] == counts[1] and has_reshape_pattern(function)
+
+
+def has_buffers(function: tirx.PrimFunc) -> bool:
+    """Tell whether a function's blocks have buffers or initial values, for which TVM has passes."""
+    found = False
+
+    def see(block: Any) -> None:
+        nonlocal found
+        found |= bool(block.alloc_buffers or block.match_buffers or block.init)
+
+    structural_walk(function.body, (s_tir.SBlock, see))
+    return found
 
 
 def is_plain(function: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from math import prod
 from string import digits
 from typing import Any
@@ -17,7 +16,15 @@ from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, plan_
 from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, SAME_CODE
 from legalize.loop_functions import function_digest
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
-from legalize.passes.bodies import body_of, call_by_name, called, is_plain, is_view, with_barrier
+from legalize.passes.bodies import (
+    body_of,
+    call_by_name,
+    called,
+    has_buffers,
+    is_plain,
+    is_view,
+    with_barrier,
+)
 from legalize.passes.open_layout import OpenLayout, lay_out_open
 from qnn_ops.dialect.registry import type_spec
 from qnn_ops.dialect.sizes import variables_of
@@ -172,24 +179,31 @@ def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) 
 
 def writer_of(mod: tvm.IRModule, names: Mapping[str, str]) -> Callable[[Call, Pointer], list[Any]]:
     """Return a function that writes a call: as its function's body, or as a call by a name."""
-    return partial(call_by_name, names) if names else partial(body_of, mod)
+
+    def write(call: Call, pointer: Pointer) -> list[Any]:
+        is_named = str(call.function) in names
+        return call_by_name(names, call, pointer) if is_named else body_of(mod, call, pointer)
+
+    return write
 
 
 def names_of(mod: tvm.IRModule, plan: Plan) -> dict[str, str]:
-    """Return names for the linker, by the functions' own names; none if calls become bodies.
+    """Return names for the linker, by the functions' own names, of those that have no body here.
 
-    Calls of open sizes never become bodies. A function of another library, or of C, has the same
-    name only if it is equal.
+    Calls of open sizes never become bodies, nor do functions with buffers beside kernels: TVM's
+    passes for buffers would walk over all kernels, in a time that grows with the square of their
+    statements. A function of another library, or of C, has the same name only if it is equal.
     """
-    names: dict[str, str] = {}
+    functions = {str(call.function): mod[call.function] for call in plan.calls}
     if _are_bodies(_weights(plan), len(plan.calls)) and not plan.is_open:
-        return names
-    for call in plan.calls:
-        if (name := str(call.function)) not in names:
-            function = mod[name]
-            digest = function.attrs.get(SAME_CODE) or function_digest(function)
-            names[name] = f"{name.rstrip(digits)}_{digest}"
-    return names
+        has_kernels = any(IS_KERNEL in each.attrs for each in functions.values())
+        functions = {
+            name: each for name, each in functions.items() if has_kernels and has_buffers(each)
+        }
+    return {
+        name: f"{name.rstrip(digits)}_{each.attrs.get(SAME_CODE) or function_digest(each)}"
+        for name, each in functions.items()
+    }
 
 
 def named_functions(

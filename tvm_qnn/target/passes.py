@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import tvm
-from tvm import s_tir, tirx
+from tvm import tirx
 from tvm.ir.expr import TensorLoad
 from tvm.tirx.compilation_pipeline import register_tir_pipeline
 from tvm_ffi import structural_walk
 
 from legalize.kernels.isa.targets import has_feature
 from legalize.kernels.kernel import HAS_PLAIN_LOOPS, IS_KERNEL
-from legalize.passes.bodies import TAKES_POINTERS
+from legalize.passes.bodies import TAKES_POINTERS, has_buffers
 
 # They lower threads, memory and instructions of GPUs. No function here has these, but the passes
 # would walk over every function.
@@ -123,12 +123,8 @@ def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:
     single index, and its loops count in 32 bits. Passes for other cases would walk over all its
     statements in vain.
     """
-    has_buffers = has_wide_loops = False
+    has_wide_loops = False
     is_flat = all(IS_KERNEL in function.attrs for function in functions)
-
-    def see_block(node: Any) -> None:
-        nonlocal has_buffers
-        has_buffers |= bool(node.alloc_buffers or node.match_buffers or node.init)
 
     def see_loop(node: Any) -> None:
         nonlocal has_wide_loops
@@ -139,7 +135,6 @@ def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:
         is_flat = is_flat and len(node.indices) == 1
 
     seen = [
-        (s_tir.SBlock, see_block),
         (tirx.For, see_loop),
         (TensorLoad, see_access),
         (tirx.BufferStore, see_access),
@@ -147,7 +142,7 @@ def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:
     for function in functions:
         structural_walk(function.body, seen)
     return (
-        *(() if has_buffers else _OF_BUFFERS),
+        *(() if any(map(has_buffers, functions)) else _OF_BUFFERS),
         *(_OF_INDICES if is_flat else ()),
         *(() if has_wide_loops else (_NARROW,)),
     )

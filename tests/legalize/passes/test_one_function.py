@@ -11,9 +11,10 @@ from tvm.relax import op as R
 from tvm.relax.backend.cpu_generic import pipeline as cpu
 
 import tvm_qnn
-from legalize.kernels.kernel import CALLS_BY_NAME, SAME_CODE
+from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, SAME_CODE
 from legalize.passes import OneFunction
 from legalize.passes import one_function as its_module
+from legalize.passes.bodies import has_buffers
 from legalize.pipeline import calls_pipeline
 from qnn_ops import counted_indices
 from qnn_ops.errors import QnnError
@@ -180,6 +181,19 @@ def test_many_calls_are_calls_by_name(count: int, has_bodies: bool) -> None:
     after = OneFunction()(before)
     assert len(calls(after)) == 1
     assert (len(after.functions) == 2) is has_bodies
+
+
+def test_functions_with_buffers_are_called_by_name_beside_kernels() -> None:
+    """With bodies of both, a pass for buffers walks over the kernels for minutes."""
+    before = called(module({"x": TY}, lambda x: chain(x, 2)))
+    functions = {each: f for each, f in before.functions_items() if isinstance(f, tirx.PrimFunc)}
+    buffered = {each.name_hint for each, f in functions.items() if has_buffers(f)}
+    assert buffered  # products begin with initial values
+    first, *_ = (each for each in functions if each.name_hint not in buffered)
+    assert len(OneFunction()(before).functions) == 2
+    before[first] = before[first].with_attr(IS_KERNEL, True)
+    names = {each.name_hint.rpartition("_")[0] for each in OneFunction()(before).functions}
+    assert names == {"", *buffered}
 
 
 @pytest.mark.parametrize("limit", ["_WEIGHTS_OF_BODIES", "_MOST_BODIES"])
