@@ -530,7 +530,8 @@ static void digits_7_z_conv2d3_over(void *argument_0, const void *argument_1, co
 }
 
 /*
- * softmax
+ * SOFTMAX probabilities: int8 [1, 10] scale 0.143624 zero point 22 -> int8 [1, 10] scale
+ *   0.00390625 zero point -128
  * shared: int8_t [20]
  * table: const int32_t [98]
  */
