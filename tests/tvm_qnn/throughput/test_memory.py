@@ -25,8 +25,9 @@ def test_a_library_takes_its_tensors_and_little_else(tmp_path: Path) -> None:
         library.export(tmp_path / "m.so")
         taken.append(memory.memory_of(tmp_path / "m.so"))
     small, large = taken
-    # An input, copied once, the weights and the result.
-    assert 3 * 16e6 < large - small < 6 * 16e6
+    # An input, copied once, the weights and the result. Linux adds up a process's pages in batches:
+    # VmRSS is off by some hundred kilobytes.
+    assert 2.9 * 16e6 < large - small < 6 * 16e6
     assert 0 <= small < 16e6
 
 
