@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -128,7 +129,8 @@ def _bind(order: Fields) -> None:
     """
     if order["cores"] and hasattr(os, "sched_setaffinity"):
         for task in Path("/proc/self/task").iterdir():
-            os.sched_setaffinity(int(task.name), order["cores"])
+            with suppress(ProcessLookupError):  # a thread that ends in the meantime
+                os.sched_setaffinity(int(task.name), order["cores"])
 
 
 def _check_bound(order: Fields) -> None:
