@@ -83,7 +83,7 @@ def tell_calls(mod: tvm.IRModule) -> tvm.IRModule:
         nonlocal weights, calls
         calls += isinstance(expr, relax.Call)
         if isinstance(expr, tvm.ir.GenericConst):
-            weights += expr.value.numpy().nbytes
+            weights += _size_of(expr.value)
 
     relax.analysis.post_order_visit(mod["main"], count)
     return mod if _are_bodies(weights, calls) else mod.with_attr(CALLS_BY_NAME, True)
@@ -135,7 +135,12 @@ def _weights(plan: Plan) -> int:
     """Return the bytes of constants that calls read, counted at each read."""
     used = [place for call in plan.calls for place in call.arguments]
     weights = [plan.constants[place.number] for place in used if isinstance(place, Constant)]
-    return sum(prod(each.shape) * np.dtype(str(each.dtype)).itemsize for each in weights)
+    return sum(map(_size_of, weights))
+
+
+def _size_of(tensor: tvm.runtime.Tensor) -> int:
+    """Return a constant's bytes, without a copy of it."""
+    return prod(tensor.shape) * np.dtype(str(tensor.dtype)).itemsize
 
 
 def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) -> tvm.IRModule:

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.float_conv2d.loops import Loops, Taps
-from legalize.kernels.float_conv2d.tiling import (
-    depthwise_lanes,
-)
+from legalize.kernels.float_conv2d.tiling import depthwise_lanes
 from legalize.kernels.ir.tasks import loop_between, shared_loop
 from legalize.kernels.ir.vectors import (
     Buffer,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -9,10 +10,7 @@ from math import prod
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.float_conv2d.spec import Axis, FloatConv, Span
-from legalize.kernels.float_conv2d.tiling import (
-    MOST_PIXELS,
-    kernel_shape,
-)
+from legalize.kernels.float_conv2d.tiling import MOST_PIXELS, kernel_shape
 from legalize.kernels.ir.arithmetic import rounded_apart
 from legalize.kernels.ir.rows import load_filled, ramp, store_lanes
 from legalize.kernels.ir.tasks import task_count
@@ -146,7 +144,7 @@ class Loops:
         value = get_lanes(total, lanes)
         if self.spec.has_bias and not self.spec.starts_with_bias:
             value = kept(value + load_filled(self.buffers["bias"], unit, count, lanes))
-        for end, is_beyond in ((self.spec.low, _is_below), (self.spec.high, _is_above)):
+        for end, is_beyond in ((self.spec.low, operator.lt), (self.spec.high, operator.gt)):
             if end is not None:
                 bound = splat("float32", end, lanes)
                 value = kept(T.Select(is_beyond(value, bound), bound, value))
@@ -154,11 +152,3 @@ class Loops:
             T.buffer_store(self.buffers["output"], value, [ramp(place, lanes)])
         else:
             store_lanes(self.buffers["output"], value, 0, place, count)
-
-
-def _is_below(value: Vector, bound: Vector) -> Vector:
-    return value < bound
-
-
-def _is_above(value: Vector, bound: Vector) -> Vector:
-    return value > bound

@@ -76,7 +76,7 @@ def narrow_pixels(output: OutputStage, pixels: list[list[Vector]], zero_point: i
     value = narrow_to_bytes(*halves, output.dtype)
     lanes = lanes_in(value)
     value = kept(_clamp(output, value, lanes))
-    # Of each 16 bytes the first ones belong to the first pixel.
+    # The first pixel has the first bytes of each 16.
     order = np.arange(lanes).reshape(-1, len(pixels), 16 // len(pixels))
     return [T.Shuffle([value], order[:, i].ravel().tolist()) for i in range(len(pixels))]
 
