@@ -20,7 +20,7 @@ LINES = {
     "legalize/primitives": 2_200,
     "legalize/qdq": 1_250,
     "qnn_ops": 11_100,
-    "tests": 100_200,
+    "tests": 100_150,
     "tvm_qnn": 16_850,
     "tvm_qnn/cli": 3_800,
     "tvm_qnn/litert": 1_100,

@@ -122,13 +122,7 @@ def convolutions(
         "out_layout": out_layout,
         "rounding": draw(st.sampled_from(["tflite", "upward", "float32", "float64", "onednn"])),
     }
-    if draw(st.booleans()):
-        bounds = (
-            full_range(rng, out_dtype, (2,))
-            if out_dtype != "int32"
-            else rng.integers(-9999, 9999, 2)
-        )
-        attrs["out_min"], attrs["out_max"] = np.sort(bounds).tolist()
+    attrs |= _bounds(draw, rng, out_dtype)
     operands = [
         np.ascontiguousarray(data.transpose(permutation("NHWC", data_layout))),
         np.ascontiguousarray(kernel.transpose(permutation("OHWI", kernel_layout))),
@@ -137,6 +131,15 @@ def convolutions(
     if attrs["rounding"] == "onednn":
         _for_onednn(draw, rng, operands, attrs)
     return operands, attrs
+
+
+def _bounds(draw: st.DrawFn, rng: np.random.Generator, out_dtype: str) -> dict[str, int]:
+    """Return the attributes that clamp a result, now and then."""
+    if not draw(st.booleans()):
+        return {}
+    is_byte = out_dtype != "int32"
+    ends = full_range(rng, out_dtype, (2,)) if is_byte else rng.integers(-9999, 9999, 2)
+    return dict(zip(("out_min", "out_max"), np.sort(ends).tolist(), strict=True))
 
 
 def _for_onednn(
@@ -188,13 +191,7 @@ def dense_layers(draw: st.DrawFn) -> tuple[list[Any], dict[str, Any]]:
     }
     largest = 2**30 if attrs["rounding"] == "onednn" and draw(st.booleans()) else 5000
     bias = rng.integers(-largest, largest, units, dtype=np.int32)
-    if draw(st.booleans()):
-        bounds = (
-            full_range(rng, out_dtype, (2,))
-            if out_dtype != "int32"
-            else rng.integers(-9999, 9999, 2)
-        )
-        attrs["out_min"], attrs["out_max"] = np.sort(bounds).tolist()
+    attrs |= _bounds(draw, rng, out_dtype)
     operands = [
         full_range(rng, dtype, (*batch, depth)),
         full_range(rng, kernel_dtype, (units, depth)),

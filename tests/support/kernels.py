@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -69,9 +69,18 @@ ARM_PLACES = tuple(_arm(core) for core in (arm.CORTEX_A72, arm.CORTEX_A15))
 PLACES = (*X86_PLACES, *ARM_PLACES)
 
 
-each_place = pytest.mark.parametrize(
-    "place", [pytest.param(place, id=place.name, marks=place.marks) for place in PLACES]
-)
+def at(places: Iterable[Place]) -> pytest.MarkDecorator:
+    """Run a test for each of some places as its argument ``place``, if it can run there."""
+    cases = [pytest.param(place, id=place.name, marks=place.marks) for place in places]
+    return pytest.mark.parametrize("place", cases)
+
+
+def at_x86(names: Collection[str]) -> pytest.MarkDecorator:
+    """Run a test for each of these instruction sets of x86 as its argument ``place``."""
+    return at(place for place in X86_PLACES if place.name in names)
+
+
+each_place = at(PLACES)
 """Run a test for each place as its argument ``place``, if it can run there."""
 
 each_target = pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from legalize.kernels.conv2d.x86.winograd.plan import plan as winograd
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, SSE41
 from legalize.kernels.kernel import SAME_CODE, Slice
 from tests.support.convolutions import SPEC, changed, problem_of
-from tests.support.kernels import X86_PLACES, Place
+from tests.support.kernels import Place, at_x86
 from tests.support.programs import Case
 
 ISAS = {isa.name: isa for isa in (AVX512_VNNI, AVX512BW, AVX2, SSE41)}
@@ -30,14 +30,7 @@ BORDERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        pytest.param(place, id=place.name, marks=place.marks)
-        for place in X86_PLACES
-        if place.name in ISAS
-    ],
-)
+@at_x86(ISAS)
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_outputs_have_their_border(place: Place, *, is_shared: bool) -> None:
     isa = ISAS[place.name]

@@ -18,7 +18,7 @@ from legalize.kernels.conv2d.x86.winograd.plan import plan as winograd
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, SSE41
 from legalize.kernels.kernel import SAME_CODE, Slice
 from tests.support.convolutions import SPEC, Problem, changed, problem_of
-from tests.support.kernels import X86_PLACES, Place
+from tests.support.kernels import Place, at_x86
 from tests.support.programs import Case
 
 ISAS = {isa.name: isa for isa in (AVX512_VNNI, AVX512BW, AVX2, SSE41)}
@@ -104,14 +104,7 @@ def expected(given: Problem) -> Any:
     return np.pad(result, ((0, 0), (0, 0), (0, 0), (first, last)))
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        pytest.param(place, id=place.name, marks=place.marks)
-        for place in X86_PLACES
-        if place.name in ISAS
-    ],
-)
+@at_x86(ISAS)
 def test_functions_that_read_sizes_are_the_reference(place: Place) -> None:
     isa = ISAS[place.name]
     every = [(way, spec) for way, specs in ALIKE.values() for spec in specs]

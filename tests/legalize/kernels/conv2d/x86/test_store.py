@@ -6,13 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, SSE41
 from legalize.kernels.kernel import Slice
 from tests.support.convolutions import SPEC, changed, problem_of
-from tests.support.kernels import X86_PLACES, Place
+from tests.support.kernels import Place, at_x86
 from tests.support.programs import Case
 
 Array = np.ndarray[Any, Any]
@@ -26,14 +25,7 @@ PARTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        pytest.param(place, id=place.name, marks=place.marks)
-        for place in X86_PLACES
-        if place.name in ISAS
-    ],
-)
+@at_x86(ISAS)
 def test_only_the_channels_of_the_part_are_written(place: Place) -> None:
     isa = ISAS[place.name]
     problems, cases = [], []

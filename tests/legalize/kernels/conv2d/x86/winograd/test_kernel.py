@@ -18,20 +18,13 @@ from tests.legalize.kernels.conv2d.x86.test_fusions import DTYPES, in_float32
 from tests.legalize.kernels.conv2d.x86.test_fusions import Problem as Sum
 from tests.legalize.kernels.conv2d.x86.test_fusions import check as check_sums
 from tests.support.convolutions import Problem, changed, problem_of, random_problem
-from tests.support.kernels import X86_PLACES, Place
+from tests.support.kernels import Place, at_x86
 from tests.support.programs import Case
 
 Array = np.ndarray[Any, Any]
 
 ISAS = {isa.name: isa for isa in (AVX512_VNNI, AVX512BW, AVX2, SSE41)}
-each_place = pytest.mark.parametrize(
-    "place",
-    [
-        pytest.param(place, id=place.name, marks=place.marks)
-        for place in X86_PLACES
-        if place.name in ISAS
-    ],
-)
+each_place = at_x86(ISAS)
 
 
 def problems(seed: int, count: int, isa: Isa) -> list[Problem]:
@@ -83,14 +76,7 @@ def test_outputs_equal_the_definition(place: Place) -> None:
         np.testing.assert_array_equal(result, problem.result, err_msg=str(problem.spec))
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        pytest.param(place, id=place.name, marks=place.marks)
-        for place in X86_PLACES
-        if place.name == AVX512_VNNI.name
-    ],
-)
+@at_x86([AVX512_VNNI.name])
 def test_outputs_are_right_though_their_parts_leave_int32(place: Place) -> None:
     (drawn,) = problems(5, 1, AVX512_VNNI)
     spec = changed(drawn.spec, kernel_dtype="int8", has_asymmetric_kernel=False, dtype="int32")
