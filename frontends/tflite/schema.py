@@ -29,12 +29,12 @@ _SHARED_OPTIONS = {
     "CONV_3D_TRANSPOSE": "Conv3DOptions",
     "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions",
 }
+_TABLES_BY_NAME = {name.lower(): name for name in (*OPTIONS_TABLES, *LATER_OPTIONS_TABLES)}
 OPTIONS_BY_OPERATOR = {
     code: name
     for code in OPERATORS
-    for name in (*OPTIONS_TABLES, *LATER_OPTIONS_TABLES)
-    if name == _SHARED_OPTIONS.get(code)
-    or name.lower() == code.replace("_", "").lower() + "options"
+    for own in [code.replace("_", "").lower() + "options"]
+    if (name := _SHARED_OPTIONS.get(code) or _TABLES_BY_NAME.get(own))
 }
 
 ENUM_FIELDS: dict[str, dict[str, int]] = {

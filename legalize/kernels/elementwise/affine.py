@@ -65,29 +65,26 @@ def affine_form(
     # Saturated results bound the addend on one side only.
     highest = np.where(exact < attrs.out_max - lowest_out, ((exact + 1) << shift) - 1, _UNBOUNDED)
     lowest = np.where(exact > attrs.out_min - lowest_out, exact << shift, -_UNBOUNDED)
-    steps = np.arange(256)
+    steps = np.indices(exact.shape)
+    needs = np.stack([*steps, lowest, highest]).reshape(4, -1)
     centre = [
         zero_point - dtype_range(dtype)[0]
         for zero_point, dtype in zip(zero_points, dtypes, strict=True)
     ]
     for has_two in (False, True):
+        # Pairs of operands that ruled out other factors rule out most of the rest, too.
+        critical: list[int] = []
         for left, right in _by_distance():
             lhs, rhs = nearest[0] + left, nearest[1] + right
-            products = lhs * steps[:, None] + rhs * steps[None, :]
-            least, most = lowest - products, highest - products
-            if not has_two:
-                addend = _common(least, most)
-                below = 0
-            else:
-                middle = lhs * centre[0] + rhs * centre[1]
-                is_below = products < middle
-                addend = _common(least[~is_below], most[~is_below])
-                other = _common(least[is_below], most[is_below])
-                if addend is None or other is None:
-                    continue
-                below = other - addend
-            if addend is None:
+            middle = lhs * centre[0] + rhs * centre[1] if has_two else -_UNBOUNDED
+            if isinstance(_addends(lhs, rhs, middle, needs[:, critical]), _Conflict):
                 continue
+            found = _addends(lhs, rhs, middle, needs)
+            if isinstance(found, _Conflict):
+                critical += found
+                continue
+            addend, other = found
+            below = other - addend if has_two else 0
             reach = abs(addend) + abs(below) + 255 * (abs(lhs) + abs(rhs))
             if reach < 2**31:
                 zero = middle + addend if has_two else 0
@@ -114,10 +111,34 @@ def stated_form(attrs: Attrs, dtypes: tuple[str, str], sign: int) -> AffineForm 
     return AffineForm(terms.first, terms.second, addend, terms.shift)
 
 
-def _common(least: Array, most: Array) -> int | None:
-    """Return a number that no interval excludes."""
-    low, high = int(least.max(initial=-_UNBOUNDED)), int(most.min(initial=_UNBOUNDED))
-    return (low + high) // 2 if low <= high else None
+class _Conflict(tuple[int, int]):
+    """Two pairs of operands, by index, of which each excludes the addends of the other."""
+
+
+def _addends(lhs: int, rhs: int, middle: int, needs: Array) -> tuple[int, int] | _Conflict:
+    """Find an addend for the sums from ``middle`` on, and one for those below it.
+
+    Args:
+        lhs: the factor of the left operand.
+        rhs: the factor of the right operand.
+        middle: a sum of products.
+        needs: int64 [4, pairs]: the operands of each pair, and its least and greatest sum.
+    """
+    if not needs.shape[1]:
+        return 0, 0
+    products = lhs * needs[0] + rhs * needs[1]
+    least, most = needs[2] - products, needs[3] - products
+    is_below = products < middle
+    found = []
+    for is_other in (is_below, ~is_below):
+        from_below = np.where(is_other, -_UNBOUNDED, least)
+        from_above = np.where(is_other, _UNBOUNDED, most)
+        first, second = int(from_below.argmax()), int(from_above.argmin())
+        low, high = int(from_below[first]), int(from_above[second])
+        if low > high:
+            return _Conflict((first, second))
+        found.append((low + high) // 2)
+    return found[0], found[1]
 
 
 def _half_open(dtype: str) -> tuple[int, int]:

@@ -116,23 +116,27 @@ def line_through(
     at = (factor * np.maximum(first, lowest)).astype(np.float32).astype(np.float64)
     before = (factor * np.minimum(first - 1, highest)).astype(np.float32).astype(np.float64)
     is_reached, is_left = first <= highest, first > lowest
-    nearest = (scale / factor).astype(np.float32)
-    best = Line(nearest.copy(), np.zeros(len(scale), np.float32))
-    widest = np.full(len(scale), -np.inf)
-    for slope in _neighbours(nearest):
+    found = Line(*np.zeros((2, len(scale)), np.float32))
+    left = np.arange(len(scale))
+    for slopes in _neighbours((scale / factor).astype(np.float32)):
         # These products are exact, and their sums with numbers of 24 bits almost so.
-        each = slope[:, None].astype(np.float64)
-        least = np.where(is_reached, limits - at * each, -np.inf).max(axis=1, initial=-np.inf)
-        most = np.where(is_left, limits - before * each, np.inf).min(axis=1, initial=np.inf)
+        each = slopes[left, None].astype(np.float64)
+        ends = limits if limits.ndim == 1 else limits[left]
+        least = np.where(is_reached[left], ends - at[left] * each, -np.inf)
+        most = np.where(is_left[left], ends - before[left] * each, np.inf)
+        low = least.max(axis=1, initial=-np.inf)
+        high = most.min(axis=1, initial=np.inf)
         # If nothing limits one side, any addend serves.
-        least = np.where(np.isinf(least), np.minimum(most, 1) - 1, least)
-        most = np.where(np.isinf(most), least + 1, most)
-        addend = ((least + most) / 2).astype(np.float32)
-        margin = np.minimum(addend - least, most - addend)
-        is_better = margin > widest
-        best.scale[is_better], best.addend[is_better] = slope[is_better], addend[is_better]
-        widest = np.maximum(margin, widest)
-    return best if (widest > _MARGIN).all() else None
+        low = np.where(np.isinf(low), np.minimum(high, 1) - 1, low)
+        high = np.where(np.isinf(high), low + 1, high)
+        addend = ((low + high) / 2).astype(np.float32)
+        serves = np.minimum(addend - low, high - addend) > _MARGIN
+        done = left[serves]
+        found.scale[done], found.addend[done] = slopes[done], addend[serves]
+        left = left[~serves]
+        if not len(left):
+            return found
+    return None
 
 
 def _neighbours(scale: Array) -> Iterator[Array]:

@@ -1,0 +1,175 @@
+"""Times networks on one and two threads, and models their time on more.
+
+On two cores::
+
+    python -m benchmarks.bench_threads
+    python -m benchmarks.bench_threads mobilenet_v2:uint8 my_model.tflite
+
+The model of the time on n threads is ``alone + shared / n + barriers * launch(n)``:
+
+- Barriers are counted: the calls of functions whose loops threads share. After each, all threads
+  wait for the last one.
+- A launch on two threads is measured with a function that does nothing. It grows with each thread
+  that must be woken: ``launch(n) = (n - 1) * launch(2)``.
+- ``alone`` and ``shared`` follow from the times on one and on two threads.
+
+The bytes of the weights set a bound of their own. If more threads read them no faster than two do,
+no number of threads takes less time than two threads take to copy them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import click
+import numpy as np
+import tvm
+from rich.console import Console
+from tvm import relax, tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+from tvm_ffi import structural_walk
+
+import tvm_qnn as qnn
+from benchmarks.bench_peers import DEFAULT
+from benchmarks.machine import setting
+from benchmarks.models import models
+from benchmarks.race_report import setting_lines
+from benchmarks.report import as_table, markdown, markdown_table
+from legalize import lower
+from tvm_qnn.io.images import noise
+from tvm_qnn.io.outputs import write_text
+from tvm_qnn.library.threads import call_in_threads
+from tvm_qnn.timing import alternate, milliseconds
+
+MORE = (4, 8)
+"""The numbers of threads whose time is modelled."""
+
+_HEADER = [
+    *("model", "1 thread", "2 threads", "ratio", "barriers", "weights, MB"),
+    *(f"model: {count}" for count in MORE),
+    "bound",
+]
+_TITLE = "milliseconds; the model's for more threads, and its bound by the weights' bytes"
+_LAUNCHES = 1000
+_HALF = 1 << 23
+"""The bytes that each thread copies: as much as half the weights of a large network."""
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option("--rounds", default=200, show_default=True, type=click.IntRange(min=1))
+@click.option("--seconds", default=10.0, show_default=True, help="For one model.")
+@click.option(
+    "--output",
+    default=Path("out"),
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder for threads.md.",
+)
+def main(names: Sequence[str], rounds: int, seconds: float, output: Path) -> None:
+    """Time NAMES: .tflite files, or networks of the zoo; by default the classifiers."""
+    console = Console(highlight=False)
+    launch, bandwidth = _launch(rounds), _bandwidth(rounds)
+    console.print(
+        f"a launch on two threads: {1e6 * launch:.2f} µs; a copy: {bandwidth / 1e9:.1f} GB/s"
+    )
+    rows = []
+    for name, contents in models(names or DEFAULT):
+        mod, params = qnn.from_tflite(contents)
+        libraries = {
+            str(count): qnn.build(mod, "host", params, num_threads=count, cache=False)
+            for count in (1, 2)
+        }
+        data = [noise(info) for info in libraries["1"].inputs]
+        runs = {count: library.prepare(*data) for count, library in libraries.items()}
+        times = alternate(runs, rounds, seconds)
+        one, two = times["1"].median, times["2"].median
+        barriers, weights = counted(tvm.relax.transform.BindParams("main", params)(mod))
+        more = [on_threads(count, one, two, barriers, launch) for count in MORE]
+        rows.append(
+            [
+                *(name, milliseconds(one), milliseconds(two), f"{two / one:.2f}"),
+                *(str(barriers), f"{weights / 1e6:.1f}", *map(milliseconds, more)),
+                milliseconds(weights / bandwidth),
+            ]
+        )
+    console.print(as_table(_HEADER, rows, _TITLE))
+    output.mkdir(parents=True, exist_ok=True)
+    write_text(
+        output / "threads.md", markdown(setting_lines(setting(), 2), markdown_table(_HEADER, rows))
+    )
+
+
+def on_threads(count: int, one: float, two: float, barriers: int, launch: float) -> float:
+    """Model the seconds on a number of threads.
+
+    Args:
+        count: the number of threads.
+        one: the seconds on one thread.
+        two: the seconds on two threads.
+        barriers: how often threads wait for each other.
+        launch: the seconds of a launch on two threads.
+    """
+    # one = alone + shared; two = alone + shared / 2 + barriers · launch
+    shared = min(2 * max(one - two + barriers * launch, 0.0), one)
+    return one - shared + shared / count + barriers * launch * (count - 1)
+
+
+def counted(mod: tvm.IRModule) -> tuple[int, int]:
+    """Count the barriers of a run, and the bytes of the constants that it reads."""
+    target = qnn.host_target()
+    lowered = lower(mod, target)
+    has_threads = {
+        variable: _has_threads(function)
+        for variable, function in lowered.functions_items()
+        if isinstance(function, tirx.PrimFunc)
+    }
+    barriers = size = 0
+
+    def see(expr: relax.Expr) -> None:
+        nonlocal barriers, size
+        if isinstance(expr, relax.Call) and expr.args:
+            barriers += has_threads.get(expr.args[0], False)
+        if isinstance(expr, tvm.ir.GenericConst):
+            size += expr.value.numpy().nbytes
+
+    relax.analysis.post_order_visit(lowered["main"], see)
+    return barriers, size
+
+
+def _has_threads(function: tirx.PrimFunc) -> bool:
+    found = []
+    structural_walk(function.body, (tirx.For, lambda loop: found.append(loop.kind)))
+    return tirx.ForKind.PARALLEL in found
+
+
+def _launch(rounds: int) -> float:
+    """Measure the seconds that a shared loop takes longer on two threads if it does nothing."""
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("main")
+        target = T.arg("target", T.buffer((2,), "int32"))
+        with T.parallel(2) as task:
+            T.buffer_store(target, 1, [task])
+    function = tvm.tirx.build(builder.get(), target=qnn.host_target())["main"]
+    given = tvm.runtime.tensor(np.zeros(2, np.int32))
+
+    def launches(count: int) -> Callable[[], object]:
+        return lambda: [call_in_threads(count, function, given) for _ in range(_LAUNCHES)]
+
+    times = alternate({"1": launches(1), "2": launches(2)}, rounds)
+    return max(times["2"].median - times["1"].median, 0.0) / _LAUNCHES
+
+
+def _bandwidth(rounds: int) -> float:
+    """Measure the bytes a second that two threads copy."""
+    source, target = (np.ones((2, _HALF), np.uint8) for _ in "ab")
+    with ThreadPoolExecutor(2) as pool:
+        times = alternate({"copy": lambda: list(pool.map(np.copyto, target, source))}, rounds)
+    return 2 * _HALF / times["copy"].median
+
+
+if __name__ == "__main__":
+    main()
