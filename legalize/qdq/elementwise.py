@@ -39,9 +39,9 @@ from qnn_ops.arithmetic.onnxruntime import (
     tanh_onnxruntime,
 )
 from qnn_ops.arithmetic.xnnpack import XNNPACK, clamp_table
+from qnn_ops.dialect.attributes import bounds as bounds_of
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.registry import attrs_of, operator_of, spec_of
-from qnn_ops.quantized.pool2d import bounds as bounds_of
 
 
 @rule("add", arithmetics=tuple(RUNTIMES))

@@ -25,8 +25,6 @@ EPILOGUES: tuple[type[Epilogue], ...] = (
 )
 """The epilogues, the cheapest first."""
 
-_MULTIPLIERS = {"float32": "float32", "float64": "float64", "onednn": "float32"}
-
 
 def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tuple[Array, Scales]:
     """Check the values of each channel, and fold zero points into the bias.
@@ -40,7 +38,7 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
     Returns:
         The bias that raw products need, and the scales of accumulators.
     """
-    dtype = _MULTIPLIERS.get(spec.output.rounding, "int32")
+    dtype = spec.output.rule.dtype
     multiplier = per_channel(spec, "multiplier", weights.multiplier, dtype)
     shift = per_channel(spec, "shift", weights.shift)
     bias = per_channel(spec, "bias", 0 if weights.bias is None else weights.bias)
@@ -68,7 +66,7 @@ def choose_epilogue(
             1.
     """
     # Epilogues that take larger accumulators read fixed-point multipliers.
-    factors = factors[-1:] if output.rounding in _MULTIPLIERS else factors
+    factors = factors[-1:] if output.rule.most_shift is None else factors
     every = (
         each.choose(output, addend, replace(scales, factor=factor), lanes)
         for factor in factors
