@@ -26,7 +26,7 @@ from qnn_ops import (
     quantized_subtract,
 )
 from qnn_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from qnn_ops.arithmetic.onnxruntime import is_onnxruntime, moved_by, product_factor
+from qnn_ops.arithmetic.onnxruntime import moved_by, product_factor
 from qnn_ops.arithmetic.xnnpack import is_xnnpack
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.declared import LITERT
@@ -110,10 +110,8 @@ def _multiply(builder: Builder, attrs: Attrs, operands: Operands, *, isa: Vector
         return None
     dtypes = lhs.dtype, rhs.dtype, attrs.out_dtype
     zero_points = _zero_points(attrs, (lhs.dtype, rhs.dtype))[:2]
-    if is_onnxruntime(attrs) or is_xnnpack(attrs):
-        rescaling: Rescaling | Rounding | None = _rounding(attrs)
-    else:
-        rescaling = _rescaling(attrs, zero_points)
+    is_litert = attrs.arithmetic == LITERT
+    rescaling = _rescaling(attrs, zero_points) if is_litert else _rounding(attrs)
     if rescaling is None:
         return None
     function = multiply(isa, (lhs.shape, rhs.shape), zero_points, rescaling, dtypes, _bounds(attrs))
