@@ -30,13 +30,13 @@ from frontends.tflite.writer import ModelWriter
 from legalize.kernels.call import call_tir
 from legalize.kernels.table import kernel
 from legalize.primitives.fixed_point import const
-from legalize.primitives.fixed_point import scale_down as scale_down_primitive
 from legalize.primitives.registry import primitive
 from qnn_ops.arithmetic.accumulator_bounds import centred_bounds, check_scaled
 from qnn_ops.arithmetic.rounding import scale_down
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import check_dtype, check_quantization
+from qnn_ops.dialect.expressions import emitted
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator, spec_of
 from qnn_ops.dialect.traits import Channels, Traits
 
@@ -122,8 +122,9 @@ def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
 @primitive(quantized_abs)
 def _primitive(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
     difference = R.subtract(R.astype(data, "int32"), const(attrs.input_zero_point, "int32"))
-    return scale_down_primitive(
+    return emitted(
         builder,
+        scale_down,
         R.abs(difference),
         factor(attrs),
         "tflite",

@@ -12,8 +12,8 @@ from tvm.relax.expr_functor import mutator
 from legalize.passes.rewriter import CallRewriter, count_uses, module_pass, with_attrs
 from qnn_ops import quantized_relu
 from qnn_ops.arithmetic.activations import activation_range
+from qnn_ops.dialect.attributes import bounds
 from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, operator_of, spec_of
-from qnn_ops.quantized.pool2d import bounds
 
 
 @mutator

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from legalize.kernels.conv2d.calls import conv_factor, dense_factor
 from qnn_ops import quantized_conv2d, quantized_dense, quantized_pool2d
 from qnn_ops.arithmetic.float_epilogue import ONEDNN
-from qnn_ops.arithmetic.rounding import scale_down
-from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.arithmetic.rounding import scale_result
+from qnn_ops.arithmetic.sums import conv_factor, dense_factor
+from qnn_ops.dialect.attributes import bounds, dtype_range
 from qnn_ops.dialect.checks import QUANTIZED
 from qnn_ops.dialect.layouts import permutation
 from qnn_ops.dialect.registry import Attrs, attrs_of, constant_of, operator_of, spec_of
 from qnn_ops.dialect.sizes import is_open
-from qnn_ops.quantized.pool2d import bounds as pool_bounds
 
 Array = np.ndarray[Any, Any]
 # The channels that kernels compute at a time. Leaving out fewer gains nothing.
@@ -74,12 +73,10 @@ class Layer:
         # Beyond one step a fixed-point product may wrap, too.
         if (self.factor >= 1).any():
             return None
-        how = attrs.rounding, attrs.output_zero_point, (attrs.out_min, attrs.out_max)
-        ends = (
-            scale_down(end.astype(np.int32), self.factor, *how, attrs.out_dtype)
+        low, high = (
+            scale_result(attrs, end.astype(np.int32), self.factor, attrs.rounding).astype(np.int64)
             for end in (least, most)
         )
-        low, high = (end.astype(np.int64) for end in ends)
         return low, high
 
     def share(self, values: Array, is_dropped: Array) -> Array:
@@ -191,8 +188,8 @@ class LiveChannels:
         low, high = self._ends[call.args[0]]
         if is_reshape(call):
             return low, high
-        bounds = pool_bounds(attrs_of(call), spec_of(call).dtype)
-        return np.clip(low, *bounds), np.clip(high, *bounds)
+        ends = bounds(attrs_of(call), spec_of(call).dtype)
+        return np.clip(low, *ends), np.clip(high, *ends)
 
     def _of(self, var: Any) -> Ends:
         return self._ends.get(var) or self._full(var)

@@ -13,10 +13,9 @@ from tvm.relax.expr_functor import mutator
 from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
 from legalize.primitives.fixed_point import const
 from qnn_ops import quantized_conv2d, quantized_dense
-from qnn_ops.arithmetic.fixed_point import conv_multiplier, dense_multiplier
-from qnn_ops.arithmetic.sums import result_of_sums
+from qnn_ops.arithmetic.sums import SUMS, conv_factor, dense_factor, result_of_sums
 from qnn_ops.arithmetic.wide_sums import is_wide
-from qnn_ops.dialect.attributes import dtype_range, per_axis
+from qnn_ops.dialect.attributes import per_axis
 from qnn_ops.dialect.expressions import emitted
 from qnn_ops.dialect.registry import Operator, attrs_of, spec_of
 
@@ -66,10 +65,8 @@ def _bytes(data: relax.Expr, dtype: str) -> tuple[relax.Expr, relax.Expr]:
 
 def _sums(call: relax.Call, data: relax.Expr, point: int) -> relax.Call:
     """Return the sums of products of bytes and the weights of a call."""
-    lowest, highest = dtype_range("int32")
     alone = relax.Call(call.op, [data, call.args[1]], call.attrs)
-    bounds = {"out_dtype": "int32", "out_min": lowest, "out_max": highest}
-    return with_attrs(alone, input_zero_point=point, rounding="tflite", **bounds)
+    return with_attrs(alone, input_zero_point=point, **SUMS)
 
 
 def _finished(builder: relax.BlockBuilder, call: relax.Call, sums: relax.Expr) -> relax.Expr:
@@ -98,7 +95,5 @@ def _depth(call: relax.Call) -> int:
 
 def _multiplier(call: relax.Call) -> Any:
     attrs = attrs_of(call)
-    scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
-    if call.op.name == quantized_dense.op.name:
-        return dense_multiplier(*scales, attrs.rounding)
-    return conv_multiplier(*scales, spec_of(call.args[1]).dtype, attrs.rounding)
+    factor = dense_factor if call.op.name == quantized_dense.op.name else conv_factor
+    return factor(attrs, spec_of(call.args[1]).dtype)

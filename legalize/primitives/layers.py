@@ -9,11 +9,11 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.primitives.fixed_point import const, scale_down
+from legalize.primitives.fixed_point import const
 from legalize.primitives.registry import primitive
-from qnn_ops.arithmetic.fixed_point import conv_multiplier, dense_multiplier
 from qnn_ops.arithmetic.rounded import rounded
-from qnn_ops.arithmetic.sums import result_of_sums
+from qnn_ops.arithmetic.rounding import scale_result
+from qnn_ops.arithmetic.sums import conv_factor, dense_factor, result_of_sums
 from qnn_ops.arithmetic.wide_sums import is_wide
 from qnn_ops.dialect.attributes import dtype_range, per_axis
 from qnn_ops.dialect.expressions import emitted
@@ -73,10 +73,8 @@ def _quantized_dense(
         out_dtype=dtype,
     )
     accumulator = wrapped(accumulator, dtype, wide=wide)
-    is_sum = attrs.out_dtype == "int32"
-    scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
-    multiplier = 1.0 if is_sum else dense_multiplier(*scales, attrs.rounding)
-    return emitted(builder, result_of_sums, attrs, accumulator, bias, multiplier, wide=wide)
+    factor = dense_factor(attrs, spec_of(weight).dtype)
+    return emitted(builder, result_of_sums, attrs, accumulator, bias, factor, wide=wide)
 
 
 @primitive(quantized_conv2d)
@@ -116,14 +114,10 @@ def _quantized_conv2d(
         shape = [1, 1, 1, 1]
         shape[channel_axis] = spec_of(bias).shape[0]
         bias = R.reshape(bias, shape)
-    multiplier: Any = 1.0
-    if attrs.out_dtype != "int32":
-        scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
-        factor = conv_multiplier(*scales, spec_of(kernel).dtype, attrs.rounding)
-        multiplier = per_axis(factor, channel_axis, 4)
+    factor = per_axis(conv_factor(attrs, spec_of(kernel).dtype), channel_axis, 4)
     if addend is not None and attrs.out_layout != attrs.data_layout:
         addend = R.permute_dims(addend, permutation(attrs.out_layout, attrs.data_layout))
-    operands = accumulator, bias, multiplier, addend
+    operands = accumulator, bias, factor, addend
     return in_out_layout(emitted(builder, result_of_sums, attrs, *operands, wide=wide))
 
 
@@ -140,9 +134,8 @@ def _quantized_matmul(
     # These are not fused: a fused loop would subtract the zero points anew for each product.
     left, right = (builder.emit(each) for each in (centred(lhs, attrs.lhs_zero_point), right))
     sums = wrapped(R.matmul(left, right, out_dtype=dtype), dtype)
-    how = matmul_multiplier(attrs), attrs.rounding, attrs.output_zero_point
-    bounds = dtype_range(attrs.out_dtype)
-    return scale_down(builder, builder.emit(sums), *how, bounds, attrs.out_dtype)
+    operands = builder.emit(sums), matmul_multiplier(attrs), attrs.rounding
+    return emitted(builder, scale_result, attrs, *operands)
 
 
 _BYTE = 8

@@ -15,12 +15,11 @@ from tvm.script.ir_builder import tirx as T
 from legalize.primitives.fixed_point import const
 from legalize.primitives.loops import call_loops, cell, put
 from legalize.primitives.registry import primitive
-from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.attributes import bounds, dtype_range
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.dialect.sizes import Size
 from qnn_ops.quantized.pool2d import (
-    bounds,
     quantized_pool2d,
     valid_taps,
     window_counts,

@@ -9,6 +9,8 @@ bounds of its integers or, if the result has another scale, a table.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,31 +35,17 @@ from qnn_ops import (
     quantized_softmax,
     quantized_subtract,
 )
-from qnn_ops.arithmetic.onnxruntime import (
-    quantize_onnxruntime,
-    sigmoid_onnxruntime,
-    tanh_onnxruntime,
-)
+from qnn_ops.arithmetic.onnxruntime import hyperbolic_tangent, logistic, tabulated
 from qnn_ops.arithmetic.xnnpack import XNNPACK, clamp_table
+from qnn_ops.dialect.attributes import bounds as bounds_of
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.registry import attrs_of, operator_of, spec_of
-from qnn_ops.quantized.pool2d import bounds as bounds_of
 
 
 @rule("add", arithmetics=tuple(RUNTIMES))
 def _add(group: Group, call: relax.Call) -> relax.Expr:
     biased = with_bias(group, call)
     return of_pair(group, call, quantized_add) if biased is None else biased
-
-
-@rule("subtract", arithmetics=[XNNPACK])
-def _subtract(group: Group, call: relax.Call) -> relax.Expr:
-    return of_pair(group, call, quantized_subtract)
-
-
-@rule("multiply", arithmetics=tuple(RUNTIMES))
-def _multiply(group: Group, call: relax.Call) -> relax.Expr:
-    return of_pair(group, call, quantized_multiply)
 
 
 def with_bias(group: Group, call: relax.Call) -> relax.Expr | None:
@@ -99,6 +87,10 @@ def of_pair(group: Group, call: relax.Call, operator: Any) -> relax.Expr:
     return result
 
 
+rule("subtract", arithmetics=[XNNPACK])(partial(of_pair, operator=quantized_subtract))
+rule("multiply", arithmetics=tuple(RUNTIMES))(partial(of_pair, operator=quantized_multiply))
+
+
 @rule("nn.relu")
 def _relu(group: Group, call: relax.Call) -> relax.Expr:
     if group.attrs.zero_point != group.lowest:
@@ -123,23 +115,15 @@ def _clip(group: Group, call: relax.Call) -> relax.Expr:
     return group.folded(call.args[0])
 
 
-@rule("sigmoid", "tanh")
+@rule("sigmoid", "tanh", "nn.leakyrelu")
 def _tabulated(group: Group, call: relax.Call) -> relax.Expr:
-    data = group.activation(call.args[0])
-    scale, zero_point, _ = data.encoding
-    tabulate = sigmoid_onnxruntime if operator_name(call) == "relax.sigmoid" else tanh_onnxruntime
-    table = tabulate(scale, zero_point, *group.encoding)
-    return quantized_lookup(data.data, relax.const(table, str(table.dtype)))
-
-
-@rule("nn.leakyrelu")
-def _leaky_relu(group: Group, call: relax.Call) -> relax.Expr:
-    data = group.activation(call.args[0])
-    scale, zero_point, dtype = data.encoding
-    low, high = dtype_range(dtype)
-    reals = np.float32(scale) * (np.arange(low, high + 1) - zero_point).astype(np.float32)
-    slope = np.float32(call.attrs.alpha)
-    table = quantize_onnxruntime(np.where(reals >= 0, reals, slope * reals), *group.encoding)
+    data, attrs = group.activation(call.args[0]), call.attrs
+    functions = {
+        "relax.sigmoid": logistic,
+        "relax.tanh": hyperbolic_tangent,
+        "relax.nn.leakyrelu": lambda x: np.where(x >= 0, x, np.float32(attrs.alpha) * x),
+    }
+    table = tabulated(data.encoding, group.encoding, functions[operator_name(call)])
     return quantized_lookup(data.data, relax.const(table, str(table.dtype)))
 
 
@@ -168,36 +152,22 @@ _SUM = "relax.add"
 
 _ROWS = "relax.nn.conv1d"
 
-_ACTIVATIONS = ("relax.clip", "relax.nn.relu", "relax.nn.relu6")
+_RELU = "relax.nn.relu"
+
+_ACTIVATIONS: dict[str, Callable[[relax.Call], tuple[float, float]]] = {
+    _RELU: lambda _: (0.0, math.inf),
+    "relax.nn.relu6": lambda _: (0.0, 6.0),
+    "relax.clip": lambda call: (number(call.args[1]), number(call.args[2])),
+}
+"""The lowest and the highest real number of a call, by its operator."""
 
 
-@rule("nn.relu", arithmetics=[XNNPACK])
-def _xnnpack_relu(group: Group, call: relax.Call) -> relax.Expr:
-    return _ended(group, call, (0.0, math.inf), {_SUM, *group.runtime.biased})
-
-
-@rule("nn.relu6", arithmetics=[XNNPACK])
-def _relu6(group: Group, call: relax.Call) -> relax.Expr:
-    return _ended(group, call, (0.0, 6.0), set(group.runtime.biased))
-
-
-@rule("clip", arithmetics=[XNNPACK])
-def _xnnpack_clip(group: Group, call: relax.Call) -> relax.Expr:
-    low, high = (number(end) for end in call.args[1:])
-    return _ended(group, call, (low, high), set(group.runtime.biased))
-
-
-def _ended(
-    group: Group, call: relax.Call, ends: tuple[float, float], enders: set[str]
-) -> relax.Expr:
-    """Return the integers of an activation.
-
-    Args:
-        group: the quantized group.
-        call: the activation.
-        ends: the lowest and highest real number.
-        enders: the operators that may end in such an activation.
-    """
+@rule("nn.relu", "nn.relu6", "clip", arithmetics=[XNNPACK])
+def _ended(group: Group, call: relax.Call) -> relax.Expr:
+    activation = operator_name(call)
+    ends = _ACTIVATIONS[activation](call)
+    # The operators that may end in such an activation.
+    enders = {*group.runtime.biased, *([_SUM] if activation == _RELU else [])}
     bounds = _within(group.bounds, (_steps(group, ends[0]), _steps(group, ends[1])))
     inner = group.value(call.args[0])
     if operator_of(inner) is dequantize:

@@ -17,8 +17,8 @@ from legalize.qdq.group import (
     rule,
 )
 from qnn_ops import dequantize, quantize, quantized_concat, quantized_lookup, quantized_pad
-from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, conversion_onnxruntime, quantize_onnxruntime
-from qnn_ops.arithmetic.xnnpack import XNNPACK, quantize_xnnpack
+from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, tabulated
+from qnn_ops.arithmetic.xnnpack import XNNPACK
 from qnn_ops.dialect.registry import operator_of, spec_of
 
 
@@ -60,6 +60,8 @@ def _chosen(group: Group, call: relax.Call) -> relax.Expr:
     else:
         data = _alike(group, call.args[0]).data
     if operator_name(call) == "relax.nn.pad":
+        if str(call.attrs.pad_mode) != "constant":
+            raise LeftInFloatError("padding that is no constant")
         return _padded(group, call, data)
     return relax.Call(call.op, [data, *call.args[1:]], call.attrs, call.ty_args)
 
@@ -78,10 +80,9 @@ def _alike(group: Group, expr: relax.Expr) -> Operand:
 
 
 def _padded(group: Group, call: relax.Call, data: relax.Expr) -> relax.Expr:
-    if str(call.attrs.pad_mode) != "constant":
-        raise LeftInFloatError("padding that is no constant")
-    value = quantize_onnxruntime(np.float32(call.attrs.pad_value), *group.encoding)
-    return quantized_pad(data, [int(size) for size in call.attrs.pad_width], int(value))
+    value, encoding = np.asarray(call.attrs.pad_value, np.float32), group.encoding
+    point = quantize.evaluate(value, *encoding, arithmetic=group.arithmetic)
+    return quantized_pad(data, [int(size) for size in call.attrs.pad_width], int(point))
 
 
 @rule("split")
@@ -108,8 +109,7 @@ def _where(group: Group, call: relax.Call) -> relax.Expr:
         if operand.encoding == group.encoding:
             parts.append(operand.data)
             continue
-        scale, point, _ = operand.encoding
-        table = conversion_onnxruntime(scale, point, *group.encoding)
+        table = tabulated(operand.encoding, group.encoding)
         lookup = quantized_lookup(operand.data, relax.const(table, str(table.dtype)))
         parts.append(group.builder.emit(lookup))
     return R.where(group.renewed(condition), *parts)
@@ -120,8 +120,7 @@ def _pad(group: Group, call: relax.Call) -> relax.Expr:
     data = _integers(group, call.args[0])
     if str(call.attrs.pad_mode) != "constant":
         return relax.Call(call.op, [data], call.attrs, call.ty_args)
-    value = quantize_xnnpack(np.float32(call.attrs.pad_value), *group.encoding)
-    return quantized_pad(data, [int(size) for size in call.attrs.pad_width], int(value))
+    return _padded(group, call, data)
 
 
 def _integers(group: Group, expr: relax.Expr) -> relax.Expr:

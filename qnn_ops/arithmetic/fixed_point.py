@@ -318,29 +318,3 @@ def conv_multiplier(
     else:
         raise QnnError(f"kernel_dtype must be uint8 or int8, got {kernel_dtype!r}")
     return np.asarray(exact / output.astype(np.float64))
-
-
-def dense_multiplier(
-    input_scale: npt.ArrayLike,
-    kernel_scale: npt.ArrayLike,
-    output_scale: npt.ArrayLike,
-    rounding: str = "float64",
-) -> Float64Array:
-    """Compute the output steps of one accumulator step of a dense layer.
-
-    LiteRT's reference FULLY_CONNECTED keeps the product of the scales in float64, whatever the
-    kernel's dtype (FullyConnected of kernels/internal/reference/integer_ops/fully_connected.h).
-
-    Args:
-        input_scale: float32 scale of the input.
-        kernel_scale: float32 scale of the kernel, or one per unit.
-        output_scale: float32 scale of the output.
-        rounding: how the scaled sums round, as in ``conv_multiplier``.
-
-    Returns:
-        float64, of the broadcast shape of the scales.
-
-    Raises:
-        QnnError: if a scale is not positive and finite.
-    """
-    return conv_multiplier(input_scale, kernel_scale, output_scale, "int8", rounding)

@@ -8,6 +8,7 @@ Float32 arithmetic that depends on the difference uses the values and the zero p
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +18,8 @@ from qnn_ops.arithmetic import float_polynomials as polynomials
 from qnn_ops.arithmetic.fixed_point import is_number
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.arithmetic.rounding import scale_result
 from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.checks import QUANTIZED, check_dtype
 from qnn_ops.dialect.expressions import sum_in_order, take
 from qnn_ops.dialect.traits import OFFSETS
 from qnn_ops.errors import QnnError
@@ -53,14 +54,6 @@ class SumTerms(NamedTuple):
 def is_onnxruntime(attrs: Any) -> bool:
     """Tell whether a call has ONNX Runtime's arithmetic."""
     return attrs.arithmetic == ONNXRUNTIME
-
-
-def check_arithmetic(attrs: Any, *dtypes: str) -> None:
-    """Raise unless a call's arithmetic takes tensors of these dtypes."""
-    arithmetic = attrs.arithmetic
-    if arithmetic != "tflite":
-        for dtype in dtypes:
-            check_dtype(f"a tensor of arithmetic {arithmetic!r}", dtype, QUANTIZED)
 
 
 def moved_by(model_dtype: str, dtype: str) -> int:
@@ -157,36 +150,37 @@ def quantize_onnxruntime(
     return (np.rint(bounded).astype(np.int32) + points).astype(dtype)
 
 
-def conversion_onnxruntime(
-    scale: float, zero_point: int, output_scale: float, output_zero_point: int, dtype: str
+def fields_onnxruntime(low: Any, high: Any) -> list[Any]:
+    """Compute DynamicQuantizeLinear's scale, steps of a unit and zero point, for int8.
+
+    Args:
+        low: float32, the lower ends of ranges, at most 0.
+        high: float32, the upper ends, at least 0.
+    """
+    length, one = high - low, np.float32(1)
+    scale = np.where(length == 0, one, length / np.float32(255))
+    # An infinite length could make it NaN.
+    end = np.where(length <= np.finfo(np.float32).max, -(low / scale), np.float32(0))
+    return [scale, one / scale, np.rint(np.clip(end, 0.0, 255.0)) - np.float32(128)]
+
+
+def tabulated(
+    data: tuple[float, int, str],
+    result: tuple[float, int, str],
+    function: Callable[[Float32Array], npt.ArrayLike] = np.asarray,
 ) -> Array:
-    """Tabulate QLinearConcat's change of quantization, the lowest value's result first."""
-    return quantize_onnxruntime(
-        _reals(scale, zero_point, dtype), output_scale, output_zero_point, dtype
-    )
+    """Tabulate a function of float32 between two encodings, the lowest value's result first.
 
-
-def sigmoid_onnxruntime(
-    scale: float, zero_point: int, output_scale: float, output_zero_point: int, dtype: str
-) -> Array:
-    """Tabulate QLinearSigmoid, the lowest value's result first."""
-    reals = logistic(_reals(scale, zero_point, dtype))
-    return quantize_onnxruntime(reals, output_scale, output_zero_point, dtype)
-
-
-def tanh_onnxruntime(
-    scale: float, zero_point: int, output_scale: float, output_zero_point: int, dtype: str
-) -> Array:
-    """Tabulate the float32 Tanh of dequantized values, the lowest value's result first."""
-    reals = hyperbolic_tangent(_reals(scale, zero_point, dtype))
-    return quantize_onnxruntime(reals, output_scale, output_zero_point, dtype)
-
-
-def _reals(scale: float, zero_point: int, dtype: str) -> Float32Array:
-    """Return the real numbers of a dtype's values, the lowest value's first."""
+    Args:
+        data: scale, zero point and dtype of the values.
+        result: scale, zero point and dtype of the result.
+        function: of the dequantized values; without it, the table changes their encoding.
+    """
+    scale, zero_point, dtype = data
     low, high = dtype_range(dtype)
     with np.errstate(over="ignore"):
-        return np.float32(scale) * (np.arange(low, high + 1) - zero_point).astype(np.float32)
+        reals = np.float32(scale) * (np.arange(low, high + 1) - zero_point).astype(np.float32)
+    return np.asarray(quantize_onnxruntime(function(reals), *result))
 
 
 def bias_steps(reals: npt.ArrayLike, steps: npt.ArrayLike) -> Array:
@@ -207,6 +201,18 @@ def mean_factor(attrs: Any, count: int) -> float:
     with np.errstate(over="ignore", under="ignore"):
         divisor = np.float32(attrs.output_scale) * np.float32(count)
         return float(np.float32(attrs.input_scale) / divisor)
+
+
+def mean_onnxruntime(attrs: Any, _dtype: str, sums: Any, count: int) -> Any:
+    """Average as QLinearGlobalAveragePool: by one float32 product, rounded half to even.
+
+    Args:
+        attrs: the call's attributes.
+        sums: int32, sums of the values as they are.
+        count: the number of values in each sum.
+    """
+    centred, factor = sums - count * attrs.input_zero_point, mean_factor(attrs, count)
+    return scale_result(attrs, centred, factor, "float32")
 
 
 def softmax_table(input_scale: float, count: int) -> Float32Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from qnn_ops.arithmetic.fixed_point import (
     scaled_twice,
 )
 from qnn_ops.arithmetic.wide_sums import MOST_SHIFT, REDUCED, multiply_by_reduced_multiplier
+from qnn_ops.dialect.attributes import bounds
+from qnn_ops.dialect.registry import Attrs
 from qnn_ops.errors import QnnError
 
 Array = np.ndarray[Any, Any]
@@ -26,35 +29,37 @@ class Rounding:
     """A way to scale an accumulator down.
 
     Attributes:
-        scaled: multiplies integers by real multipliers, and rounds.
-        most_shift: the largest left shift of a fixed-point multiplier; None if there is none.
-        is_single: whether multipliers are float32.
+        scaled: multiplies integers by multipliers and powers of two, and rounds.
+        most_shift: the largest power of two; None if multipliers are floats, whose power is 0.
+        dtype: the multipliers' dtype.
         of_litert: whether it is LiteRT's way; then sums wrap in int32.
     """
 
-    scaled: Callable[[Any, Array], Any]
+    scaled: Callable[[Any, Any, Any], Any]
     most_shift: int | None = None
-    is_single: bool = False
+    dtype: str = "int32"
     of_litert: bool = False
+
+    def constants(self, real: Any) -> tuple[Any, Any]:
+        """Return multipliers and shifts that stand for float64 multipliers; floats stay as is."""
+        return (real, 0) if self.most_shift is None else quantize_multiplier(real)
 
 
 ROUNDINGS = {
-    "tflite": Rounding(
-        lambda x, real: scaled_twice(x, *quantize_multiplier(real)), 31, of_litert=True
+    "tflite": Rounding(scaled_twice, 31, of_litert=True),
+    "upward": Rounding(partial(scaled_once, bits=31), 30),
+    "float32": Rounding(lambda x, real, _: scaled_float32(x, real), dtype="float32"),
+    "float64": Rounding(
+        lambda x, real, _: scaled_float64(x, real), dtype="float64", of_litert=True
     ),
-    "upward": Rounding(lambda x, real: scaled_once(x, *quantize_multiplier(real), 31), 30),
-    "float32": Rounding(scaled_float32, is_single=True),
-    "float64": Rounding(scaled_float64, of_litert=True),
 }
 """The roundings of all operators that scale."""
 
 SUM_ROUNDINGS = {
     **ROUNDINGS,
     # It differs only in how the bias is added; see qnn_ops.arithmetic.float_epilogue.
-    "onednn": Rounding(scaled_float32, is_single=True),
-    REDUCED: Rounding(
-        lambda x, real: multiply_by_reduced_multiplier(x, *quantize_multiplier(real)), MOST_SHIFT
-    ),
+    "onednn": ROUNDINGS["float32"],
+    REDUCED: Rounding(multiply_by_reduced_multiplier, MOST_SHIFT),
 }
 """The roundings of convolutions and dense layers."""
 
@@ -73,7 +78,8 @@ def check_multiplier(real_multiplier: Array | float, rounding: str) -> None:
     multiplier = np.asarray(real_multiplier, np.float64)
     rule = SUM_ROUNDINGS[rounding]
     with np.errstate(over="ignore"):
-        fits = np.isfinite(multiplier.astype(np.float32) if rule.is_single else multiplier).all()
+        is_single = rule.dtype == "float32"
+        fits = np.isfinite(multiplier.astype(np.float32) if is_single else multiplier).all()
     if fits and rule.most_shift is not None:
         fits = (quantize_multiplier(multiplier)[1] <= rule.most_shift).all()
     if not fits:
@@ -110,5 +116,12 @@ def scale_down(
     Returns:
         Values of ``dtype``, shaped as the accumulator.
     """
-    scaled = SUM_ROUNDINGS[rounding].scaled(accumulator, np.asarray(real_multiplier, np.float64))
+    rule = SUM_ROUNDINGS[rounding]
+    scaled = rule.scaled(accumulator, *rule.constants(np.asarray(real_multiplier, np.float64)))
     return np.clip(scaled.astype(np.int64) + zero_point, *bounds).astype(dtype)
+
+
+def scale_result(attrs: Attrs, accumulator: Any, real_multiplier: Any, rounding: str) -> Any:
+    """Apply ``scale_down`` with the zero point, the bounds and the dtype of a call's result."""
+    point, dtype = attrs.output_zero_point, attrs.out_dtype
+    return scale_down(accumulator, real_multiplier, rounding, point, bounds(attrs, dtype), dtype)

@@ -14,12 +14,51 @@ from qnn_ops.arithmetic.accumulator_bounds import (
     check_product_sums,
     check_scaled,
 )
+from qnn_ops.arithmetic.fixed_point import Float64Array, conv_multiplier
 from qnn_ops.arithmetic.float_epilogue import ONEDNN, float_epilogue
-from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS, scale_down
+from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS, check_multiplier, scale_result
 from qnn_ops.arithmetic.wide_sums import check_wide_sums
+from qnn_ops.dialect.checks import ACTIVATIONS, check_bounds, check_dtype, check_quantization
 from qnn_ops.dialect.registry import Attrs, TensorSpec
 
 Array = np.ndarray[Any, Any]
+
+SUMS: dict[str, Any] = {
+    "out_dtype": "int32",
+    "out_min": -(2**31),
+    "out_max": 2**31 - 1,
+    "rounding": "tflite",
+}
+"""The attributes that a call has if its result is the sums themselves."""
+
+Factor = Callable[[Attrs, str], Float64Array]
+"""Returns how many steps of a call's result a step of its sums is, by the weights' dtype."""
+
+
+def conv_factor(attrs: Attrs, kernel_dtype: str) -> Float64Array:
+    """Return a convolution's ``Factor``: 1 for int32 results, which are the sums."""
+    if attrs.out_dtype == "int32":
+        return np.ones(())
+    scales = attrs.input_scale, attrs.kernel_scale, attrs.output_scale
+    return conv_multiplier(*scales, kernel_dtype, attrs.rounding)
+
+
+def dense_factor(attrs: Attrs, _kernel_dtype: str) -> Float64Array:
+    """Return a dense layer's ``Factor``.
+
+    LiteRT's reference FULLY_CONNECTED keeps the product of the scales in float64, whatever the
+    weights' dtype (FullyConnected of kernels/internal/reference/integer_ops/fully_connected.h).
+    """
+    return conv_factor(attrs, "int8")
+
+
+def check_result(attrs: Attrs, factor: Factor, kernel_dtype: str) -> None:
+    """Raise unless a result's dtype, bounds and quantization are those of scaled sums, or sums."""
+    check_dtype("out_dtype", attrs.out_dtype, (*ACTIVATIONS, "int32"))
+    check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
+    if attrs.out_dtype != "int32":
+        check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+        check_multiplier(factor(attrs, kernel_dtype), attrs.rounding)
 
 
 def result_of_sums(
@@ -46,10 +85,9 @@ def result_of_sums(
     if attrs.rounding == ONEDNN:
         return float_epilogue(attrs, sums.astype(np.int32), bias, multiplier, addend)
     total = with_bias(sums, bias, wide=wide)
-    bounds, point = (attrs.out_min, attrs.out_max), attrs.output_zero_point
     if attrs.out_dtype == "int32":
-        return np.clip(total.astype(np.int64), *bounds).astype(np.int32)
-    return scale_down(total, multiplier, attrs.rounding, point, bounds, attrs.out_dtype)
+        return np.clip(total.astype(np.int64), attrs.out_min, attrs.out_max).astype(np.int32)
+    return scale_result(attrs, total, multiplier, attrs.rounding)
 
 
 def with_bias(sums: Any, bias: Any, *, wide: bool = False) -> Any:
@@ -64,7 +102,7 @@ def check_sums(
     data: TensorSpec,
     weights: Weights,
     bias: Callable[[], Array] | None,
-    multiplier: Callable[[], Array],
+    factor: Factor,
 ) -> str:
     """Raise if the sums, or their scaled values, can leave the int32 of the model's framework.
 
@@ -76,7 +114,7 @@ def check_sums(
         data: the first factor of the products.
         weights: the second factor.
         bias: returns int32 or int64, one per channel; None if there is no bias.
-        multiplier: returns how many steps of the result a step of the sum is, or one per channel.
+        factor: the operator's.
 
     Returns:
         The sum that wraps, and how far it goes; empty if none does.
@@ -87,14 +125,14 @@ def check_sums(
     if data.dtype == "int16":
         values = None if bias is None else bias()
         if values is None or values.dtype == np.int64:
-            check_wide_sums(attrs, weights, values, multiplier())
+            check_wide_sums(attrs, weights, values, factor(attrs, weights.dtype))
         return ""
     scaling = None
     is_litert = SUM_ROUNDINGS[attrs.rounding].of_litert and attrs.out_dtype != "int32"
     if is_litert:
         scaling = partial(
             check_scaled,
-            real_multiplier=multiplier(),
+            real_multiplier=factor(attrs, weights.dtype),
             rounding=attrs.rounding,
             zero_point=attrs.output_zero_point,
         )

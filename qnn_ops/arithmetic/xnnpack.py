@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qnn_ops.arithmetic.rounded import rounded
-from qnn_ops.arithmetic.rounding import scale_down
+from qnn_ops.arithmetic.rounding import scale_result
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.traits import OFFSETS
 from qnn_ops.errors import QnnError
@@ -106,9 +106,7 @@ def product_xnnpack(attrs: Any, lhs: Array, rhs: Array, factor: np.float32) -> A
     products = (lhs.astype(np.int32) - attrs.lhs_zero_point) * (
         rhs.astype(np.int32) - attrs.rhs_zero_point
     )
-    bounds = (attrs.out_min, attrs.out_max)
-    point, dtype = attrs.output_zero_point, attrs.out_dtype
-    return scale_down(products, float(factor), "float32", point, bounds, dtype)
+    return scale_result(attrs, products, float(factor), "float32")
 
 
 def mean_terms(attrs: Any, dtype: str, count: int) -> MeanTerms:

@@ -122,3 +122,9 @@ def dtype_range(dtype: str) -> tuple[int, int]:
         raise QnnError(f"dtype must be int8, uint8, int16 or int32, got {dtype!r}")
     info = np.iinfo(dtype)
     return int(info.min), int(info.max)
+
+
+def bounds(attrs: Any, dtype: str) -> tuple[int, int]:
+    """Return the clamp range of a call's result: the call's bounds, or those of its ``dtype``."""
+    low, high = dtype_range(dtype)
+    return getattr(attrs, "out_min", low), getattr(attrs, "out_max", high)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.declared import LITERT
 from qnn_ops.errors import QnnError
 
 if TYPE_CHECKING:  # it imports TVM
@@ -70,6 +71,13 @@ def check_quantization(
     for point in _values(point_name, zero_point, channels):
         if not low <= point <= high:
             raise QnnError(f"{point_name} must lie within {dtype}, got {point}")
+
+
+def check_arithmetic(attrs: Attrs, *dtypes: str) -> None:
+    """Raise unless a call's arithmetic takes tensors of these dtypes."""
+    if attrs.arithmetic != LITERT:
+        for dtype in dtypes:
+            check_dtype(f"a tensor of arithmetic {attrs.arithmetic!r}", dtype, QUANTIZED)
 
 
 def check_alike(dtypes: Mapping[str, str], zero_points: Mapping[str, int]) -> None:

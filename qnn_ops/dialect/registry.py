@@ -25,13 +25,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, Generic, ParamSpec, Protocol, TypeAlias
 
 import numpy as np
 import tvm
-import tvm_ffi
 from tvm import relax
 from tvm.relax import script as relax_script
 from tvm.relax.script import parser as relax_parser
@@ -39,6 +37,7 @@ from tvm.relax.script import parser as relax_parser
 from qnn_ops.dialect.attributes import list_attr
 from qnn_ops.dialect.declarations import Declaration
 from qnn_ops.dialect.declared import LITERT, arithmetic_of
+from qnn_ops.dialect.plain import plain
 from qnn_ops.dialect.sizes import is_open, sizes_of
 from qnn_ops.dialect.traits import Traits
 from qnn_ops.errors import QnnError
@@ -46,8 +45,6 @@ from qnn_ops.errors import QnnError
 P = ParamSpec("P")
 
 PREFIX = "relax.qnn."
-
-_KEPT_ARRAYS = 512  # more than the lists of any network's channels
 
 
 @dataclass(frozen=True)
@@ -292,7 +289,7 @@ def attrs_of(call: relax.Call) -> Attrs:
     kind = Attrs if operator is None else operator.attrs
     if call.attrs is None:
         return kind()
-    return kind(**{key: _plain(value) for key, value in call.attrs.items()})
+    return kind(**{key: plain(value) for key, value in call.attrs.items()})
 
 
 def check_expr(name: str, value: Any) -> None:
@@ -355,39 +352,6 @@ def _array_spec(value: Any) -> Operand:
     if isinstance(value, (list, tuple)):
         return tuple(TensorSpec(array.shape, str(array.dtype)) for array in value)
     return TensorSpec(value.shape, str(value.dtype))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (bool, int, float, str)) or value is None:
-        return value
-    if isinstance(value, tvm_ffi.Array):
-        return _items(_ArrayKey(value))
-    if isinstance(value, Sequence):
-        return tuple(map(_plain, value))
-    raise QnnError(f"an attribute of type {type(value).__name__} is not one of this dialect")
-
-
-class _ArrayKey:
-    """A TVM array as a key that equals only itself: TVM's own equality takes 1 for True.
-
-    Attributes:
-        array: the array.
-    """
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-
-    def __hash__(self) -> int:
-        return hash(self.array.__chandle__())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ArrayKey) and bool(self.array.same_as(other.array))
-
-
-@lru_cache(maxsize=_KEPT_ARRAYS)
-def _items(key: _ArrayKey) -> tuple[Any, ...]:
-    # Reading an item calls TVM, and each pass reads the same lists of channels.
-    return tuple(map(_plain, key.array))
 
 
 def _map(convert: Callable[[Any], Any], values: Any) -> Any:

@@ -19,6 +19,7 @@ from qnn_ops.arithmetic.onnxruntime import (
     product_onnxruntime,
     sum_onnxruntime,
 )
+from qnn_ops.arithmetic.rounding import scale_result
 from qnn_ops.arithmetic.xnnpack import XNNPACK, check_sum, product_xnnpack, sum_xnnpack
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec
 from qnn_ops.errors import QnnError
@@ -28,7 +29,6 @@ from qnn_ops.quantized.elementwise import (
     on_common_scale,
     product_multiplier,
     saturating,
-    scale_result,
     sum_overflow,
     sum_reference,
 )
@@ -140,7 +140,7 @@ def quantized_squared_difference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     difference = on_common_scale(lhs, attrs.lhs_zero_point, left, SQUARE_SHIFT) - on_common_scale(
         rhs, attrs.rhs_zero_point, right, SQUARE_SHIFT
     )
-    return scale_result(attrs, difference * difference, result)
+    return scale_result(attrs, difference * difference, result, "tflite")
 
 
 def square_multipliers(attrs: Attrs) -> tuple[float, float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,16 @@ from tvm import relax
 
 from qnn_ops.arithmetic.accumulator_bounds import centred_bounds, check_scaled
 from qnn_ops.arithmetic.fixed_point import clamp_to, round_half_away
-from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, check_arithmetic, conversion_onnxruntime
+from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, tabulated
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.checks import ACTIVATIONS, check_axis, check_dtype, check_quantization
+from qnn_ops.dialect.checks import (
+    ACTIVATIONS,
+    check_arithmetic,
+    check_axis,
+    check_dtype,
+    check_quantization,
+)
 from qnn_ops.dialect.expressions import take
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits, always, moving
@@ -134,16 +140,14 @@ def _check_input_quantization(attrs: Attrs, index: int, spec: TensorSpec) -> Non
 
 def conversion_table(attrs: Attrs, index: int) -> Array | None:
     """Tabulate the results of an input's 256 values, lowest first; None if it is copied."""
-    scale, zero_point = attrs.input_scales[index], attrs.input_zero_points[index]
-    if (scale, zero_point) == (attrs.output_scale, attrs.output_zero_point):
-        return None
+    data = attrs.input_scales[index], attrs.input_zero_points[index], attrs.out_dtype
     output = attrs.output_scale, attrs.output_zero_point, attrs.out_dtype
-    return _CONVERSIONS[attrs.arithmetic](scale, zero_point, *output)
+    return None if data == output else _CONVERSIONS[attrs.arithmetic](data, output)
 
 
-def _conversion_litert(
-    scale: float, zero_point: int, output_scale: float, output_zero_point: int, dtype: str
-) -> Array:
+def _conversion_litert(data: tuple[float, int, str], output: tuple[float, int, str]) -> Array:
+    scale, zero_point, dtype = data
+    output_scale, output_zero_point, _ = output
     lowest, highest = dtype_range(dtype)
     values = np.arange(lowest, highest + 1).astype(np.float32)
     with np.errstate(all="ignore"):
@@ -154,7 +158,10 @@ def _conversion_litert(
     return clamp_to(steps + output_zero_point, dtype)
 
 
-_CONVERSIONS = {declared.LITERT: _conversion_litert, ONNXRUNTIME: conversion_onnxruntime}
+_CONVERSIONS: dict[str, Callable[..., Array]] = {
+    declared.LITERT: _conversion_litert,
+    ONNXRUNTIME: tabulated,
+}
 
 
 @quantized_concat.reference

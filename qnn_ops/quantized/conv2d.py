@@ -10,16 +10,14 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.accumulator_bounds import Weights
-from qnn_ops.arithmetic.fixed_point import conv_multiplier
 from qnn_ops.arithmetic.float_epilogue import check_addend
-from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS, check_multiplier
-from qnn_ops.arithmetic.sums import check_sums, result_of_sums
+from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS
+from qnn_ops.arithmetic.sums import check_result, check_sums, conv_factor, result_of_sums
 from qnn_ops.arithmetic.wide_sums import check_sum_types, is_wide
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import (
     ACTIVATIONS,
     QUANTIZED,
-    check_bounds,
     check_dtype,
     check_quantization,
     check_rank,
@@ -159,7 +157,7 @@ def _type(
     if bias is not None and bias.shape != (out_channels,):
         raise QnnError(f"bias must have shape ({out_channels},), got {bias.shape}")
     check_sum_types(attrs, data, kernel, bias)
-    _check_output(attrs, kernel.dtype)
+    check_result(attrs, conv_factor, kernel.dtype)
     out_height, out_width = (
         window_count(name, *sizes)
         for name, *sizes in zip(
@@ -207,17 +205,6 @@ def _check_channels(attrs: Attrs, in_channels: int, out_channels: int, per_group
         raise QnnError(f"channels is {attrs.channels}, the kernel has {out_channels}")
 
 
-def _check_output(attrs: Attrs, kernel_dtype: str) -> None:
-    check_dtype("out_dtype", attrs.out_dtype, (*ACTIVATIONS, "int32"))
-    check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
-    if attrs.out_dtype != "int32":
-        check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
-        multiplier = conv_multiplier(
-            attrs.input_scale, attrs.kernel_scale, attrs.output_scale, kernel_dtype, attrs.rounding
-        )
-        check_multiplier(multiplier, attrs.rounding)
-
-
 @quantized_conv2d.reference
 def _reference(
     attrs: Attrs,
@@ -233,23 +220,9 @@ def _reference(
     if addend is not None:
         addend = addend.transpose(permutation(attrs.out_layout, "NHWC"))
     wide = is_wide(str(data.dtype), None if bias is None else str(bias.dtype))
-    result = _result(attrs, sums, str(kernel.dtype), bias, addend, wide)
+    factor = conv_factor(attrs, str(kernel.dtype))
+    result = result_of_sums(attrs, sums, bias, factor, addend, wide=wide)
     return np.ascontiguousarray(result.transpose(permutation("NHWC", attrs.out_layout)))
-
-
-def _result(
-    attrs: Attrs,
-    sums: Array,
-    kernel_dtype: str,
-    bias: Array | None,
-    addend: Array | None,
-    wide: bool,
-) -> Array:
-    """Return the result in NHWC, like the sums, which may need more than 32 bits."""
-    is_sum = attrs.out_dtype == "int32"
-    scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
-    multiplier = np.ones(()) if is_sum else conv_multiplier(*scales, kernel_dtype, attrs.rounding)
-    return result_of_sums(attrs, sums, bias, multiplier, addend, wide=wide)
 
 
 def _convolve(attrs: Attrs, data: Array, kernel: Array) -> Array:
@@ -281,7 +254,6 @@ def _overflow(
     attrs: Attrs, known: Known, data: TensorSpec, kernel: TensorSpec, *others: TensorSpec
 ) -> str:
     channels, *sizes = reorder(kernel.shape, attrs.kernel_layout, "OHWI")
-    scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
 
     def read() -> Array:
         return known(1).transpose(permutation(attrs.kernel_layout, "OHWI"))
@@ -291,5 +263,5 @@ def _overflow(
         data,
         Weights(channels, math.prod(sizes), kernel.dtype, attrs.kernel_zero_point, read),
         partial(known, 2) if others else None,
-        partial(conv_multiplier, *scales, kernel.dtype, attrs.rounding),
+        conv_factor,
     )

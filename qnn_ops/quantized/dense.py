@@ -9,15 +9,13 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.accumulator_bounds import Weights
-from qnn_ops.arithmetic.fixed_point import dense_multiplier
-from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS, check_multiplier
-from qnn_ops.arithmetic.sums import check_sums, result_of_sums
+from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS
+from qnn_ops.arithmetic.sums import check_result, check_sums, dense_factor, result_of_sums
 from qnn_ops.arithmetic.wide_sums import check_sum_types, is_wide
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import (
     ACTIVATIONS,
     QUANTIZED,
-    check_bounds,
     check_dtype,
     check_quantization,
     check_rank,
@@ -114,14 +112,7 @@ def _type(
     if bias is not None and bias.shape != (units,):
         raise QnnError(f"bias must have shape ({units},), got {bias.shape}")
     check_sum_types(attrs, data, weight, bias)
-    check_dtype("out_dtype", attrs.out_dtype, (*ACTIVATIONS, "int32"))
-    check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
-    if attrs.out_dtype != "int32":
-        check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
-        multiplier = dense_multiplier(
-            attrs.input_scale, attrs.kernel_scale, attrs.output_scale, attrs.rounding
-        )
-        check_multiplier(multiplier, attrs.rounding)
+    check_result(attrs, dense_factor, weight.dtype)
     return TensorSpec((*data.shape[:-1], units), attrs.out_dtype)
 
 
@@ -130,11 +121,9 @@ def _reference(attrs: Attrs, data: Array, weight: Array, bias: Array | None = No
     values = data.astype(np.int64) - attrs.input_zero_point
     weights = weight.astype(np.int64) - np.reshape(attrs.kernel_zero_point, (-1, 1))
     sums = values @ weights.T
-    is_sum = attrs.out_dtype == "int32"
-    scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
-    multiplier = np.ones(()) if is_sum else dense_multiplier(*scales, attrs.rounding)
+    factor = dense_factor(attrs, str(weight.dtype))
     wide = is_wide(str(data.dtype), None if bias is None else str(bias.dtype))
-    return result_of_sums(attrs, sums, bias, multiplier, wide=wide)
+    return result_of_sums(attrs, sums, bias, factor, wide=wide)
 
 
 @quantized_dense.overflow_rule
@@ -142,7 +131,6 @@ def _overflow(
     attrs: Attrs, known: Known, data: TensorSpec, weight: TensorSpec, *bias: TensorSpec
 ) -> str:
     units, depth = weight.shape
-    scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
     return check_sums(
         attrs,
         data,
@@ -154,7 +142,7 @@ def _overflow(
             partial(known, 1) if known.has(1) else None,
         ),
         partial(known, 2) if bias else None,
-        partial(dense_multiplier, *scales, attrs.rounding),
+        dense_factor,
     )
 
 

@@ -8,9 +8,10 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.fixed_point import is_number, round_half_away
-from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
+from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, fields_onnxruntime
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import QUANTIZED, check_dtype
+from qnn_ops.dialect.declared import LITERT
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.dialect.traits import FIXED, Channels, Traits, moving
 from qnn_ops.errors import QnnError
@@ -78,32 +79,19 @@ def _dynamic_encoding_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
 dynamic_encoding.overflow_rule(cannot_overflow)
 
 
-def _rows(attrs: Attrs, data: Array) -> Array:
-    """Return the rows with 0 in the place of NaNs."""
-    data = np.where(is_number(data), data, np.float32(0))
-    return data.reshape(-1) if attrs.whole else data
-
-
 @dynamic_encoding.reference
 def _dynamic_encoding_reference(attrs: Attrs, data: Array) -> Array:
-    rows = _rows(attrs, data)
+    rows, zero = np.where(is_number(data), data, np.float32(0)), np.float32(0)
+    rows = rows.reshape(-1) if attrs.whole else rows
     with np.errstate(all="ignore"):
-        fields = _asymmetric(*_range(rows)) if attrs.asymmetric else _symmetric(rows)
-    return np.concatenate(fields, -1)
+        if not attrs.asymmetric:
+            return np.concatenate(_symmetric(rows), -1)
+        low, high = rows.min(-1, keepdims=True), rows.max(-1, keepdims=True)
+        ends = np.minimum(low, zero), np.maximum(high, zero)
+        return np.concatenate(_FIELDS[attrs.arithmetic](*ends), -1)
 
 
-def _dynamic_encoding_onnxruntime(attrs: Attrs, data: Array) -> Array:
-    with np.errstate(all="ignore"):
-        return np.concatenate(_onnxruntime(*_range(_rows(attrs, data))), -1)
-
-
-dynamic_encoding.computed_by(ONNXRUNTIME, _dynamic_encoding_onnxruntime)
-
-
-def _range(data: Array) -> tuple[Array, Array]:
-    """Return the ends of each row's range, which includes 0."""
-    low, high = data.min(-1, keepdims=True), data.max(-1, keepdims=True)
-    return np.minimum(low, np.float32(0)), np.maximum(high, np.float32(0))
+dynamic_encoding.computed_by(ONNXRUNTIME, _dynamic_encoding_reference)
 
 
 def _symmetric(data: Array) -> list[Array]:
@@ -126,13 +114,7 @@ def _asymmetric(low: Array, high: Array) -> list[Array]:
     return [scale, np.float32(1) / scale, np.where(has_point, whole, np.float32(0))]
 
 
-def _onnxruntime(low: Array, high: Array) -> list[Array]:
-    length, one = high - low, np.float32(1)
-    scale = np.where(length == 0, one, length / np.float32(255))
-    # An infinite length could make it NaN.
-    end = np.where(length <= _MOST, -(low / scale), np.float32(0))
-    return [scale, one / scale, np.rint(np.clip(end, 0.0, 255.0)) - np.float32(128)]
-
+_FIELDS = {LITERT: _asymmetric, ONNXRUNTIME: fields_onnxruntime}
 
 _MOST = np.finfo(np.float32).max
 

@@ -9,13 +9,14 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier, scaled_twice
-from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, check_arithmetic
-from qnn_ops.arithmetic.rounding import scale_down
+from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
+from qnn_ops.arithmetic.rounding import scale_result
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import (
     ACTIVATIONS,
     QUANTIZED,
     check_alike,
+    check_arithmetic,
     check_bounds,
     check_dtype,
     check_quantization,
@@ -174,7 +175,7 @@ def sum_reference(attrs: Attrs, lhs: Array, rhs: Array, sign: int) -> Array:
     total = left + right if sign > 0 else left - right
     if result_multiplier >= 1:
         total = np.clip(total, -LARGEST_TERM, LARGEST_TERM)
-    return scale_result(attrs, total, result_multiplier)
+    return scale_result(attrs, total, result_multiplier, "tflite")
 
 
 def sum_overflow(attrs: Attrs, _known: Known, _lhs: TensorSpec, _rhs: TensorSpec) -> None:
@@ -194,12 +195,6 @@ def sum_overflow(attrs: Attrs, _known: Known, _lhs: TensorSpec, _rhs: TensorSpec
             f"output_scale {attrs.output_scale:.4g} is too large: TFLite defines sums up to "
             f"{highest:.4g}"
         )
-
-
-def scale_result(attrs: Attrs, accumulator: Array, multiplier: float) -> Array:
-    """Bring a sum or product to the output's scale, zero point and clamp range."""
-    point, bounds = attrs.output_zero_point, (attrs.out_min, attrs.out_max)
-    return scale_down(accumulator, multiplier, "tflite", point, bounds, attrs.out_dtype)
 
 
 def on_common_scale(data: Array, zero_point: int, multiplier: float, shift: int) -> Array:

@@ -9,7 +9,7 @@ from tvm import relax
 
 from qnn_ops.arithmetic.fixed_point import Float64Array, conv_multiplier
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
-from qnn_ops.arithmetic.rounding import check_multiplier, scale_down
+from qnn_ops.arithmetic.rounding import check_multiplier, scale_result
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import QUANTIZED, check_dtype, check_quantization
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
@@ -180,15 +180,7 @@ def _quantized_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     left = lhs.astype(np.int64) - attrs.lhs_zero_point
     right = rhs.astype(np.int64) - attrs.rhs_zero_point
     sums = left @ (right.swapaxes(-1, -2) if attrs.transpose_rhs else right)
-    limits = np.iinfo(attrs.out_dtype)
-    return scale_down(
-        sums.astype(np.int32),
-        matmul_multiplier(attrs),
-        attrs.rounding,
-        attrs.output_zero_point,
-        (int(limits.min), int(limits.max)),
-        attrs.out_dtype,
-    )
+    return scale_result(attrs, sums.astype(np.int32), matmul_multiplier(attrs), attrs.rounding)
 
 
 # int32 sums wrap, so their bounds are unknown.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,14 +12,14 @@ from tvm import relax
 
 from qnn_ops.arithmetic.accumulator_bounds import Bounds, centred_bounds, check_fixed_point
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier, scaled_twice
-from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, check_arithmetic, mean_factor
-from qnn_ops.arithmetic.rounding import scale_down
+from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, mean_onnxruntime
 from qnn_ops.arithmetic.xnnpack import XNNPACK, mean_xnnpack
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import (
     ACTIVATIONS,
     check_alike,
+    check_arithmetic,
     check_axis,
     check_dtype,
     check_quantization,
@@ -146,19 +148,12 @@ def _sums(attrs: Attrs, data: Array) -> tuple[Array, int]:
     return sums, count
 
 
-def _onnxruntime(attrs: Attrs, data: Array) -> Array:
-    sums, count = _sums(attrs, data)
-    centred, factor = sums - count * attrs.input_zero_point, mean_factor(attrs, count)
-    point, bounds = attrs.output_zero_point, dtype_range(attrs.out_dtype)
-    return scale_down(centred, factor, "float32", point, bounds, attrs.out_dtype)
+def _averaged_by(rule: Callable[..., Array], attrs: Attrs, data: Array) -> Array:
+    return rule(attrs, str(data.dtype), *_sums(attrs, data))
 
 
-def _xnnpack(attrs: Attrs, data: Array) -> Array:
-    return mean_xnnpack(attrs, str(data.dtype), *_sums(attrs, data))
-
-
-quantized_mean.computed_by(ONNXRUNTIME, _onnxruntime)
-quantized_mean.computed_by(XNNPACK, _xnnpack)
+quantized_mean.computed_by(ONNXRUNTIME, partial(_averaged_by, mean_onnxruntime))
+quantized_mean.computed_by(XNNPACK, partial(_averaged_by, mean_xnnpack))
 
 
 @quantized_mean.reference

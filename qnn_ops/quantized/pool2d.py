@@ -9,7 +9,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.dialect import declared
-from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.attributes import bounds, dtype_range
 from qnn_ops.dialect.checks import ACTIVATIONS, check_bounds, check_dtype, check_rank
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
@@ -103,12 +103,6 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     batch, height, width, channels = reorder(data.shape, attrs.layout, "NHWC")
     taps = valid_taps(attrs, (height, width))
     return TensorSpec(reorder((batch, *taps.shape, channels), "NHWC", attrs.layout), data.dtype)
-
-
-def bounds(attrs: Attrs, dtype: str) -> tuple[int, int]:
-    """Return the clamp range of the result: the call's bounds, or those of the data's ``dtype``."""
-    low, high = dtype_range(dtype)
-    return getattr(attrs, "out_min", low), getattr(attrs, "out_max", high)
 
 
 def window_counts(attrs: Attrs, image: tuple[int, int]) -> Array:

@@ -13,7 +13,7 @@ from qnn_ops.arithmetic.accumulator_bounds import Bounds, check_scaled
 from qnn_ops.arithmetic.fixed_point import is_number, round_half_away
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, quantize_onnxruntime
 from qnn_ops.arithmetic.rounded import rounded
-from qnn_ops.arithmetic.rounding import ROUNDINGS, check_multiplier, scale_down
+from qnn_ops.arithmetic.rounding import ROUNDINGS, check_multiplier, scale_result
 from qnn_ops.arithmetic.xnnpack import XNNPACK, quantize_xnnpack
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range, per_axis
@@ -244,9 +244,7 @@ def _requantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
 def _requantize_reference(attrs: Attrs, data: Array) -> Array:
     points = per_axis(attrs.input_zero_point, attrs.axis, data.ndim).astype(np.int32)
     multiplier = per_axis(attrs.input_scale, attrs.axis, data.ndim) / attrs.output_scale
-    bounds, point = (attrs.out_min, attrs.out_max), attrs.output_zero_point
-    centred = data.astype(np.int32) - points
-    return scale_down(centred, multiplier, attrs.rounding, point, bounds, attrs.out_dtype)
+    return scale_result(attrs, data.astype(np.int32) - points, multiplier, attrs.rounding)
 
 
 @requantize.overflow_rule

@@ -8,17 +8,13 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.arithmetic.onnxruntime import (
-    ONNXRUNTIME,
-    check_arithmetic,
-    check_softmax,
-    softmax_onnxruntime,
-)
+from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, check_softmax, softmax_onnxruntime
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import (
     ACTIVATIONS,
     check_alike,
+    check_arithmetic,
     check_axis,
     check_dtype,
     check_quantization,

@@ -15,18 +15,15 @@ from legalize.kernels.conv2d.plan import Columns, Weights
 from legalize.kernels.conv2d.spec import UNFUSED, Addend, ConvSpec, Encoding, Fusion, OutputStage
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.kernel import Rule
-from legalize.primitives.fixed_point import saturate, scale_down
-from qnn_ops.arithmetic.fixed_point import conv_multiplier, dense_multiplier, quantize_multiplier
+from legalize.primitives.fixed_point import saturate
 from qnn_ops.arithmetic.float_epilogue import ONEDNN, addend_multiplier, float_epilogue
-from qnn_ops.arithmetic.sums import with_bias
+from qnn_ops.arithmetic.rounding import scale_result
+from qnn_ops.arithmetic.sums import SUMS, Factor, conv_factor, dense_factor, with_bias
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import QUANTIZED
 from qnn_ops.dialect.expressions import emitted
 from qnn_ops.dialect.layouts import permutation
 from qnn_ops.dialect.registry import Attrs, constant_of, spec_of
-
-Multiplier = Callable[[Attrs, str], Array]
-"""A function of a call and its weights' dtype: how many steps of the result a step of sums is."""
 
 _MIDDLE = {"uint8": 128, "int8": 0}
 
@@ -38,18 +35,6 @@ _MOST_BIAS = 2**30 + 2**20
 _MOST_PRODUCTS = 2**31 - _MOST_BIAS
 
 
-def conv_factor(attrs: Attrs, kernel_dtype: str) -> Array:
-    """Return the multiplier of a convolution."""
-    scales = attrs.input_scale, attrs.kernel_scale, attrs.output_scale
-    return conv_multiplier(*scales, kernel_dtype, attrs.rounding)
-
-
-def dense_factor(attrs: Attrs, _kernel_dtype: str) -> Array:
-    """Return the multiplier of a dense layer."""
-    scales = attrs.input_scale, attrs.kernel_scale, attrs.output_scale
-    return dense_multiplier(*scales, attrs.rounding)
-
-
 def ends_in_floats(attrs: Attrs, operands: Sequence[relax.Expr]) -> bool:
     """Tell whether a kernel with rounding "onednn" computes a call, which adds no tensor."""
     return attrs.out_dtype != "int32" and len(operands) < 4
@@ -57,14 +42,14 @@ def ends_in_floats(attrs: Attrs, operands: Sequence[relax.Expr]) -> bool:
 
 def sums_first(
     rule: Rule,
-    multiplier: Multiplier,
+    factor: Factor,
     is_whole: Callable[[Attrs, Sequence[relax.Expr]], bool] = lambda *_: False,
 ) -> Rule:
     """Return a rule that also serves rounding "onednn", in two steps if no kernel does both.
 
     Args:
         rule: returns the sums; the other steps follow them.
-        multiplier: the operator's multiplier.
+        factor: the operator's.
         is_whole: whether ``rule`` takes a call as it is.
     """
 
@@ -73,25 +58,20 @@ def sums_first(
     ) -> relax.Expr | None:
         if attrs.rounding != ONEDNN or is_whole(attrs, operands):
             return rule(builder, attrs, operands)
-        low, high = dtype_range("int32")
-        sums_attrs = {**vars(attrs), "out_dtype": "int32", "out_min": low, "out_max": high}
-        sums_attrs["rounding"] = "tflite"
         data, weights, bias, addend = (*operands, None, None)[:4]
-        sums = rule(builder, type(attrs)(**sums_attrs), [data, weights])
+        sums = rule(builder, type(attrs)(**{**vars(attrs), **SUMS}), [data, weights])
         if sums is None:
             return None
-        is_sum = attrs.out_dtype == "int32"
-        factor = 1.0 if is_sum else multiplier(attrs, spec_of(weights).dtype)
-        return emitted(builder, float_epilogue, attrs, sums, bias, factor, addend)
+        multiplier = factor(attrs, spec_of(weights).dtype)
+        return emitted(builder, float_epilogue, attrs, sums, bias, multiplier, addend)
 
     return served
 
 
 def fixed_point(spec: ConvSpec, real_multiplier: Array) -> tuple[Any, Any]:
     """Return the multiplier and the shift from which a kernel's constants are made."""
-    if spec.output.rounding in ("float32", "float64", "onednn"):
-        return real_multiplier, 0
-    return (0, 0) if spec.output.dtype == "int32" else quantize_multiplier(real_multiplier)
+    output = spec.output
+    return (0, 0) if output.dtype == "int32" else output.rule.constants(real_multiplier)
 
 
 def addend_of(attrs: Attrs, operands: Sequence[relax.Expr]) -> Addend | None:
@@ -171,13 +151,6 @@ def spec_of_call(
     if zero_points.size > 1 or not _keeps_int32(kernel_ohwi, int(zero_points[0])):
         return None
     batch, height, width, channels = in_shape
-    output = OutputStage(
-        attrs.out_dtype,
-        attrs.output_zero_point,
-        attrs.out_min,
-        attrs.out_max,
-        attrs.rounding,
-    )
     return ConvSpec(
         batch,
         height,
@@ -193,7 +166,7 @@ def spec_of_call(
         input_zero_point=attrs.input_zero_point,
         kernel_dtype=kernel_dtype,
         has_asymmetric_kernel=int(zero_points[0]) != _MIDDLE[kernel_dtype],
-        output=output if is_whole else OutputStage(),
+        output=OutputStage.of(attrs) if is_whole else OutputStage(),
     )
 
 
@@ -324,14 +297,13 @@ def _described(
 def finish(builder: relax.BlockBuilder, call: ConvCall, result: relax.Expr) -> relax.Expr:
     """Apply to the kernel's sums the steps that the kernel leaves out."""
     attrs = call.attrs
-    bounds = (attrs.out_min, attrs.out_max)
     if call.bias is not None:
         result = emitted(builder, with_bias, result, relax.const(call.bias, "int32"))
     if attrs.out_dtype == "int32":
+        bounds = attrs.out_min, attrs.out_max
         if bounds == dtype_range("int32"):
             return result
         return saturate(R.astype(result, "int64"), bounds, "int32")
     if call.spec.output.dtype == attrs.out_dtype:
         return result
-    scale = call.multiplier, attrs.rounding, attrs.output_zero_point
-    return scale_down(builder, result, *scale, bounds, attrs.out_dtype)
+    return emitted(builder, scale_result, attrs, result, call.multiplier, attrs.rounding)

@@ -156,7 +156,7 @@ def check_scales(spec: ConvSpec, multiplier: Array, shift: Array) -> None:
         raise QnnError(f"rounding must be tflite or upward, got {spec.output.rounding}")
     if multiplier.min() < 0:
         raise QnnError(f"multiplier must not be negative, got {multiplier.min()}")
-    most = 30 if spec.output.rounding == "upward" else 31
+    most = spec.output.rule.most_shift
     if shift.min() < -31 or shift.max() > most:
         raise QnnError(f"shift must be in -31..{most}, got {shift.min()} to {shift.max()}")
 

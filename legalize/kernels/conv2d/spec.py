@@ -9,6 +9,9 @@ from legalize.kernels.elementwise.add import FloatForm
 from legalize.kernels.ir.vectors import DWORD
 from legalize.kernels.isa.base import AffineForm
 from legalize.kernels.kernel import Slice
+from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS, Rounding
+from qnn_ops.dialect.attributes import bounds
+from qnn_ops.dialect.registry import Attrs
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,25 @@ class OutputStage:
     low: int = -(2**31)
     high: int = 2**31 - 1
     rounding: str = "tflite"
+
+    @classmethod
+    def of(cls, attrs: Attrs) -> OutputStage:
+        """Return the outputs of a call; that of a sum of two tensors has no rounding."""
+        ends, rounding = bounds(attrs, attrs.out_dtype), getattr(attrs, "rounding", "tflite")
+        return cls(attrs.out_dtype, attrs.output_zero_point, *ends, rounding)
+
+    @property
+    def rule(self) -> Rounding:
+        """The rounding."""
+        return SUM_ROUNDINGS[self.rounding]
+
+    @property
+    def has_two_floors(self) -> bool:
+        """Whether fixed point rounds twice, and the clamp leaves results below the zero point.
+
+        Only such results show that a tie is rounded away from zero.
+        """
+        return self.rounding == "tflite" and self.low < self.zero_point
 
     @property
     def fills_lanes(self) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.elementwise.affine import affine_form, stated_form
 from legalize.kernels.elementwise.pairs import Shape, pairwise
 from legalize.kernels.ir.arithmetic import (
     divided_by_power,
@@ -17,9 +19,11 @@ from legalize.kernels.ir.arithmetic import (
 )
 from legalize.kernels.ir.vectors import Vector, clamped, lanes_in, splat
 from legalize.kernels.isa.base import AffineForm, PairForm, VectorIsa
-from qnn_ops.arithmetic.onnxruntime import moved_by, sum_terms
+from qnn_ops import quantized_subtract
+from qnn_ops.arithmetic.onnxruntime import is_onnxruntime, moved_by, sum_terms
+from qnn_ops.arithmetic.xnnpack import is_xnnpack
 from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.registry import Attrs, TensorSpec
+from qnn_ops.dialect.registry import Attrs, Operator, TensorSpec
 from qnn_ops.quantized.elementwise import LARGEST_TERM, LEFT_SHIFT
 
 # The largest number that round_half_even takes.
@@ -80,6 +84,30 @@ def float_form(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> FloatForm | No
     moved = [moved_by(attrs.model_dtype, dtype) for dtype in dtypes]
     factors = (inner, outer) if terms.swaps else (outer, inner)
     return FloatForm(*factors, addend, terms.swaps, (moved[0], moved[1], moved[2]))
+
+
+def sum_form(
+    operator: Operator[Any], attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec, *, fuses: bool
+) -> AffineForm | FloatForm | None:
+    """Return an exact form of a sum or a difference; None if there is none.
+
+    Args:
+        operator: ``quantized_add`` or ``quantized_subtract``.
+        attrs: the call's attributes.
+        lhs: the first operand.
+        rhs: the second operand.
+        fuses: whether kernels compute forms of floats, which need fused multiply-adds.
+    """
+    dtypes, sign = (lhs.dtype, rhs.dtype), -1 if operator is quantized_subtract else 1
+    if is_xnnpack(attrs):
+        return stated_form(attrs, dtypes, sign)
+    if is_onnxruntime(attrs):
+        form = float_form(attrs, lhs, rhs)
+        if form is None or fuses:
+            return form
+        if form.lhs_first:
+            return None
+    return affine_form(operator, attrs, dtypes, sign)
 
 
 # Roughly what one thread adds.

@@ -12,7 +12,7 @@ from tvm import relax, tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.call import call_tir
-from legalize.kernels.elementwise.affine import affine_form, stated_form
+from legalize.kernels.elementwise.add import sum_form
 from legalize.kernels.ir.rows import ramp
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, splat, vector_of
 from legalize.kernels.isa.base import AffineForm
@@ -21,8 +21,6 @@ from legalize.kernels.isa.mcu import CORES, RISCV32
 from legalize.kernels.kernel import Builder, Lowered, Operands, Row
 from legalize.written import new_function
 from qnn_ops import quantized_add, quantized_subtract
-from qnn_ops.arithmetic.onnxruntime import is_onnxruntime
-from qnn_ops.arithmetic.xnnpack import is_xnnpack
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.registry import Attrs, Operator, spec_of
 
@@ -104,19 +102,16 @@ def _sum(
     operands: Operands,
     *,
     operator: Operator[Any],
-    sign: int,
     lanes: int,
 ) -> Lowered:
     lhs, rhs = (spec_of(operand) for operand in operands)
-    if lhs.shape != rhs.shape or 0 in lhs.shape or is_onnxruntime(attrs):
+    if lhs.shape != rhs.shape or 0 in lhs.shape:
+        return None
+    # These kernels leave ONNX Runtime's sums, which are of floats, to primitives.
+    form = sum_form(operator, attrs, lhs, rhs, fuses=True)
+    if not isinstance(form, AffineForm):
         return None
     dtypes = lhs.dtype, rhs.dtype
-    if is_xnnpack(attrs):
-        form = stated_form(attrs, dtypes, sign)
-    else:
-        form = affine_form(operator, attrs, dtypes, sign)
-    if form is None:
-        return None
     bounds = attrs.out_min, attrs.out_max
     flat = [builder.emit(relax.op.reshape(each, (prod(lhs.shape),))) for each in operands]
     out_dtypes = (*dtypes, attrs.out_dtype)
@@ -127,7 +122,7 @@ def _sum(
 
 
 ROWS: list[Row] = [
-    (operator, features, partial(_sum, operator=operator, sign=sign, lanes=lanes))
-    for operator, sign in ((quantized_add, 1), (quantized_subtract, -1))
+    (operator, features, partial(_sum, operator=operator, lanes=lanes))
+    for operator in (quantized_add, quantized_subtract)
     for features, lanes in ((HELIUM, FOUR), (CORES, 1), (RISCV32, 1))
 ]

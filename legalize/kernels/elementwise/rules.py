@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from legalize.kernels.call import call_tir
-from legalize.kernels.elementwise.add import FloatForm, Terms, add, float_form
-from legalize.kernels.elementwise.affine import affine_form, stated_form
+from legalize.kernels.elementwise.add import Terms, add, sum_form
 from legalize.kernels.elementwise.float_steps import float_steps, square_steps
 from legalize.kernels.elementwise.multiply import (
     Rescaling,
@@ -18,7 +17,7 @@ from legalize.kernels.elementwise.multiply import (
     multiply,
     squared_difference,
 )
-from legalize.kernels.isa.base import AffineForm, VectorIsa
+from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
 from qnn_ops import (
     quantized_add,
@@ -27,9 +26,10 @@ from qnn_ops import (
     quantized_subtract,
 )
 from qnn_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from qnn_ops.arithmetic.onnxruntime import is_onnxruntime, moved_by, product_factor
+from qnn_ops.arithmetic.onnxruntime import moved_by, product_factor
 from qnn_ops.arithmetic.xnnpack import is_xnnpack
 from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.declared import LITERT
 from qnn_ops.dialect.registry import Attrs, Operator, TensorSpec, spec_of
 from qnn_ops.quantized.binary import SQUARE_SHIFT, square_multipliers
 from qnn_ops.quantized.elementwise import product_multiplier, sum_multipliers
@@ -45,13 +45,14 @@ def _sum(
     *,
     isa: VectorIsa,
     operator: Operator[Any],
-    sign: int,
 ) -> Lowered:
     lhs, rhs = (spec_of(operand) for operand in operands)
     shape = _shape(lhs, rhs)
     if shape is None:
         return None
-    exact = _form(operator, attrs, lhs, rhs, sign, isa)
+    exact: Any = sum_form(operator, attrs, lhs, rhs, fuses=isa.fuses_products)
+    if exact is None and attrs.arithmetic == LITERT:
+        exact = _terms(operator, attrs, (lhs.dtype, rhs.dtype))
     if exact is None:
         return None
     dtypes = lhs.dtype, rhs.dtype, attrs.out_dtype
@@ -59,28 +60,8 @@ def _sum(
     return call_tir(builder, "add", function, list(operands), shape, attrs.out_dtype)
 
 
-def _form(
-    operator: Operator[Any],
-    attrs: Attrs,
-    lhs: TensorSpec,
-    rhs: TensorSpec,
-    sign: int,
-    isa: VectorIsa,
-) -> AffineForm | FloatForm | Terms | None:
-    """Return an exact form of the sum; None if there is none."""
-    dtypes = lhs.dtype, rhs.dtype
-    if is_onnxruntime(attrs):
-        form = float_form(attrs, lhs, rhs)
-        if form is None or isa.fuses_products:
-            return form
-        return None if form.lhs_first else affine_form(operator, attrs, dtypes, sign)
-    if is_xnnpack(attrs):
-        return stated_form(attrs, dtypes, sign)
-    return affine_form(operator, attrs, dtypes, sign) or _terms(attrs, dtypes, sign)
-
-
-def _terms(attrs: Attrs, dtypes: tuple[str, str], sign: int) -> Terms:
-    reals = sum_multipliers(attrs)
+def _terms(operator: Operator[Any], attrs: Attrs, dtypes: tuple[str, str]) -> Terms:
+    reals, sign = sum_multipliers(attrs), -1 if operator is quantized_subtract else 1
     return Terms(sign, _zero_points(attrs, dtypes), _integers(reals), reals[2] >= 1)
 
 
@@ -129,10 +110,8 @@ def _multiply(builder: Builder, attrs: Attrs, operands: Operands, *, isa: Vector
         return None
     dtypes = lhs.dtype, rhs.dtype, attrs.out_dtype
     zero_points = _zero_points(attrs, (lhs.dtype, rhs.dtype))[:2]
-    if is_onnxruntime(attrs) or is_xnnpack(attrs):
-        rescaling: Rescaling | Rounding | None = _rounding(attrs)
-    else:
-        rescaling = _rescaling(attrs, zero_points)
+    is_litert = attrs.arithmetic == LITERT
+    rescaling = _rescaling(attrs, zero_points) if is_litert else _rounding(attrs)
     if rescaling is None:
         return None
     function = multiply(isa, (lhs.shape, rhs.shape), zero_points, rescaling, dtypes, _bounds(attrs))
@@ -179,8 +158,8 @@ def _bounds(attrs: Attrs) -> tuple[int, int]:
 
 
 RULES: tuple[tuple[Operator[Any], VectorRule], ...] = (
-    (quantized_add, partial(_sum, operator=quantized_add, sign=1)),
-    (quantized_subtract, partial(_sum, operator=quantized_subtract, sign=-1)),
+    (quantized_add, partial(_sum, operator=quantized_add)),
+    (quantized_subtract, partial(_sum, operator=quantized_subtract)),
     (quantized_multiply, _multiply),
     (quantized_squared_difference, _squared_difference),
 )

@@ -7,7 +7,7 @@ x86, interleaving within quarters of a register is cheaper than moving lanes acr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from tvm.script.ir_builder import tirx as T
@@ -42,6 +42,11 @@ class AffineForm:
     def corrects(self) -> bool:
         """Whether there is a correction."""
         return self.below != 0
+
+    @property
+    def swapped(self) -> AffineForm:
+        """The same sum with lhs and rhs exchanged."""
+        return replace(self, lhs=self.rhs, rhs=self.lhs)
 
 
 @dataclass(frozen=True)

@@ -57,9 +57,7 @@ def plan_matmul(call: MatmulCall, isa: Isa) -> tuple[MatmulPlan, tuple[Array, ..
     if isinstance(isa, LongProducts):
         isa = replace(isa, has_sums_of_two=False)
     tiling = choose_tiling(dense, isa)
-    rounding = dense.output.rounding
-    dtype = rounding if rounding in ("float32", "float64") else "int32"
-    chosen = choose_epilogue(dense.output, call.multiplier.astype(dtype), call.shift)
+    chosen = choose_epilogue(dense.output, call.multiplier, call.shift)
     constant = spec.depth * dense.staged_zero_point * spec.signed_zero_point
     addends = (call.bias.astype(np.int64) + constant).astype(np.int32)
     plan = MatmulPlan(spec, spec.all_rows(dense), isa, tiling, chosen.epilogue)

@@ -8,10 +8,10 @@ from math import prod
 import numpy as np
 from tvm import relax
 
-from legalize.kernels.conv2d.calls import dense_factor
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.ir.vectors import Array
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier
+from qnn_ops.arithmetic.sums import dense_factor
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import QUANTIZED
 from qnn_ops.dialect.registry import Attrs, constant_of, spec_of

@@ -15,8 +15,9 @@ from legalize.kernels.pool.averages import MAX_TAPS, divisors
 from legalize.kernels.pool.kernel import LEAST_CHANNELS, pool
 from legalize.kernels.pool.spec import pool_spec
 from qnn_ops import quantized_pool2d
+from qnn_ops.dialect.attributes import bounds
 from qnn_ops.dialect.registry import Attrs, Operator, TensorSpec, spec_of
-from qnn_ops.quantized.pool2d import bounds, window_counts
+from qnn_ops.quantized.pool2d import window_counts
 
 
 def _pool(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:

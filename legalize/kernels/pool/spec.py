@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from qnn_ops.dialect.attributes import bounds
 from qnn_ops.dialect.registry import Attrs, TensorSpec
-from qnn_ops.quantized.pool2d import bounds
 
 
 @dataclass(frozen=True)

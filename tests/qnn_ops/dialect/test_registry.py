@@ -215,18 +215,6 @@ def test_attributes_come_back_as_plain_values() -> None:
     assert vars(attrs_of(relax.op.add(data, data))) == {}
 
 
-def test_lists_that_only_look_equal_keep_their_types() -> None:
-    fields = {"flags": [True], "integers": [1], "floats": [1.0]}
-    data = relax.Var("data", relax.TensorType((1,), "int8"))
-    call = relax.Call(quantize.op, [data], tvm.ir.make_node("ir.DictAttrs", **fields))
-    found = vars(attrs_of(call))
-    assert {name: type(value) for name, (value,) in found.items()} == {
-        "flags": bool,
-        "integers": int,
-        "floats": float,
-    }
-
-
 def test_calls_and_constants_are_told_apart() -> None:
     data = relax.Var("x", relax.TensorType((2,), "float32"))
     call = quantize(data, 1.0, 0, "int8")

@@ -119,9 +119,9 @@ class Float(Epilogue):
     @classmethod
     def choose(cls, output: OutputStage, multiplier: Array, shift: Array) -> Chosen | None:
         """Serve roundings of floats."""
-        if output.rounding not in ("float32", "float64"):
+        if output.rule.most_shift is not None:
             return None
-        return Chosen(cls(output.rounding), (multiplier.astype(output.rounding),))
+        return Chosen(cls(output.rule.dtype), (multiplier,))
 
     @property
     def constants(self) -> tuple[str, ...]:
@@ -168,12 +168,11 @@ class FixedPoint(Epilogue):
         # A multiplier of zero gives zero with any shift.
         shift = np.where(multiplier == 0, shift.min(), shift)
         left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
-        is_twice = output.rounding == "tflite"
-        needs_sign = is_twice and output.low < output.zero_point and right.any()
+        needs_sign = output.has_two_floors and right.any()
         away = ("all" if right.all() else "some") if needs_sign else "none"
         narrowing = int(right[0]) if np.ptp(right) == 0 and right[0] in _NARROWING_SHIFTS else 0
         has_right = not narrowing and bool(right.any())
-        epilogue = cls(is_twice, has_right, bool(left.any()), away, narrowing)
+        epilogue = cls(output.rounding == "tflite", has_right, bool(left.any()), away, narrowing)
         rows = [multiplier, *([-right] if has_right else []), *([left] if left.any() else [])]
         return Chosen(epilogue, tuple(row.astype("int32") for row in rows))
 

@@ -103,9 +103,7 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
     Returns:
         The bias that raw products need, and the epilogue.
     """
-    rounding = spec.output.rounding
-    dtype = rounding if rounding in ("float32", "float64") else "int32"
-    multiplier = per_channel(spec, "multiplier", weights.multiplier, dtype)
+    multiplier = per_channel(spec, "multiplier", weights.multiplier, spec.output.rule.dtype)
     shift = per_channel(spec, "shift", weights.shift)
     bias = per_channel(spec, "bias", 0 if weights.bias is None else weights.bias)
     folded_bias, _ = fold_zero_points(spec, kernel, zero_point, bias)

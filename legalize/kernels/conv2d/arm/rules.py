@@ -11,7 +11,7 @@ from legalize.kernels.conv2d.arm.epilogue import can_requantize
 from legalize.kernels.conv2d.arm.kernel import conv2d
 from legalize.kernels.conv2d.arm.pack import PackedConv, pack_conv2d
 from legalize.kernels.conv2d.arm.tiling import choose_tiling, microseconds
-from legalize.kernels.conv2d.calls import conv_factor, dense_factor, sums_first
+from legalize.kernels.conv2d.calls import sums_first
 from legalize.kernels.conv2d.constants import each_group
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.rules import ConvRules
@@ -20,6 +20,7 @@ from legalize.kernels.conv2d.taps import rows_of
 from legalize.kernels.isa.arm import DOTPROD, I8MM, ISAS, Isa
 from legalize.kernels.kernel import Builder, Lowered, Operands, Row
 from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops.arithmetic.sums import conv_factor, dense_factor
 from qnn_ops.dialect.registry import Attrs, spec_of
 
 LEAST_DEPTHWISE = 8

@@ -16,7 +16,8 @@ from legalize.kernels.kernel import Builder, Lowered, Operands, Rule
 from legalize.kernels.rescale import HIGH, Form, Staircase, prove, steps_of
 from legalize.primitives.fixed_point import const, saturate
 from qnn_ops import quantized_dense
-from qnn_ops.arithmetic.fixed_point import dense_multiplier, requantize_float64
+from qnn_ops.arithmetic.fixed_point import requantize_float64
+from qnn_ops.arithmetic.sums import SUMS, dense_factor
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import QUANTIZED
 from qnn_ops.dialect.registry import Attrs
@@ -35,14 +36,12 @@ def dense_in_two(builder: Builder, attrs: Attrs, operands: Operands, *, rule: Ru
     """
     if attrs.rounding != "float64" or attrs.out_dtype not in QUANTIZED:
         return None
-    whole = {"out_dtype": "int32", "out_min": _LEAST, "out_max": _MOST, "rounding": "tflite"}
-    fields = {**vars(attrs), **whole}
+    fields = {**vars(attrs), **SUMS}
     sums = rule(builder, type(attrs)(**fields), operands)
     if sums is None:
         data, weights, bias = (*operands, None)[:3]
         sums = quantized_dense(data, weights, bias=bias, **fields)
-    scales = attrs.input_scale, attrs.kernel_scale, attrs.output_scale
-    multiplier = np.atleast_1d(dense_multiplier(*scales, attrs.rounding))
+    multiplier = np.atleast_1d(dense_factor(attrs, "int8"))
     bounds = attrs.out_min, attrs.out_max
     point, dtype = attrs.output_zero_point, attrs.out_dtype
     return rescaled(builder, builder.emit(sums), multiplier, point, bounds, dtype)

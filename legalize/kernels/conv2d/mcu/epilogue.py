@@ -13,21 +13,6 @@ from legalize.kernels.conv2d.spec import OutputStage
 from legalize.kernels.ir.vectors import Array, Buffer, Index, kept
 from legalize.kernels.isa.mcu import words_of
 from legalize.kernels.rescale import USUAL, Form, prove
-from qnn_ops.arithmetic.fixed_point import (
-    multiply_by_quantized_multiplier,
-    multiply_by_quantized_multiplier_single,
-    requantize_float32,
-    requantize_float64,
-)
-
-_ROUNDINGS = {
-    "tflite": multiply_by_quantized_multiplier,
-    "upward": multiply_by_quantized_multiplier_single,
-}
-_FLOATS = {"float32": requantize_float32, "float64": requantize_float64}
-
-ROUNDINGS = (*_ROUNDINGS, *_FLOATS)
-"""The roundings for which an epilogue may have a form."""
 
 _HIGH = 32
 
@@ -210,15 +195,14 @@ def epilogue_of(
         np.broadcast_to(np.asarray(each), len(rows)) for each in (weights.multiplier, weights.shift)
     )
 
+    rule = output.rule
+
     def staircase(sums: Array) -> Array:
-        if output.rounding in _FLOATS:
-            scaled = _FLOATS[output.rounding](sums, multiplier)
-        else:
-            scaled = _ROUNDINGS[output.rounding](sums, multiplier, shift)
+        scaled = rule.scaled(sums.astype(np.int32), multiplier, shift)
         return np.clip(scaled.astype(np.int64) + output.zero_point, output.low, output.high)
 
     real = np.asarray(multiplier, np.float64)
-    if output.rounding not in _FLOATS:
+    if rule.most_shift is not None:
         real = real * 2.0 ** (shift.astype(np.float64) - 31)
     bounds = output.low, output.high
     form = prove(

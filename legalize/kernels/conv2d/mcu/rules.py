@@ -6,17 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from legalize.kernels.conv2d.calls import (
-    conv_factor,
-    dense_factor,
-    is_huge,
-    operands_of,
-    sums_first,
-)
+from legalize.kernels.conv2d.calls import is_huge, operands_of, sums_first
 from legalize.kernels.conv2d.constants import each_group
 from legalize.kernels.conv2d.mcu.dense import dense_in_two
 from legalize.kernels.conv2d.mcu.epilogue import (
-    ROUNDINGS,
     Epilogue,
     epilogue_of,
     folded_bias,
@@ -39,6 +32,8 @@ from legalize.kernels.isa.helium import HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, PLAIN_C, RISCV32
 from legalize.kernels.kernel import Builder, Lowered, Operands, Row
 from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops.arithmetic.rounding import ROUNDINGS
+from qnn_ops.arithmetic.sums import conv_factor, dense_factor
 from qnn_ops.dialect.registry import Attrs, spec_of
 
 

@@ -12,11 +12,11 @@ from legalize.kernels.border import border_for
 from legalize.kernels.conv2d.calls import Scaling
 from legalize.kernels.conv2d.spec import Fusion, OutputStage, Residual
 from legalize.kernels.conv2d.x86.rules import CONV_ISAS, rules_of, shares_code
-from legalize.kernels.elementwise.add import float_form
-from legalize.kernels.elementwise.affine import affine_form
+from legalize.kernels.elementwise.add import sum_form
+from legalize.kernels.isa.base import AffineForm
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.kernel import Slice
-from qnn_ops import quantized_add, quantized_conv2d, quantized_dense, quantized_subtract
+from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic.float_epilogue import ONEDNN
 from qnn_ops.arithmetic.onnxruntime import is_onnxruntime
 from qnn_ops.arithmetic.xnnpack import is_xnnpack
@@ -57,39 +57,18 @@ def _sum(
 
 def _residual(call: relax.Call, other: relax.Expr, isa: Isa) -> Residual | None:
     """Return the sum in terms of the producer's output; None if it has no exact form."""
-    attrs, lhs, rhs = attrs_of(call), *(spec_of(operand) for operand in call.args)
-    if is_onnxruntime(attrs):
-        form = float_form(attrs, lhs, rhs)
-        if form is None or (form.lhs_first and isa.lanes < _LEAST_FUSED):
-            return None
-        if isa.lanes >= _LEAST_FUSED:
-            own_is_lhs = other.same_as(call.args[1])
-            stored = OutputStage(
-                attrs.out_dtype, attrs.output_zero_point, attrs.out_min, attrs.out_max
-            )
-            return Residual(spec_of(other).dtype, form if own_is_lhs else form.swapped, stored)
-    return _affine_residual(call, other)
-
-
-def _affine_residual(call: relax.Call, other: relax.Expr) -> Residual | None:
-    """Return the sum in integers; None if it has no exact affine form."""
     operator, attrs = operator_of(call), attrs_of(call)
-    assert operator in (quantized_add, quantized_subtract)
-    dtypes = spec_of(call.args[0]).dtype, spec_of(call.args[1]).dtype
-    form = affine_form(operator, attrs, dtypes, 1 if operator is quantized_add else -1)
-    if form is None:
-        return None
-    # The form counts from the lowest values of the dtypes.
-    lowest = [dtype_range(dtype)[0] for dtype in dtypes]
-    moved = form.lhs * lowest[0] + form.rhs * lowest[1]
-    own, other_factor = form.lhs, form.rhs
-    if not other.same_as(call.args[1]):
-        own, other_factor = other_factor, own
-    return Residual(
-        dtype=spec_of(other).dtype,
-        form=replace(form, lhs=own, rhs=other_factor, addend=form.addend - moved),
-        output=OutputStage(attrs.out_dtype, attrs.output_zero_point, attrs.out_min, attrs.out_max),
-    )
+    assert operator is not None
+    lhs, rhs = (spec_of(operand) for operand in call.args)
+    form = sum_form(operator, attrs, lhs, rhs, fuses=isa.lanes >= _LEAST_FUSED)
+    if isinstance(form, AffineForm):
+        # The form counts from the lowest values of the dtypes.
+        lowest = [dtype_range(spec.dtype)[0] for spec in (lhs, rhs)]
+        moved = form.lhs * lowest[0] + form.rhs * lowest[1]
+        form = replace(form, addend=form.addend - moved)
+    if form is not None and not other.same_as(call.args[1]):
+        form = form.swapped
+    return None if form is None else Residual(spec_of(other).dtype, form, OutputStage.of(attrs))
 
 
 def _part(

@@ -7,12 +7,7 @@ from functools import partial
 
 from tvm import relax
 
-from legalize.kernels.conv2d.calls import (
-    conv_factor,
-    dense_factor,
-    ends_in_floats,
-    sums_first,
-)
+from legalize.kernels.conv2d.calls import ends_in_floats, sums_first
 from legalize.kernels.conv2d.plan import Plan, Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec, Fusion
@@ -22,18 +17,18 @@ from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import AMX, ISAS, Isa
 from legalize.kernels.kernel import CALLS_BY_NAME, OpenRule, Row
 from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops.arithmetic.sums import conv_factor, dense_factor
+from qnn_ops.arithmetic.wide_sums import REDUCED
 from qnn_ops.dialect.registry import Attrs
 from qnn_ops.dialect.sizes import is_open
 
 CONV_ISAS = (AMX, *ISAS)
 """The instruction sets of convolutions, the fastest first."""
 
-_ROUNDINGS = ("tflite", "upward", "float32", "float64", "onednn")
-
 
 def ends_in(attrs: Attrs, _multiplier: Array) -> bool:
     """Tell whether kernels can round as a call does."""
-    return attrs.rounding in _ROUNDINGS
+    return attrs.rounding != REDUCED
 
 
 def rules_of(isa: Isa) -> ConvRules:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from legalize.kernels.conv2d.arm.rules import LEAST_DEPTHWISE, rules_of
-from legalize.kernels.conv2d.calls import conv_factor, sums_first
+from legalize.kernels.conv2d.calls import sums_first
 from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.arm.kernel import depthwise_conv2d
@@ -14,6 +14,7 @@ from legalize.kernels.depthwise.arm.pack import pack_depthwise
 from legalize.kernels.isa.arm import ARMV7, NEON, Isa
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d
+from qnn_ops.arithmetic.sums import conv_factor
 
 
 def _plan(spec: ConvSpec, weights: Weights, *, isa: Isa) -> Ready | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from legalize.kernels.conv2d.calls import conv_factor, sums_first
-from legalize.kernels.conv2d.mcu.epilogue import ROUNDINGS, epilogue_of, folded_bias
+from legalize.kernels.conv2d.calls import sums_first
+from legalize.kernels.conv2d.mcu.epilogue import epilogue_of, folded_bias
 from legalize.kernels.conv2d.mcu.rules import is_served
 from legalize.kernels.conv2d.plan import Planner, Ready, Weights
 from legalize.kernels.conv2d.rules import ConvRules
@@ -16,6 +16,8 @@ from legalize.kernels.isa.helium import HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d
+from qnn_ops.arithmetic.rounding import ROUNDINGS
+from qnn_ops.arithmetic.sums import conv_factor
 
 _MOST_TAPS = 32  # all are unrolled
 

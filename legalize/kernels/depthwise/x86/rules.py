@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from legalize.kernels.conv2d.calls import conv_factor, ends_in_floats, sums_first
+from legalize.kernels.conv2d.calls import ends_in_floats, sums_first
 from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec
@@ -13,6 +13,7 @@ from legalize.kernels.depthwise.x86.pack import pack_depthwise
 from legalize.kernels.isa.x86 import ISAS, Isa
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d
+from qnn_ops.arithmetic.sums import conv_factor
 
 _ROUNDINGS = ("tflite", "upward", "float32", "onednn")
 

@@ -101,7 +101,6 @@ def terms(plan: TilePlan) -> Terms:
     is_askew = plan.chunk > ROW_BYTES // 2 and bool(
         plan.pitch % ROW_BYTES or plan.chunk % ROW_BYTES
     )
-    has_floors = spec.output.rounding == "tflite" and spec.output.low < spec.output.zero_point
     has_sums = spec.fusion.residual is not None
     turns = products = loads = far = passing = askew = vectors = narrow = 0.0
     for part in plan.tiling:
@@ -135,7 +134,7 @@ def terms(plan: TilePlan) -> Terms:
         passing_tiles=passing,
         askew_tiles=askew,
         vectors=vectors,
-        floors=has_floors * vectors,
+        floors=spec.output.has_two_floors * vectors,
         pixel_sums=spec.has_asymmetric_kernel * vectors,
         sums=has_sums * (vectors - narrow),
         narrow_sums=has_sums * narrow,

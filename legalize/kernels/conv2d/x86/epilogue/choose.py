@@ -19,13 +19,14 @@ from legalize.kernels.conv2d.x86.epilogue.truncated import Floor, Truncated
 from legalize.kernels.elementwise.add import FloatForm
 from legalize.kernels.ir.vectors import Array
 
-EPILOGUES: tuple[type[Epilogue], ...] = (
-    *(Sums, Real, Magic, Double, OneDnn),
-    *(Floor, Truncated, Float32, FixedPoint, General),
-)
-"""The epilogues, the cheapest first."""
-
-_MULTIPLIERS = {"float32": "float32", "float64": "float64", "onednn": "float32"}
+EPILOGUES: dict[str, tuple[type[Epilogue], ...]] = {
+    "tflite": (Floor, Truncated, Float32, FixedPoint, General),
+    "upward": (Floor, Float32, FixedPoint, General),
+    "float32": (OneDnn,),
+    "float64": (Magic, Double),
+    "onednn": (OneDnn,),
+}
+"""The epilogues of outputs that are rounded, by the rounding, the cheapest first."""
 
 
 def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tuple[Array, Scales]:
@@ -40,7 +41,7 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
     Returns:
         The bias that raw products need, and the scales of accumulators.
     """
-    dtype = _MULTIPLIERS.get(spec.output.rounding, "int32")
+    dtype = spec.output.rule.dtype
     multiplier = per_channel(spec, "multiplier", weights.multiplier, dtype)
     shift = per_channel(spec, "shift", weights.shift)
     bias = per_channel(spec, "bias", 0 if weights.bias is None else weights.bias)
@@ -67,12 +68,11 @@ def choose_epilogue(
         factors: the factors by which accumulators may be too large, the cheapest first; the last is
             1.
     """
-    # Epilogues that take larger accumulators read fixed-point multipliers.
-    factors = factors[-1:] if output.rounding in _MULTIPLIERS else factors
+    kinds: tuple[type[Epilogue], ...] = (Sums, Real, *EPILOGUES[output.rounding])
     every = (
         each.choose(output, addend, replace(scales, factor=factor), lanes)
         for factor in factors
-        for each in EPILOGUES
+        for each in kinds
         if factor == 1 or each.takes_factor
     )
     return next(chosen for chosen in every if chosen is not None)

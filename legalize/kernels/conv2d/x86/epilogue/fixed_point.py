@@ -77,7 +77,7 @@ class FixedPoint(Epilogue):
         if low < 0 or scales.bound >= _MAX_FAST_ACCUMULATOR:
             return None
         zero_point = None if high <= _MAX_FOLDED_SHIFT else output.zero_point
-        has_two = output.rounding != "upward" and output.low < output.zero_point
+        has_two = output.has_two_floors
         epilogue = cls(zero_point, has_two, has_two and low == 0, has_two or low == 0)
         multiplier, shift = deal(scales.multiplier, lanes), scales.shift
         return Chosen(epilogue, epilogue._arrays(output, multiplier, deal(shift, lanes, shift[0])))

@@ -147,7 +147,7 @@ def float_scales(
     offset = offset.astype(np.int64)
 
     is_below = np.broadcast_to(outputs <= output.zero_point, steps.shape)
-    has_two = output.rounding == "tflite" and output.low < output.zero_point
+    has_two = output.has_two_floors
     # The lower bound of c, and the number that c must stay below, if the scale were s + l.
     least = outputs - (steps + offset[:, None]) * scale[:, None]
     limit = least + scale[:, None]

@@ -52,8 +52,6 @@ class Magic(Epilogue):
         cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
     ) -> Chosen | None:
         """Serve rounding "float64", if there is a proof."""
-        if output.rounding != "float64":
-            return None
         exact = magic_multiplier(output, scales.multiplier, scales.bound)
         return None if exact is None else Chosen(cls(output.zero_point), _rows(exact, lanes))
 
@@ -89,8 +87,6 @@ class Double(Magic):
         cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
     ) -> Chosen | None:
         """Serve rounding "float64"."""
-        if output.rounding != "float64":
-            return None
         epilogue = cls(output.zero_point, output.low, output.high)
         return Chosen(epilogue, _rows(scales.multiplier, lanes))
 

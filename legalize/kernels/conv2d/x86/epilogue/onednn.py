@@ -51,8 +51,6 @@ class OneDnn(Epilogue):
         cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
     ) -> Chosen | None:
         """Serve roundings "onednn" and "float32", whose bias is added to the integers."""
-        if output.rounding not in ("onednn", "float32"):
-            return None
         highest = int(np.abs(scales.bias.astype(np.int64)).max(initial=0))
         product = scales.bound * float(scales.multiplier.max(initial=0))
         if addend is not None:
