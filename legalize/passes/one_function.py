@@ -200,7 +200,7 @@ def names_of(mod: tvm.IRModule, plan: Plan) -> dict[str, str]:
     passes for buffers would walk over all kernels, in a time that grows with the square of their
     statements. A function of another library, or of C, has the same name only if it is equal.
     """
-    functions = {str(call.function): mod[call.function] for call in plan.calls}
+    functions = {call.function: mod[call.function] for call in plan.calls if call.function}
     if _are_bodies(_weights(plan), len(plan.calls)) and not plan.is_open:
         has_kernels = any(IS_KERNEL in each.attrs for each in functions.values())
         functions = {

@@ -65,6 +65,21 @@ def test_each_item_of_a_batch_is_that_of_a_build_for_it(batch: int) -> None:
     np.testing.assert_array_equal(found, tvm_qnn.build(fixed, "host", num_threads=1).run(x))
 
 
+def test_a_result_may_be_copied() -> None:
+    """A tensor that is two results is computed once."""
+    x = np.random.default_rng(4).integers(-128, 128, (3, *SHAPE)).astype(np.int8)
+    once = tvm_qnn.build(opened(conv), "host", num_threads=1).run(x)
+
+    def twice(x: relax.Expr) -> relax.Expr:
+        y = conv(x)
+        return relax.Tuple([y, y])
+
+    mod = opened(twice)
+    assert OneItem()(mod)["main"].attrs[BATCH] == "n"
+    for found in tvm_qnn.build(mod, "host", num_threads=1).run(x).values():
+        np.testing.assert_array_equal(found, once)
+
+
 def other_rank(x: relax.Expr) -> relax.Expr:
     return emit(q.quantized_add(conv(x), emit(R.reshape(x, (1, *x.ty.shape))), **SUM))
 
