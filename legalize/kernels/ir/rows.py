@@ -73,19 +73,26 @@ def store_lanes(target: Buffer, value: Vector, first: int, start: Index, count: 
 
 
 def for_each_piece(
-    length: int,
+    length: Index,
     body: Callable[[Index, int], None],
     size: int = BYTES,
     extent: Callable[[int], Index] = int,
 ) -> None:
-    """Write the loop over a row of ``length`` bytes.
+    """Write the loop over a row.
 
     Args:
-        length: the row's length.
-        body: writes the code for ``width`` bytes from an offset; it may visit some bytes twice.
-        size: bytes in a vector.
+        length: the row's length, a number or a variable.
+        body: writes the code for ``width`` elements from an offset; it may visit some twice.
+        size: elements of a whole piece, such as the bytes in a vector.
         extent: makes the loop's extent, as ``rolled`` does.
     """
+    if not isinstance(length, int):
+        with T.If(length >= size):
+            with T.Then(), T.serial(T.truncdiv(length + (size - 1), size)) as piece:
+                body(kept(T.min(piece * size, length - size)), size)
+            with T.Else(), T.serial(length) as each:
+                body(each, 1)
+        return
     whole, parts = pieces(length, size)
     if not whole:
         for offset, width in parts:
