@@ -21,6 +21,7 @@ import numpy as np
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.rows import offset_of
 from legalize.kernels.ir.vectors import Buffer, Index, kept, local_vector
 from legalize.primitives.float_arithmetic import function_of
 from legalize.written import flat, new_function, own_sizes
@@ -125,14 +126,13 @@ class Kernel:
 
     def _start(self, shape: Sequence[Any], row: Index) -> tuple[Index, int]:
         """Return the offset of a row in a tensor that broadcasts, and its stride."""
-        place, left = T.int64(0), row
         sizes = own_sizes(shape, self.sizes)
-        strides = [prod(sizes[axis + 1 :], start=T.int64(1)) for axis in range(len(sizes))]
-        for back, extent in enumerate(reversed(self.outer), 2):
-            if back <= len(shape) and shape[-back] != 1:
-                place = place + T.truncmod(left, extent) * strides[-back]
-            left = T.truncdiv(left, extent)
-        return kept(place), int(shape[-1] != 1)
+        strides = [
+            0 if size == 1 else prod(sizes[axis + 1 :], start=T.int64(1))
+            for axis, size in enumerate(shape[:-1])
+        ]
+        strides = [0] * (len(self.shape) - len(shape)) + strides
+        return kept(offset_of(row, self.outer, strides)), int(shape[-1] != 1)
 
     def _columns(self, store: Callable[[Index], None]) -> None:
         """Write the loops over the elements of a row."""
