@@ -87,7 +87,8 @@ def for_each_piece(
         body: writes the code for ``width`` elements from an offset; it may visit some twice.
         size: elements of a whole piece, such as the bytes in a vector.
         extent: makes the loop's extent, as ``rolled`` does.
-        tasks: how many tasks share the row, from ``task_count``.
+        tasks: how many tasks share the row, from ``task_count``. Two of them may visit the same
+            elements.
     """
     if not isinstance(length, int):
         with T.If(length >= size):

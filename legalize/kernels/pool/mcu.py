@@ -16,10 +16,10 @@ from legalize.kernels.call import call_tir
 from legalize.kernels.ir.rows import ramp
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, splat, vector_of
 from legalize.kernels.isa.helium import EIGHT, HELIUM
-from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD, add_bytes, flat, word_of
+from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD, add_bytes, word_of
 from legalize.kernels.kernel import Builder, Lowered, Operands, Row
 from legalize.kernels.pool.spec import PoolSpec, pool_spec
-from legalize.written import new_function
+from legalize.written import flat, new_function
 from qnn_ops import quantized_pool2d
 from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.quantized.pool2d import window_counts
