@@ -9,12 +9,12 @@ import numpy as np
 import tvm
 from tvm import relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.loop_functions import add_function
 from legalize.passes.rewriter import count_uses
 from legalize.qdq.group import operator_name
+from legalize.written import new_function
 from qnn_ops.dialect.registry import constant_of, spec_of
 from qnn_ops.dialect.sizes import is_open
 
@@ -81,9 +81,7 @@ class _Writer(PyExprMutator):
 def _function(shape: tuple[int, ...], dtype: str) -> tirx.PrimFunc:
     """Return the function that writes a row [batch, 1, size] of a tensor [batch, rows, size]."""
     batch, rows, size = shape
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("write_row")
-        T.func_attr({"global_symbol": "write_row", "tirx.noalias": True})
+    with new_function("write_row") as builder:
         row = T.arg("row", T.buffer((batch, 1, size), dtype))
         turn = T.arg("turn", T.buffer((1,), "int32"))
         whole = T.arg("whole", T.buffer(shape, dtype))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import Any
 
+from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
+
+from qnn_ops.dialect.sizes import is_open
 
 
 @contextmanager
@@ -28,7 +31,20 @@ def new_function(name: str, *, noalias: bool = True) -> Iterator[IRBuilder]:
         yield builder
 
 
-def flat(buffer: Any) -> Any:
-    """Return a buffer of known sizes as one with a single dimension."""
-    size = prod(int(each) for each in buffer.shape)
-    return T.decl_buffer((size,), str(buffer.dtype), data=buffer.data)
+def flat(buffer: Any, dtype: str | None = None) -> Any:
+    """Return a buffer as one with a single dimension, of another dtype if one is given."""
+    size = prod(int(each) if isinstance(each, tirx.IntImm) else each for each in buffer.shape)
+    return T.decl_buffer((size,), dtype or str(buffer.dtype), data=buffer.data)
+
+
+def own_sizes(shape: Sequence[Any], own: dict[str, Any]) -> tuple[Any, ...]:
+    """Return a shape whose open sizes are variables of the function that is being written.
+
+    Args:
+        shape: the shape of one of the function's tensors.
+        own: the variables, by the open sizes that they stand for. New ones are added.
+    """
+    return tuple(
+        own.setdefault(str(size), tirx.Var("size", "int64")) if is_open([size]) else size
+        for size in shape
+    )

@@ -41,6 +41,7 @@ from legalize.kernels.ir.vectors import (
     get_lanes,
     kept,
     local_vector,
+    reduced,
     set_lanes,
     splat,
     spread,
@@ -215,9 +216,7 @@ def _quantize(spec: Blockwise, source: Buffer, data: _Data, number: Index) -> No
         set_lanes(total, steps + get_lanes(total, GROUP), GROUP)
 
     loop(convert)
-    name = f"llvm.vector.reduce.add.v{GROUP}i32"
-    whole = T.call_llvm_pure_intrin("int32", name, get_lanes(total, GROUP))
-    T.buffer_store(data.sums, whole, [number])
+    T.buffer_store(data.sums, reduced("add", get_lanes(total, GROUP)), [number])
     T.buffer_store(data.values, most / T.float32(_MOST), [number])
 
 

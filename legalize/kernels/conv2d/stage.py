@@ -9,10 +9,10 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.places import rolled, with_addresses
-from legalize.kernels.ir.rows import fill, for_each_piece, ramp, splat, unsigned
+from legalize.kernels.ir.rows import fill, for_each_piece, ramp, unsigned
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.vectors import Buffer, Index
-from legalize.written import new_function
+from legalize.kernels.ir.vectors import Buffer, Index, flipped, vector_of
+from legalize.written import flat, new_function
 from qnn_ops.dialect.sizes import Size, as_extent, is_open, least
 
 # Roughly what one thread copies from and to the second-level cache.
@@ -38,8 +38,7 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
     with new_function("stage") as builder:
         data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
         staged = T.arg("staged", T.buffer(spec.staged_shape, spec.staged_dtype))
-        source = T.decl_buffer((_size(spec.in_shape),), spec.in_dtype, data=data.data)
-        target = T.decl_buffer((_size(spec.staged_shape),), spec.staged_dtype, data=staged.data)
+        source, target = flat(data), flat(staged)
         with with_addresses():
             with T.serial(as_extent(batch)) as n:
                 image = n * height * row
@@ -82,11 +81,10 @@ def _copy(target: Buffer, start: Index, source: Buffer, origin: Index, length: i
     def body(offset: Index, width: int) -> None:
         value = source[ramp(origin + offset, width)]
         if target.dtype == "int16":
-            value = T.Cast("int16" if width == 1 else f"int16x{width}", value)
+            value = T.Cast(vector_of("int16", width), value)
         elif source.dtype != target.dtype:
-            flipped = T.bitwise_xor(unsigned(value, width), splat(128, width))
-            lanes = "" if width == 1 else f"x{width}"
-            value = T.reinterpret(f"{target.dtype}{lanes}", flipped)
+            value = flipped(unsigned(value, width))
+            value = T.reinterpret(vector_of(str(target.dtype), width), value)
         T.buffer_store(target, value, [ramp(start + offset, width)])
 
     for_each_piece(length, body, extent=rolled)

@@ -11,8 +11,8 @@ from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.arithmetic import round_half_away, zero_for_nan
-from legalize.kernels.ir.rows import pieces, ramp
-from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.rows import for_each_piece, ramp
+from legalize.kernels.ir.tasks import task_count
 from legalize.kernels.ir.vectors import Index, Vector, splat, vector_of
 from legalize.kernels.isa.base import VectorIsa
 from legalize.written import flat, new_function
@@ -80,10 +80,6 @@ def _elementwise(
             index = ramp(offset, lanes)
             T.buffer_store(target, convert(source[index], lanes), [index])
 
-        whole, parts = pieces(size, isa.size)
         tasks = task_count(size / _VALUES_PER_MICROSECOND)
-        if whole:
-            shared_loop(tasks, whole, lambda i: piece(i * isa.size, isa.size))
-        for offset, lanes in parts:
-            piece(T.int32(offset), lanes)
+        for_each_piece(size, piece, isa.size, tasks=tasks)
     return builder.get()

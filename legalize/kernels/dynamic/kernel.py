@@ -25,22 +25,24 @@ from legalize.kernels.ir.arithmetic import (
     round_half_even,
     zero_for_nan,
 )
-from legalize.kernels.ir.rows import pieces, ramp
+from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import (
     Buffer,
     Index,
     Vector,
+    get_lanes,
     kept,
     local_vector,
+    reduced,
+    set_lanes,
     splat,
     spread,
     vector_of,
 )
 from legalize.kernels.isa.base import VectorIsa
-from legalize.written import new_function
+from legalize.written import flat, new_function, own_sizes
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
-from qnn_ops.dialect.sizes import is_open
 from qnn_ops.quantized.dynamic_quantization import FIELDS, LARGEST_STEPS, OFFSETS
 
 # Roughly what one thread reads.
@@ -59,14 +61,13 @@ def encode(
         A function of the data and the encodings.
     """
     with new_function("dynamic_encoding") as builder:
-        own = {str(size): tirx.Var("size", "int64") for size in shape if is_open([size])}
-        shape = tuple(own.get(str(size), size) for size in shape)
+        own: dict[str, Any] = {}
+        shape = own_sizes(shape, own)
         rows, columns = (1, prod(shape)) if whole else (prod(shape[:-1]), shape[-1])
         data = T.arg("data", T.buffer(shape, "float32"))
         result = (FIELDS,) if whole else (*shape[:-1], FIELDS)
         output = T.arg("output", T.buffer(result, "float32"))
-        source = T.decl_buffer((rows * columns,), "float32", data=data.data)
-        target = T.decl_buffer((rows * FIELDS,), "float32", data=output.data)
+        source, target = flat(data), flat(output)
 
         def row(number: Index) -> None:
             low, high = _ends(isa, source, number * columns, columns, asymmetric)
@@ -86,40 +87,22 @@ def _ends(
     isa: VectorIsa, source: Buffer, start: Index, columns: Any, signed: bool
 ) -> tuple[Vector, Vector]:
     """Write the loop that finds the least and largest of a row and 0, or the largest magnitude."""
-    is_known = isinstance(columns, int)
-    lanes = isa.size if not is_known or columns >= isa.size else 1
+    lanes = isa.size if not isinstance(columns, int) or columns >= isa.size else 1
     low, high = (local_vector(lanes, "float32") for _ in range(2))
-    zeros = splat("float32", 0.0, lanes)
-    everything = ramp(0, lanes)
-    T.buffer_store(low, zeros, [everything])
-    T.buffer_store(high, zeros, [everything])
+    for end in (low, high):
+        set_lanes(end, splat("float32", 0.0, lanes), lanes)
 
-    def visit(offset: Index, lanes: int = lanes) -> None:
-        everything = ramp(0, lanes)
+    def visit(offset: Index, lanes: int) -> None:
         value = source[ramp(start + offset, lanes)]
         if signed:
-            T.buffer_store(low, T.min(value, low[everything]), [everything])
+            set_lanes(low, T.min(value, get_lanes(low, lanes)), lanes)
         else:
             value = T.reinterpret(vector_of("float32", lanes), magnitude_bits(value))
         # A NaN does not count as larger.
-        T.buffer_store(high, T.max(value, high[everything]), [everything])
+        set_lanes(high, T.max(value, get_lanes(high, lanes)), lanes)
 
-    whole, rest = pieces(columns, lanes) if is_known else (T.truncdiv(columns, lanes), [])
-    with T.serial(whole) as turn:
-        visit(turn * lanes)
-    for offset, _ in rest:
-        visit(T.int32(offset))
-    if not is_known:
-        with T.serial(columns - whole * lanes) as left:
-            visit(whole * lanes + left, 1)
-    return _reduced("fmin", low, lanes), _reduced("fmax", high, lanes)
-
-
-def _reduced(name: str, values: Buffer, lanes: int) -> Vector:
-    if lanes == 1:
-        return values[0]
-    name = f"llvm.vector.reduce.{name}.v{lanes}f32"
-    return kept(T.call_llvm_pure_intrin("float32", name, values[ramp(0, lanes)]))
+    for_each_piece(columns, visit, lanes)
+    return kept(reduced("min", get_lanes(low, lanes))), kept(reduced("max", get_lanes(high, lanes)))
 
 
 def _symmetric(size: Vector) -> list[Vector]:
@@ -173,9 +156,7 @@ def quantize(
         encodings = (FIELDS,) if whole else (*shape[:-1], FIELDS)
         encoding = T.arg("encoding", T.buffer(encodings, "float32"))
         output = T.arg("output", T.buffer(shape, dtype))
-        source = T.decl_buffer((rows * columns,), "float32", data=data.data)
-        fields = T.decl_buffer((rows * FIELDS,), "float32", data=encoding.data)
-        target = T.decl_buffer((rows * columns,), dtype, data=output.data)
+        source, fields, target = map(flat, (data, encoding, output))
 
         def row(number: Index) -> None:
             start = number * columns
@@ -189,12 +170,7 @@ def quantize(
                 value = converted(source[index], units, point, lanes, dtype)
                 T.buffer_store(target, value, [index])
 
-            whole, rest = pieces(columns, isa.size)
-            if whole:
-                with T.serial(whole) as turn:
-                    piece(turn * isa.size, isa.size)
-            for offset, lanes in rest:
-                piece(T.int32(offset), lanes)
+            for_each_piece(columns, piece, isa.size)
 
         shared_loop(task_count(rows * columns / _VALUES_PER_MICROSECOND), rows, row)
     return builder.get()

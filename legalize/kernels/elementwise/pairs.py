@@ -10,7 +10,7 @@ import numpy as np
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.rows import for_each_piece, ramp
+from legalize.kernels.ir.rows import for_each_piece, offset_of, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, Vector, as_unsigned, filled, first_lanes, flipped
 from legalize.kernels.isa.base import VectorIsa
@@ -88,8 +88,7 @@ def pairwise(
                 ("lhs", "rhs", "output"), (*shapes, out_shape), dtypes, strict=True
             )
         ]
-        *sources, _ = map(flat, tensors)
-        target = T.decl_buffer((size,), "uint8", data=tensors[2].data)
+        sources, target = [flat(each) for each in tensors[:2]], flat(tensors[2], "uint8")
 
         def operand(which: int, start: Index, offset: Index, width: int) -> Vector:
             stride = loops.strides[which][-1]
@@ -101,35 +100,18 @@ def pairwise(
             value = value if dtypes[2] == "uint8" else flipped(value)
             T.buffer_store(target, first_lanes(value, width), [ramp(start + offset, width)])
 
-        def row(number: Index) -> None:
-            starts = [_start(number, outer, strides[:-1]) for strides in loops.strides]
+        def row(number: Index, tasks: int = 1) -> None:
+            starts = [offset_of(number, outer, strides[:-1]) for strides in loops.strides]
             for_each_piece(
                 inner,
                 lambda offset, width: piece(starts, number * inner, offset, width),
                 isa.size,
+                tasks=tasks,
             )
 
         tasks = task_count(size / bytes_per_microsecond)
-        if rows > 1 or inner < isa.size:
+        if rows > 1:
             shared_loop(tasks, rows, row)
         else:
-            zeros: list[Index] = [0, 0]
-            whole, rest = divmod(inner, isa.size)
-            shared_loop(tasks, whole, lambda i: piece(zeros, 0, i * isa.size, isa.size))
-            if rest:
-                piece(zeros, 0, T.int32(inner - isa.size), isa.size)
+            row(T.int32(0), tasks)
     return builder.get()
-
-
-def _start(number: Index, extents: list[int], strides: Shape) -> Index:
-    """Return the offset of an operand's values for a row of the result."""
-    place: Index = T.int32(0)
-    inner = 1
-    for extent, stride in reversed(list(zip(extents, strides, strict=True))):
-        if stride:
-            along = number if inner == 1 else T.truncdiv(number, T.int32(inner))
-            if inner * extent != prod(extents):
-                along = T.truncmod(along, T.int32(extent))
-            place = place + along * T.int32(stride)
-        inner *= extent
-    return place

@@ -17,13 +17,12 @@ from __future__ import annotations
 from functools import cache
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
-from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.float_conv2d.dense import Dense, InParts
 from legalize.kernels.float_conv2d.depthwise import Depthwise, InRuns
 from legalize.kernels.float_conv2d.spec import FloatConv
 from legalize.kernels.isa.base import VectorIsa
+from legalize.written import new_function
 
 
 @cache
@@ -41,9 +40,7 @@ def float_conv(
     Returns:
         A function of the data, the packed kernel (see ``rules``), perhaps the bias, and the output.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("float_conv2d")
-        T.func_attr({"global_symbol": "float_conv2d", "tirx.noalias": True})
+    with new_function("float_conv2d") as builder:
         kind = _KINDS[spec.is_depthwise, spec.parts is not None]
         kind(isa, spec.in_a_row(), data or spec.data_shape, output or spec.shape).write()
     return builder.get()

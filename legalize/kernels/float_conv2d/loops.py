@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 
 from tvm.script.ir_builder import tirx as T
 
@@ -26,6 +25,7 @@ from legalize.kernels.ir.vectors import (
     unsigned_min,
 )
 from legalize.kernels.isa.base import VectorIsa
+from legalize.written import flat
 
 # The approximate speed of one thread with vectors of 16 lanes.
 _PRODUCTS_PER_MICROSECOND = 25_000
@@ -70,10 +70,7 @@ class Loops:
         shapes |= {"output": output}
         dtypes = dict.fromkeys(shapes, "float32") | {"places": "int32"}
         given = {name: T.arg(name, T.buffer(each, dtypes[name])) for name, each in shapes.items()}
-        self.buffers = {
-            name: T.decl_buffer((prod(shapes[name]),), dtypes[name], data=each.data)
-            for name, each in given.items()
-        }
+        self.buffers = {name: flat(each) for name, each in given.items()}
 
     def write(self) -> None:
         """Write the whole function."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, unsigned_min
+from legalize.kernels.ir.tasks import shared_loop
+from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, splat, unsigned_min, vector_of
 
 
 def columns_of(rows: list[Vector]) -> list[Vector]:
@@ -73,26 +74,39 @@ def store_lanes(target: Buffer, value: Vector, first: int, start: Index, count: 
 
 
 def for_each_piece(
-    length: int,
+    length: Index,
     body: Callable[[Index, int], None],
     size: int = BYTES,
     extent: Callable[[int], Index] = int,
+    tasks: int = 1,
 ) -> None:
-    """Write the loop over a row of ``length`` bytes.
+    """Write the loop over a row.
 
     Args:
-        length: the row's length.
-        body: writes the code for ``width`` bytes from an offset; it may visit some bytes twice.
-        size: bytes in a vector.
+        length: the row's length, a number or a variable.
+        body: writes the code for ``width`` elements from an offset; it may visit some twice.
+        size: elements of a whole piece, such as the bytes in a vector.
         extent: makes the loop's extent, as ``rolled`` does.
+        tasks: how many tasks share the row, from ``task_count``. Two of them may visit the same
+            elements.
     """
+    if not isinstance(length, int):
+        with T.If(length >= size):
+            with T.Then(), T.serial(T.truncdiv(length + (size - 1), size)) as number:
+                body(kept(T.min(number * size, length - size)), size)
+            with T.Else(), T.serial(length) as each:
+                body(each, 1)
+        return
     whole, parts = pieces(length, size)
     if not whole:
         for offset, width in parts:
             body(offset, width)
         return
-    with T.serial(extent(whole + len(parts))) as i:
+
+    def piece(i: Index) -> None:
         body(unsigned_min(i * size, length - size) if parts else i * size, size)
+
+    shared_loop(tasks, extent(whole + len(parts)), piece)
 
 
 def fill(
@@ -103,13 +117,42 @@ def fill(
     extent: Callable[[int], Index] = int,
 ) -> None:
     """Write the loop that fills a part of a row; see ``for_each_piece``."""
-    value = getattr(T, target.dtype)(number)
 
     def body(offset: Index, width: int) -> None:
-        piece = T.broadcast(value, width) if width > 1 else value
-        T.buffer_store(target, piece, [ramp(start + offset, width)])
+        value = splat(str(target.dtype), number, width)
+        T.buffer_store(target, value, [ramp(start + offset, width)])
 
     for_each_piece(length, body, extent=extent)
+
+
+def copy(
+    target: Buffer, start: Index, source: Buffer, first: Index, length: int, size: int = BYTES
+) -> None:
+    """Write the loop that copies a part of a row; see ``for_each_piece``."""
+
+    def body(offset: Index, width: int) -> None:
+        value = source[ramp(first + offset, width)]
+        T.buffer_store(target, value, [ramp(start + offset, width)])
+
+    for_each_piece(length, body, size)
+
+
+def offset_of(number: Index, extents: Sequence[Index], strides: Sequence[Index]) -> Index:
+    """Return the offset of a row's elements in a tensor that broadcasts.
+
+    Args:
+        number: the row's number.
+        extents: the sizes of the axes that rows are counted along.
+        strides: the tensor's strides along them; 0 where it broadcasts.
+    """
+    place: Index = 0
+    for axis in reversed(range(len(extents))):
+        along = T.truncmod(number, extents[axis]) if axis else number
+        # A stride may be a variable, which does not compare with numbers.
+        if not isinstance(strides[axis], int) or strides[axis]:
+            place = place + along * strides[axis]
+        number = T.truncdiv(number, extents[axis]) if axis else number
+    return place
 
 
 def ramp(start: Index, width: int) -> Index:
@@ -117,11 +160,6 @@ def ramp(start: Index, width: int) -> Index:
     return start if width == 1 else T.ramp(start, 1, width)
 
 
-def splat(value: int, width: int) -> Vector:
-    """Return a byte, ``width`` times."""
-    return T.uint8(value) if width == 1 else T.broadcast(T.uint8(value), width)
-
-
 def unsigned(value: Vector, width: int) -> Vector:
     """Return the same bits as uint8."""
-    return T.reinterpret("uint8" if width == 1 else f"uint8x{width}", value)
+    return T.reinterpret(vector_of("uint8", width), value)

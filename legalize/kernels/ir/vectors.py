@@ -54,13 +54,17 @@ def local_vector(lanes: int = 16, dtype: str = "int32") -> Buffer:
 
 
 def get_lanes(buffer: Buffer, lanes: int = 16) -> Vector:
-    """Read all lanes of a local vector."""
-    return buffer[T.ramp(0, 1, lanes)]
+    """Read the first lanes of a local vector."""
+    return buffer[_first(lanes)]
 
 
 def set_lanes(buffer: Buffer, value: Vector, lanes: int = 16) -> None:
-    """Write all lanes of a local vector."""
-    T.buffer_store(buffer, value, [T.ramp(0, 1, lanes)])
+    """Write the first lanes of a local vector."""
+    T.buffer_store(buffer, value, [_first(lanes)])
+
+
+def _first(lanes: int) -> Index:
+    return 0 if lanes == 1 else T.ramp(0, 1, lanes)
 
 
 def kept(value: Vector) -> Vector:
@@ -77,9 +81,6 @@ def kept(value: Vector) -> Vector:
     dtype = value.ty.dtype
     lanes = int(dtype.lanes)
     buffer = local_vector(lanes, str(dtype).split("x")[0])
-    if lanes == 1:
-        T.buffer_store(buffer, value, [0])
-        return buffer[0]
     set_lanes(buffer, value, lanes)
     return get_lanes(buffer, lanes)
 
@@ -151,3 +152,23 @@ def first_lanes(value: Vector, lanes: int) -> Vector:
     if lanes == lanes_in(value):
         return value
     return T.Shuffle([value], [0] if lanes == 1 else list(range(lanes)))
+
+
+_SIGNS = {"int": "s", "uint": "u", "float": "f"}
+
+
+def reduced(operation: str, value: Vector) -> Vector:
+    """Combine all lanes of a vector.
+
+    Args:
+        operation: ``add``, of integers; ``max`` or ``min``, of numbers.
+        value: the vector, or a single number, which is the result.
+    """
+    lanes = lanes_in(value)
+    if lanes == 1:
+        return value
+    dtype = str(value.ty.dtype).split("x")[0]
+    kind = dtype.rstrip("0123456789")
+    name = operation if operation == "add" else _SIGNS[kind] + operation
+    suffix = f"v{lanes}{kind.lstrip('u')[0]}{dtype.removeprefix(kind)}"
+    return T.call_llvm_pure_intrin(dtype, f"llvm.vector.reduce.{name}.{suffix}", value)

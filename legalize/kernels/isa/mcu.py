@@ -8,7 +8,6 @@ from typing import Any
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.vectors import Buffer, Index, kept
-from legalize.written import flat as flat  # kernels for microcontrollers take it from here
 
 WORD = 4
 """The bytes in a register."""

@@ -96,7 +96,7 @@ def join(
             for number, part in enumerate(parts)
         ]
         output = T.arg("output", T.buffer(whole, out_dtype))
-        target = T.decl_buffer((prod(whole),), "uint8", data=output.data)
+        target = flat(output, "uint8")
         if border is not None:
             fill_border(border, _images(out_shape), target)
         start = where.first * prod(first[axis + 1 :])
@@ -108,8 +108,8 @@ def join(
             size = max(BYTES, isa.size) if is_copy else isa.size
             copy = partial(_copy_row, target, place, start, source, width, change, size)
             tasks = task_count(rows * width / _BYTES_PER_MICROSECOND)
-            if rows == 1 and width > 2 * size * tasks and border is None:
-                _copy_in_tasks(tasks, target, start, source, width, change, size)
+            if rows == 1:
+                copy(T.int32(0), tasks)
             else:
                 shared_loop(tasks, rows, copy)
             start += width
@@ -157,6 +157,7 @@ def _copy_row(
     change: Callable[[Vector, int], Vector],
     size: int,
     row: Index,
+    tasks: int = 1,
 ) -> None:
     first = place(row) + start
 
@@ -164,24 +165,4 @@ def _copy_row(
         value = change(source[ramp(row * width + offset, count)], count)
         T.buffer_store(target, value, [ramp(first + offset, count)])
 
-    for_each_piece(width, body, size)
-
-
-def _copy_in_tasks(
-    tasks: int,
-    target: Buffer,  # [out_width]
-    start: int,
-    source: Buffer,  # [width]
-    width: int,
-    change: Callable[[Vector, int], Vector],
-    size: int,
-) -> None:
-    """Write the copy of a single row, shared among threads."""
-
-    def body(offset: Index) -> None:
-        value = change(source[ramp(offset, size)], size)
-        T.buffer_store(target, value, [ramp(start + offset, size)])
-
-    shared_loop(tasks, width // size, lambda i: body(i * size))
-    if width % size:
-        body(T.int32(width - size))
+    for_each_piece(width, body, size, tasks=tasks)

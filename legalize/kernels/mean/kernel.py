@@ -14,9 +14,17 @@ from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.arithmetic import rescaled, round_half_even
-from legalize.kernels.ir.rows import pieces, ramp
+from legalize.kernels.ir.rows import for_each_piece, powers_of_two, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in, splat, vector_of
+from legalize.kernels.ir.vectors import (
+    Buffer,
+    Index,
+    Vector,
+    lanes_in,
+    reduced,
+    splat,
+    vector_of,
+)
 from legalize.kernels.isa.base import VectorIsa
 from legalize.written import flat, new_function
 from qnn_ops.quantized.mean import LARGEST_SUM
@@ -117,12 +125,11 @@ def mean(isa: VectorIsa, spec: MeanSpec) -> tirx.PrimFunc:
                 T.buffer_store(target, _averaged(spec, total), [number])
                 return
             start, place = number * (count * inner), number * inner
-            whole, parts = pieces(inner, isa.size)
-            if whole:
-                with T.serial(whole) as i:
-                    columns(start + i * isa.size, place + i * isa.size, isa.size)
-            for offset, lanes in parts:
+
+            def piece(offset: Index, lanes: int) -> None:
                 columns(start + offset, place + offset, lanes)
+
+            for_each_piece(inner, piece, isa.size)
 
         shared_loop(tasks, outer, row)
     return builder.get()
@@ -163,13 +170,10 @@ def _sum_of_row(isa: VectorIsa, source: Buffer, dtype: str, start: Index, count:
     whole, rest = divmod(count, isa.size)
     if whole:
         sums = _sum_of_rows(source, dtype, start, whole, isa.size, isa.size)
-        T.buffer_store(total, _lanes_added(sums), [0])
-    offset = whole * isa.size
-    while rest:
-        lanes = 1 << (rest.bit_length() - 1)
-        value = _cast("int32", source[ramp(start + offset, lanes)])
-        T.buffer_store(total, total[0] + _lanes_added(value), [0])
-        offset, rest = offset + lanes, rest - lanes
+        T.buffer_store(total, reduced("add", sums), [0])
+    for offset, lanes in powers_of_two(rest):
+        value = _cast("int32", source[ramp(start + whole * isa.size + offset, lanes)])
+        T.buffer_store(total, total[0] + reduced("add", value), [0])
     return total[0]
 
 
@@ -215,13 +219,6 @@ def _divided(finish: Division, total: Vector, count: int) -> Vector:
     magnitude = T.truncdiv(size, splat("int32", count, lanes))
     signed = T.Select(centred < splat("int32", 0, lanes), -magnitude, magnitude)
     return signed + splat("int32", finish.origin, lanes)
-
-
-def _lanes_added(value: Vector) -> Vector:
-    lanes = lanes_in(value)
-    if lanes == 1:
-        return value
-    return T.call_llvm_pure_intrin("int32", f"llvm.vector.reduce.add.v{lanes}i32", value)
 
 
 def _word(dtype: str) -> str:

@@ -8,9 +8,9 @@ from math import prod
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.rows import for_each_piece, ramp
+from legalize.kernels.ir.rows import copy, fill
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.vectors import Index, splat
+from legalize.kernels.ir.vectors import Index
 from legalize.written import flat, new_function
 
 Axis = tuple[int, int, int]
@@ -43,24 +43,11 @@ def pad(
         source, target = flat(data), flat(output)
         tasks = task_count(prod(out_shape) / _BYTES_PER_MICROSECOND)
 
-        def fill(start: Index, length: int) -> None:
-            def piece(offset: Index, lanes: int) -> None:
-                T.buffer_store(target, splat(dtype, value, lanes), [ramp(start + offset, lanes)])
-
-            for_each_piece(length, piece)
-
-        def copy(start: Index, first: Index, length: int) -> None:
-            def piece(offset: Index, lanes: int) -> None:
-                part = source[ramp(first + offset, lanes)]
-                T.buffer_store(target, part, [ramp(start + offset, lanes)])
-
-            for_each_piece(length, piece)
-
         def level(depth: int, first: Index, start: Index) -> None:
             (extent, before, after), *inner = axes[depth:]
             from_size = prod(size for size, _, _ in inner)
             to_size = prod(sum(axis) for axis in inner)
-            fill(start, before * to_size)
+            fill(target, start, before * to_size, value)
             if inner:
                 shared_loop(
                     1 if depth else tasks,
@@ -70,8 +57,8 @@ def pad(
                     ),
                 )
             else:
-                copy(start + before, first, extent)
-            fill(start + (before + extent) * to_size, after * to_size)
+                copy(target, start + before, source, first, extent)
+            fill(target, start + (before + extent) * to_size, after * to_size, value)
 
         level(0, T.int32(0), T.int32(0))
     return builder.get()

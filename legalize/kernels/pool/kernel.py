@@ -37,7 +37,7 @@ from legalize.kernels.ir.vectors import (
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.pool.averages import COLUMNS, divisors, rounded_factor
 from legalize.kernels.pool.spec import PoolSpec
-from legalize.written import new_function
+from legalize.written import flat, new_function
 
 LEAST_CHANNELS = 4
 """Channels must be a multiple of this, or fill a vector."""
@@ -86,8 +86,7 @@ class _Kernel:
                 size = (prod(spec.window) + 1, COLUMNS)
                 self.divisors = T.arg("divisors", T.buffer(size, "uint16"))
             output = T.arg("output", T.buffer(spec.out_shape, spec.dtype))
-            self.source = T.decl_buffer((prod(spec.in_shape),), spec.dtype, data=data.data)
-            self.target = T.decl_buffer((prod(spec.out_shape),), "uint8", data=output.data)
+            self.source, self.target = flat(data), flat(output, "uint8")
             rows = spec.out_shape[0] * spec.out_shape[1]
             work = prod(spec.out_shape) * prod(spec.window)
             shared_loop(task_count(work / _TAPS_PER_MICROSECOND), rows, self._row)
@@ -100,7 +99,7 @@ class _Kernel:
         out_height = spec.out_shape[1]
         row = kept(row)
         image, y = T.truncdiv(row, out_height), kept(T.truncmod(row, out_height))
-        top, down = map(kept, self._along(y, 0, height))
+        top, down = spec.span(y, 0)
         line = kept((image * height + top) * width)
         first, last = self._inside()
         if first < last:
@@ -148,7 +147,7 @@ class _Kernel:
     def _window(self, row: Index, line: Index, x: Index, down: Index) -> None:
         """Write any window of a row of outputs."""
         channels, out_width = self.spec.in_shape[3], self.spec.out_shape[2]
-        left, across = map(kept, self._along(x, 1, self.spec.in_shape[2]))
+        left, across = self.spec.span(x, 1)
         self._pixel((line + left) * channels, (row * out_width + x) * channels, down, across)
 
     def _pixel(self, first: Index, place: Index, down: Index, across: Index) -> None:
@@ -227,17 +226,6 @@ class _Kernel:
             return
         with T.serial(down) as ky:
             self._take(results, first + ky * pitch, chunks, 1, 0)
-
-    def _along(self, position: Index, axis: int, size: int) -> tuple[Index, Index]:
-        """Return a window's first pixel along an axis, and the number of pixels that it covers."""
-        spec = self.spec
-        window, padding = spec.window[axis], spec.padding[axis]
-        start = position * spec.strides[axis] - padding
-        reach = (spec.out_shape[1 + axis] - 1) * spec.strides[axis] - padding + window
-        if padding == 0 and reach <= size:
-            return start, window
-        first = T.max(start, T.int32(0))
-        return first, T.min(start + window, T.int32(size)) - first
 
     def _chunks(
         self, first: Index, place: Index, chunks: list[tuple[int, int]], down: Index, across: Index

@@ -16,10 +16,10 @@ from legalize.kernels.call import call_tir
 from legalize.kernels.ir.rows import ramp
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, splat, vector_of
 from legalize.kernels.isa.helium import EIGHT, HELIUM
-from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD, add_bytes, flat, word_of
+from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD, add_bytes, word_of
 from legalize.kernels.kernel import Builder, Lowered, Operands, Row
 from legalize.kernels.pool.spec import PoolSpec, pool_spec
-from legalize.written import new_function
+from legalize.written import flat, new_function
 from qnn_ops import quantized_pool2d
 from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.quantized.pool2d import window_counts
@@ -71,29 +71,18 @@ class _Writer:
         spec = self.spec
         images, height, width, channels = spec.out_shape
         with T.serial(images) as image, T.serial(height) as y:
-            top, rows = self._span(y, 0)
+            top, rows = spec.span(y, 0)
             with T.serial(width) as x:
-                left, columns = self._span(x, 1)
+                left, columns = spec.span(x, 1)
                 corner = (image * spec.in_shape[1] + top) * spec.in_shape[2] + left
                 corner, pixel = kept(corner), kept((image * height + y) * width + x)
-                taps = rows * columns
+                taps = T.int32(rows * columns)
                 with T.serial(channels // self.lanes) as group:
                     first = kept(group * self.lanes)
                     add = self._sums()
                     with T.serial(rows) as n, T.serial(columns) as m:
                         add((corner + n * spec.in_shape[2] + m) * channels + first)
                     self._finish(taps, pixel * channels + first)
-
-    def _span(self, place: Index, axis: int) -> tuple[Index, Index]:
-        """Return the first row or column of a window inside the image, and the number of these."""
-        spec = self.spec
-        size, window, stride = spec.in_shape[1 + axis], spec.window[axis], spec.strides[axis]
-        first, before = place * stride, spec.padding[axis]
-        last = (spec.out_shape[1 + axis] - 1) * stride - before + window
-        if before == 0 and last <= size:
-            return first, T.int32(window)
-        begin = kept(T.max(first - before, 0))
-        return begin, kept(T.min(first - before + window, size) - begin)
 
     def _sums(self) -> Callable[[Index], None]:
         """Allocate sums of zero; return the function that adds the channels at an offset."""

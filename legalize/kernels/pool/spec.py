@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.vectors import Index, kept
 from qnn_ops.dialect.attributes import bounds
 from qnn_ops.dialect.registry import Attrs, TensorSpec
 
@@ -38,6 +41,21 @@ class PoolSpec:
     origin: int
     rounding: str = "half_away"
     count_include_pad: bool = False
+
+    def span(self, number: Index, axis: int) -> tuple[Index, Index]:
+        """Write a window's first pixel along an axis, and the number of pixels that it covers.
+
+        Args:
+            number: the window's number along the axis.
+            axis: 0 or 1, down or across.
+        """
+        size, window, padding = self.in_shape[1 + axis], self.window[axis], self.padding[axis]
+        start = number * self.strides[axis] - padding
+        reach = (self.out_shape[1 + axis] - 1) * self.strides[axis] - padding + window
+        if padding == 0 and reach <= size:
+            return start, window
+        first = kept(T.max(start, 0))
+        return first, kept(T.min(start + window, size) - first)
 
 
 def pool_spec(attrs: Attrs, data: TensorSpec, out_shape: tuple[int, int, int, int]) -> PoolSpec:

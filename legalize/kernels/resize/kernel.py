@@ -10,7 +10,8 @@ from math import prod
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.rows import for_each_piece, ramp
+from legalize.kernels.ir.arithmetic import rounded_apart
+from legalize.kernels.ir.rows import copy, for_each_piece, ramp
 from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, Vector, lanes_in, splat, spread, vector_of
@@ -56,21 +57,15 @@ def nearest(spec: ResizeSpec) -> tirx.PrimFunc:
             spec, [("rows", (out_height,), "int32"), ("columns", (out_width,), "int32")]
         )
 
-        def copy(first: Index, start: Index, length: int) -> None:
-            def piece(offset: Index, lanes: int) -> None:
-                value = source[ramp(first + offset, lanes)]
-                T.buffer_store(target, value, [ramp(start + offset, lanes)])
-
-            for_each_piece(length, piece)
-
         def row(image: Index, y: Index, number: Index) -> None:
             line = (image * height + rows[y]) * (width * channels)
             place = number * (out_width * channels)
             if spec.keeps_rows:
-                copy(line, place, out_width * channels)
+                copy(target, place, source, line, out_width * channels)
                 return
             with T.serial(out_width) as x:
-                copy(line + columns[x] * channels, place + x * channels, channels)
+                first = line + columns[x] * channels
+                copy(target, place + x * channels, source, first, channels)
 
         _each_row(spec, _NEAREST_PER_MICROSECOND, row)
     return builder.get()
@@ -157,7 +152,7 @@ def _in_float32(corners: list[list[Vector]], down: list[Vector], right: list[Vec
         for value, along in zip(column, down, strict=True):
             product = T.Cast(vector_of("float32", lanes), value) * along * across
             # The product is rounded before the sum: no fused instruction may do both.
-            term = _fenced(product)
+            term = rounded_apart(product)
             total = term if total is None else total + term
     half = splat("float32", 0.5, lanes)
     return T.Cast(vector_of("int32", lanes), total + half)
@@ -178,10 +173,3 @@ def _in_integers(corners: list[list[Vector]], down: list[Vector], right: list[Ve
     # Ties round away from zero, so a negative tie rounds down.
     half = splat("int32", _ONE * _ONE // 2, lanes) + T.shift_right(total, splat("int32", 31, lanes))
     return T.shift_right(total + half, splat("int32", 2 * FRACTION_BITS, lanes))
-
-
-def _fenced(value: Vector) -> Vector:
-    lanes = lanes_in(value)
-    suffix = "f32" if lanes == 1 else f"v{lanes}f32"
-    name = f"llvm.arithmetic.fence.{suffix}"
-    return T.call_llvm_pure_intrin(vector_of("float32", lanes), name, value)

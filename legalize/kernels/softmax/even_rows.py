@@ -13,78 +13,56 @@ several times as long.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from math import prod
 
-from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.rows import ramp
-from legalize.kernels.ir.vectors import DWORD, Vector, as_unsigned, kept, lanes_in
+from legalize.kernels.ir.rows import for_each_piece, ramp
+from legalize.kernels.ir.vectors import DWORD, Index, Vector, as_unsigned, kept, lanes_in
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.softmax.steps import byte_tables, reciprocals, result, term
+from legalize.kernels.softmax.kernel import Kernel
+from legalize.kernels.softmax.steps import byte_tables, reciprocals, term
 
-_DISTANCES = 256
 _LENGTHS = (4, 8, 16)
 # Vectors of rows at a time: while one vector waits for a step of its reciprocals, others compute.
 _AT_ONCE = 4
 
 
 def has_even_rows(isa: VectorIsa, shape: tuple[int, ...]) -> bool:
-    """Tell whether the function serves a shape."""
-    are_many = prod(shape[:-1]) >= _AT_ONCE * isa.size // DWORD
+    """Tell whether ``EvenRows`` serves a shape."""
+    are_many = prod(shape[:-1]) >= _AT_ONCE * isa.lanes
     return isa.has_plain_tables and shape[-1] in _LENGTHS and are_many
 
 
-def even_rows(
-    isa: VectorIsa, shape: tuple[int, ...], dtype: str, out_dtype: str, output_zero_point: int
-) -> tirx.PrimFunc:
-    """Build the function that computes a softmax along the last axis.
+class EvenRows(Kernel):
+    """The writer of a function of rows whose length is a power of two."""
 
-    Args:
-        isa: the vectors.
-        shape: the data's shape, which ``has_even_rows`` accepts.
-        dtype: the data's dtype.
-        out_dtype: the output's dtype.
-        output_zero_point: the output's zero point.
+    def write(self) -> None:
+        """Write the loops."""
+        self.tables = byte_tables(self.isa, self.exponentials, DWORD)
+        for_each_piece(self.rows, self._block, _AT_ONCE * self.isa.lanes)
 
-    Returns:
-        A function of the data, of exponentials and terms of the sum by a value's distance from the
-        largest, int32 [256] each, and of the output.
-    """
-    columns, rows, lanes = shape[-1], prod(shape[:-1]), isa.size // DWORD
-    at_once = _AT_ONCE * lanes
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("softmax")
-        T.func_attr({"global_symbol": "softmax", "tirx.noalias": True})
-        data = T.arg("data", T.buffer(shape, dtype))
-        exponentials = T.arg("exponentials", T.buffer((_DISTANCES,), "int32"))
-        T.arg("terms", T.buffer((_DISTANCES,), "int32"))
-        output = T.arg("output", T.buffer(shape, out_dtype))
-        source = T.decl_buffer((rows * columns,), dtype, data=data.data)
-        target = T.decl_buffer((rows * columns,), "uint8", data=output.data)
-        tables = byte_tables(isa, exponentials, DWORD)
-        with T.serial(-(-rows // at_once)) as block:
-            # The last block overlaps the one before, so that it ends with the data.
-            first = T.min(block * at_once, T.int32(rows - at_once)) * columns
-            parts = range(0, at_once * columns, isa.size)
-            values = [
-                kept(as_unsigned(source[ramp(first + part, isa.size)], dtype)) for part in parts
-            ]
-            largest = kept(_of_neighbours(T.max, values, at_once))
-            words = []
-            for part, value in zip(parts, values, strict=True):
-                distance = kept(_of_rows(largest, part, isa.size, columns) - value)
-                words += _joined(isa, [kept(isa.look_up(table, distance)) for table in tables])
-            total = _of_neighbours(_sum, [term(word, lanes) for word in words], at_once)
-            fraction, down = (kept(each) for each in reciprocals(kept(total), at_once))
-            for number, word in enumerate(words):
-                start = number * lanes
-                factor, shift = (_of_rows(each, start, lanes, columns) for each in (fraction, down))
-                value = result(word, factor, shift, output_zero_point)
-                T.buffer_store(target, value, [ramp(first + start, lanes)])
-    return builder.get()
+    def _block(self, first: Index, count: int) -> None:
+        """Write the softmax of ``count`` rows."""
+        isa, columns, lanes = self.isa, self.columns, self.isa.lanes
+        start = kept(first * columns)
+        parts = range(0, count * columns, isa.size)
+        values = [
+            kept(as_unsigned(self.source[ramp(start + part, isa.size)], self.dtype))
+            for part in parts
+        ]
+        largest = kept(_of_neighbours(T.max, values, count))
+        words = []
+        for part, value in zip(parts, values, strict=True):
+            distance = kept(_of_rows(largest, part, isa.size, columns) - value)
+            words += _joined(isa, [kept(isa.look_up(table, distance)) for table in self.tables])
+        total = _of_neighbours(operator.add, [term(word, lanes) for word in words], count)
+        quotient = [kept(each) for each in reciprocals(kept(total))]
+        for place, word in zip(range(0, count * columns, lanes), words, strict=True):
+            factors = (_of_rows(each, place, lanes, columns) for each in quotient)
+            self.store(start + place, self.result(word, *factors))
 
 
 def _joined(isa: VectorIsa, parts: list[Vector]) -> list[Vector]:
@@ -120,10 +98,6 @@ def _combined(
 ) -> Vector:
     even, odd = (T.Shuffle(vectors, list(range(first, lanes, 2))) for first in (0, 1))
     return operation(even, odd)
-
-
-def _sum(a: Vector, b: Vector) -> Vector:
-    return a + b
 
 
 def _of_rows(values: Vector, start: int, lanes: int, columns: int) -> Vector:

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.rows import offset_of
 from legalize.kernels.ir.vectors import Buffer, Index, kept, local_vector
 from legalize.primitives.float_arithmetic import function_of
-from qnn_ops.dialect.sizes import is_open
+from legalize.written import flat, new_function, own_sizes
 
 _LANES = 16
 """The lanes that are summed separately."""
@@ -65,17 +65,14 @@ class Kernel:
     def build(self) -> tirx.PrimFunc:
         """Write the function of the data, the tensors of the steps, and the output."""
         self.sizes: dict[str, Any] = {}
-        *self.outer, self.columns = map(self._size_of, self.shape)
+        *self.outer, self.columns = own_sizes(self.shape, self.sizes)
         tensors = [step for step in self.steps if _is_tensor(step)]
-        with IRBuilder() as builder, T.prim_func(s_tir=True):
-            T.func_name("softmax")
-            T.func_attr({"global_symbol": "softmax", "tirx.noalias": True})
+        with new_function("softmax") as builder:
             rows = self.shape, "float32"
             kinds = [rows, *((step.other, step.dtype) for step in tensors), rows]
-            given = [self._argument(*kind) for kind in kinds]
             self.source, *others, self.target = (
-                T.decl_buffer((prod(each.shape, start=T.int64(1)),), dtype, data=each.data)
-                for each, (_, dtype) in zip(given, kinds, strict=True)
+                flat(each, dtype)
+                for each, (_, dtype) in [(self._argument(*kind), kind) for kind in kinds]
             )
             left = iter(others)
             self.others = [next(left) if _is_tensor(step) else None for step in self.steps]
@@ -85,13 +82,8 @@ class Kernel:
                 self._write(row)
         return builder.get()
 
-    def _size_of(self, size: Any) -> Any:
-        if not is_open([size]):
-            return T.int64(size)
-        return self.sizes.setdefault(str(size), tirx.Var("size", "int64"))
-
     def _argument(self, shape: Sequence[Any], dtype: str) -> Buffer:
-        sizes = list(map(self._size_of, shape))
+        sizes = own_sizes(shape, self.sizes)
         return T.arg("tensor", T.buffer(sizes, "bool" if dtype == "int8" else dtype))
 
     def _write(self, row: Index) -> None:
@@ -134,16 +126,13 @@ class Kernel:
 
     def _start(self, shape: Sequence[Any], row: Index) -> tuple[Index, int]:
         """Return the offset of a row in a tensor that broadcasts, and its stride."""
-        place, left = T.int64(0), row
+        sizes = own_sizes(shape, self.sizes)
         strides = [
-            prod(map(self._size_of, shape[axis + 1 :]), start=T.int64(1))
-            for axis in range(len(shape))
+            0 if size == 1 else prod(sizes[axis + 1 :], start=T.int64(1))
+            for axis, size in enumerate(shape[:-1])
         ]
-        for back, extent in enumerate(reversed(self.outer), 2):
-            if back <= len(shape) and shape[-back] != 1:
-                place = place + T.truncmod(left, extent) * strides[-back]
-            left = T.truncdiv(left, extent)
-        return kept(place), int(shape[-1] != 1)
+        strides = [0] * (len(self.shape) - len(shape)) + strides
+        return kept(offset_of(row, self.outer, strides)), int(shape[-1] != 1)
 
     def _columns(self, store: Callable[[Index], None]) -> None:
         """Write the loops over the elements of a row."""

@@ -19,10 +19,9 @@ from math import prod
 
 import numpy as np
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.rows import pieces, powers_of_two, ramp
+from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.vectors import (
     Buffer,
     Index,
@@ -36,8 +35,10 @@ from legalize.kernels.ir.vectors import (
 )
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.softmax.steps import largest_of
+from legalize.written import flat, new_function
 from qnn_ops.dialect.attributes import dtype_range
 
+# The most rows of a block.
 _ROWS = 8
 _DISTANCES = 256
 _DOUBLE = 8
@@ -69,29 +70,31 @@ def softmax_onnxruntime(
         float32 [256]; and the output.
     """
     rows, columns = prod(shape[:-1]), shape[-1]
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("softmax")
-        T.func_attr({"global_symbol": "softmax", "tirx.noalias": True})
+    # The fewest blocks of equal sizes.
+    count = -(-rows // -(-rows // _ROWS))
+    with new_function("softmax") as builder:
         data = T.arg("data", T.buffer(shape, dtype))
         table = T.arg("table", T.buffer((_DISTANCES,), "float32"))
         output = T.arg("output", T.buffer(shape, out_dtype))
-        source = T.decl_buffer((rows * columns,), dtype, data=data.data)
-        target = T.decl_buffer((rows * columns,), out_dtype, data=output.data)
-        terms = T.alloc_buffer((min(rows, _ROWS) * columns,), "float32", scope="global")
+        source, target = flat(data), flat(output)
+        terms = T.alloc_buffer((count * columns,), "float32", scope="global")
 
-        def block(first: Index, count: int) -> None:
-            totals = _terms(isa, source, table, terms, first * columns, count, columns)
+        def write(start: int, first: Index, quotient: _Quotient) -> None:
+            def piece(offset: Index, lanes: int) -> None:
+                value = quotient.of(terms[ramp(start + offset, lanes)])
+                T.buffer_store(target, value, [ramp(first + start + offset, lanes)])
+
+            for_each_piece(columns, piece, isa.size // _DOUBLE)
+
+        def block(row: Index, count: int) -> None:
+            first = row * columns
+            totals = _terms(isa, source, table, terms, first, count, columns)
             for place, total in enumerate(totals):
-                start = place * columns
-                quotient = _Quotient(factor, total, output_zero_point, out_dtype)
-                _write(isa, terms, start, target, first * columns + start, columns, quotient)
+                write(
+                    place * columns, first, _Quotient(factor, total, output_zero_point, out_dtype)
+                )
 
-        whole, rest = divmod(rows, _ROWS)
-        if whole:
-            with T.serial(whole) as turn:
-                block(turn * _ROWS, _ROWS)
-        for offset, count in powers_of_two(rest):
-            block(T.int32(whole * _ROWS + offset), count)
+        for_each_piece(rows, block, count)
     return builder.get()
 
 
@@ -140,28 +143,3 @@ class _Quotient:
         whole = T.Cast(vector_of("int32", lanes), steps)
         whole = T.max(T.min(whole, splat("int32", high, lanes)), splat("int32", low, lanes))
         return T.Cast(vector_of(self.dtype, lanes), whole)
-
-
-def _write(
-    isa: VectorIsa,
-    terms: Buffer,
-    start: int,
-    target: Buffer,
-    to: Index,
-    columns: int,
-    quotient: _Quotient,
-) -> None:
-    """Write a row of results."""
-
-    def piece(offset: Index, lanes: int) -> None:
-        T.buffer_store(
-            target, quotient.of(terms[ramp(start + offset, lanes)]), [ramp(to + offset, lanes)]
-        )
-
-    lanes = isa.size // _DOUBLE
-    whole, rest = pieces(columns, lanes)
-    if whole:
-        with T.serial(whole) as turn:
-            piece(turn * lanes, lanes)
-    for offset, width in rest:
-        piece(T.int32(offset), width)

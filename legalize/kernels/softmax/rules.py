@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
-from tvm import relax
+from tvm import relax, tirx
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
-from legalize.kernels.softmax.kernel import softmax
+from legalize.kernels.softmax.even_rows import EvenRows, has_even_rows
+from legalize.kernels.softmax.kernel import Kernel
+from legalize.kernels.softmax.long_rows import LongRows
 from legalize.kernels.softmax.onnxruntime import softmax_onnxruntime
-from legalize.kernels.softmax.open_rows import OpenKernel
+from legalize.kernels.softmax.short_rows import ShortRows
 from qnn_ops import quantized_softmax
 from qnn_ops.arithmetic.onnxruntime import is_onnxruntime, softmax_factor, softmax_table
 from qnn_ops.dialect.registry import Attrs, Operator, spec_of
@@ -26,6 +29,9 @@ LEAST_EXPONENTIAL = (1 << 22) - (1 << 14)
 A sum is at least 1, so half a step of 1/256 is 2^22. The error of its reciprocal is far less than
 the 2^14 that are subtracted.
 """
+
+# The results of all distances take this many times as long as the result of one value.
+_LONG_ROW = 128
 
 
 def _softmax(
@@ -40,7 +46,7 @@ def _softmax(
         return None
     if is_open(spec.shape) and (not is_open(spec.shape[-1:]) or is_onnxruntime(attrs)):
         return None
-    if is_open(spec.shape) and not isa.has_plain_tables:
+    if 0 in spec.shape:
         return None
     if is_onnxruntime(attrs):
         return _onnxruntime(builder, attrs, operands[0], isa)
@@ -48,18 +54,26 @@ def _softmax(
     constants = [relax.const(array, "int32") for array in (table, sum_term(table))]
     point = attrs.output_zero_point
     distances = 1 + int(np.flatnonzero(table >= LEAST_EXPONENTIAL).max(initial=0))
-    how = isa, spec.shape, spec.dtype, attrs.out_dtype, point, distances
-    function = OpenKernel(*how).build() if is_open(spec.shape) else softmax(*how)
+    function = _function(isa, spec.shape, spec.dtype, attrs.out_dtype, point, distances)
     operands = [operands[0], *constants]
     return call_tir(builder, "softmax", function, operands, spec.shape, attrs.out_dtype)
 
 
+@cache
+def _function(isa: VectorIsa, shape: tuple[int, ...], *how: Any) -> tirx.PrimFunc:
+    """Return the function of a shape; the other arguments are those of ``Kernel``."""
+    form: type[Kernel] = ShortRows
+    if is_open(shape) or shape[-1] >= _LONG_ROW:
+        form = LongRows
+    elif has_even_rows(isa, shape):
+        form = EvenRows
+    return form(isa, shape, *how).build()
+
+
 def _onnxruntime(
     builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr, isa: VectorIsa
-) -> relax.Expr | None:
+) -> relax.Expr:
     spec = spec_of(data)
-    if 0 in spec.shape:
-        return None
     # The reference's table starts with the largest distance.
     table = softmax_table(attrs.input_scale, spec.shape[-1])[::-1].copy()
     factor = float(softmax_factor(attrs.output_scale))

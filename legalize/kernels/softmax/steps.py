@@ -9,16 +9,22 @@ from legalize.kernels.ir.vectors import (
     Buffer,
     Index,
     Vector,
+    get_lanes,
     kept,
     lanes_in,
+    local_vector,
+    reduced,
+    set_lanes,
     splat,
     spread,
     vector_of,
 )
 from legalize.kernels.isa.base import VectorIsa
+from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.tables.softmax import (
     ACCUMULATOR_BITS,
     FORTY_EIGHT_OVER_17,
+    LARGEST_SUM,
     MINUS_32_OVER_17,
     NEWTON_STEPS,
 )
@@ -36,31 +42,23 @@ def byte_tables(isa: VectorIsa, words: Buffer, count: int) -> list[Buffer]:
     return tables
 
 
-def largest_of(isa: VectorIsa, source: Buffer, start: Index, columns: int) -> Vector:
-    """Write the loop over a row that finds its largest value."""
+def largest_of(isa: VectorIsa, source: Buffer, start: Index, columns: Index) -> Vector:
+    """Write the loop over a row, which may be of open length, that finds its largest value."""
+    lanes = isa.size if not isinstance(columns, int) or columns >= isa.size else 1
     dtype = str(source.dtype)
-    lanes = isa.size if columns >= isa.size else 1
-    largest = T.alloc_buffer((lanes,), dtype, scope="global")
-    everything = ramp(0, lanes)
-    T.buffer_store(largest, source[ramp(start, lanes)], [everything])
+    largest = local_vector(lanes, dtype)
+    set_lanes(largest, splat(dtype, dtype_range(dtype)[0], lanes), lanes)
 
-    def compare(i: Index, width: int) -> None:
-        value = T.max(largest[everything], source[ramp(start + i, width)])
-        T.buffer_store(largest, value, [everything])
+    def compare(offset: Index, width: int) -> None:
+        value = source[ramp(start + offset, width)]
+        set_lanes(largest, T.max(get_lanes(largest, width), value), width)
 
-    if lanes == 1:
-        with T.serial(columns) as i:
-            compare(i, 1)
-        return largest[0]
     for_each_piece(columns, compare, lanes)
-    name = "smax" if dtype == "int8" else "umax"
-    name = f"llvm.vector.reduce.{name}.v{lanes}i8"
-    return T.call_llvm_pure_intrin(dtype, name, largest[everything])
+    return reduced("max", get_lanes(largest, lanes))
 
 
-LEAST_BITS = 20
-"""The fewest bits of a sum in Q12.19: a sum is at least 1."""
-
+# The top bit of 1 in a sum, Q12.19; a sum is at least 1.
+_ONE_BITS = 31 - ACCUMULATOR_BITS
 # The first shift of products of 31 bits; it leaves room in 32 bits for the half that rounds.
 _FIRST_SHIFT = 22
 
@@ -103,29 +101,41 @@ def term(exponential: Vector, lanes: int) -> Vector:
     return T.Cast(vector_of("int32", lanes), term)
 
 
-def reciprocals(total: Vector, lanes: int) -> tuple[Vector, Vector]:
-    """Return fractions and shifts: qnn_ops.tables.softmax.reciprocal of sums below 512.
+def reciprocals(total: Vector, most_bits: int = ACCUMULATOR_BITS - 1) -> tuple[Vector, Vector]:
+    """Return qnn_ops.tables.softmax.reciprocal of sums.
 
-    A shift reduces products to 8 bits.
+    Args:
+        total: int32 or int64, one or a vector. A single number is faster in int64.
+        most_bits: the sums are below 2 to the power of this and one more.
+
+    Returns:
+        Fractions, and the right shifts that reduce products to 8 bits, of the sums' dtype.
     """
-    wide = vector_of("int32", lanes)
-    bits = splat("int32", 0, lanes)
-    for power in range(LEAST_BITS, LEAST_BITS + ACCUMULATOR_BITS - 1):
-        bits = bits + T.Cast(wide, total >= splat("int32", 1 << power, lanes))
+    lanes, dtype = lanes_in(total), str(total.ty.dtype).split("x")[0]
+
+    def constant(value: int) -> Vector:
+        return splat(dtype, value, lanes)
+
+    bits = constant(0)
+    for power in range(_ONE_BITS + 1, _ONE_BITS + 1 + most_bits):
+        bits = bits + T.Cast(total.ty.dtype, total >= constant(1 << power))
     bits = kept(bits)
-    half_denominator = kept(T.shift_left(total, splat("int32", ACCUMULATOR_BITS - 1, lanes) - bits))
-    product = _product(half_denominator, splat("int32", MINUS_32_OVER_17, lanes), lanes)
-    x = kept(product + splat("int32", FORTY_EIGHT_OVER_17, lanes))
+    half_denominator = kept(T.shift_left(total, constant(ACCUMULATOR_BITS - 1) - bits))
+    product = _product(half_denominator, constant(MINUS_32_OVER_17))
+    x = kept(product + constant(FORTY_EIGHT_OVER_17))
     for _ in range(NEWTON_STEPS):
-        error = splat("int32", 1 << 29, lanes) - _product(half_denominator, x, lanes)
-        x = kept(x + _product(x, error, lanes) * splat("int32", 4, lanes))
-    one = splat("int32", 2**31 - 1, lanes)
-    fraction = T.Select(x >= splat("int32", 1 << 30, lanes), one, x * splat("int32", 2, lanes))
-    return fraction, bits + splat("int32", 23, lanes)
+        error = kept(constant(1 << 29) - _product(half_denominator, x))
+        x = kept(x + _product(x, error) * constant(4))
+    # Twice the quotient may be 2^31, which is beyond int32.
+    unsigned = "u" + dtype
+    twice = T.shift_left(T.Cast(vector_of(unsigned, lanes), x), splat(unsigned, 1, lanes))
+    twice = T.min(twice, splat(unsigned, LARGEST_SUM, lanes))
+    return T.Cast(total.ty.dtype, twice), bits + constant(31 - 8)
 
 
-def _product(a: Vector, b: Vector, lanes: int) -> Vector:
+def _product(a: Vector, b: Vector) -> Vector:
     """Compute gemmlowp's doubling high product, which fits int32."""
+    lanes = lanes_in(a)
     wide = vector_of("int64", lanes)
     product = T.Cast(wide, a) * T.Cast(wide, b) + splat("int64", 1 << 30, lanes)
-    return T.Cast(vector_of("int32", lanes), T.shift_right(product, splat("int64", 31, lanes)))
+    return T.Cast(a.ty.dtype, T.shift_right(product, splat("int64", 31, lanes)))

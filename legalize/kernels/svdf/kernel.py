@@ -13,14 +13,14 @@ A unit's filters are consecutive, so its values are one row.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.arithmetic import rescaled_any
-from legalize.kernels.ir.rows import pieces, ramp
+from legalize.kernels.ir.rows import copy, for_each_piece, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import (
     Array,
@@ -86,9 +86,6 @@ def remember(
         output = T.arg("output", T.buffer((batch, filters * steps), dtype))
         found, source, target = map(flat, (sums, state, output))
 
-        def move(offset: Index, lanes: int) -> None:
-            T.buffer_store(target, source[ramp(offset + 1, lanes)], [ramp(offset, lanes)])
-
         def renew(first: Index, lanes: int) -> None:
             newest = kept(rescaling.write(kept(found[ramp(first, lanes)])))
             for lane in range(lanes):
@@ -96,18 +93,9 @@ def remember(
                 T.buffer_store(target, value, [(first + lane) * steps + (steps - 1)])
 
         if steps > 1:
-            _each_piece(size - 1, isa.size // np.dtype(dtype).itemsize, move)
-        _each_piece(rows, isa.lanes, renew)
+            copy(target, 0, source, 1, size - 1, isa.size // np.dtype(dtype).itemsize)
+        for_each_piece(rows, renew, isa.lanes)
     return builder.get()
-
-
-def _each_piece(length: int, lanes: int, body: Vector) -> None:
-    whole, rest = pieces(length, lanes)
-    if whole:
-        with T.serial(whole) as turn:
-            body(turn * lanes, lanes)
-    for offset, width in rest:
-        body(T.int32(offset), width)
 
 
 @dataclass(frozen=True)
@@ -195,7 +183,7 @@ def weigh(isa: VectorIsa, rows: Rows, rescaling: Rescaling) -> tirx.PrimFunc:
             T.buffer_store(target, rescaling.write(sums), [place])
 
         def whole_row(row: Index) -> None:
-            _each_piece(rows.units, isa.lanes, lambda first, count: block(row, first, count))
+            for_each_piece(rows.units, partial(block, row), isa.lanes)
 
         tasks = task_count(rows.batch * size / _VALUES_PER_MICROSECOND)
         shared_loop(tasks, rows.batch, whole_row)

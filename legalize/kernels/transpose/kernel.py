@@ -14,7 +14,7 @@ from math import prod
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.rows import columns_of, for_each_piece, ramp
+from legalize.kernels.ir.rows import columns_of, copy
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, kept, unsigned_min
 from legalize.written import flat, new_function
@@ -86,12 +86,8 @@ def transpose(
         source, target = flat(data), flat(output)
         last = axes[-1]
 
-        def copy(start: Index, place: Index) -> None:
-            def piece(offset: Index, width: int) -> None:
-                value = source[ramp(start + offset, width)]
-                T.buffer_store(target, value, [ramp(place + offset, width)])
-
-            for_each_piece(last.extent, piece, size)
+        def run(start: Index, place: Index) -> None:
+            copy(target, place, source, start, last.extent, size)
 
         def square(start: Index, place: Index) -> None:
             rows = [kept(source[T.ramp(start + i * last.source, 1, SIDE)]) for i in range(SIDE)]
@@ -105,7 +101,7 @@ def transpose(
                 square(start + row + column * last.source, place + row * along.target + column)
 
         if last.source == 1:
-            _loops(axes[:-1], prod(shape), copy)
+            _loops(axes[:-1], prod(shape), run)
         else:
             (along,) = (axis for axis in axes if axis.source == 1)
             _loops([axis for axis in axes if axis not in (along, last)], prod(shape), squares)

@@ -38,6 +38,12 @@ static inline uint32_t digits_min_uint32(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
+static inline int8_t digits_int8_of_uint8(uint8_t bits) {
+  int8_t value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
 /*
  * CONV_2D stem: int8 [1, 8, 8, 1] scale 0.0625 zero point -128, int8 [16, 3, 3, 1] 16 scales,
  *   int32 [16] 16 scales -> int8 [1, 8, 8, 16] scale 0.0109709 zero point -128
@@ -538,41 +544,31 @@ static void digits_7_z_conv2d3_over(void *argument_0, const void *argument_1, co
 static void digits_8_softmax_over(void *argument_0, const void *argument_1, int32_t shift_2) {
   int8_t *const shared = (int8_t *)argument_0;
   const int32_t *const table = (const int32_t *)argument_1;
-  int32_t v, v_1, v_2, v_3, v_4, v_5, v_6, v_7, v_8;
+  int32_t v, v_1, v_2, v_3, v_4, v_5, v_6;
   v = -128;
-  for (int32_t v_9 = 0; v_9 < 10; ++v_9) {
-    v = digits_max_int32(v, ((int32_t)shared[v_9]));
+  for (int32_t v_7 = 0; v_7 < 10; ++v_7) {
+    v = digits_max_int32(v, ((int32_t)shared[v_7]));
   }
   v_1 = 0;
-  for (int32_t v_10 = 0; v_10 < 10; ++v_10) {
-    const int32_t v_11 = table[digits_min_int32((v - ((int32_t)shared[v_10])), 97)];
-    v_1 = v_1 + (((v_11 >> 11) + 1) >> 1);
+  for (int32_t v_8 = 0; v_8 < 10; ++v_8) {
+    const int32_t v_9 = table[digits_min_int32((v - ((int32_t)shared[v_8])), 97)];
+    v_1 = v_1 + (((v_9 >> 11) + 1) >> 1);
   }
-  const int32_t v_12 = v_1;
-  v_2 = (((int32_t)(1048576 <= v_12)) + ((int32_t)(2097152 <= v_12))) + ((int32_t)(4194304 <= v_12));
-  v_3 = (int32_t)((uint32_t)v_12 << (11 - v_2));
-  v_4 = (int32_t)((1073741824LL - (((int64_t)v_3) * 1010580540LL)) >> 31LL);
-  v_4 = v_4 + 1515870810;
-  v_5 = (int32_t)(((((int64_t)v_3) * ((int64_t)v_4)) + 1073741824LL) >> 31LL);
-  v_5 = 536870912 - v_5;
-  v_5 = (int32_t)(((((int64_t)v_4) * ((int64_t)v_5)) + 1073741824LL) >> 31LL);
-  v_5 = (v_5 * 4) + v_4;
-  v_6 = (int32_t)(((((int64_t)v_3) * ((int64_t)v_5)) + 1073741824LL) >> 31LL);
-  v_6 = 536870912 - v_6;
-  v_6 = (int32_t)(((((int64_t)v_5) * ((int64_t)v_6)) + 1073741824LL) >> 31LL);
-  v_6 = (v_6 * 4) + v_5;
-  v_3 = (int32_t)(((((int64_t)v_3) * ((int64_t)v_6)) + 1073741824LL) >> 31LL);
-  v_3 = 536870912 - v_3;
-  v_3 = (int32_t)(((((int64_t)v_6) * ((int64_t)v_3)) + 1073741824LL) >> 31LL);
-  v_3 = (v_3 * 4) + v_6;
-  v_3 = (int32_t)digits_min_uint32((uint32_t)((uint32_t)((uint32_t)v_3) << 1U), 2147483647U);
-  v_2 = v_2 + 1;
-  v_7 = (int32_t)((uint32_t)1 << v_2) >> 1;
-  for (int32_t v_13 = 0; v_13 < 10; ++v_13) {
-    const int32_t v_14 = table[digits_min_int32((v - ((int32_t)shared[v_13])), 97)];
-    v_8 = (int32_t)(((((int64_t)v_14) * ((int64_t)v_3)) + 1073741824LL) >> 31LL);
-    v_8 = ((v_8 >> 22) + v_7) >> v_2;
-    shared[v_13 + ((int32_t)shift_2)] = (int8_t)(digits_min_int32(v_8, 255) - 128);
+  const int32_t v_10 = v_1;
+  v_2 = (((int32_t)(1048576 <= v_10)) + ((int32_t)(2097152 <= v_10))) + ((int32_t)(4194304 <= v_10));
+  v_3 = (int32_t)((uint32_t)v_10 << (11 - v_2));
+  v_4 = ((int32_t)((1073741824LL - (((int64_t)v_3) * 1010580540LL)) >> 31LL)) + 1515870810;
+  v_5 = 536870912 - ((int32_t)(((((int64_t)v_3) * ((int64_t)v_4)) + 1073741824LL) >> 31LL));
+  v_4 = (((int32_t)(((((int64_t)v_4) * ((int64_t)v_5)) + 1073741824LL) >> 31LL)) * 4) + v_4;
+  v_6 = 536870912 - ((int32_t)(((((int64_t)v_3) * ((int64_t)v_4)) + 1073741824LL) >> 31LL));
+  v_4 = (((int32_t)(((((int64_t)v_4) * ((int64_t)v_6)) + 1073741824LL) >> 31LL)) * 4) + v_4;
+  v_3 = 536870912 - ((int32_t)(((((int64_t)v_3) * ((int64_t)v_4)) + 1073741824LL) >> 31LL));
+  v_4 = (((int32_t)(((((int64_t)v_4) * ((int64_t)v_3)) + 1073741824LL) >> 31LL)) * 4) + v_4;
+  v_4 = (int32_t)digits_min_uint32((uint32_t)((uint32_t)((uint32_t)v_4) << 1U), 2147483647U);
+  v_2 = v_2 + 23;
+  for (int32_t v_11 = 0; v_11 < 10; ++v_11) {
+    const int32_t v_12 = table[digits_min_int32((v - ((int32_t)shared[v_11])), 97)];
+    shared[v_11 + ((int32_t)shift_2)] = (int8_t)(digits_int8_of_uint8(((uint8_t)(((uint8_t)digits_min_uint32((((((uint32_t)(((((int64_t)v_12) * ((int64_t)v_4)) + 1073741824LL) >> 31LL)) >> 22U) + (uint32_t)((uint32_t)1U << (((uint32_t)(v_2 - 22)) - 1U))) >> ((uint32_t)(v_2 - 22))), 255U)) + 128))));
   }
 }
 

@@ -17,6 +17,7 @@ from legalize.kernels.ir.vectors import (
     Vector,
     get_lanes,
     local_vector,
+    reduced,
     set_lanes,
 )
 from legalize.kernels.isa.arm import REGISTER_BYTES, DotProducts, Isa, MatrixProducts
@@ -62,7 +63,7 @@ def _window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vect
         for piece in cut[whole:]:
             add(run + piece.offset, piece, covered - piece.offset)
             covered = piece.offset + piece.size
-    return T.call_llvm_pure_intrin("int32", "llvm.vector.reduce.add.v4i32", get_lanes(acc, LANES))
+    return reduced("add", get_lanes(acc, LANES))
 
 
 def _add(

@@ -20,7 +20,6 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.tiling import (
@@ -52,6 +51,7 @@ from legalize.kernels.ir.vectors import (
     store_pieces,
 )
 from legalize.kernels.kernel import WRITES_OVER
+from legalize.written import new_function
 
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.plan import Plan
@@ -86,11 +86,9 @@ class ConvKernel:
 
     def build(self) -> tirx.PrimFunc:
         """Write the function."""
-        with IRBuilder() as builder, T.prim_func(s_tir=True):
-            T.func_name("conv2d")
-            # Without "noalias" the rescaling's loads stay where they are used. With it LLVM lifts
-            # them out of the loop over tiles, and spills them.
-            T.func_attr({"global_symbol": "conv2d", "tirx.noalias": False})
+        # Without "noalias" the rescaling's loads stay where they are used. With it LLVM lifts them
+        # out of the loop over tiles, and spills them.
+        with new_function("conv2d", noalias=False) as builder:
             self._declare()
             with with_addresses():
                 self.place.fill_border(self.target)
