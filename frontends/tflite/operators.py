@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from frontends.tflite import model
 from frontends.tflite.model import HANDLE
 from frontends.tflite.options.custom import FLEX
 
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from tvm import relax
 
     from frontends.tflite.converters.context import Context
-    from frontends.tflite.folding.node import Known
 
 Rule = Callable[["Context"], "relax.Expr | list[relax.Expr]"]
 """Returns the expression of the operator's output, or a list if it has several."""
@@ -39,8 +37,9 @@ class Row:
         unscaled: the rule for 8 or 16 bits if a tensor has no scale, or one for each channel.
         hybrid: the rule for float32 data and 8-bit weights.
         by_block: the rule for float32 data and weights, the second operand, with scales by block.
-        known: computes results from the values of all operands, when a model is imported.
-        of_shape: computes results from the operand's shape alone, when a model is imported.
+        folds: whether its rule also computes values at the import, if all operands are known.
+        known: the rule that only computes values at the import.
+        of_shape: whether that rule reads nothing but the operand's shape.
         is_dense: whether its result is its operand, which the reader has made dense.
         refusal: the reason why there is no rule for the data of a run.
         dtypes: the types of the first operand that the rule for any type takes; none for all.
@@ -73,8 +72,9 @@ class Row:
     unscaled: Rule | None = None
     hybrid: Rule | None = None
     by_block: Rule | None = None
-    known: Known | None = None
-    of_shape: Callable[[model.Operator, Sequence[int]], Any] | None = None
+    folds: bool = False
+    known: Rule | None = None
+    of_shape: bool = False
     is_dense: bool = False
     refusal: str = ""
     dtypes: tuple[str, ...] = ()

@@ -41,6 +41,11 @@ class Operand:
         return spec_of(self.expr).shape
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape in the file's terms, which leave out the axis of a complex number's parts."""
+        return self.shape[: len(self.shape) - (self.tensor.dtype == COMPLEX)]
+
+    @property
     def quantization(self) -> tuple[float, int]:
         """Scale and zero point of the whole tensor."""
         return per_tensor(self.tensor)

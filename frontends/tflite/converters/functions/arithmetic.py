@@ -22,7 +22,6 @@ from frontends.tflite.converters.scales import (
     with_least_scale,
     zero_points,
 )
-from frontends.tflite.folding import rules as known
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
 from frontends.tflite.options.base import Options
@@ -341,7 +340,7 @@ OPERATORS.update(
             whole=whole(R.add),
             unscaled=_unscaled(needed=(0, 1, -1), plain=(0, -1)),
             micro=COMPUTED,
-            known=known.elementwise(np.add),
+            folds=True,
             combines="add",
         ),
         "ADD_N": Row(floats=convert_add_n, whole=convert_whole_add_n),
@@ -351,7 +350,7 @@ OPERATORS.update(
             int16=convert_int16_quotient,
             floats=_floats(R.divide, is_limited=True),
             whole=convert_whole_quotient,
-            known=known.quotient,
+            folds=True,
         ),
         **{
             code: Row(
@@ -361,7 +360,7 @@ OPERATORS.update(
                 whole=whole(function),
                 micro=MOVED,
                 is_for_every_scale=True,
-                known=known.elementwise(function_of_arrays),
+                folds=True,
                 combines=code.lower(),
             )
             for code, function, function_of_arrays in (
@@ -376,7 +375,7 @@ OPERATORS.update(
             whole=whole(R.multiply),
             unscaled=_unscaled(needed=(), plain=(-1,)),
             is_complemented=True,
-            known=known.elementwise(np.multiply),
+            folds=True,
             combines="multiply",
         ),
         "PRELU": Row(
@@ -395,7 +394,7 @@ OPERATORS.update(
             whole=whole(R.subtract),
             unscaled=_unscaled(needed=(0, 1)),
             micro=COMPUTED,
-            known=known.elementwise(np.subtract),
+            folds=True,
         ),
     }
 )

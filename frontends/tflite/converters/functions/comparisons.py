@@ -14,7 +14,6 @@ from frontends.errors import UnsupportedError
 from frontends.extremes import index_of
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.scales import EIGHT_BITS, ENCODED
-from frontends.tflite.folding import rules as known
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import MOVED, OPERATORS, Row, Rule, row_of
 from frontends.tflite.options.values import BucketizeOptions, IndexOptions
@@ -172,38 +171,28 @@ OPERATORS.update(
         "ARG_MAX": Row(data=_arg(R.argmax), micro=MOVED, states_dtype=True),
         "ARG_MIN": Row(data=_arg(R.argmin), micro=MOVED, states_dtype=True),
         "BUCKETIZE": Row(data=convert_bucketize, dtypes=("int32", "int64", "float32")),
-        "EQUAL": Row(
-            data=_Comparison(R.equal, (), ENCODED), micro=MOVED, known=known.compared(np.equal)
-        ),
+        "EQUAL": Row(data=_Comparison(R.equal, (), ENCODED), micro=MOVED, folds=True),
         # LiteRT's kernel reads int16 as another type.
-        "NOT_EQUAL": Row(
-            data=_Comparison(unequal, ("int16",)), micro=MOVED, known=known.compared(np.not_equal)
-        ),
-        "GREATER": Row(data=_Comparison(R.greater), micro=MOVED, known=known.compared(np.greater)),
-        "GREATER_EQUAL": Row(
-            data=_Comparison(R.greater_equal), micro=MOVED, known=known.compared(np.greater_equal)
-        ),
-        "LESS": Row(data=_Comparison(R.less), micro=MOVED, known=known.compared(np.less)),
-        "LESS_EQUAL": Row(
-            data=_Comparison(R.less_equal), micro=MOVED, known=known.compared(np.less_equal)
-        ),
+        "NOT_EQUAL": Row(data=_Comparison(unequal, ("int16",)), micro=MOVED, folds=True),
+        "GREATER": Row(data=_Comparison(R.greater), micro=MOVED, folds=True),
+        "GREATER_EQUAL": Row(data=_Comparison(R.greater_equal), micro=MOVED, folds=True),
+        "LESS": Row(data=_Comparison(R.less), micro=MOVED, folds=True),
+        "LESS_EQUAL": Row(data=_Comparison(R.less_equal), micro=MOVED, folds=True),
         "LOGICAL_AND": Row(
             data=_logical(R.logical_and),
             micro=MOVED,
-            known=known.compared(np.logical_and),
+            folds=True,
             combines="all",
         ),
-        "LOGICAL_NOT": Row(
-            data=_logical(R.logical_not), micro=MOVED, known=known.of_one(np.logical_not, "b")
-        ),
+        "LOGICAL_NOT": Row(data=_logical(R.logical_not), micro=MOVED, folds=True),
         "LOGICAL_OR": Row(
             data=_logical(R.logical_or),
             micro=MOVED,
-            known=known.compared(np.logical_or),
+            folds=True,
             combines="any",
         ),
-        "SELECT": Row(data=convert_select, known=known.select),
-        "SELECT_V2": Row(data=convert_select_v2, micro=MOVED, known=known.select),
+        "SELECT": Row(data=convert_select, folds=True),
+        "SELECT_V2": Row(data=convert_select_v2, micro=MOVED, folds=True),
         "TOPK_V2": Row(data=convert_top_k),
     }
 )

@@ -13,7 +13,6 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.fixed_point import number
-from frontends.tflite.folding import rules as known
 from frontends.tflite.operators import OPERATORS, Row, Rule
 from qnn_ops import natural_power, reinterpret
 from qnn_ops.arithmetic.fixed_point import round_half_away
@@ -266,13 +265,13 @@ OPERATORS.update(
             data=_floored(
                 R.floor_divide, convert_floor_div, ("int8", "int16", "int32"), is_rest=False
             ),
-            known=known.floored(np.floor_divide),
+            folds=True,
         ),
         "FLOOR_MOD": Row(
             data=_floored(
                 R.floor_mod, convert_floor_mod, ("int8", "int16", "int32", "int64"), is_rest=True
             ),
-            known=known.floored(np.mod),
+            folds=True,
         ),
         "POW": Row(floats=convert_float_power, whole=convert_whole_power),
         "RIGHT_SHIFT": Row(data=convert_right_shift),

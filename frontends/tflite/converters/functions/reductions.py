@@ -22,7 +22,6 @@ from frontends.tflite.converters.scales import (
     lacks_scale,
     zero_points,
 )
-from frontends.tflite.folding import rules as known
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
 from frontends.tflite.options.values import CumsumOptions, ReducerOptions
 from qnn_ops import quantized_mean, requantize
@@ -274,7 +273,7 @@ def _one_by_one(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int)
 
 OPERATORS.update(
     {
-        "CUMSUM": Row(data=convert_cumsum, known=known.cumsum),
+        "CUMSUM": Row(data=convert_cumsum, folds=True),
         "MEAN": Row(
             quantized=convert_mean,
             int16=convert_mean,
@@ -284,8 +283,8 @@ OPERATORS.update(
             is_complemented=True,
             micro=COMPUTED,
         ),
-        "REDUCE_ALL": Row(whole=_whole(R.min), known=known.reduced(np.logical_and, "b")),
-        "REDUCE_ANY": Row(whole=_whole(R.max), known=known.reduced(np.logical_or, "b")),
+        "REDUCE_ALL": Row(whole=_whole(R.min), folds=True),
+        "REDUCE_ANY": Row(whole=_whole(R.max), folds=True),
         **{
             code: Row(
                 quantized=_extremum(rule),
@@ -295,7 +294,7 @@ OPERATORS.update(
                 micro=MOVED,
                 is_for_every_scale=True,
                 fills=True,
-                known=known.reduced(function),
+                folds=True,
             )
             for code, rule, of_bool, function in (
                 ("REDUCE_MAX", _largest, R.max, np.maximum),
@@ -309,7 +308,7 @@ OPERATORS.update(
             whole=_whole(R.min, _product),
             unscaled=convert_unscaled_product,
             fills=True,
-            known=known.reduced(np.multiply),
+            folds=True,
         ),
         # Sums and products of bool are bool.
         "SUM": Row(
@@ -318,7 +317,7 @@ OPERATORS.update(
             whole=_whole(R.max, _sum),
             unscaled=convert_unscaled_mean,
             fills=True,
-            known=known.reduced(np.add),
+            folds=True,
         ),
     }
 )

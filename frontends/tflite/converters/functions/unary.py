@@ -20,7 +20,6 @@ from frontends.tflite.converters.scales import (
     check_symmetric,
     with_least_scale,
 )
-from frontends.tflite.folding import rules as known
 from frontends.tflite.operators import COMPUTED, OPERATORS, Row, Rule
 from frontends.tflite.options.values import (
     GeluOptions,
@@ -252,9 +251,9 @@ OPERATORS.update(
             floats=_floats(R.abs),
             whole=whole(R.abs),
             is_for_every_scale=True,
-            known=known.of_one(np.abs, "if"),
+            folds=True,
         ),
-        "CEIL": Row(floats=_floats(R.ceil), known=known.of_one(np.ceil, "f")),
+        "CEIL": Row(floats=_floats(R.ceil), folds=True),
         "COS": Row(floats=_floats(R.cos)),
         "ELU": Row(quantized=_bytes(elu_table, has_uint8=False), floats=convert_elu),
         "EXP": Row(
@@ -263,7 +262,7 @@ OPERATORS.update(
             floats=_floats(R.exp),
             unscaled=of_zero("int8", "int16"),
         ),
-        "FLOOR": Row(floats=_floats(R.floor), known=known.of_one(np.floor, "f")),
+        "FLOOR": Row(floats=_floats(R.floor), folds=True),
         "GELU": Row(
             quantized=_bytes(gelu_table, _approximate),
             int16=_words(gelu_table_int16, _approximate),
@@ -303,9 +302,9 @@ OPERATORS.update(
             whole=whole(R.negative),
             unscaled=_negative,
             is_for_every_scale=True,
-            known=known.of_one(np.negative, "if"),
+            folds=True,
         ),
-        "ROUND": Row(floats=_floats(R.round), known=known.of_one(np.rint, "f")),
+        "ROUND": Row(floats=_floats(R.round), folds=True),
         "RSQRT": Row(
             quantized=_bytes(rsqrt_table, has_uint8=False),
             int16=_words(rsqrt_table_int16),

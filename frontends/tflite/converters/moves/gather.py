@@ -12,7 +12,6 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Array, Context, Operand, reshaped
 from frontends.tflite.converters.fixed_point import number
-from frontends.tflite.folding import rules as known
 from frontends.tflite.operators import MOVED, OPERATORS, Row
 from frontends.tflite.options.moves import GatherOptions, StablehloGatherOptions
 from qnn_ops import counted_indices
@@ -212,8 +211,8 @@ def _row(numbers: Sequence[int]) -> relax.Expr:
 
 OPERATORS.update(
     {
-        "GATHER": Row(data=convert_gather, micro=MOVED, unpacks=("int4",), known=known.gather),
-        "GATHER_ND": Row(data=convert_gather_nd, micro=MOVED, known=known.gather_nd),
+        "GATHER": Row(data=convert_gather, micro=MOVED, unpacks=("int4",), folds=True),
+        "GATHER_ND": Row(data=convert_gather_nd, micro=MOVED, folds=True),
         "STABLEHLO_GATHER": Row(data=convert_stablehlo_gather, dtypes=DTYPES),
     }
 )

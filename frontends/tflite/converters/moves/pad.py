@@ -14,7 +14,6 @@ from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.scales import check_same_quantization
-from frontends.tflite.folding import rules as known
 from frontends.tflite.model import DTYPES
 from frontends.tflite.operators import MOVED, OPERATORS, Row
 from frontends.tflite.options.moves import (
@@ -314,7 +313,7 @@ OPERATORS.update(
         "PAD": _PAD,
         "PADV2": _PAD,
         "REVERSE_SEQUENCE": Row(data=convert_reverse_sequence),
-        "REVERSE_V2": Row(data=convert_reverse, micro=MOVED, known=known.reverse),
+        "REVERSE_V2": Row(data=convert_reverse, micro=MOVED, folds=True),
         "STABLEHLO_PAD": Row(data=convert_stablehlo_pad, fills=True),
     }
 )

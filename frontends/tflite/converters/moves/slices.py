@@ -15,7 +15,6 @@ from frontends.tflite.axes import sliced_axes, sliced_ranges, split_sizes
 from frontends.tflite.converters.activations import activate, check_clamps
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.scales import check_same_quantization, check_symmetric
-from frontends.tflite.folding import rules as known
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import MOVED, OPERATORS, Row
 from frontends.tflite.options.moves import (
@@ -259,16 +258,16 @@ OPERATORS.update(
             unpacks=("int4",),
             is_for_every_scale=True,
             fills=True,
-            known=known.concatenation,
+            folds=True,
         ),
         "DYNAMIC_UPDATE_SLICE": Row(
             data=convert_dynamic_update_slice, micro=MOVED, unpacks=("int4",), fills=True
         ),
-        "PACK": Row(data=convert_pack, micro=MOVED, known=known.pack),
-        "SLICE": Row(data=convert_slice, micro=MOVED, unpacks=("int4",), known=known.sliced),
-        "SPLIT": Row(data=convert_split, micro=MOVED, known=known.equal_parts),
-        "SPLIT_V": Row(data=convert_split_v, micro=MOVED, known=known.split_v),
-        "STRIDED_SLICE": Row(data=convert_strided_slice, micro=MOVED, known=known.strided_slice),
-        "UNPACK": Row(data=convert_unpack, micro=MOVED, known=known.unpack),
+        "PACK": Row(data=convert_pack, micro=MOVED, folds=True),
+        "SLICE": Row(data=convert_slice, micro=MOVED, unpacks=("int4",), folds=True),
+        "SPLIT": Row(data=convert_split, micro=MOVED, folds=True),
+        "SPLIT_V": Row(data=convert_split_v, micro=MOVED, folds=True),
+        "STRIDED_SLICE": Row(data=convert_strided_slice, micro=MOVED, folds=True),
+        "UNPACK": Row(data=convert_unpack, micro=MOVED, folds=True),
     }
 )
