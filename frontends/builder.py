@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import tvm
 from tvm import relax
+from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from qnn_ops.dialect.expressions import Expression
@@ -139,10 +140,14 @@ class ModuleBuilder:
     def emit(self, expr: relax.Expr, name: str = "") -> relax.Var:
         """Emit an expression, so that it is computed once, and return its typed variable.
 
+        A result without elements becomes zeros, so that no kernel meets it.
+
         Raises:
             QnnError: it does not fit its operands, or its sums could leave int32.
         """
         call = self._block.normalize(expr)
+        if isinstance(call.ty, relax.TensorType) and 0 in (shape := spec_of(call).shape):
+            call = R.zeros(shape, str(call.ty.dtype))
         wraps = check_overflow(call, self.params)
         if wraps:
             self.wraps.append(wraps)

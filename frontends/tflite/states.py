@@ -95,8 +95,7 @@ def _first_values(model: Model, operator: Operator) -> dict[Key, Array]:
             key, tensor = variable_of(each, handles), graph.tensors[each.inputs[-1]]
             if not tensor.is_constant or tensor.dtype in (HANDLE, "string"):
                 raise _unsupported(operator, f"assigns {tensor.label}, which is no constant")
-            data = tensor.data
-            found[key] = np.zeros(tensor.shape, tensor.dtype) if data is None else data
+            found[key] = tensor.array
         elif each.code != "VAR_HANDLE":
             folded = fold(graph, each, lambda tensor: tensor.shape)
             if folded is None:

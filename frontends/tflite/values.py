@@ -145,7 +145,7 @@ class Values:
                 raise QnnError(f"{tensor.label} has no value")
             if tensor.dtype not in INPUT_DTYPES:
                 raise UnsupportedError(f"{tensor.label} is a constant of type {tensor.dtype}")
-            data = np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
+            data = tensor.array
             if data.dtype == object:
                 return self._of_sizes(tensor, data)
             # The iterations of an unrolled loop share its constants.

@@ -38,9 +38,8 @@ class _KnownValues(Values):
         self._shape_of = shape_of
 
     def of(self, tensor: Tensor) -> relax.Expr:
-        if _is_known(tensor):
-            data = np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
-            return self.builder.add_constant(tensor.name, data, tensor.dtype)
+        if is_known(tensor):
+            return self.builder.add_constant(tensor.name, tensor.array, tensor.dtype)
         shape = tensor.shape if tensor.is_constant else self._shape_of(tensor)
         parts = (2,) if tensor.dtype == COMPLEX else ()
         dtype = tensor.dtype if tensor.dtype in DTYPES else "float32"
@@ -61,7 +60,7 @@ def fold(model: Model, operator: Operator, shape_of: ShapeOf) -> Model | None:
     row, results = row_of(operator.code), [model.tensors[index] for index in operator.outputs]
     if row.is_dense and len(operator.inputs) == len(results) == 1:
         return _densified(model, operator)
-    operands = [index >= 0 and _is_known(model.tensors[index]) for index in operator.inputs]
+    operands = [index >= 0 and is_known(model.tensors[index]) for index in operator.inputs]
     if not (row.folds or row.known) or not (row.of_shape or (operands and all(operands))):
         return None
     values = _KnownValues(shape_of)
@@ -83,10 +82,9 @@ def fold(model: Model, operator: Operator, shape_of: ShapeOf) -> Model | None:
     return replace(model, tensors=tuple(tensors))
 
 
-def _is_known(tensor: Tensor) -> bool:
-    """Tell whether a tensor is a small constant of a type that is folded."""
-    size = np.prod(tensor.shape, dtype=int) if tensor.data is None else tensor.data.size
-    return tensor.is_constant and tensor.dtype in _DTYPES and size <= MOST
+def is_known(tensor: Tensor) -> bool:
+    """Tell whether a tensor is a small constant: a counter, a shape or a table."""
+    return tensor.is_constant and tensor.dtype in _DTYPES and tensor.array.size <= MOST
 
 
 def _densified(model: Model, operator: Operator) -> Model | None:

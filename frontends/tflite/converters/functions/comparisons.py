@@ -121,7 +121,7 @@ def convert_bucketize(ctx: Context) -> relax.Expr:
     data, boundaries = ctx.input(0), ctx.options(BucketizeOptions).boundaries
     if not np.all(boundaries[:-1] <= boundaries[1:]):
         raise QnnError(f"the boundaries must be sorted, got {boundaries.tolist()}")
-    if 0 in data.shape or boundaries.size == 0:
+    if boundaries.size == 0:
         return R.zeros(data.shape, "int32")
     values = ctx.builder.emit(R.expand_dims(R.astype(data.expr, "float32"), -1))
     is_below = R.astype(R.less(values, relax.const(boundaries)), "int32")
@@ -141,8 +141,6 @@ def _arg(function: Callable[..., relax.Expr]) -> Rule:
         axis = check_axis(ctx.integer(1, ("int32", "int64")), len(data.shape))
         if data.shape[axis] == 0:
             raise QnnError(f"axis {axis} of {data.tensor.label} has no elements")
-        if 0 in data.shape:
-            return R.zeros([*data.shape[:axis], *data.shape[axis + 1 :]], dtype)
         index = index_of(function, data.expr, axis)
         return index if dtype == "int64" else R.astype(index, dtype)
 

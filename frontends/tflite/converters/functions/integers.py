@@ -19,7 +19,6 @@ from qnn_ops.arithmetic.fixed_point import round_half_away
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.unquantized.float_arithmetic import OTHER
 
 
 def convert_floor_div(ctx: Context) -> relax.Expr:
@@ -168,8 +167,6 @@ def _as_other(ctx: Context, expr: relax.Expr) -> relax.Expr:
     """Return the bits of float32 as int32, or back."""
     typed = ctx.builder.emit(expr)
     shape = spec_of(typed).shape
-    if 0 in shape:
-        return R.zeros(shape, OTHER[spec_of(typed).dtype])
     flat = ctx.builder.emit(reshaped(typed, (prod(shape),)))
     return reshaped(ctx.builder.emit(reinterpret(flat)), shape)
 
@@ -251,8 +248,6 @@ def _multiplied(ctx: Context, data: Operand, count: relax.Expr) -> relax.Expr:
     shape = data.shape
     rank = len(ctx.input(1).shape)
     shape = (*[1] * (rank - len(shape)), *shape)
-    if 0 in shape:
-        return R.zeros(shape, data.tensor.dtype)
     flat = ctx.builder.emit(reshaped(data.expr, (prod(shape),)))
     return reshaped(ctx.builder.emit(natural_power(flat, count)), shape)
 

@@ -131,8 +131,6 @@ def convert_reverse_sequence(ctx: Context) -> relax.Expr:
         known = ctx.constant(1)
         if np.any(known < 0) or np.any(known > size):
             raise QnnError(f"{lengths.tensor.label} has lengths outside of 0 to {size}")
-    if 0 in shape:
-        return data.expr
     # Batches and sequences become one axis, which is gathered.
     rest = [axis for axis in range(len(shape)) if axis not in (along, batch)]
     order = [batch, along, *rest]
@@ -261,8 +259,6 @@ def convert_matrix_diag(ctx: Context) -> relax.Expr:
     if not data.shape:
         raise UnsupportedError(f"{data.tensor.label} of shape {data.shape}")
     size = data.shape[-1]
-    if 0 in data.shape:
-        return R.zeros((*data.shape, size), data.tensor.dtype)
     filled = R.broadcast_to(R.expand_dims(data.expr, -1), (*data.shape, size))
     return R.where(_diagonal(size, size), filled, R.zeros((), data.tensor.dtype))
 
@@ -275,8 +271,6 @@ def convert_matrix_set_diag(ctx: Context) -> relax.Expr:
     fits = len(shape) > 1 and diagonal.shape == (*shape[:-2], min(shape[-2:]))
     if not fits or diagonal.tensor.dtype != data.tensor.dtype:
         raise QnnError(f"diagonals of {diagonal.shape} for matrices of {shape}")
-    if 0 in shape:
-        return data.expr
     axis, rows = len(shape) - 2, relax.const(np.arange(shape[-2], dtype=np.int32))
     taken = ctx.builder.emit(R.take(diagonal.expr, rows, axis, "clip"))
     is_diagonal = _diagonal(shape[-2], shape[-1])

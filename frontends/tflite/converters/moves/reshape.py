@@ -122,8 +122,6 @@ def convert_tile(ctx: Context) -> relax.Expr:
     if all(count == 1 for count in counts):
         return data.expr
     sizes = [size * count for size, count in zip(data.shape, counts, strict=True)]
-    if 0 in sizes:
-        return R.zeros(sizes, data.tensor.dtype)
     if is_open(counts):
         pairs = list(zip(counts, data.shape, strict=True))
         apart = reshaped(data.expr, [each for _, size in pairs for each in (1, size)])
@@ -141,7 +139,7 @@ def convert_broadcast_to(ctx: Context) -> relax.Expr:
         size not in (1, wanted) for size, wanted in zip(data.shape, kept, strict=True)
     ):
         raise QnnError(f"cannot broadcast {data.tensor.label} of shape {data.shape} to {shape}")
-    return R.zeros(shape, data.tensor.dtype) if 0 in shape else R.broadcast_to(data.expr, shape)
+    return R.broadcast_to(data.expr, shape)
 
 
 def convert_fill(ctx: Context) -> relax.Expr:
@@ -149,8 +147,6 @@ def convert_fill(ctx: Context) -> relax.Expr:
     shape, value = _vector_of_sizes(ctx, 0), ctx.input(1)
     if value.shape != ():
         raise QnnError(f"{value.tensor.label} must be one value, is of shape {value.shape}")
-    if 0 in shape:
-        return R.zeros(shape, value.tensor.dtype)
     return R.broadcast_to(reshaped(value.expr, [1] * len(shape)), shape)
 
 
@@ -252,9 +248,6 @@ def convert_batch_to_space(ctx: Context) -> relax.Expr:
     begins = [width[0] for width in widths]
     if any(end < begin for begin, end in zip(begins, ends, strict=True)):
         raise QnnError(f"cannot crop {widths} of {whole} pixels")
-    left = [end - begin for begin, end in zip(begins, ends, strict=True)]
-    if 0 in left:
-        return R.zeros([batch // prod(sizes), *left, depth], data.tensor.dtype)
     return R.strided_slice(expr, list(range(1, rank + 1)), begins, ends)
 
 

@@ -187,8 +187,6 @@ def convert_strided_slice(ctx: Context) -> relax.Expr:
 def _take(ctx: Context, data: Operand, ranges: Sequence[range | OpenRange]) -> relax.Expr:
     """Return the elements of the data at the given indices of each axis."""
     counts = [count_of(part) for part in ranges]
-    if 0 in counts:
-        return R.zeros(counts, data.tensor.dtype)
     axes = [axis for axis, part in enumerate(ranges) if part != places(0, data.shape[axis])]
     if not axes:
         return data.expr
