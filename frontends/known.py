@@ -44,8 +44,9 @@ class KnownBuilder(ModuleBuilder):
             QnnError: the expression depends on an unknown value, or the value is too large.
         """
         if isinstance(expr, relax.TupleGetItem):
-            value = self.value_of(expr.tuple_value)[expr.index]
-            return self.add_constant(name, value, str(self._block.normalize(expr).ty.dtype))
+            whole = self.emit(expr.tuple_value)
+            dtype = str(whole.ty.fields[expr.index].dtype)
+            return self.add_constant(name, self.value_of(whole)[expr.index], dtype)
         if not isinstance(expr, relax.Call):
             return expr
         inner = [self._computed(each) for each in expr.args]
