@@ -37,7 +37,6 @@ class Row:
         unscaled: the rule for 8 or 16 bits if a tensor has no scale, or one for each channel.
         hybrid: the rule for float32 data and 8-bit weights.
         by_block: the rule for float32 data and weights, the second operand, with scales by block.
-        folds: whether its rule also computes values at the import, if all operands are known.
         known: the rule that only computes values at the import.
         of_shape: whether that rule reads nothing but the operand's shape.
         is_dense: whether its result is its operand, which the reader has made dense.
@@ -57,6 +56,8 @@ class Row:
         takes_complex: whether it reads complex values.
         gives_complex: whether it gives complex values.
         states_dtype: whether its options state the result's type, in place of the file's tensor.
+        runs_subgraphs: whether it runs subgraphs. The import computes other operators whose operands
+            are all known.
         fills: whether its result may have elements although an operand has none.
         combines: the reduction of a subgraph that has only this operator: "add", "multiply",
             "maximum", "minimum", "all" or "any".
@@ -72,7 +73,6 @@ class Row:
     unscaled: Rule | None = None
     hybrid: Rule | None = None
     by_block: Rule | None = None
-    folds: bool = False
     known: Rule | None = None
     of_shape: bool = False
     is_dense: bool = False
@@ -90,6 +90,7 @@ class Row:
     takes_complex: bool = False
     gives_complex: bool = False
     states_dtype: bool = False
+    runs_subgraphs: bool = False
     fills: bool = False
     combines: str = ""
     keeps: str = ""

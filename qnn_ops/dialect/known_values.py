@@ -31,6 +31,8 @@ def value_of(call: relax.Call, *operands: Any) -> Any:
             sizes.
     """
     if (operator := operator_of(call)) is not None:
+        if str(call.ty.dtype).startswith("float"):
+            raise QnnError(f"{operator.name} may round in another way when it runs")
         if any(each.dtype == object for each in operands):  # which no array of numbers can hold
             operands = tuple(each.astype(object) for each in operands)
         return _closed(operator.compute(attrs_of(call), *operands), call)

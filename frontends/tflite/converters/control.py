@@ -332,8 +332,8 @@ def _emitted(ctx: Context, value: Value) -> relax.Var:
 
 OPERATORS.update(
     {
-        "IF": Row(data=convert_if, micro=MOVED, fills=True),
-        "STABLEHLO_CASE": Row(data=convert_case, fills=True),
-        "STABLEHLO_COMPOSITE": Row(data=convert_composite, fills=True),
+        "IF": Row(data=convert_if, micro=MOVED, runs_subgraphs=True, fills=True),
+        "STABLEHLO_CASE": Row(data=convert_case, runs_subgraphs=True, fills=True),
+        "STABLEHLO_COMPOSITE": Row(data=convert_composite, runs_subgraphs=True, fills=True),
     }
 )

@@ -2,7 +2,8 @@
 
 TFLite's converters let the model compute the shape for a Flatten or a resize: SHAPE, parts of it,
 products, a new vector. With the shapes of the import these are numbers. Operators that depend on
-the data of a run stay. An operator has the same rule for both: numpy computes what it emits.
+the data of a run stay. An operator has the same rule for both: numpy computes what it emits. If
+numpy has no exact function for a part of that, such as a root, a run computes it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from frontends.tflite.converters.context import Context
 from frontends.tflite.growth import Growth
 from frontends.tflite.model import COMPLEX, DTYPES, Model, Operator, Tensor
 from frontends.tflite.operators import row_of
+from frontends.tflite.options.custom import PREFIX
 from frontends.tflite.values import Values
 
 _DTYPES = ("int32", "int64", "bool", "float32")
@@ -61,7 +63,10 @@ def fold(model: Model, operator: Operator, shape_of: ShapeOf) -> Model | None:
     if row.is_dense and len(operator.inputs) == len(results) == 1:
         return _densified(model, operator)
     operands = [index >= 0 and is_known(model.tensors[index]) for index in operator.inputs]
-    if not (row.folds or row.known) or not (row.of_shape or (operands and all(operands))):
+    is_other = row.runs_subgraphs or (operator.code.startswith(PREFIX) and row.known is None)
+    if is_other or not (row.of_shape or (operands and all(operands))):
+        return None
+    if any(each.dtype not in _DTYPES for each in results):
         return None
     values = _KnownValues(shape_of)
     try:
@@ -76,7 +81,7 @@ def fold(model: Model, operator: Operator, shape_of: ShapeOf) -> Model | None:
         return None
     tensors = list(model.tensors)
     for result, array in zip(results, arrays, strict=True):
-        if array.dtype.name not in (result.dtype, "object") or result.dtype not in _DTYPES:
+        if array.dtype.name not in (result.dtype, "object"):
             return None
         tensors[result.index] = replace(result, data=array, shape=array.shape)
     return replace(model, tensors=tuple(tensors))

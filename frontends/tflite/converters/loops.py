@@ -295,6 +295,6 @@ OPERATORS.update(
         f"{_LIST}Length": Row(known=convert_length, of_shape=True),
         f"{_LIST}SetItem": Row(data=convert_set_item),
         f"{_LIST}Stack": Row(data=convert_stack),
-        "WHILE": Row(data=convert_while, fills=True),
+        "WHILE": Row(data=convert_while, runs_subgraphs=True, fills=True),
     }
 )

@@ -183,7 +183,7 @@ def _grid(options: FakeQuantOptions) -> tuple[np.float32, np.float32, np.float32
 _UNPACKS = ("int4", "int2", "constant int2")
 OPERATORS.update(
     {
-        "CAST": Row(data=convert_cast, unpacks=_UNPACKS, folds=True, keeps="numbers"),
+        "CAST": Row(data=convert_cast, unpacks=_UNPACKS, keeps="numbers"),
         "DEQUANTIZE": Row(
             data=convert_dequantize,
             micro=CONVERTED,

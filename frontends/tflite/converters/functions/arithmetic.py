@@ -340,7 +340,6 @@ OPERATORS.update(
             whole=whole(R.add),
             unscaled=_unscaled(needed=(0, 1, -1), plain=(0, -1)),
             micro=COMPUTED,
-            folds=True,
             combines="add",
         ),
         "ADD_N": Row(floats=convert_add_n, whole=convert_whole_add_n),
@@ -350,7 +349,6 @@ OPERATORS.update(
             int16=convert_int16_quotient,
             floats=_floats(R.divide, is_limited=True),
             whole=convert_whole_quotient,
-            folds=True,
         ),
         **{
             code: Row(
@@ -360,7 +358,6 @@ OPERATORS.update(
                 whole=whole(function),
                 micro=MOVED,
                 is_for_every_scale=True,
-                folds=True,
                 combines=code.lower(),
             )
             for code, function, function_of_arrays in (
@@ -375,7 +372,6 @@ OPERATORS.update(
             whole=whole(R.multiply),
             unscaled=_unscaled(needed=(), plain=(-1,)),
             is_complemented=True,
-            folds=True,
             combines="multiply",
         ),
         "PRELU": Row(
@@ -394,7 +390,6 @@ OPERATORS.update(
             whole=whole(R.subtract),
             unscaled=_unscaled(needed=(0, 1)),
             micro=COMPUTED,
-            folds=True,
         ),
     }
 )

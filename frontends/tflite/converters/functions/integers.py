@@ -260,13 +260,11 @@ OPERATORS.update(
             data=_floored(
                 R.floor_divide, convert_floor_div, ("int8", "int16", "int32"), is_rest=False
             ),
-            folds=True,
         ),
         "FLOOR_MOD": Row(
             data=_floored(
                 R.floor_mod, convert_floor_mod, ("int8", "int16", "int32", "int64"), is_rest=True
             ),
-            folds=True,
         ),
         "POW": Row(floats=convert_float_power, whole=convert_whole_power),
         "RIGHT_SHIFT": Row(data=convert_right_shift),

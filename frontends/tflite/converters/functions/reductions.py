@@ -273,7 +273,7 @@ def _one_by_one(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int)
 
 OPERATORS.update(
     {
-        "CUMSUM": Row(data=convert_cumsum, folds=True),
+        "CUMSUM": Row(data=convert_cumsum),
         "MEAN": Row(
             quantized=convert_mean,
             int16=convert_mean,
@@ -283,8 +283,8 @@ OPERATORS.update(
             is_complemented=True,
             micro=COMPUTED,
         ),
-        "REDUCE_ALL": Row(whole=_whole(R.min), folds=True),
-        "REDUCE_ANY": Row(whole=_whole(R.max), folds=True),
+        "REDUCE_ALL": Row(whole=_whole(R.min)),
+        "REDUCE_ANY": Row(whole=_whole(R.max)),
         **{
             code: Row(
                 quantized=_extremum(rule),
@@ -294,7 +294,6 @@ OPERATORS.update(
                 micro=MOVED,
                 is_for_every_scale=True,
                 fills=True,
-                folds=True,
             )
             for code, rule, of_bool, function in (
                 ("REDUCE_MAX", _largest, R.max, np.maximum),
@@ -308,7 +307,6 @@ OPERATORS.update(
             whole=_whole(R.min, _product),
             unscaled=convert_unscaled_product,
             fills=True,
-            folds=True,
         ),
         # Sums and products of bool are bool.
         "SUM": Row(
@@ -317,7 +315,6 @@ OPERATORS.update(
             whole=_whole(R.max, _sum),
             unscaled=convert_unscaled_mean,
             fills=True,
-            folds=True,
         ),
     }
 )

@@ -251,9 +251,8 @@ OPERATORS.update(
             floats=_floats(R.abs),
             whole=whole(R.abs),
             is_for_every_scale=True,
-            folds=True,
         ),
-        "CEIL": Row(floats=_floats(R.ceil), folds=True),
+        "CEIL": Row(floats=_floats(R.ceil)),
         "COS": Row(floats=_floats(R.cos)),
         "ELU": Row(quantized=_bytes(elu_table, has_uint8=False), floats=convert_elu),
         "EXP": Row(
@@ -262,7 +261,7 @@ OPERATORS.update(
             floats=_floats(R.exp),
             unscaled=of_zero("int8", "int16"),
         ),
-        "FLOOR": Row(floats=_floats(R.floor), folds=True),
+        "FLOOR": Row(floats=_floats(R.floor)),
         "GELU": Row(
             quantized=_bytes(gelu_table, _approximate),
             int16=_words(gelu_table_int16, _approximate),
@@ -302,9 +301,8 @@ OPERATORS.update(
             whole=whole(R.negative),
             unscaled=_negative,
             is_for_every_scale=True,
-            folds=True,
         ),
-        "ROUND": Row(floats=_floats(R.round), folds=True),
+        "ROUND": Row(floats=_floats(R.round)),
         "RSQRT": Row(
             quantized=_bytes(rsqrt_table, has_uint8=False),
             int16=_words(rsqrt_table_int16),

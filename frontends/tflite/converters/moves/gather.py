@@ -208,8 +208,8 @@ def _row(numbers: Sequence[int]) -> relax.Expr:
 
 OPERATORS.update(
     {
-        "GATHER": Row(data=convert_gather, micro=MOVED, unpacks=("int4",), folds=True),
-        "GATHER_ND": Row(data=convert_gather_nd, micro=MOVED, folds=True),
+        "GATHER": Row(data=convert_gather, micro=MOVED, unpacks=("int4",)),
+        "GATHER_ND": Row(data=convert_gather_nd, micro=MOVED),
         "STABLEHLO_GATHER": Row(data=convert_stablehlo_gather, dtypes=DTYPES),
     }
 )

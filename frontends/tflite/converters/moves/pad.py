@@ -307,7 +307,7 @@ OPERATORS.update(
         "PAD": _PAD,
         "PADV2": _PAD,
         "REVERSE_SEQUENCE": Row(data=convert_reverse_sequence),
-        "REVERSE_V2": Row(data=convert_reverse, micro=MOVED, folds=True),
+        "REVERSE_V2": Row(data=convert_reverse, micro=MOVED),
         "STABLEHLO_PAD": Row(data=convert_stablehlo_pad, fills=True),
     }
 )

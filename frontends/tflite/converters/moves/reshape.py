@@ -287,19 +287,17 @@ _RESHAPES = Row(micro=MOVED, unpacks=("int4",), reshapes=True, keeps="numbers")
 OPERATORS.update(
     {
         "BATCH_TO_SPACE_ND": Row(data=convert_batch_to_space, micro=MOVED),
-        "BROADCAST_TO": Row(data=convert_broadcast_to, micro=MOVED, folds=True),
+        "BROADCAST_TO": Row(data=convert_broadcast_to, micro=MOVED),
         "DEPTH_TO_SPACE": Row(data=convert_depth_to_space, micro=MOVED),
-        "EXPAND_DIMS": replace(_RESHAPES, data=convert_expand_dims, folds=True),
-        "FILL": Row(data=convert_fill, micro=MOVED, folds=True),
-        "RANGE": Row(data=convert_range, folds=True),
-        "RESHAPE": replace(_RESHAPES, data=convert_reshape, folds=True),
+        "EXPAND_DIMS": replace(_RESHAPES, data=convert_expand_dims),
+        "FILL": Row(data=convert_fill, micro=MOVED),
+        "RANGE": Row(data=convert_range),
+        "RESHAPE": replace(_RESHAPES, data=convert_reshape),
         "SPACE_TO_BATCH_ND": Row(data=convert_space_to_batch, fills=True),
         "SPACE_TO_DEPTH": Row(data=convert_space_to_depth, micro=MOVED),
-        "SQUEEZE": replace(_RESHAPES, data=convert_squeeze, folds=True),
-        "TILE": Row(data=convert_tile, folds=True),
-        "TRANSPOSE": Row(data=convert_transpose, micro=MOVED, unpacks=("int4",), folds=True),
-        "ZEROS_LIKE": Row(
-            data=convert_zeros_like, dtypes=("float32", "int32", "int64"), folds=True
-        ),
+        "SQUEEZE": replace(_RESHAPES, data=convert_squeeze),
+        "TILE": Row(data=convert_tile),
+        "TRANSPOSE": Row(data=convert_transpose, micro=MOVED, unpacks=("int4",)),
+        "ZEROS_LIKE": Row(data=convert_zeros_like, dtypes=("float32", "int32", "int64")),
     }
 )

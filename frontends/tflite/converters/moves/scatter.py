@@ -274,14 +274,13 @@ def convert_one_hot(ctx: Context) -> relax.Expr:
 OPERATORS.update(
     {
         "ONE_HOT": Row(data=convert_one_hot),
-        "SCATTER_ND": Row(data=convert_scatter_nd, fills=True, folds=True),
+        "SCATTER_ND": Row(data=convert_scatter_nd, fills=True),
         "SEGMENT_SUM": Row(data=convert_segment_sum, fills=True),
-        "SPARSE_TO_DENSE": Row(data=convert_sparse_to_dense, fills=True, folds=True),
+        "SPARSE_TO_DENSE": Row(data=convert_sparse_to_dense, fills=True),
         "STABLEHLO_SCATTER": Row(data=convert_stablehlo_scatter, fills=True),
         **{
             f"UNSORTED_SEGMENT_{name}": Row(
                 data=partial(convert_segments, *reduction),
-                folds=True,
                 fills=True,
             )
             for name, reduction in _SEGMENT_REDUCTIONS.items()

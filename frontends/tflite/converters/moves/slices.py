@@ -256,16 +256,15 @@ OPERATORS.update(
             unpacks=("int4",),
             is_for_every_scale=True,
             fills=True,
-            folds=True,
         ),
         "DYNAMIC_UPDATE_SLICE": Row(
             data=convert_dynamic_update_slice, micro=MOVED, unpacks=("int4",), fills=True
         ),
-        "PACK": Row(data=convert_pack, micro=MOVED, folds=True),
-        "SLICE": Row(data=convert_slice, micro=MOVED, unpacks=("int4",), folds=True),
-        "SPLIT": Row(data=convert_split, micro=MOVED, folds=True),
-        "SPLIT_V": Row(data=convert_split_v, micro=MOVED, folds=True),
-        "STRIDED_SLICE": Row(data=convert_strided_slice, micro=MOVED, folds=True),
-        "UNPACK": Row(data=convert_unpack, micro=MOVED, folds=True),
+        "PACK": Row(data=convert_pack, micro=MOVED),
+        "SLICE": Row(data=convert_slice, micro=MOVED, unpacks=("int4",)),
+        "SPLIT": Row(data=convert_split, micro=MOVED),
+        "SPLIT_V": Row(data=convert_split_v, micro=MOVED),
+        "STRIDED_SLICE": Row(data=convert_strided_slice, micro=MOVED),
+        "UNPACK": Row(data=convert_unpack, micro=MOVED),
     }
 )
