@@ -56,8 +56,8 @@ class Row:
         takes_complex: whether it reads complex values.
         gives_complex: whether it gives complex values.
         states_dtype: whether its options state the result's type, in place of the file's tensor.
-        runs_subgraphs: whether it runs subgraphs. The import computes other operators whose operands
-            are all known.
+        runs_subgraphs: whether it runs subgraphs. The import computes any other operator whose
+            operands are all known.
         fills: whether its result may have elements although an operand has none.
         combines: the reduction of a subgraph that has only this operator: "add", "multiply",
             "maximum", "minimum", "all" or "any".
