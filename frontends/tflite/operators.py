@@ -29,6 +29,7 @@ class Row:
 
     Attributes:
         data: the rule for tensors of any type; it replaces all other rules.
+        scaled: the exact rule for int8, uint8 and int16, in place of the next two.
         quantized: the exact rule for int8 and uint8.
         int16: the exact rule for int16; its weights may be int8.
         floats: the rule for float32. A quantized operator without a rule of its own uses it between
@@ -66,6 +67,7 @@ class Row:
     """
 
     data: Rule | None = None
+    scaled: Rule | None = None
     quantized: Rule | None = None
     int16: Rule | None = None
     floats: Rule | None = None
@@ -95,6 +97,12 @@ class Row:
     combines: str = ""
     keeps: str = ""
     products: Callable[[list[tuple[int, ...]], tuple[int, ...]], int] | None = None
+
+    def __post_init__(self) -> None:
+        """Fill in the rules of each width."""
+        if self.scaled is not None:
+            object.__setattr__(self, "quantized", self.scaled)
+            object.__setattr__(self, "int16", self.scaled)
 
 
 UNKNOWN_SHAPE = "the shape of its result depends on the data of a run"

@@ -20,7 +20,7 @@ from frontends.tflite.converters.choice import rule_for
 from frontends.tflite.converters.context import Context
 from frontends.tflite.growth import Growth
 from frontends.tflite.model import COMPLEX, DTYPES, Model, Operator, Tensor
-from frontends.tflite.operators import row_of
+from frontends.tflite.operators import OPERATORS, Row, row_of
 from frontends.tflite.options.custom import PREFIX
 from frontends.tflite.values import Values
 
@@ -100,3 +100,6 @@ def _densified(model: Model, operator: Operator) -> Model | None:
     tensors = list(model.tensors)
     tensors[result.index] = replace(result, data=data, shape=data.shape)
     return replace(model, tensors=tuple(tensors))
+
+
+OPERATORS["DENSIFY"] = Row(is_dense=True)

@@ -334,8 +334,7 @@ def _difference_squared(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
 OPERATORS.update(
     {
         "ADD": Row(
-            quantized=_scaled(quantized_add),
-            int16=_scaled(quantized_add),
+            scaled=_scaled(quantized_add),
             floats=_floats(R.add, is_limited=True),
             whole=whole(R.add),
             unscaled=_unscaled(needed=(0, 1, -1), plain=(0, -1)),
@@ -352,8 +351,7 @@ OPERATORS.update(
         ),
         **{
             code: Row(
-                quantized=_extremum(function),
-                int16=_extremum(function),
+                scaled=_extremum(function),
                 floats=_floats(function),
                 whole=whole(function),
                 micro=MOVED,
@@ -366,8 +364,7 @@ OPERATORS.update(
             )
         },
         "MUL": Row(
-            quantized=_scaled(quantized_multiply, is_product=True),
-            int16=_scaled(quantized_multiply, is_product=True),
+            scaled=_scaled(quantized_multiply, is_product=True),
             floats=_floats(R.multiply, is_limited=True),
             whole=whole(R.multiply),
             unscaled=_unscaled(needed=(), plain=(-1,)),
@@ -384,8 +381,7 @@ OPERATORS.update(
             micro=COMPUTED,
         ),
         "SUB": Row(
-            quantized=_scaled(quantized_subtract),
-            int16=_scaled(quantized_subtract),
+            scaled=_scaled(quantized_subtract),
             floats=_floats(R.subtract, is_limited=True),
             whole=whole(R.subtract),
             unscaled=_unscaled(needed=(0, 1)),

@@ -162,8 +162,7 @@ OPERATORS.update(
             micro=COMPUTED,
         ),
         "SOFTMAX": Row(
-            quantized=convert_softmax,
-            int16=convert_softmax,
+            scaled=convert_softmax,
             floats=convert_float_softmax,
             unscaled=of_zero("int16"),
             micro=COMPUTED,

@@ -275,8 +275,7 @@ OPERATORS.update(
     {
         "CUMSUM": Row(data=convert_cumsum),
         "MEAN": Row(
-            quantized=convert_mean,
-            int16=convert_mean,
+            scaled=convert_mean,
             floats=_reduce(R.mean),
             whole=convert_whole_mean,
             unscaled=convert_unscaled_mean,
@@ -287,8 +286,7 @@ OPERATORS.update(
         "REDUCE_ANY": Row(whole=_whole(R.max)),
         **{
             code: Row(
-                quantized=_extremum(rule),
-                int16=_extremum(rule),
+                scaled=_extremum(rule),
                 floats=rule,
                 whole=_whole(of_bool, rule),
                 micro=MOVED,
@@ -301,8 +299,7 @@ OPERATORS.update(
             )
         },
         "REDUCE_PROD": Row(
-            quantized=convert_quantized_product,
-            int16=convert_quantized_product,
+            scaled=convert_quantized_product,
             floats=_product,
             whole=_whole(R.min, _product),
             unscaled=convert_unscaled_product,

@@ -45,8 +45,7 @@ OPERATORS.update(
             fills=True,
         ),
         "CONV_2D": Row(
-            quantized=convert_conv_2d,
-            int16=convert_conv_2d,
+            scaled=convert_conv_2d,
             floats=convert_float_conv_2d,
             hybrid=convert_hybrid_conv_2d,
             micro=COMPUTED,
@@ -56,8 +55,7 @@ OPERATORS.update(
         "CONV_3D": Row(floats=convert_conv_3d),
         "CONV_3D_TRANSPOSE": Row(floats=convert_conv_3d_transpose),
         "DEPTHWISE_CONV_2D": Row(
-            quantized=convert_conv_2d,
-            int16=convert_conv_2d,
+            scaled=convert_conv_2d,
             floats=convert_float_conv_2d,
             hybrid=convert_hybrid_depthwise_conv_2d,
             micro=COMPUTED,
@@ -65,8 +63,7 @@ OPERATORS.update(
             products=lambda operands, result: prod(result) * prod(operands[1][1:3]),
         ),
         "FULLY_CONNECTED": Row(
-            quantized=convert_fully_connected,
-            int16=convert_fully_connected,
+            scaled=convert_fully_connected,
             floats=convert_float_fully_connected,
             hybrid=convert_hybrid_fully_connected,
             by_block=convert_dense_by_block,
@@ -77,8 +74,7 @@ OPERATORS.update(
             products=lambda operands, result: prod(result) * operands[1][-1],
         ),
         "TRANSPOSE_CONV": Row(
-            quantized=convert_transpose_conv,
-            int16=convert_transpose_conv,
+            scaled=convert_transpose_conv,
             floats=convert_float_transpose_conv,
             hybrid=convert_hybrid_transpose_conv,
             micro=COMPUTED,

@@ -290,8 +290,7 @@ def _check_no_bool(data: Operand) -> None:
 
 
 _PAD = Row(
-    quantized=convert_pad,
-    int16=convert_pad,
+    scaled=convert_pad,
     floats=convert_float_pad,
     whole=convert_whole_pad,
     micro=MOVED,

@@ -105,15 +105,13 @@ def _resize(method: str, ctx: Context) -> relax.Expr:
 OPERATORS.update(
     {
         "RESIZE_BILINEAR": Row(
-            quantized=partial(_resize, "bilinear"),
-            int16=partial(_resize, "bilinear"),
+            scaled=partial(_resize, "bilinear"),
             floats=convert_float_resize_bilinear,
             micro=COMPUTED,
             is_for_every_scale=True,
         ),
         "RESIZE_NEAREST_NEIGHBOR": Row(
-            quantized=partial(_resize, "nearest_neighbor"),
-            int16=partial(_resize, "nearest_neighbor"),
+            scaled=partial(_resize, "nearest_neighbor"),
             floats=convert_float_resize_nearest_neighbor,
             whole=convert_float_resize_nearest_neighbor,
             micro=MOVED,

@@ -247,8 +247,7 @@ def convert_dynamic_update_slice(ctx: Context) -> relax.Expr:
 OPERATORS.update(
     {
         "CONCATENATION": Row(
-            quantized=convert_concatenation,
-            int16=convert_concatenation,
+            scaled=convert_concatenation,
             floats=convert_float_concatenation,
             whole=convert_whole_concatenation,
             unscaled=convert_unscaled_concatenation,
