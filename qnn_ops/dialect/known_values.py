@@ -53,8 +53,9 @@ def _closed(value: Any, call: relax.Call) -> Array:
     return array.astype(str(call.ty.dtype), order="C")
 
 
-def _equal(lhs: Array, rhs: Array) -> Array:
-    if object in (lhs.dtype, rhs.dtype):  # open sizes may be equal in some runs
+def equal(lhs: Array, rhs: Array) -> Any:
+    """Tell where two arrays are equal; that must not depend on open sizes."""
+    if object in (lhs.dtype, rhs.dtype):  # a size itself is unequal unless proven equal
         return np.logical_and(lhs >= rhs, lhs <= rhs)
     return np.equal(lhs, rhs)
 
@@ -67,7 +68,7 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     # NaN becomes the highest number, and is never the larger or the smaller of two.
     "clip": lambda data, low, high: np.fmax(np.fmin(data, high), low),
     "divide": np.divide,
-    "equal": _equal,
+    "equal": equal,
     "floor": np.floor,
     "floor_divide": np.floor_divide,
     "floor_mod": np.mod,
@@ -84,7 +85,7 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "minimum": lambda lhs, rhs: np.where(np.less(lhs, rhs), lhs, rhs),
     "multiply": np.multiply,
     "negative": np.negative,
-    "not_equal": lambda lhs, rhs: np.logical_not(_equal(lhs, rhs)),
+    "not_equal": lambda lhs, rhs: np.logical_not(equal(lhs, rhs)),
     "right_shift": np.right_shift,
     "round": np.rint,
     "sign": np.sign,

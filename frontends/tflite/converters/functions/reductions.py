@@ -50,6 +50,13 @@ def reduced(
     return reduce(longer, [len(data.shape)], False)
 
 
+def _kept_shape(ctx: Context) -> list[int]:
+    """Return the shape of a reduction of elements, or of none."""
+    axes, keep = axes_of(ctx), ctx.options(ReducerOptions).keep_dims
+    sizes = enumerate(ctx.input(0).shape)
+    return [1 if axis in axes else size for axis, size in sizes if keep or axis not in axes]
+
+
 def _reduce(function: Callable[..., relax.Expr], begin: str | int | None = None) -> Rule:
     """Return the rule that reduces numbers along constant axes.
 
@@ -65,9 +72,7 @@ def _reduce(function: Callable[..., relax.Expr], begin: str | int | None = None)
             return reduced(ctx, function)
         if begin is None:
             raise UnsupportedError(f"the mean of {data.tensor.label}, which has no elements")
-        axes, keep = axes_of(ctx), ctx.options(ReducerOptions).keep_dims
-        sizes = enumerate(data.shape)
-        shape = [1 if axis in axes else size for axis, size in sizes if keep or axis not in axes]
+        shape = _kept_shape(ctx)
         dtype = spec_of(data.expr).dtype
         info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
         value = getattr(info, begin) if isinstance(begin, str) else begin
@@ -182,8 +187,7 @@ def convert_quantized_product(ctx: Context) -> relax.Expr:
     if result.dtype == "int16":
         check_symmetric(data.tensor, result)
     count = prod(data.shape[axis] for axis in axes)
-    sizes, keep = enumerate(data.shape), ctx.options(ReducerOptions).keep_dims
-    shape = [1 if axis in axes else size for axis, size in sizes if keep or axis not in axes]
+    shape = _kept_shape(ctx)
     if 0 in shape:
         return R.zeros(shape, result.dtype)
     if not 0 < count <= _MOST_FACTORS:

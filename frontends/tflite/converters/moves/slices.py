@@ -84,21 +84,15 @@ def convert_unscaled_concatenation(ctx: Context) -> relax.Expr:
     return quantized_concat(parts, scales, points, *target, "uint8", axis=options.axis)
 
 
-def convert_float_concatenation(ctx: Context) -> relax.Expr:
-    """Join float32 tensors."""
-    options = ctx.options(ConcatenationOptions)
-    check_clamps(options.activation)
-    joined = R.concat([operand.expr for operand in ctx.inputs()], options.axis)
-    return activate(options.activation, joined)
-
-
-def convert_whole_concatenation(ctx: Context) -> relax.Expr:
-    """Join tensors of one type."""
+def convert_plain_concatenation(ctx: Context) -> relax.Expr:
+    """Join tensors of one type without scales; only float32 may have an activation."""
     options, dtype = ctx.options(ConcatenationOptions), ctx.output().dtype
-    operands = ctx.inputs()
-    if any(operand.tensor.dtype != dtype for operand in operands) or options.activation != "NONE":
+    operands, is_bent = ctx.inputs(), options.activation != "NONE" and dtype != "float32"
+    if any(operand.tensor.dtype != dtype for operand in operands) or is_bent:
         raise UnsupportedError(f"from {[operand.tensor.dtype for operand in operands]} to {dtype}")
-    return R.concat([operand.expr for operand in operands], options.axis)
+    check_clamps(options.activation)
+    joined = R.concat([operand.expr for operand in operands], options.axis)
+    return activate(options.activation, joined)
 
 
 def convert_pack(ctx: Context) -> relax.Expr:
@@ -248,8 +242,8 @@ OPERATORS.update(
     {
         "CONCATENATION": Row(
             scaled=convert_concatenation,
-            floats=convert_float_concatenation,
-            whole=convert_whole_concatenation,
+            floats=convert_plain_concatenation,
+            whole=convert_plain_concatenation,
             unscaled=convert_unscaled_concatenation,
             micro=MOVED,
             unpacks=("int4",),
