@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
@@ -146,8 +146,9 @@ class ModuleBuilder:
             QnnError: it does not fit its operands, or its sums could leave int32.
         """
         call = self._block.normalize(expr)
-        if isinstance(call.ty, relax.TensorType) and 0 in (shape := spec_of(call).shape):
-            call = R.zeros(shape, str(call.ty.dtype))
+        sizes = getattr(getattr(call.ty, "shape", None), "values", ())
+        if any(isinstance(size, tirx.IntImm) and size.value == 0 for size in sizes):
+            call = self._block.normalize(R.zeros(call.ty.shape, str(call.ty.dtype)))
         wraps = check_overflow(call, self.params)
         if wraps:
             self.wraps.append(wraps)
