@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import tvm
-from tvm import relax
+from tvm import relax, tirx
+from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from qnn_ops.dialect.expressions import Expression
@@ -139,10 +140,15 @@ class ModuleBuilder:
     def emit(self, expr: relax.Expr, name: str = "") -> relax.Var:
         """Emit an expression, so that it is computed once, and return its typed variable.
 
+        A result without elements becomes zeros, so that no kernel meets it.
+
         Raises:
             QnnError: it does not fit its operands, or its sums could leave int32.
         """
         call = self._block.normalize(expr)
+        sizes = getattr(getattr(call.ty, "shape", None), "values", ())
+        if any(isinstance(size, tirx.IntImm) and size.value == 0 for size in sizes):
+            call = self._block.normalize(R.zeros(call.ty.shape, str(call.ty.dtype)))
         wraps = check_overflow(call, self.params)
         if wraps:
             self.wraps.append(wraps)

@@ -1,10 +1,17 @@
-"""Indices along an axis and shapes of the same elements; sizes may be open."""
+"""Indices along an axis, shapes of the same elements, and tensors of sizes, which may be open."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
+
+import numpy as np
+from tvm import relax, tirx
+from tvm.relax import op as R
+
+from qnn_ops.dialect.sizes import as_extent
 
 
 @dataclass(frozen=True)
@@ -47,3 +54,16 @@ def whole_shape(sizes: Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]
     is_empty = 0 in sizes and 0 not in known
     rest = 0 if is_empty else prod(filter(None, sizes)) // prod(filter(None, known))
     return tuple(rest if size == -1 else size for size in shape)
+
+
+def of_sizes(builder: Any, array: np.ndarray[Any, Any]) -> relax.Expr:
+    """Return a tensor of numbers and open sizes, int64; each run computes it.
+
+    Args:
+        builder: a ``relax.BlockBuilder`` or a ``ModuleBuilder``.
+        array: of numbers and ``Size`` objects.
+    """
+    sizes = [tirx.convert(as_extent(each)) for each in array.flat]
+    shape = relax.ShapeExpr([each.astype("int64") for each in sizes])
+    made = builder.emit(R.shape_to_tensor(shape))
+    return made if array.ndim == 1 else builder.emit(R.reshape(made, array.shape))

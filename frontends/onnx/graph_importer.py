@@ -18,10 +18,11 @@ import frontends.onnx.converters  # noqa: F401 (registers the rules)
 from frontends.builder import all_ended
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.onnx.converters.indices import count_indices
-from frontends.onnx.converters.open_shapes import OPEN, of_sizes
+from frontends.onnx.converters.open_shapes import OPEN
 from frontends.onnx.converters.registry import CONVERTERS, Call
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.deciding import DECIDING
+from frontends.ranges import of_sizes
 from qnn_ops.dialect.expressions import Expression
 from qnn_ops.dialect.registry import constant_of
 from qnn_ops.dialect.sizes import as_extent, is_open

@@ -18,8 +18,8 @@ from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_
 from frontends.formats import Shapes
 from frontends.tflite.converters.choice import checked_rule
 from frontends.tflite.converters.context import Context
+from frontends.tflite.converters.folding import fold
 from frontends.tflite.file_names import SEMANTICS
-from frontends.tflite.folding import fold
 from frontends.tflite.growth import growth_of
 from frontends.tflite.interface.ends import (
     check_stated,

@@ -62,6 +62,11 @@ class Tensor:
         return self.data is not None or (0 in self.shape and not self.is_variable)
 
     @property
+    def array(self) -> np.ndarray:
+        """A constant's values; a file may lack those of a tensor without elements."""
+        return np.zeros(self.shape, self.dtype) if self.data is None else self.data
+
+    @property
     def label(self) -> str:
         """The tensor's name in errors."""
         return f"tensor {self.index} {self.name!r}"

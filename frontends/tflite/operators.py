@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from frontends.tflite import model
 from frontends.tflite.model import HANDLE
 from frontends.tflite.options.custom import FLEX
 
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from tvm import relax
 
     from frontends.tflite.converters.context import Context
-    from frontends.tflite.folding.node import Known
 
 Rule = Callable[["Context"], "relax.Expr | list[relax.Expr]"]
 """Returns the expression of the operator's output, or a list if it has several."""
@@ -31,6 +29,7 @@ class Row:
 
     Attributes:
         data: the rule for tensors of any type; it replaces all other rules.
+        scaled: the exact rule for int8, uint8 and int16, in place of the next two.
         quantized: the exact rule for int8 and uint8.
         int16: the exact rule for int16; its weights may be int8.
         floats: the rule for float32. A quantized operator without a rule of its own uses it between
@@ -39,8 +38,8 @@ class Row:
         unscaled: the rule for 8 or 16 bits if a tensor has no scale, or one for each channel.
         hybrid: the rule for float32 data and 8-bit weights.
         by_block: the rule for float32 data and weights, the second operand, with scales by block.
-        known: computes results from the values of all operands, when a model is imported.
-        of_shape: computes results from the operand's shape alone, when a model is imported.
+        known: the rule that only computes values at the import.
+        of_shape: whether that rule reads nothing but the operand's shape.
         is_dense: whether its result is its operand, which the reader has made dense.
         refusal: the reason why there is no rule for the data of a run.
         dtypes: the types of the first operand that the rule for any type takes; none for all.
@@ -58,6 +57,8 @@ class Row:
         takes_complex: whether it reads complex values.
         gives_complex: whether it gives complex values.
         states_dtype: whether its options state the result's type, in place of the file's tensor.
+        runs_subgraphs: whether it runs subgraphs. The import computes any other operator whose
+            operands are all known.
         fills: whether its result may have elements although an operand has none.
         combines: the reduction of a subgraph that has only this operator: "add", "multiply",
             "maximum", "minimum", "all" or "any".
@@ -66,6 +67,7 @@ class Row:
     """
 
     data: Rule | None = None
+    scaled: Rule | None = None
     quantized: Rule | None = None
     int16: Rule | None = None
     floats: Rule | None = None
@@ -73,8 +75,8 @@ class Row:
     unscaled: Rule | None = None
     hybrid: Rule | None = None
     by_block: Rule | None = None
-    known: Known | None = None
-    of_shape: Callable[[model.Operator, Sequence[int]], Any] | None = None
+    known: Rule | None = None
+    of_shape: bool = False
     is_dense: bool = False
     refusal: str = ""
     dtypes: tuple[str, ...] = ()
@@ -90,10 +92,17 @@ class Row:
     takes_complex: bool = False
     gives_complex: bool = False
     states_dtype: bool = False
+    runs_subgraphs: bool = False
     fills: bool = False
     combines: str = ""
     keeps: str = ""
     products: Callable[[list[tuple[int, ...]], tuple[int, ...]], int] | None = None
+
+    def __post_init__(self) -> None:
+        """Fill in the rules of each width."""
+        if self.scaled is not None:
+            object.__setattr__(self, "quantized", self.scaled)
+            object.__setattr__(self, "int16", self.scaled)
 
 
 UNKNOWN_SHAPE = "the shape of its result depends on the data of a run"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -10,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedOperatorError
+from frontends.tflite.converters.folding import fold
+from frontends.tflite.converters.variables import handles_of, variable_of
 from frontends.tflite.model import DTYPES, HANDLE, Key, Model, Operator, State, Tensor
-from frontends.tflite.options.values import CallOnceOptions, VarHandleOptions
+from frontends.tflite.options.values import CallOnceOptions
 from qnn_ops.errors import QnnError
 
 Array = np.ndarray[Any, Any]
@@ -45,27 +46,6 @@ def states_of(model: Model) -> tuple[State, ...]:
             )
         found.append(State(key, replace(tensor, name=key[1]), initial))
     return tuple(found)
-
-
-def handles_of(model: Model) -> dict[int, tuple[str, str]]:
-    """Return the variables that tensors name, by the numbers of the tensors."""
-    return {
-        index: (operator.options.container, operator.options.shared_name)
-        for operator in model.operators
-        if isinstance(operator.options, VarHandleOptions)
-        for index in operator.outputs
-    }
-
-
-def variable_of(operator: Operator, handles: Mapping[int, tuple[str, str]]) -> tuple[str, str]:
-    """Return the variable that an operator reads or assigns.
-
-    Raises:
-        QnnError: its first input names no variable.
-    """
-    if not operator.inputs or operator.inputs[0] not in handles:
-        raise QnnError("its first input is no result of a VAR_HANDLE")
-    return handles[operator.inputs[0]]
 
 
 def _check_size(tensor: Tensor) -> None:
@@ -108,8 +88,6 @@ def _first_values(model: Model, operator: Operator) -> dict[Key, Array]:
     number = options.init_subgraph_index if isinstance(options, CallOnceOptions) else 0
     if not 1 <= number <= len(model.subgraphs):
         raise QnnError(f"CALL_ONCE runs subgraph {number}, there are {len(model.subgraphs)} others")
-    from frontends.tflite.folding.fold import fold  # few models have such an operator
-
     graph = model.subgraphs[number - 1]
     handles, found = handles_of(graph), dict[Key, Array]()
     for each in graph.operators:
@@ -117,8 +95,7 @@ def _first_values(model: Model, operator: Operator) -> dict[Key, Array]:
             key, tensor = variable_of(each, handles), graph.tensors[each.inputs[-1]]
             if not tensor.is_constant or tensor.dtype in (HANDLE, "string"):
                 raise _unsupported(operator, f"assigns {tensor.label}, which is no constant")
-            data = tensor.data
-            found[key] = np.zeros(tensor.shape, tensor.dtype) if data is None else data
+            found[key] = tensor.array
         elif each.code != "VAR_HANDLE":
             folded = fold(graph, each, lambda tensor: tensor.shape)
             if folded is None:

@@ -10,9 +10,9 @@ from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
+from frontends.ranges import of_sizes
 from frontends.tflite.growth import Growth
 from frontends.tflite.model import DTYPES, INPUT_DTYPES, Model, State, Tensor
-from qnn_ops.dialect.sizes import as_extent
 from qnn_ops.errors import QnnError
 
 _MOST_OPERATORS = 10_000
@@ -145,7 +145,7 @@ class Values:
                 raise QnnError(f"{tensor.label} has no value")
             if tensor.dtype not in INPUT_DTYPES:
                 raise UnsupportedError(f"{tensor.label} is a constant of type {tensor.dtype}")
-            data = np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
+            data = tensor.array
             if data.dtype == object:
                 return self._of_sizes(tensor, data)
             # The iterations of an unrolled loop share its constants.
@@ -156,9 +156,8 @@ class Values:
 
     def _of_sizes(self, tensor: Tensor, data: np.ndarray) -> relax.Expr:
         """Emit the values of open sizes."""
-        flat = R.shape_to_tensor(relax.ShapeExpr([as_extent(size) for size in data.ravel()]))
-        sizes = self.builder.emit(R.astype(self.builder.emit(flat), tensor.dtype))
-        self._exprs[tensor.index] = self.builder.emit(R.reshape(sizes, data.shape))
+        sizes = R.astype(of_sizes(self.builder, data), tensor.dtype)
+        self._exprs[tensor.index] = self.builder.emit(sizes)
         return self._exprs[tensor.index]
 
     def add_constant(self, tensor: Tensor, suffix: str, data: np.ndarray) -> relax.Var:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,8 @@ import tvm
 from tvm import relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
-Array = np.ndarray[Any, Any]
+from qnn_ops.dialect.known_values import Array, value_of
+from qnn_ops.dialect.registry import constant_of
 
 
 def FoldConstants() -> tvm.transform.Pass:
@@ -31,23 +31,13 @@ def FoldConstants() -> tvm.transform.Pass:
     return tvm.transform.module_pass(rewrite, opt_level=0, name="FoldConstants")
 
 
-_BY_NAME: dict[str, Callable[..., Array]] = {
-    "relax.add": np.add,
-    "relax.bitwise_and": np.bitwise_and,
-    "relax.equal": np.equal,
-    "relax.greater": np.greater,
-    "relax.greater_equal": np.greater_equal,
-    "relax.left_shift": np.left_shift,
-    "relax.less": np.less,
-    "relax.less_equal": np.less_equal,
-    "relax.maximum": np.maximum,
-    "relax.minimum": np.minimum,
-    "relax.multiply": np.multiply,
-    "relax.not_equal": np.not_equal,
-    "relax.right_shift": np.right_shift,
-    "relax.subtract": np.subtract,
-    "relax.where": np.where,
-}
+_MOVES = ("relax.full", "relax.permute_dims", "relax.reshape")
+_ARITHMETIC = (
+    *("relax.add", "relax.astype", "relax.bitwise_and", "relax.equal", "relax.greater"),
+    *("relax.greater_equal", "relax.left_shift", "relax.less", "relax.less_equal"),
+    *("relax.maximum", "relax.minimum", "relax.multiply", "relax.not_equal"),
+    *("relax.right_shift", "relax.subtract", "relax.where"),
+)
 """Functions of integers and truth values; numpy wraps as the processor does."""
 
 
@@ -76,28 +66,17 @@ class _Folder(PyExprMutator):
 
 def _value_of(call: Any) -> Array | None:
     """Return the call's result; None if the call stays."""
-    if not isinstance(call, relax.Call) or not call.args:
+    name = getattr(getattr(call, "op", None), "name", "")
+    if name not in (*_MOVES, *_ARITHMETIC) or not _has_known_shape(call):
         return None
-    name = getattr(call.op, "name", "")
-    data, *others = call.args
-    if name == "relax.full" and _is_tensor(others[0]) and _has_known_shape(call):
-        return np.full(_shape(call), _array(others[0]), str(call.ty.dtype))
-    if not _is_tensor(data):
+    tensors = [each for each in call.args if not isinstance(each, relax.ShapeExpr)]
+    if not all(map(_is_tensor, tensors)):
         return None
-    if name == "relax.reshape":
-        return _array(data).reshape(_shape(call))
-    if name == "relax.permute_dims":
-        axes = call.attrs.axes
-        order = None if axes is None else [int(axis) for axis in axes]
-        return np.ascontiguousarray(np.transpose(_array(data), order))
-    arrays = [_array(other) for other in (data, *others) if _is_tensor(other)]
-    if len(arrays) != len(call.args) or not all(_is_integer(array) for array in arrays):
+    kinds = {_kind(each) for each in (*tensors, *([call] if name == "relax.astype" else []))}
+    if name in _ARITHMETIC and not kinds <= {*"iub"}:
         return None
-    if name == "relax.astype":
-        dtype = np.dtype(str(call.attrs.dtype))
-        return arrays[0].astype(dtype) if dtype.kind in "iu" else None
-    function = _BY_NAME.get(name)
-    return None if function is None else np.asarray(function(*arrays), str(call.ty.dtype))
+    result: Array = value_of(call, *map(constant_of, call.args))
+    return result
 
 
 def _is_tensor(value: Any) -> bool:
@@ -109,14 +88,5 @@ def _has_known_shape(call: relax.Call) -> bool:
     return sizes is not None and all(isinstance(size, tirx.IntImm) for size in sizes)
 
 
-def _shape(call: relax.Call) -> list[int]:
-    return [int(size) for size in call.ty.shape]
-
-
-def _is_integer(array: Array) -> bool:
-    return array.dtype.kind in "iub"
-
-
-def _array(constant: Any) -> Array:
-    array: Array = constant.value.numpy()
-    return array
+def _kind(expr: relax.Expr) -> str:
+    return np.dtype(str(expr.ty.dtype)).kind

@@ -46,6 +46,15 @@ def test_inputs_come_before_constants(count: int) -> None:
     assert isinstance(main.ret_ty, relax.TupleType) == (count == 2)
 
 
+def test_results_without_elements_become_zeros() -> None:
+    builder = ModuleBuilder()
+    data = builder.add_input("data", (2, 0), "float32")
+    imported = builder.module(lambda: [builder.emit(R.exp(data), "y")], no_signature)
+    binding = imported.mod["main"].body.blocks[0].bindings[0]
+    assert binding.value.op.name == "relax.zeros"
+    assert imported.mod["main"].ret_ty == relax.TensorType((2, 0), "float32")
+
+
 def test_what_does_not_fit_is_raised_once_the_function_has_ended(
     capfd: pytest.CaptureFixture[str],
 ) -> None:

@@ -12,10 +12,10 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.known import one_number
-from frontends.onnx.converters.open_shapes import of_sizes
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.read.constants import range_of
 from frontends.onnx.read.package import onnx_package
+from frontends.ranges import of_sizes
 from qnn_ops import counted_indices, top_indices
 from qnn_ops.dialect.expressions import Expression
 from qnn_ops.dialect.registry import constant_of, spec_of

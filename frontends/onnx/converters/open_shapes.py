@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from tvm import relax, tirx
+from tvm import relax
 from tvm.relax import op as R
 
 from frontends.onnx.converters.registry import Call
 from frontends.onnx.graph.open_shapes import RULES, ends_of_range, length_of, sizes_of, slices_of
 from frontends.onnx.read.constants import array_of
+from frontends.ranges import of_sizes
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.dialect.sizes import as_extent
 
@@ -22,14 +23,6 @@ OpenRule = Callable[[Call, Values], Any]
 
 OPEN: dict[str, OpenRule] = {}
 """By the name of the operator."""
-
-
-def of_sizes(builder: relax.BlockBuilder, array: Array) -> relax.Expr:
-    """Return a tensor of numbers and open sizes; each run computes it."""
-    sizes = [tirx.convert(as_extent(each)) for each in array.flat]
-    shape = relax.ShapeExpr([each.astype("int64") for each in sizes])
-    made = builder.emit(R.shape_to_tensor(shape))
-    return made if array.ndim == 1 else builder.emit(R.reshape(made, array.shape))
 
 
 def _rule(*names: str) -> Callable[[OpenRule], OpenRule]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from qnn_ops.dialect.known_values import equal
 from qnn_ops.dialect.sizes import OpenSizeError, Size
 
 Array = np.ndarray[Any, Any]
@@ -100,17 +101,6 @@ def _divided(value: Any, by: Any) -> Any:
     return int(np.trunc(value / by))
 
 
-def _is_equal(one: Any, other: Any) -> bool:
-    """Tell whether two sizes are equal; the answer must not depend on open sizes."""
-    if one == other:
-        return True
-    if isinstance(one, Size) or isinstance(other, Size):
-        if not isinstance(one, Size):
-            one, other = other, one
-        return one <= other and one >= other  # raises if the answer depends on the values
-    return False
-
-
 def _reduced(given: list[Any], attributes: Attributes) -> Any:
     keeps = bool(attributes.get("keepdims", 1))
     axes: Any = _axes(given, attributes)
@@ -136,7 +126,7 @@ _RULES: dict[str, Rule] = {
     "Concat": _concat,
     "ConstantOfShape": _filled,
     "Div": _each(_divided),
-    "Equal": _each(_is_equal),
+    "Equal": lambda given, _: equal(*(np.asarray(each, object) for each in given[:2])),
     "Expand": _expand,
     "Gather": _gather,
     "Greater": _each(lambda a, b: a > b),

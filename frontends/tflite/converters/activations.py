@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
@@ -115,8 +113,7 @@ def _convert_zero_to_one(ctx: Context) -> relax.Expr:
 
 
 _RELU = Row(
-    quantized=convert_relu,
-    int16=convert_relu,
+    scaled=convert_relu,
     floats=convert_float_relu,
     unscaled=convert_rescaling,
     micro=COMPUTED,
@@ -128,6 +125,8 @@ OPERATORS.update(
         "RELU_0_TO_1": Row(
             quantized=convert_relu, floats=_convert_zero_to_one, unscaled=convert_rescaling
         ),
-        "RELU_N1_TO_1": replace(_RELU, int16=None, micro=frozenset()),
+        "RELU_N1_TO_1": Row(
+            quantized=convert_relu, floats=convert_float_relu, unscaled=convert_rescaling
+        ),
     }
 )

@@ -41,6 +41,11 @@ class Operand:
         return spec_of(self.expr).shape
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape in the file's terms, which leave out the axis of a complex number's parts."""
+        return self.shape[: len(self.shape) - (self.tensor.dtype == COMPLEX)]
+
+    @property
     def quantization(self) -> tuple[float, int]:
         """Scale and zero point of the whole tensor."""
         return per_tensor(self.tensor)
@@ -95,7 +100,7 @@ class Context:
         tensor = self.tensor(position)
         if not tensor.is_constant:
             raise QnnError(f"input {position}, {tensor.label}, must be constant")
-        return np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
+        return tensor.array
 
     def integers(self, position: int, dtypes: Sequence[str] = ("int32",)) -> tuple[int, ...]:
         """Return the data of a constant input as integers or ``Size`` objects, in one row.
@@ -150,9 +155,7 @@ class Context:
         is_stated = row.states_dtype and self.model.semantics != "tflm"
         if result.dtype != dtype and not is_stated and dtype != VARIANT:
             raise QnnError(f"gives {result.dtype}, {tensor.label} is {tensor.dtype}")
-        if 0 in result.shape:
-            call = R.zeros(result.shape, result.dtype)  # so that no kernel meets it
-        elif not row.fills:
+        if 0 not in result.shape and not row.fills:
             self._check_elements()
         variable, owner = self.values.define(tensor, call), self.values.owner
         self.builder.results[variable.name] = self.operator.index if owner is None else owner

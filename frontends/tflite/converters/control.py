@@ -12,6 +12,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError, UnsupportedOperatorError
 from frontends.tflite.converters.context import Array, Context
+from frontends.tflite.converters.folding import is_known
 from frontends.tflite.converters.rows import with_rows_put
 from frontends.tflite.model import HANDLE, Model
 from frontends.tflite.operators import MOVED, OPERATORS, Row
@@ -27,9 +28,6 @@ from qnn_ops.errors import QnnError
 
 Value: TypeAlias = "Array | relax.Expr"
 
-# The largest values known at import: counters, shapes and small tables, as in folding.
-_MOST_KNOWN = 1 << 12
-_KNOWN_DTYPES = ("int32", "int64", "bool", "float32")
 _WITHIN = "its subgraph has"
 
 
@@ -49,11 +47,7 @@ def subgraph(ctx: Context, number: int) -> Model:
 def operand(ctx: Context, position: int) -> Value:
     """Return an operand of an operator that runs subgraphs, as an array if its value is known."""
     tensor = ctx.tensor(position)
-    if tensor.is_constant and tensor.dtype in _KNOWN_DTYPES:
-        data = ctx.constant(position)
-        if data.size <= _MOST_KNOWN:
-            return data
-    return ctx.input(position).expr
+    return tensor.array if is_known(tensor) else ctx.input(position).expr
 
 
 def run(
@@ -86,10 +80,9 @@ def run(
         raise UnsupportedError(reason) from error
     results: list[Value] = []
     for index in graph.outputs:
-        data = known.tensors[index].data
-        is_known = data is not None and data.size <= _MOST_KNOWN
-        is_known = is_known and known.tensors[index].dtype in _KNOWN_DTYPES
-        results.append(data if is_known else inner.of(known.tensors[index]))
+        result = known.tensors[index]
+        is_array = result.data is not None and is_known(result)
+        results.append(result.array if is_array else inner.of(result))
     return results
 
 
@@ -339,8 +332,8 @@ def _emitted(ctx: Context, value: Value) -> relax.Var:
 
 OPERATORS.update(
     {
-        "IF": Row(data=convert_if, micro=MOVED, fills=True),
-        "STABLEHLO_CASE": Row(data=convert_case, fills=True),
-        "STABLEHLO_COMPOSITE": Row(data=convert_composite, fills=True),
+        "IF": Row(data=convert_if, micro=MOVED, runs_subgraphs=True, fills=True),
+        "STABLEHLO_CASE": Row(data=convert_case, runs_subgraphs=True, fills=True),
+        "STABLEHLO_COMPOSITE": Row(data=convert_composite, runs_subgraphs=True, fills=True),
     }
 )

@@ -15,6 +15,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError, reason_of
+from frontends.ranges import of_sizes
 from frontends.tflite.converters.context import Array, Context, reshaped
 from frontends.tflite.converters.control import (
     Value,
@@ -25,9 +26,8 @@ from frontends.tflite.converters.control import (
     run,
     subgraph,
 )
+from frontends.tflite.converters.folding import fold
 from frontends.tflite.converters.moves.gather import checked_indices, take_at
-from frontends.tflite.folding import fold
-from frontends.tflite.folding.node import closed
 from frontends.tflite.model import DTYPES, Model, Operator
 from frontends.tflite.operators import OPERATORS, Row
 from frontends.tflite.options.custom import FLEX, TensorListOptions
@@ -109,9 +109,10 @@ def convert_stack(ctx: Context) -> relax.Expr:
     return data
 
 
-def _length(_: Operator, shape: Sequence[int]) -> Array | None:
-    """Return the number of elements of a list of this shape."""
-    return closed(np.array(shape[0], object), "int32") if shape else None
+def convert_length(ctx: Context) -> relax.Expr:
+    """Return the number of elements of a list."""
+    count = spec_of(_list(ctx)).shape[0]
+    return R.astype(of_sizes(ctx.builder, np.array(count, object)), "int32")
 
 
 def _list(ctx: Context) -> relax.Expr:
@@ -291,9 +292,9 @@ OPERATORS.update(
         f"{_LIST}Gather": Row(data=convert_list_gather),
         f"{_LIST}GetItem": Row(data=convert_get_item),
         _RESERVE: Row(data=convert_reserve),
-        f"{_LIST}Length": Row(of_shape=_length),
+        f"{_LIST}Length": Row(known=convert_length, of_shape=True),
         f"{_LIST}SetItem": Row(data=convert_set_item),
         f"{_LIST}Stack": Row(data=convert_stack),
-        "WHILE": Row(data=convert_while, fills=True),
+        "WHILE": Row(data=convert_while, runs_subgraphs=True, fills=True),
     }
 )

@@ -12,7 +12,6 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor, seen_in
 from frontends.tflite.converters.scales import EIGHT_BITS, zero_points
-from frontends.tflite.folding import rules as known
 from frontends.tflite.model import DTYPES, Tensor
 from frontends.tflite.operators import CONVERTED, OPERATORS, Row, Rule
 from frontends.tflite.options.values import FakeQuantOptions
@@ -184,7 +183,7 @@ def _grid(options: FakeQuantOptions) -> tuple[np.float32, np.float32, np.float32
 _UNPACKS = ("int4", "int2", "constant int2")
 OPERATORS.update(
     {
-        "CAST": Row(data=convert_cast, unpacks=_UNPACKS, known=known.cast, keeps="numbers"),
+        "CAST": Row(data=convert_cast, unpacks=_UNPACKS, keeps="numbers"),
         "DEQUANTIZE": Row(
             data=convert_dequantize,
             micro=CONVERTED,

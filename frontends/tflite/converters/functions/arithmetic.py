@@ -22,7 +22,6 @@ from frontends.tflite.converters.scales import (
     with_least_scale,
     zero_points,
 )
-from frontends.tflite.folding import rules as known
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
 from frontends.tflite.options.base import Options
@@ -335,13 +334,11 @@ def _difference_squared(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
 OPERATORS.update(
     {
         "ADD": Row(
-            quantized=_scaled(quantized_add),
-            int16=_scaled(quantized_add),
+            scaled=_scaled(quantized_add),
             floats=_floats(R.add, is_limited=True),
             whole=whole(R.add),
             unscaled=_unscaled(needed=(0, 1, -1), plain=(0, -1)),
             micro=COMPUTED,
-            known=known.elementwise(np.add),
             combines="add",
         ),
         "ADD_N": Row(floats=convert_add_n, whole=convert_whole_add_n),
@@ -351,17 +348,14 @@ OPERATORS.update(
             int16=convert_int16_quotient,
             floats=_floats(R.divide, is_limited=True),
             whole=convert_whole_quotient,
-            known=known.quotient,
         ),
         **{
             code: Row(
-                quantized=_extremum(function),
-                int16=_extremum(function),
+                scaled=_extremum(function),
                 floats=_floats(function),
                 whole=whole(function),
                 micro=MOVED,
                 is_for_every_scale=True,
-                known=known.elementwise(function_of_arrays),
                 combines=code.lower(),
             )
             for code, function, function_of_arrays in (
@@ -370,13 +364,11 @@ OPERATORS.update(
             )
         },
         "MUL": Row(
-            quantized=_scaled(quantized_multiply, is_product=True),
-            int16=_scaled(quantized_multiply, is_product=True),
+            scaled=_scaled(quantized_multiply, is_product=True),
             floats=_floats(R.multiply, is_limited=True),
             whole=whole(R.multiply),
             unscaled=_unscaled(needed=(), plain=(-1,)),
             is_complemented=True,
-            known=known.elementwise(np.multiply),
             combines="multiply",
         ),
         "PRELU": Row(
@@ -389,13 +381,11 @@ OPERATORS.update(
             micro=COMPUTED,
         ),
         "SUB": Row(
-            quantized=_scaled(quantized_subtract),
-            int16=_scaled(quantized_subtract),
+            scaled=_scaled(quantized_subtract),
             floats=_floats(R.subtract, is_limited=True),
             whole=whole(R.subtract),
             unscaled=_unscaled(needed=(0, 1)),
             micro=COMPUTED,
-            known=known.elementwise(np.subtract),
         ),
     }
 )

@@ -14,7 +14,6 @@ from frontends.errors import UnsupportedError
 from frontends.extremes import index_of
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.scales import EIGHT_BITS, ENCODED
-from frontends.tflite.folding import rules as known
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import MOVED, OPERATORS, Row, Rule, row_of
 from frontends.tflite.options.values import BucketizeOptions, IndexOptions
@@ -122,7 +121,7 @@ def convert_bucketize(ctx: Context) -> relax.Expr:
     data, boundaries = ctx.input(0), ctx.options(BucketizeOptions).boundaries
     if not np.all(boundaries[:-1] <= boundaries[1:]):
         raise QnnError(f"the boundaries must be sorted, got {boundaries.tolist()}")
-    if 0 in data.shape or boundaries.size == 0:
+    if boundaries.size == 0:
         return R.zeros(data.shape, "int32")
     values = ctx.builder.emit(R.expand_dims(R.astype(data.expr, "float32"), -1))
     is_below = R.astype(R.less(values, relax.const(boundaries)), "int32")
@@ -142,8 +141,6 @@ def _arg(function: Callable[..., relax.Expr]) -> Rule:
         axis = check_axis(ctx.integer(1, ("int32", "int64")), len(data.shape))
         if data.shape[axis] == 0:
             raise QnnError(f"axis {axis} of {data.tensor.label} has no elements")
-        if 0 in data.shape:
-            return R.zeros([*data.shape[:axis], *data.shape[axis + 1 :]], dtype)
         index = index_of(function, data.expr, axis)
         return index if dtype == "int64" else R.astype(index, dtype)
 
@@ -172,38 +169,18 @@ OPERATORS.update(
         "ARG_MAX": Row(data=_arg(R.argmax), micro=MOVED, states_dtype=True),
         "ARG_MIN": Row(data=_arg(R.argmin), micro=MOVED, states_dtype=True),
         "BUCKETIZE": Row(data=convert_bucketize, dtypes=("int32", "int64", "float32")),
-        "EQUAL": Row(
-            data=_Comparison(R.equal, (), ENCODED), micro=MOVED, known=known.compared(np.equal)
-        ),
+        "EQUAL": Row(data=_Comparison(R.equal, (), ENCODED), micro=MOVED),
         # LiteRT's kernel reads int16 as another type.
-        "NOT_EQUAL": Row(
-            data=_Comparison(unequal, ("int16",)), micro=MOVED, known=known.compared(np.not_equal)
-        ),
-        "GREATER": Row(data=_Comparison(R.greater), micro=MOVED, known=known.compared(np.greater)),
-        "GREATER_EQUAL": Row(
-            data=_Comparison(R.greater_equal), micro=MOVED, known=known.compared(np.greater_equal)
-        ),
-        "LESS": Row(data=_Comparison(R.less), micro=MOVED, known=known.compared(np.less)),
-        "LESS_EQUAL": Row(
-            data=_Comparison(R.less_equal), micro=MOVED, known=known.compared(np.less_equal)
-        ),
-        "LOGICAL_AND": Row(
-            data=_logical(R.logical_and),
-            micro=MOVED,
-            known=known.compared(np.logical_and),
-            combines="all",
-        ),
-        "LOGICAL_NOT": Row(
-            data=_logical(R.logical_not), micro=MOVED, known=known.of_one(np.logical_not, "b")
-        ),
-        "LOGICAL_OR": Row(
-            data=_logical(R.logical_or),
-            micro=MOVED,
-            known=known.compared(np.logical_or),
-            combines="any",
-        ),
-        "SELECT": Row(data=convert_select, known=known.select),
-        "SELECT_V2": Row(data=convert_select_v2, micro=MOVED, known=known.select),
+        "NOT_EQUAL": Row(data=_Comparison(unequal, ("int16",)), micro=MOVED),
+        "GREATER": Row(data=_Comparison(R.greater), micro=MOVED),
+        "GREATER_EQUAL": Row(data=_Comparison(R.greater_equal), micro=MOVED),
+        "LESS": Row(data=_Comparison(R.less), micro=MOVED),
+        "LESS_EQUAL": Row(data=_Comparison(R.less_equal), micro=MOVED),
+        "LOGICAL_AND": Row(data=_logical(R.logical_and), micro=MOVED, combines="all"),
+        "LOGICAL_NOT": Row(data=_logical(R.logical_not), micro=MOVED),
+        "LOGICAL_OR": Row(data=_logical(R.logical_or), micro=MOVED, combines="any"),
+        "SELECT": Row(data=convert_select),
+        "SELECT_V2": Row(data=convert_select_v2, micro=MOVED),
         "TOPK_V2": Row(data=convert_top_k),
     }
 )

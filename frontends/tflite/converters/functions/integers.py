@@ -13,14 +13,12 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.fixed_point import number
-from frontends.tflite.folding import rules as known
 from frontends.tflite.operators import OPERATORS, Row, Rule
 from qnn_ops import natural_power, reinterpret
 from qnn_ops.arithmetic.fixed_point import round_half_away
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
-from qnn_ops.unquantized.float_arithmetic import OTHER
 
 
 def convert_floor_div(ctx: Context) -> relax.Expr:
@@ -169,8 +167,6 @@ def _as_other(ctx: Context, expr: relax.Expr) -> relax.Expr:
     """Return the bits of float32 as int32, or back."""
     typed = ctx.builder.emit(expr)
     shape = spec_of(typed).shape
-    if 0 in shape:
-        return R.zeros(shape, OTHER[spec_of(typed).dtype])
     flat = ctx.builder.emit(reshaped(typed, (prod(shape),)))
     return reshaped(ctx.builder.emit(reinterpret(flat)), shape)
 
@@ -252,8 +248,6 @@ def _multiplied(ctx: Context, data: Operand, count: relax.Expr) -> relax.Expr:
     shape = data.shape
     rank = len(ctx.input(1).shape)
     shape = (*[1] * (rank - len(shape)), *shape)
-    if 0 in shape:
-        return R.zeros(shape, data.tensor.dtype)
     flat = ctx.builder.emit(reshaped(data.expr, (prod(shape),)))
     return reshaped(ctx.builder.emit(natural_power(flat, count)), shape)
 
@@ -266,13 +260,11 @@ OPERATORS.update(
             data=_floored(
                 R.floor_divide, convert_floor_div, ("int8", "int16", "int32"), is_rest=False
             ),
-            known=known.floored(np.floor_divide),
         ),
         "FLOOR_MOD": Row(
             data=_floored(
                 R.floor_mod, convert_floor_mod, ("int8", "int16", "int32", "int64"), is_rest=True
             ),
-            known=known.floored(np.mod),
         ),
         "POW": Row(floats=convert_float_power, whole=convert_whole_power),
         "RIGHT_SHIFT": Row(data=convert_right_shift),

@@ -33,8 +33,6 @@ from qnn_ops.tables.softmax import exp_table, sum_term
 def convert_softmax(ctx: Context) -> relax.Expr:
     """Apply softmax along the last axis."""
     data, result = ctx.input(0), ctx.output()
-    if 0 in data.shape:
-        return R.zeros(data.shape, result.dtype)
     quantization = per_tensor(result)
     if result.dtype == "uint8" or data.tensor.dtype != result.dtype:  # LiteRT does not read it then
         quantization = output_quantization(data.tensor.dtype, result.dtype)
@@ -51,8 +49,6 @@ def convert_float_softmax(ctx: Context) -> relax.Expr:
     """Apply softmax along the last axis; beta multiplies the distances from the largest value."""
     beta = relax.const(ctx.options(SoftmaxOptions).beta, "float32")
     data = _rows(ctx)
-    if 0 in ctx.input(0).shape:
-        return R.zeros(ctx.input(0).shape, "float32")
     below = R.subtract(data, ctx.builder.emit(R.max(data, [-1], keepdims=True)))
     powers = ctx.builder.emit(R.exp(R.multiply(below, beta)))
     return R.divide(powers, ctx.builder.emit(R.sum(powers, [-1], keepdims=True)))
@@ -61,8 +57,6 @@ def convert_float_softmax(ctx: Context) -> relax.Expr:
 def convert_float_log_softmax(ctx: Context) -> relax.Expr:
     """Apply the logarithm of softmax along the last axis."""
     data = _rows(ctx)
-    if 0 in ctx.input(0).shape:
-        return R.zeros(ctx.input(0).shape, "float32")
     below = ctx.builder.emit(R.subtract(data, ctx.builder.emit(R.max(data, [-1], keepdims=True))))
     total = ctx.builder.emit(R.sum(R.exp(below), [-1], keepdims=True))
     return R.subtract(below, R.log(total))
@@ -100,8 +94,6 @@ def convert_quantized_l2_normalization(ctx: Context) -> relax.Expr:
     """
     data, dtype = ctx.input(0), ctx.output().dtype
     _check_result(ctx, 1 / 128, 0)
-    if 0 in data.shape:
-        return R.zeros(data.shape, dtype)
     if not data.shape or data.shape[-1] > _MOST_SQUARES:
         raise UnsupportedError(f"rows of {data.tensor.label}, of shape {data.shape}")
     values = ctx.builder.array(data.expr).astype("int64") - data.quantization[1]
@@ -122,8 +114,6 @@ def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
     """
     data, dtype = ctx.input(0), ctx.output().dtype
     _check_result(ctx, 16 / 256, 1)
-    if 0 in data.shape:
-        return R.zeros(data.shape, dtype)
     if not data.shape or data.shape[-1] > _MOST_EXPONENTIALS:
         raise UnsupportedError(f"rows of {data.tensor.label}, of shape {data.shape}")
     scale = data.quantization[0]
@@ -172,8 +162,7 @@ OPERATORS.update(
             micro=COMPUTED,
         ),
         "SOFTMAX": Row(
-            quantized=convert_softmax,
-            int16=convert_softmax,
+            scaled=convert_softmax,
             floats=convert_float_softmax,
             unscaled=of_zero("int16"),
             micro=COMPUTED,

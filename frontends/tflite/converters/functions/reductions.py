@@ -22,7 +22,6 @@ from frontends.tflite.converters.scales import (
     lacks_scale,
     zero_points,
 )
-from frontends.tflite.folding import rules as known
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
 from frontends.tflite.options.values import CumsumOptions, ReducerOptions
 from qnn_ops import quantized_mean, requantize
@@ -51,6 +50,13 @@ def reduced(
     return reduce(longer, [len(data.shape)], False)
 
 
+def _kept_shape(ctx: Context) -> list[int]:
+    """Return the shape of a reduction of elements, or of none."""
+    axes, keep = axes_of(ctx), ctx.options(ReducerOptions).keep_dims
+    sizes = enumerate(ctx.input(0).shape)
+    return [1 if axis in axes else size for axis, size in sizes if keep or axis not in axes]
+
+
 def _reduce(function: Callable[..., relax.Expr], begin: str | int | None = None) -> Rule:
     """Return the rule that reduces numbers along constant axes.
 
@@ -66,9 +72,7 @@ def _reduce(function: Callable[..., relax.Expr], begin: str | int | None = None)
             return reduced(ctx, function)
         if begin is None:
             raise UnsupportedError(f"the mean of {data.tensor.label}, which has no elements")
-        axes, keep = axes_of(ctx), ctx.options(ReducerOptions).keep_dims
-        sizes = enumerate(data.shape)
-        shape = [1 if axis in axes else size for axis, size in sizes if keep or axis not in axes]
+        shape = _kept_shape(ctx)
         dtype = spec_of(data.expr).dtype
         info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
         value = getattr(info, begin) if isinstance(begin, str) else begin
@@ -183,8 +187,7 @@ def convert_quantized_product(ctx: Context) -> relax.Expr:
     if result.dtype == "int16":
         check_symmetric(data.tensor, result)
     count = prod(data.shape[axis] for axis in axes)
-    sizes, keep = enumerate(data.shape), ctx.options(ReducerOptions).keep_dims
-    shape = [1 if axis in axes else size for axis, size in sizes if keep or axis not in axes]
+    shape = _kept_shape(ctx)
     if 0 in shape:
         return R.zeros(shape, result.dtype)
     if not 0 < count <= _MOST_FACTORS:
@@ -274,28 +277,25 @@ def _one_by_one(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int)
 
 OPERATORS.update(
     {
-        "CUMSUM": Row(data=convert_cumsum, known=known.cumsum),
+        "CUMSUM": Row(data=convert_cumsum),
         "MEAN": Row(
-            quantized=convert_mean,
-            int16=convert_mean,
+            scaled=convert_mean,
             floats=_reduce(R.mean),
             whole=convert_whole_mean,
             unscaled=convert_unscaled_mean,
             is_complemented=True,
             micro=COMPUTED,
         ),
-        "REDUCE_ALL": Row(whole=_whole(R.min), known=known.reduced(np.logical_and, "b")),
-        "REDUCE_ANY": Row(whole=_whole(R.max), known=known.reduced(np.logical_or, "b")),
+        "REDUCE_ALL": Row(whole=_whole(R.min)),
+        "REDUCE_ANY": Row(whole=_whole(R.max)),
         **{
             code: Row(
-                quantized=_extremum(rule),
-                int16=_extremum(rule),
+                scaled=_extremum(rule),
                 floats=rule,
                 whole=_whole(of_bool, rule),
                 micro=MOVED,
                 is_for_every_scale=True,
                 fills=True,
-                known=known.reduced(function),
             )
             for code, rule, of_bool, function in (
                 ("REDUCE_MAX", _largest, R.max, np.maximum),
@@ -303,13 +303,11 @@ OPERATORS.update(
             )
         },
         "REDUCE_PROD": Row(
-            quantized=convert_quantized_product,
-            int16=convert_quantized_product,
+            scaled=convert_quantized_product,
             floats=_product,
             whole=_whole(R.min, _product),
             unscaled=convert_unscaled_product,
             fills=True,
-            known=known.reduced(np.multiply),
         ),
         # Sums and products of bool are bool.
         "SUM": Row(
@@ -318,7 +316,6 @@ OPERATORS.update(
             whole=_whole(R.max, _sum),
             unscaled=convert_unscaled_mean,
             fills=True,
-            known=known.reduced(np.add),
         ),
     }
 )

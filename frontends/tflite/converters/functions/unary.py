@@ -20,7 +20,6 @@ from frontends.tflite.converters.scales import (
     check_symmetric,
     with_least_scale,
 )
-from frontends.tflite.folding import rules as known
 from frontends.tflite.operators import COMPUTED, OPERATORS, Row, Rule
 from frontends.tflite.options.values import (
     GeluOptions,
@@ -78,23 +77,31 @@ def _approximate(ctx: Context) -> tuple[bool]:
     return (ctx.options(GeluOptions).approximate,)
 
 
-def _bytes(
-    table_of: Callable[..., Array], options: Options = _no_options, *, has_uint8: bool = True
+def _tabulated(
+    of_bytes: Callable[..., Array],
+    of_words: Callable[..., Array] | None = None,
+    options: Options = _no_options,
+    *,
+    has_uint8: bool = True,
 ) -> Rule:
-    """Return the rule that looks up bytes in a table, made from options, scales and the dtype.
+    """Return the rule that looks up integers in a table, made from options and scales.
 
     Args:
-        table_of: makes the table.
+        of_bytes: makes the table of 8 bits, for the result's dtype.
+        of_words: makes the table of int16; None if LiteRT has no such operator.
         options: returns the operator's options.
         has_uint8: whether LiteRT has the operator for uint8.
     """
 
     def convert(ctx: Context) -> relax.Expr:
-        first, result = options(ctx), per_tensor(ctx.output())
-        scales = (*ctx.input(0).quantization, *result)
+        first, data, result = options(ctx), ctx.tensor(0), ctx.output()
+        if result.dtype == "int16" and of_words is not None:
+            check_symmetric(data, result)
+            return _look_up(ctx, of_words(*first, per_tensor(data)[0], per_tensor(result)[0]))
+        scales = (*per_tensor(data), *per_tensor(result))
 
         def tabulate(dtype: str) -> Array:
-            return table_of(*first, Ends(*scales, dtype))
+            return of_bytes(*first, Ends(*scales, dtype))
 
         return _looked_up(ctx, tabulate, has_uint8=has_uint8)
 
@@ -115,17 +122,6 @@ def _looked_up(
 def _look_up(ctx: Context, table: Array) -> relax.Expr:
     data = ctx.input(0).expr
     return quantized_lookup(data, ctx.values.add_constant(ctx.output(), "_table", table))
-
-
-def _words(table_of: Callable[..., Array], options: Options = _no_options) -> Rule:
-    """Return the rule that looks up int16 in a table, made from options and scales."""
-
-    def convert(ctx: Context) -> relax.Expr:
-        first, data, result = options(ctx), ctx.tensor(0), ctx.output()
-        check_symmetric(data, result)
-        return _look_up(ctx, table_of(*first, per_tensor(data)[0], per_tensor(result)[0]))
-
-    return convert
 
 
 def _negative(ctx: Context) -> relax.Expr:
@@ -247,50 +243,43 @@ def convert_local_response_normalization(ctx: Context) -> relax.Expr:
 OPERATORS.update(
     {
         "ABS": Row(
-            quantized=_bytes(absolute_table, has_uint8=False),
-            int16=_words(abs_table_int16),
+            scaled=_tabulated(absolute_table, abs_table_int16, has_uint8=False),
             floats=_floats(R.abs),
             whole=whole(R.abs),
             is_for_every_scale=True,
-            known=known.of_one(np.abs, "if"),
         ),
-        "CEIL": Row(floats=_floats(R.ceil), known=known.of_one(np.ceil, "f")),
+        "CEIL": Row(floats=_floats(R.ceil)),
         "COS": Row(floats=_floats(R.cos)),
-        "ELU": Row(quantized=_bytes(elu_table, has_uint8=False), floats=convert_elu),
+        "ELU": Row(quantized=_tabulated(elu_table, has_uint8=False), floats=convert_elu),
         "EXP": Row(
-            quantized=_bytes(partial(unary_table, _exp)),
-            int16=_words(exp_table_int16),
+            scaled=_tabulated(partial(unary_table, _exp), exp_table_int16),
             floats=_floats(R.exp),
             unscaled=of_zero("int8", "int16"),
         ),
-        "FLOOR": Row(floats=_floats(R.floor), known=known.of_one(np.floor, "f")),
+        "FLOOR": Row(floats=_floats(R.floor)),
         "GELU": Row(
-            quantized=_bytes(gelu_table, _approximate),
-            int16=_words(gelu_table_int16, _approximate),
+            scaled=_tabulated(gelu_table, gelu_table_int16, _approximate),
             floats=convert_gelu,
             unscaled=of_zero("int8", "uint8", "int16"),
         ),
         "HARD_SWISH": Row(
-            quantized=_bytes(hard_swish_table),
+            quantized=_tabulated(hard_swish_table),
             floats=convert_hard_swish,
             unscaled=convert_rescaling,
             micro=COMPUTED,
         ),
         "LEAKY_RELU": Row(
-            quantized=_bytes(leaky_relu_table, _alpha),
-            int16=_words(leaky_relu_table_int16, _alpha),
+            scaled=_tabulated(leaky_relu_table, leaky_relu_table_int16, _alpha),
             floats=convert_leaky_relu,
             unscaled=convert_rescaling,
         ),
         "LOCAL_RESPONSE_NORMALIZATION": Row(floats=convert_local_response_normalization),
         "LOG": Row(
-            quantized=_bytes(log_table, has_uint8=False),
-            int16=_words(log_table_int16),
+            scaled=_tabulated(log_table, log_table_int16, has_uint8=False),
             floats=_floats(R.log),
         ),
         "LOGISTIC": Row(
-            quantized=_bytes(logistic_table),
-            int16=_words(logistic_table_int16),
+            scaled=_tabulated(logistic_table, logistic_table_int16),
             floats=convert_logistic,
             unscaled=of_zero("int8", "uint8"),
             is_complemented=True,
@@ -303,25 +292,21 @@ OPERATORS.update(
             whole=whole(R.negative),
             unscaled=_negative,
             is_for_every_scale=True,
-            known=known.of_one(np.negative, "if"),
         ),
-        "ROUND": Row(floats=_floats(R.round), known=known.of_one(np.rint, "f")),
+        "ROUND": Row(floats=_floats(R.round)),
         "RSQRT": Row(
-            quantized=_bytes(rsqrt_table, has_uint8=False),
-            int16=_words(rsqrt_table_int16),
+            scaled=_tabulated(rsqrt_table, rsqrt_table_int16, has_uint8=False),
             floats=_floats(R.rsqrt),
         ),
         "SIGN": Row(floats=_floats(R.sign), whole=whole(R.sign)),
         "SIN": Row(floats=_floats(R.sin)),
         "SQRT": Row(
-            quantized=_bytes(sqrt_table, has_uint8=False),
-            int16=_words(sqrt_table_int16),
+            scaled=_tabulated(sqrt_table, sqrt_table_int16, has_uint8=False),
             floats=_floats(R.sqrt),
         ),
         "SQUARE": Row(floats=_square),
         "TANH": Row(
-            quantized=_bytes(tanh_table),
-            int16=_words(tanh_table_int16),
+            scaled=_tabulated(tanh_table, tanh_table_int16),
             floats=_floats(lambda data: _in_float64(R.tanh, data)),
             unscaled=of_zero("int8", "uint8"),
             is_complemented=True,

@@ -4,72 +4,50 @@ from __future__ import annotations
 
 from math import prod
 
-from frontends.tflite.converters.layers.convolution import (
-    convert_conv_2d,
-    convert_fully_connected,
+from frontends.tflite.converters.layers import (
+    convolution,
+    float_layers,
+    hybrid_layers,
+    matmul,
+    transpose_conv,
 )
-from frontends.tflite.converters.layers.float_layers import (
-    convert_conv_3d,
-    convert_conv_3d_transpose,
-    convert_float_conv_2d,
-    convert_float_fully_connected,
-    convert_float_transpose_conv,
-)
-from frontends.tflite.converters.layers.hybrid_layers import (
-    convert_dense_by_block,
-    convert_hybrid_batch_matmul,
-    convert_hybrid_conv_2d,
-    convert_hybrid_depthwise_conv_2d,
-    convert_hybrid_fully_connected,
-    convert_hybrid_transpose_conv,
-)
-from frontends.tflite.converters.layers.matmul import (
-    convert_batch_matmul,
-    convert_float_batch_matmul,
-    convert_int16_batch_matmul,
-    convert_unscaled_batch_matmul,
-)
-from frontends.tflite.converters.layers.transpose_conv import convert_transpose_conv
 from frontends.tflite.operators import COMPUTED, OPERATORS, Row
 
 # Weights are [O, KH, KW, I], of DEPTHWISE_CONV_2D [1, KH, KW, O], of FULLY_CONNECTED [O, I].
 OPERATORS.update(
     {
         "BATCH_MATMUL": Row(
-            quantized=convert_batch_matmul,
-            int16=convert_int16_batch_matmul,
-            floats=convert_float_batch_matmul,
-            unscaled=convert_unscaled_batch_matmul,
-            hybrid=convert_hybrid_batch_matmul,
+            quantized=matmul.convert_batch_matmul,
+            int16=matmul.convert_int16_batch_matmul,
+            floats=matmul.convert_float_batch_matmul,
+            unscaled=matmul.convert_unscaled_batch_matmul,
+            hybrid=hybrid_layers.convert_hybrid_batch_matmul,
             micro=COMPUTED,
             fills=True,
         ),
         "CONV_2D": Row(
-            quantized=convert_conv_2d,
-            int16=convert_conv_2d,
-            floats=convert_float_conv_2d,
-            hybrid=convert_hybrid_conv_2d,
+            scaled=convolution.convert_conv_2d,
+            floats=float_layers.convert_float_conv_2d,
+            hybrid=hybrid_layers.convert_hybrid_conv_2d,
             micro=COMPUTED,
             is_layer=True,
             products=lambda operands, result: prod(result) * prod(operands[1][1:]),
         ),
-        "CONV_3D": Row(floats=convert_conv_3d),
-        "CONV_3D_TRANSPOSE": Row(floats=convert_conv_3d_transpose),
+        "CONV_3D": Row(floats=float_layers.convert_conv_3d),
+        "CONV_3D_TRANSPOSE": Row(floats=float_layers.convert_conv_3d_transpose),
         "DEPTHWISE_CONV_2D": Row(
-            quantized=convert_conv_2d,
-            int16=convert_conv_2d,
-            floats=convert_float_conv_2d,
-            hybrid=convert_hybrid_depthwise_conv_2d,
+            scaled=convolution.convert_conv_2d,
+            floats=float_layers.convert_float_conv_2d,
+            hybrid=hybrid_layers.convert_hybrid_depthwise_conv_2d,
             micro=COMPUTED,
             is_layer=True,
             products=lambda operands, result: prod(result) * prod(operands[1][1:3]),
         ),
         "FULLY_CONNECTED": Row(
-            quantized=convert_fully_connected,
-            int16=convert_fully_connected,
-            floats=convert_float_fully_connected,
-            hybrid=convert_hybrid_fully_connected,
-            by_block=convert_dense_by_block,
+            scaled=convolution.convert_fully_connected,
+            floats=float_layers.convert_float_fully_connected,
+            hybrid=hybrid_layers.convert_hybrid_fully_connected,
+            by_block=hybrid_layers.convert_dense_by_block,
             micro=COMPUTED,
             unpacks=("constant int2",),
             has_computed_weights=True,
@@ -77,10 +55,9 @@ OPERATORS.update(
             products=lambda operands, result: prod(result) * operands[1][-1],
         ),
         "TRANSPOSE_CONV": Row(
-            quantized=convert_transpose_conv,
-            int16=convert_transpose_conv,
-            floats=convert_float_transpose_conv,
-            hybrid=convert_hybrid_transpose_conv,
+            scaled=transpose_conv.convert_transpose_conv,
+            floats=float_layers.convert_float_transpose_conv,
+            hybrid=hybrid_layers.convert_hybrid_transpose_conv,
             micro=COMPUTED,
             data_and_weights=(2, 1),
             products=lambda operands, _: prod(operands[2]) * prod(operands[1][:3]),

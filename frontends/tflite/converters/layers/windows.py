@@ -175,8 +175,7 @@ OPERATORS.update(
     {
         **{
             code: Row(
-                quantized=partial(convert_pool_2d, kind),
-                int16=partial(convert_pool_2d, kind),
+                scaled=partial(convert_pool_2d, kind),
                 floats=partial(convert_float_pool_2d, kind),
                 micro=COMPUTED,
                 is_for_every_scale=True,

@@ -12,7 +12,6 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Array, Context, Operand, reshaped
 from frontends.tflite.converters.fixed_point import number
-from frontends.tflite.folding import rules as known
 from frontends.tflite.operators import MOVED, OPERATORS, Row
 from frontends.tflite.options.moves import GatherOptions, StablehloGatherOptions
 from qnn_ops import counted_indices
@@ -112,7 +111,7 @@ def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
     """Return slices of one size at indices; a slice that would cross an end is moved inside."""
     data, indices, options = ctx.input(0), ctx.input(1), ctx.options(StablehloGatherOptions)
     shape, sizes = data.shape, options.slice_sizes
-    rank, dtype = len(shape), data.tensor.dtype
+    rank = len(shape)
     if len(sizes) != rank or not all(0 <= s <= n for s, n in zip(sizes, shape, strict=True)):
         raise QnnError(f"slice_sizes {sizes} of a tensor of shape {shape}")
     check_dims("collapsed_slice_dims", options.collapsed_slice_dims, rank)
@@ -128,9 +127,6 @@ def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
     window = [sizes[axis] for axis in kept]
     if 0 in shape and 0 not in (*batch, *window):
         raise UnsupportedError(f"{data.tensor.label} has no elements")
-    if 0 in (*batch, *window):
-        order = [*batch, *window]
-        return R.zeros([order[axis] for axis in slice_order(options.offset_dims, count)], dtype)
     strides = strides_of(shape)
     last = [shape[axis] - sizes[axis] for axis in options.start_index_map]
     steps = [strides[axis] for axis in options.start_index_map]
@@ -212,8 +208,8 @@ def _row(numbers: Sequence[int]) -> relax.Expr:
 
 OPERATORS.update(
     {
-        "GATHER": Row(data=convert_gather, micro=MOVED, unpacks=("int4",), known=known.gather),
-        "GATHER_ND": Row(data=convert_gather_nd, micro=MOVED, known=known.gather_nd),
+        "GATHER": Row(data=convert_gather, micro=MOVED, unpacks=("int4",)),
+        "GATHER_ND": Row(data=convert_gather_nd, micro=MOVED),
         "STABLEHLO_GATHER": Row(data=convert_stablehlo_gather, dtypes=DTYPES),
     }
 )

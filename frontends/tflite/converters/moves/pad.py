@@ -14,7 +14,6 @@ from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.scales import check_same_quantization
-from frontends.tflite.folding import rules as known
 from frontends.tflite.model import DTYPES
 from frontends.tflite.operators import MOVED, OPERATORS, Row
 from frontends.tflite.options.moves import (
@@ -132,8 +131,6 @@ def convert_reverse_sequence(ctx: Context) -> relax.Expr:
         known = ctx.constant(1)
         if np.any(known < 0) or np.any(known > size):
             raise QnnError(f"{lengths.tensor.label} has lengths outside of 0 to {size}")
-    if 0 in shape:
-        return data.expr
     # Batches and sequences become one axis, which is gathered.
     rest = [axis for axis in range(len(shape)) if axis not in (along, batch)]
     order = [batch, along, *rest]
@@ -262,8 +259,6 @@ def convert_matrix_diag(ctx: Context) -> relax.Expr:
     if not data.shape:
         raise UnsupportedError(f"{data.tensor.label} of shape {data.shape}")
     size = data.shape[-1]
-    if 0 in data.shape:
-        return R.zeros((*data.shape, size), data.tensor.dtype)
     filled = R.broadcast_to(R.expand_dims(data.expr, -1), (*data.shape, size))
     return R.where(_diagonal(size, size), filled, R.zeros((), data.tensor.dtype))
 
@@ -276,8 +271,6 @@ def convert_matrix_set_diag(ctx: Context) -> relax.Expr:
     fits = len(shape) > 1 and diagonal.shape == (*shape[:-2], min(shape[-2:]))
     if not fits or diagonal.tensor.dtype != data.tensor.dtype:
         raise QnnError(f"diagonals of {diagonal.shape} for matrices of {shape}")
-    if 0 in shape:
-        return data.expr
     axis, rows = len(shape) - 2, relax.const(np.arange(shape[-2], dtype=np.int32))
     taken = ctx.builder.emit(R.take(diagonal.expr, rows, axis, "clip"))
     is_diagonal = _diagonal(shape[-2], shape[-1])
@@ -297,8 +290,7 @@ def _check_no_bool(data: Operand) -> None:
 
 
 _PAD = Row(
-    quantized=convert_pad,
-    int16=convert_pad,
+    scaled=convert_pad,
     floats=convert_float_pad,
     whole=convert_whole_pad,
     micro=MOVED,
@@ -314,7 +306,7 @@ OPERATORS.update(
         "PAD": _PAD,
         "PADV2": _PAD,
         "REVERSE_SEQUENCE": Row(data=convert_reverse_sequence),
-        "REVERSE_V2": Row(data=convert_reverse, micro=MOVED, known=known.reverse),
+        "REVERSE_V2": Row(data=convert_reverse, micro=MOVED),
         "STABLEHLO_PAD": Row(data=convert_stablehlo_pad, fills=True),
     }
 )

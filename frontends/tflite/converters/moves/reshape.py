@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain
-from math import prod
+from math import ceil, prod
 
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.known import MOST
 from frontends.ranges import whole_shape
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.scales import check_same_quantization
-from frontends.tflite.folding import rules as known
-from frontends.tflite.model import COMPLEX, HANDLE
+from frontends.tflite.model import HANDLE
 from frontends.tflite.operators import MOVED, OPERATORS, UNKNOWN_SHAPE, Row
 from frontends.tflite.options.moves import (
     BlockOptions,
@@ -35,7 +36,7 @@ def convert_reshape(ctx: Context) -> relax.Expr:
     has the shape in the file, with one open size at most.
     """
     data = ctx.input(0)
-    sizes, parts = _split_shape(data)
+    sizes, parts = data.sizes, data.shape[len(data.sizes) :]
     given = _new_shape(ctx)
     others = [(now, *given[1:]) for before, now in _batches(ctx) if given[:1] == (before,)]
     for shape in (whole_shape(sizes, each) for each in (given, *others)):
@@ -68,12 +69,6 @@ def _batches(ctx: Context) -> list[tuple[int, int]]:
     return [*chain.from_iterable(pairs)]
 
 
-def _split_shape(data: Operand) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shape in the file, followed by the shape of a complex number's parts."""
-    rank = len(data.shape) - (data.tensor.dtype == COMPLEX)
-    return data.shape[:rank], data.shape[rank:]
-
-
 def _new_shape(ctx: Context) -> tuple[int, ...]:
     """Read the shape: an operand counts only if it is an int32 vector; the default is a scalar."""
     if _is_computed(ctx):
@@ -88,14 +83,14 @@ def _new_shape(ctx: Context) -> tuple[int, ...]:
 def convert_squeeze(ctx: Context) -> relax.Expr:
     """Drop the given dimensions of size 1, or all of them."""
     data = ctx.input(0)
-    sizes, parts = _split_shape(data)
+    sizes = data.sizes
     dims = {check_axis(dim, len(sizes)) for dim in ctx.options(SqueezeOptions).dims}
     if not dims:
         dims = {axis for axis, size in enumerate(sizes) if size == 1}
     if any(sizes[axis] != 1 for axis in dims):
         raise QnnError(f"cannot squeeze axes {sorted(dims)} out of shape {sizes}")
     kept = [size for axis, size in enumerate(sizes) if axis not in dims]
-    return reshaped(data.expr, [*kept, *parts])
+    return reshaped(data.expr, [*kept, *data.shape[len(sizes) :]])
 
 
 def convert_expand_dims(ctx: Context) -> relax.Expr:
@@ -103,8 +98,8 @@ def convert_expand_dims(ctx: Context) -> relax.Expr:
     data, result = ctx.input(0), ctx.output()
     if data.tensor.quantization is not None and result.quantization is not None:
         check_same_quantization(data.tensor, result)
-    axis, (sizes, _) = ctx.integer(1, ("int32", "int64")), _split_shape(data)
-    return R.expand_dims(data.expr, check_axis(axis, len(sizes) + 1))
+    axis = check_axis(ctx.integer(1, ("int32", "int64")), len(data.sizes) + 1)
+    return R.expand_dims(data.expr, axis)
 
 
 def convert_transpose(ctx: Context) -> relax.Expr:
@@ -127,8 +122,6 @@ def convert_tile(ctx: Context) -> relax.Expr:
     if all(count == 1 for count in counts):
         return data.expr
     sizes = [size * count for size, count in zip(data.shape, counts, strict=True)]
-    if 0 in sizes:
-        return R.zeros(sizes, data.tensor.dtype)
     if is_open(counts):
         pairs = list(zip(counts, data.shape, strict=True))
         apart = reshaped(data.expr, [each for _, size in pairs for each in (1, size)])
@@ -146,7 +139,7 @@ def convert_broadcast_to(ctx: Context) -> relax.Expr:
         size not in (1, wanted) for size, wanted in zip(data.shape, kept, strict=True)
     ):
         raise QnnError(f"cannot broadcast {data.tensor.label} of shape {data.shape} to {shape}")
-    return R.zeros(shape, data.tensor.dtype) if 0 in shape else R.broadcast_to(data.expr, shape)
+    return R.broadcast_to(data.expr, shape)
 
 
 def convert_fill(ctx: Context) -> relax.Expr:
@@ -154,20 +147,34 @@ def convert_fill(ctx: Context) -> relax.Expr:
     shape, value = _vector_of_sizes(ctx, 0), ctx.input(1)
     if value.shape != ():
         raise QnnError(f"{value.tensor.label} must be one value, is of shape {value.shape}")
-    if 0 in shape:
-        return R.zeros(shape, value.tensor.dtype)
     return R.broadcast_to(reshaped(value.expr, [1] * len(shape)), shape)
 
 
+_COUNTED = ("int32", "int64", "float32")
+
+
 def convert_range(ctx: Context) -> relax.Expr:
-    """Count from one integer to another; both may be open sizes."""
+    """Count from one number to another; integers may be open sizes.
+
+    Source: GetSize and CalculateRange of TFLite's kernels/range.cc.
+    """
     ends = [ctx.tensor(position) for position in range(3)]
-    if not all(end.is_constant and end.dtype in ("int32", "int64") for end in ends):
+    dtype = ends[0].dtype
+    if any(not end.is_constant or end.dtype != dtype for end in ends) or dtype not in _COUNTED:
         raise UnsupportedError(UNKNOWN_SHAPE)
-    start, limit, step = (ctx.integer(position, ("int32", "int64")) for position in range(3))
+    start, limit, step = (ctx.constant(position).item() for position in range(3))
+    if dtype == "float32" and not np.isfinite([start, limit, step]).all():
+        raise UnsupportedError(UNKNOWN_SHAPE)
     if step == 0 or (limit - start) * step < 0:
         raise QnnError(f"no numbers lead from {start} to {limit} by steps of {step}")
-    return R.arange(*map(as_extent, (start, limit, step)), ctx.output().dtype)
+    if dtype != "float32":
+        return R.arange(*map(as_extent, (start, limit, step)), dtype)
+    count = ceil(abs(np.float32(limit - start) / np.float32(step)))
+    if count > MOST:
+        raise UnsupportedError(UNKNOWN_SHAPE)
+    # Each number is the previous one plus a step, rounded each time.
+    steps = np.array([start, *[step] * (count - 1)][:count], dtype)
+    return relax.const(np.add.accumulate(steps, dtype=np.float32))
 
 
 def _vector_of_sizes(ctx: Context, position: int) -> tuple[int, ...]:
@@ -241,9 +248,6 @@ def convert_batch_to_space(ctx: Context) -> relax.Expr:
     begins = [width[0] for width in widths]
     if any(end < begin for begin, end in zip(begins, ends, strict=True)):
         raise QnnError(f"cannot crop {widths} of {whole} pixels")
-    left = [end - begin for begin, end in zip(begins, ends, strict=True)]
-    if 0 in left:
-        return R.zeros([batch // prod(sizes), *left, depth], data.tensor.dtype)
     return R.strided_slice(expr, list(range(1, rank + 1)), begins, ends)
 
 
@@ -283,21 +287,17 @@ _RESHAPES = Row(micro=MOVED, unpacks=("int4",), reshapes=True, keeps="numbers")
 OPERATORS.update(
     {
         "BATCH_TO_SPACE_ND": Row(data=convert_batch_to_space, micro=MOVED),
-        "BROADCAST_TO": Row(data=convert_broadcast_to, micro=MOVED, known=known.broadcast_to),
+        "BROADCAST_TO": Row(data=convert_broadcast_to, micro=MOVED),
         "DEPTH_TO_SPACE": Row(data=convert_depth_to_space, micro=MOVED),
-        "EXPAND_DIMS": replace(_RESHAPES, data=convert_expand_dims, known=known.expand_dims),
-        "FILL": Row(data=convert_fill, micro=MOVED, known=known.fill),
-        "RANGE": Row(data=convert_range, known=known.counted),
-        "RESHAPE": replace(_RESHAPES, data=convert_reshape, known=known.reshape),
+        "EXPAND_DIMS": replace(_RESHAPES, data=convert_expand_dims),
+        "FILL": Row(data=convert_fill, micro=MOVED),
+        "RANGE": Row(data=convert_range),
+        "RESHAPE": replace(_RESHAPES, data=convert_reshape),
         "SPACE_TO_BATCH_ND": Row(data=convert_space_to_batch, fills=True),
         "SPACE_TO_DEPTH": Row(data=convert_space_to_depth, micro=MOVED),
-        "SQUEEZE": replace(_RESHAPES, data=convert_squeeze, known=known.squeeze),
-        "TILE": Row(data=convert_tile, known=known.tile),
-        "TRANSPOSE": Row(
-            data=convert_transpose, micro=MOVED, unpacks=("int4",), known=known.transpose
-        ),
-        "ZEROS_LIKE": Row(
-            data=convert_zeros_like, dtypes=("float32", "int32", "int64"), known=known.zeros_like
-        ),
+        "SQUEEZE": replace(_RESHAPES, data=convert_squeeze),
+        "TILE": Row(data=convert_tile),
+        "TRANSPOSE": Row(data=convert_transpose, micro=MOVED, unpacks=("int4",)),
+        "ZEROS_LIKE": Row(data=convert_zeros_like, dtypes=("float32", "int32", "int64")),
     }
 )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.tflite.converters.context import Context
-from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row
+from frontends.tflite.converters.context import Context, Operand
+from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
 from frontends.tflite.options.moves import ResizeOptions
 from qnn_ops import QnnError, quantized_resize2d
 from qnn_ops.arithmetic.rounded import rounded
@@ -21,24 +21,31 @@ Array = np.ndarray[Any, Any]
 _MOST_PIXELS = 1 << 24  # along an axis; LiteRT counts pixels in float32
 
 
-def convert_float_resize_bilinear(ctx: Context) -> relax.Expr:
+Resize = Callable[..., relax.Expr]
+"""``resize(ctx, data, size, **centres)``, of images and a result that have pixels."""
+
+
+def _resized(resize: Resize) -> Rule:
+    """Return the rule that reads the size and the options."""
+
+    def convert(ctx: Context) -> relax.Expr:
+        options, data, size = ctx.options(ResizeOptions), ctx.input(0), _size(ctx)
+        if 0 in (*data.shape, *size):
+            return R.zeros((data.shape[0], *size, data.shape[3]), data.tensor.dtype)
+        return resize(ctx, data, size, **vars(options))
+
+    return convert
+
+
+def resize_floats(
+    ctx: Context, data: Operand, size: tuple[int, ...], **centres: bool
+) -> relax.Expr:
     """Interpolate between the four nearest pixels, in the order of LiteRT's sums.
 
     Source: ResizeBilinear of LiteRT: each pixel times its weight in y, then in x, and the four
     products are added up, column by column.
     """
-    options, data, size = ctx.options(ResizeOptions), ctx.input(0), _size(ctx)
-    if 0 in data.shape or 0 in size:
-        return R.zeros((data.shape[0], *size, data.shape[3]), "float32")
-    rows, columns = (
-        float32_taps(
-            data.shape[axis],
-            size[axis - 1],
-            align_corners=options.align_corners,
-            half_pixel_centers=options.half_pixel_centers,
-        )
-        for axis in (1, 2)
-    )
+    rows, columns = (float32_taps(data.shape[axis], size[axis - 1], **centres) for axis in (1, 2))
     total: relax.Expr | None = None
     for column, along in _weighted(columns, (-1, 1)):
         for row, down in _weighted(rows, (-1, 1, 1)):
@@ -56,19 +63,11 @@ def _weighted(taps: Taps, shape: tuple[int, ...]) -> list[tuple[Array, relax.Exp
     return [(taps.lower, relax.const(np.float32(1) - share)), (taps.upper, relax.const(share))]
 
 
-def convert_float_resize_nearest_neighbor(ctx: Context) -> relax.Expr:
+def copy_nearest(ctx: Context, data: Operand, size: tuple[int, ...], **centres: bool) -> relax.Expr:
     """Copy the nearest pixel."""
-    options, data, size = ctx.options(ResizeOptions), ctx.input(0), _size(ctx)
-    if 0 in data.shape or 0 in size:
-        return R.zeros((data.shape[0], *size, data.shape[3]), data.tensor.dtype)
     result = data.expr
     for axis in (1, 2):
-        pixels = nearest_pixels(
-            data.shape[axis],
-            size[axis - 1],
-            align_corners=options.align_corners,
-            half_pixel_centers=options.half_pixel_centers,
-        )
+        pixels = nearest_pixels(data.shape[axis], size[axis - 1], **centres)
         result = _picked(ctx, result, pixels, axis)
     return result
 
@@ -88,34 +87,24 @@ def _size(ctx: Context) -> tuple[int, ...]:
     return size
 
 
-def _resize(method: str, ctx: Context) -> relax.Expr:
-    options, data, size = ctx.options(ResizeOptions), ctx.input(0), _size(ctx)
-    if 0 in (shape := (data.shape[0], *size, data.shape[3])):
-        return R.zeros(shape, data.tensor.dtype)
-    return quantized_resize2d(
-        data.expr,
-        size,
-        method,
-        align_corners=options.align_corners,
-        half_pixel_centers=options.half_pixel_centers,
-        layout="NHWC",
+def _of_integers(method: str) -> Resize:
+    return lambda _, data, size, **centres: quantized_resize2d(
+        data.expr, size, method, layout="NHWC", **centres
     )
 
 
 OPERATORS.update(
     {
         "RESIZE_BILINEAR": Row(
-            quantized=partial(_resize, "bilinear"),
-            int16=partial(_resize, "bilinear"),
-            floats=convert_float_resize_bilinear,
+            scaled=_resized(_of_integers("bilinear")),
+            floats=_resized(resize_floats),
             micro=COMPUTED,
             is_for_every_scale=True,
         ),
         "RESIZE_NEAREST_NEIGHBOR": Row(
-            quantized=partial(_resize, "nearest_neighbor"),
-            int16=partial(_resize, "nearest_neighbor"),
-            floats=convert_float_resize_nearest_neighbor,
-            whole=convert_float_resize_nearest_neighbor,
+            scaled=_resized(_of_integers("nearest_neighbor")),
+            floats=_resized(copy_nearest),
+            whole=_resized(copy_nearest),
             micro=MOVED,
             is_for_every_scale=True,
         ),

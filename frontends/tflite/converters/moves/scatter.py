@@ -23,7 +23,6 @@ from frontends.tflite.converters.moves.gather import (
     strides_of,
     without,
 )
-from frontends.tflite.folding import rules as known
 from frontends.tflite.operators import OPERATORS, Row, row_of
 from frontends.tflite.options.moves import OneHotOptions, StablehloScatterOptions
 from qnn_ops import scatter_rows
@@ -275,16 +274,13 @@ def convert_one_hot(ctx: Context) -> relax.Expr:
 OPERATORS.update(
     {
         "ONE_HOT": Row(data=convert_one_hot),
-        "SCATTER_ND": Row(data=convert_scatter_nd, fills=True, known=known.scatter_nd),
+        "SCATTER_ND": Row(data=convert_scatter_nd, fills=True),
         "SEGMENT_SUM": Row(data=convert_segment_sum, fills=True),
-        "SPARSE_TO_DENSE": Row(
-            data=convert_sparse_to_dense, fills=True, known=known.sparse_to_dense
-        ),
+        "SPARSE_TO_DENSE": Row(data=convert_sparse_to_dense, fills=True),
         "STABLEHLO_SCATTER": Row(data=convert_stablehlo_scatter, fills=True),
         **{
             f"UNSORTED_SEGMENT_{name}": Row(
                 data=partial(convert_segments, *reduction),
-                known=partial(known.segments, *reduction),
                 fills=True,
             )
             for name, reduction in _SEGMENT_REDUCTIONS.items()

@@ -15,7 +15,6 @@ from frontends.tflite.axes import sliced_axes, sliced_ranges, split_sizes
 from frontends.tflite.converters.activations import activate, check_clamps
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.scales import check_same_quantization, check_symmetric
-from frontends.tflite.folding import rules as known
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import MOVED, OPERATORS, Row
 from frontends.tflite.options.moves import (
@@ -85,21 +84,15 @@ def convert_unscaled_concatenation(ctx: Context) -> relax.Expr:
     return quantized_concat(parts, scales, points, *target, "uint8", axis=options.axis)
 
 
-def convert_float_concatenation(ctx: Context) -> relax.Expr:
-    """Join float32 tensors."""
-    options = ctx.options(ConcatenationOptions)
-    check_clamps(options.activation)
-    joined = R.concat([operand.expr for operand in ctx.inputs()], options.axis)
-    return activate(options.activation, joined)
-
-
-def convert_whole_concatenation(ctx: Context) -> relax.Expr:
-    """Join tensors of one type."""
+def convert_plain_concatenation(ctx: Context) -> relax.Expr:
+    """Join tensors of one type without scales; only float32 may have an activation."""
     options, dtype = ctx.options(ConcatenationOptions), ctx.output().dtype
-    operands = ctx.inputs()
-    if any(operand.tensor.dtype != dtype for operand in operands) or options.activation != "NONE":
+    operands, is_bent = ctx.inputs(), options.activation != "NONE" and dtype != "float32"
+    if any(operand.tensor.dtype != dtype for operand in operands) or is_bent:
         raise UnsupportedError(f"from {[operand.tensor.dtype for operand in operands]} to {dtype}")
-    return R.concat([operand.expr for operand in operands], options.axis)
+    check_clamps(options.activation)
+    joined = R.concat([operand.expr for operand in operands], options.axis)
+    return activate(options.activation, joined)
 
 
 def convert_pack(ctx: Context) -> relax.Expr:
@@ -188,8 +181,6 @@ def convert_strided_slice(ctx: Context) -> relax.Expr:
 def _take(ctx: Context, data: Operand, ranges: Sequence[range | OpenRange]) -> relax.Expr:
     """Return the elements of the data at the given indices of each axis."""
     counts = [count_of(part) for part in ranges]
-    if 0 in counts:
-        return R.zeros(counts, data.tensor.dtype)
     axes = [axis for axis, part in enumerate(ranges) if part != places(0, data.shape[axis])]
     if not axes:
         return data.expr
@@ -250,25 +241,23 @@ def convert_dynamic_update_slice(ctx: Context) -> relax.Expr:
 OPERATORS.update(
     {
         "CONCATENATION": Row(
-            quantized=convert_concatenation,
-            int16=convert_concatenation,
-            floats=convert_float_concatenation,
-            whole=convert_whole_concatenation,
+            scaled=convert_concatenation,
+            floats=convert_plain_concatenation,
+            whole=convert_plain_concatenation,
             unscaled=convert_unscaled_concatenation,
             micro=MOVED,
             unpacks=("int4",),
             is_for_every_scale=True,
             fills=True,
-            known=known.concatenation,
         ),
         "DYNAMIC_UPDATE_SLICE": Row(
             data=convert_dynamic_update_slice, micro=MOVED, unpacks=("int4",), fills=True
         ),
-        "PACK": Row(data=convert_pack, micro=MOVED, known=known.pack),
-        "SLICE": Row(data=convert_slice, micro=MOVED, unpacks=("int4",), known=known.sliced),
-        "SPLIT": Row(data=convert_split, micro=MOVED, known=known.equal_parts),
-        "SPLIT_V": Row(data=convert_split_v, micro=MOVED, known=known.split_v),
-        "STRIDED_SLICE": Row(data=convert_strided_slice, micro=MOVED, known=known.strided_slice),
-        "UNPACK": Row(data=convert_unpack, micro=MOVED, known=known.unpack),
+        "PACK": Row(data=convert_pack, micro=MOVED),
+        "SLICE": Row(data=convert_slice, micro=MOVED, unpacks=("int4",)),
+        "SPLIT": Row(data=convert_split, micro=MOVED),
+        "SPLIT_V": Row(data=convert_split_v, micro=MOVED),
+        "STRIDED_SLICE": Row(data=convert_strided_slice, micro=MOVED),
+        "UNPACK": Row(data=convert_unpack, micro=MOVED),
     }
 )

@@ -324,7 +324,7 @@ def _joined(ctx: Context, tensors: Sequence[Tensor]) -> relax.Expr:
 def _value(tensor: Tensor) -> Array:
     if not tensor.is_constant:
         raise QnnError(f"{tensor.label} must be constant")
-    return np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
+    return tensor.array
 
 
 def _scale(tensor: Tensor) -> np.float32:

@@ -124,7 +124,7 @@ class RowWeights:
     @classmethod
     def of(cls, tensors: Sequence[Tensor], *, asymmetric: bool) -> RowWeights:
         """Join the weights of gates."""
-        arrays = [_value(tensor) for tensor in tensors]
+        arrays = [tensor.array for tensor in tensors]
         if tensors[0].dtype not in _BYTES:
             return cls(np.concatenate(arrays), None, asymmetric)
         scales = [
@@ -159,14 +159,10 @@ def products_of_rows(
 
 def real_of(tensor: Tensor) -> Array:
     """Return a constant as float32; bytes are multiplied by their scale."""
-    array = _value(tensor)
+    array = tensor.array
     if tensor.dtype not in _BYTES:
         return array
     return array.view(np.int8).astype(np.float32) * np.float32(per_tensor(tensor)[0])
-
-
-def _value(tensor: Tensor) -> Array:
-    return np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
 
 
 def run_steps(

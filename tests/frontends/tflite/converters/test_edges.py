@@ -169,6 +169,39 @@ def test_tensors_without_elements_equal_litert() -> None:
     _empty_sheet().check()
 
 
+def test_operators_that_give_no_elements_equal_litert() -> None:
+    sheet = Sheet(seed=46)
+    tensors = {
+        dtype: sheet.input(np.zeros((2, 0, 3), dtype), quantization)
+        for dtype, quantization in (("int8", Q), ("float32", None), ("int32", None))
+    }
+    int8, real, whole = tensors.values()
+    some = sheet.random_input((1, 4, 4, 2), "int8", Q)
+    results = {code: (ANY, code, Q if code == "int8" else None) for code in tensors}
+    bytes_, reals, wholes = results.values()
+    sheet.operator("SOFTMAX", [real], reals, beta=1.0)
+    sheet.operator("LOG_SOFTMAX", [real], reals)
+    logarithm = Quantization.per_tensor(16 / 256, 127)
+    sheet.operator("LOG_SOFTMAX", [int8], (ANY, "int8", logarithm))
+    sheet.operator("L2_NORMALIZATION", [int8], (ANY, "int8", Quantization.per_tensor(1 / 128, 0)))
+    sheet.operator("ARG_MAX", [int8, sheet.constant(2)], wholes, output_type="int32")
+    sheet.operator("MATRIX_DIAG", [real], reals)
+    sheet.operator("MATRIX_SET_DIAG", [real, sheet.input(np.zeros((2, 0), np.float32))], reals)
+    lengths = sheet.constant([0, 0])
+    sheet.operator("REVERSE_SEQUENCE", [real, lengths], reals, seq_dim=1, batch_dim=0)
+    sheet.operator("TILE", [some, sheet.constant([1, 0, 2, 1])], bytes_)
+    sheet.operator("BROADCAST_TO", [whole, sheet.constant([4, 2, 0, 3])], wholes)
+    sheet.operator("FILL", [sheet.constant([2, 0]), sheet.input(np.array(7, np.int32))], wholes)
+    corner, sizes = sheet.constant([0] * 4), sheet.constant([1, 0, 2, 2])
+    sheet.operator("SLICE", [some, corner, sizes], ((1, 0, 2, 2), "int8", Q))
+    sheet.operator("POW", [whole, sheet.constant(np.array([2], np.int32))], wholes)
+    sheet.operator("BITCAST", [real], wholes)
+    images = sheet.random_input((4, 1, 1, 2), "int8", Q)
+    crops = [sheet.constant([2, 2]), sheet.constant([[1, 1], [0, 0]])]
+    sheet.operator("BATCH_TO_SPACE_ND", [images, *crops], bytes_)
+    sheet.check()
+
+
 @needs_linker
 def test_tensors_without_elements_are_kept_in_files(tmp_path: Any) -> None:
     sheet = _empty_sheet()

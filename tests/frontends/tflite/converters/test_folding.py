@@ -259,4 +259,4 @@ def test_small_operands_of_a_large_result_are_left_to_the_run() -> None:
 def test_an_operand_is_missing() -> None:
     sheet = Sheet()
     sheet.operator("FILL", [sheet.constant([2])], ((2,), "int32", None))
-    sheet.check_refused(r"FILL .* do not go together")
+    sheet.check_refused(r"FILL .*: input 1 is missing")

@@ -1,0 +1,105 @@
+"""Constant folding: computes operators whose operands are known when a model is imported.
+
+TFLite's converters let the model compute the shape for a Flatten or a resize: SHAPE, parts of it,
+products, a new vector. With the shapes of the import these are numbers. Operators that depend on
+the data of a run stay. An operator has the same rule for both: numpy computes what it emits. If
+numpy has no exact function for a part of that, such as a root, a run computes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from frontends.known import MOST, KnownBuilder
+from frontends.tflite.converters.choice import rule_for
+from frontends.tflite.converters.context import Context
+from frontends.tflite.growth import Growth
+from frontends.tflite.model import COMPLEX, DTYPES, Model, Operator, Tensor
+from frontends.tflite.operators import OPERATORS, Row, row_of
+from frontends.tflite.options.custom import PREFIX
+from frontends.tflite.values import Values
+
+_DTYPES = ("int32", "int64", "bool", "float32")
+
+ShapeOf = Callable[[Tensor], tuple[int, ...]]
+"""Returns the shape of a tensor that is not constant."""
+
+
+class _KnownValues(Values):
+    """The values of small constants; of other tensors, only shapes are known."""
+
+    builder: KnownBuilder
+
+    def __init__(self, shape_of: ShapeOf) -> None:
+        super().__init__(KnownBuilder(), Growth(0, 0))
+        self._shape_of = shape_of
+
+    def of(self, tensor: Tensor) -> relax.Expr:
+        if is_known(tensor):
+            return self.builder.add_constant(tensor.name, tensor.array, tensor.dtype)
+        shape = tensor.shape if tensor.is_constant else self._shape_of(tensor)
+        parts = (2,) if tensor.dtype == COMPLEX else ()
+        dtype = tensor.dtype if tensor.dtype in DTYPES else "float32"
+        return relax.Var(tensor.name, relax.TensorType((*shape, *parts), dtype))
+
+
+def fold(model: Model, operator: Operator, shape_of: ShapeOf) -> Model | None:
+    """Compute an operator of known operands.
+
+    Args:
+        model: with the results of operators before it as constants.
+        operator: of it.
+        shape_of: returns the shape of a tensor that is not constant.
+
+    Returns:
+        The model with the results as constants; None if the operator is to be converted.
+    """
+    row, results = row_of(operator.code), [model.tensors[index] for index in operator.outputs]
+    if row.is_dense and len(operator.inputs) == len(results) == 1:
+        return _densified(model, operator)
+    operands = [index >= 0 and is_known(model.tensors[index]) for index in operator.inputs]
+    is_other = row.runs_subgraphs or (operator.code.startswith(PREFIX) and row.known is None)
+    if is_other or not (row.of_shape or (operands and all(operands))):
+        return None
+    if any(each.dtype not in _DTYPES for each in results):
+        return None
+    values = _KnownValues(shape_of)
+    try:
+        with np.errstate(all="ignore"):
+            rule = row.known or rule_for(model, operator)[0]
+            found = rule(Context(model, operator, values.builder, values))
+            exprs = found if isinstance(found, list) else [found]
+            arrays = [values.builder.value_of(values.builder.emit(each)) for each in exprs]
+    except (ValueError, TypeError, RuntimeError, LookupError, tvm.error.InternalError):
+        return None  # its conversion raises the error again, or a run computes it
+    if len(arrays) != len(results):
+        return None
+    tensors = list(model.tensors)
+    for result, array in zip(results, arrays, strict=True):
+        if array.dtype.name not in (result.dtype, "object"):
+            return None
+        tensors[result.index] = replace(result, data=array, shape=array.shape)
+    return replace(model, tensors=tuple(tensors))
+
+
+def is_known(tensor: Tensor) -> bool:
+    """Tell whether a tensor is a small constant: a counter, a shape or a table."""
+    return tensor.is_constant and tensor.dtype in _DTYPES and tensor.array.size <= MOST
+
+
+def _densified(model: Model, operator: Operator) -> Model | None:
+    """Return the operand, of any size: the reader has already made it dense."""
+    result, data = model.tensors[operator.outputs[0]], model.tensors[operator.inputs[0]].data
+    if data is None or data.dtype.name != result.dtype:
+        return None
+    tensors = list(model.tensors)
+    tensors[result.index] = replace(result, data=data, shape=data.shape)
+    return replace(model, tensors=tuple(tensors))
+
+
+OPERATORS["DENSIFY"] = Row(is_dense=True)

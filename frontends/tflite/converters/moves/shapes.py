@@ -1,0 +1,52 @@
+"""SHAPE, RANK, BROADCAST_ARGS and WHERE, which are computed when a model is imported."""
+
+from __future__ import annotations
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.ranges import of_sizes
+from frontends.tflite.converters.context import Context
+from frontends.tflite.operators import OPERATORS, UNKNOWN_SHAPE, Row
+from frontends.tflite.options.moves import ShapeOptions
+from qnn_ops.dialect.sizes import broadcast
+
+
+def convert_broadcast_args(ctx: Context) -> relax.Expr:
+    """Broadcast two shapes."""
+    shapes = (ctx.integers(place, ("int32", "int64")) for place in (0, 1))
+    return _sizes(ctx, broadcast(*shapes), ctx.tensor(0).dtype)
+
+
+def convert_rank(ctx: Context) -> relax.Expr:
+    """Count the axes."""
+    return relax.const(np.int32(len(ctx.input(0).sizes)))
+
+
+def convert_shape(ctx: Context) -> relax.Expr:
+    """Return the sizes."""
+    return _sizes(ctx, ctx.input(0).sizes, ctx.options(ShapeOptions).out_type)
+
+
+def _sizes(ctx: Context, sizes: tuple[int, ...], dtype: str) -> relax.Expr:
+    return R.astype(of_sizes(ctx.builder, np.array(sizes, object)), dtype)
+
+
+def convert_where(ctx: Context) -> relax.Expr:
+    """List the indices of elements other than 0."""
+    data = ctx.constant(0)
+    if not data.ndim:
+        raise UnsupportedError(f"{ctx.tensor(0).label} is a scalar")
+    return relax.const(np.argwhere(data), "int64")
+
+
+OPERATORS.update(
+    {
+        "BROADCAST_ARGS": Row(known=convert_broadcast_args),
+        "RANK": Row(known=convert_rank, of_shape=True),
+        "SHAPE": Row(known=convert_shape, of_shape=True),
+        "WHERE": Row(known=convert_where, refusal=UNKNOWN_SHAPE),
+    }
+)

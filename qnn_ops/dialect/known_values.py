@@ -1,0 +1,159 @@
+"""The values of calls whose operands are known, computed in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from tvm import relax, tirx
+
+from qnn_ops.dialect.registry import attrs_of, operator_of
+from qnn_ops.dialect.sizes import sizes_of
+from qnn_ops.errors import QnnError
+
+Array = np.ndarray[Any, Any]
+
+
+def value_of(call: relax.Call, *operands: Any) -> Any:
+    """Compute a call of integers or truth values, or one of floats that has only one result.
+
+    Args:
+        call: has a type.
+        *operands: an array for each tensor, a list for a tuple. An array of open sizes holds
+            ``Size`` objects, and so does the result.
+
+    Returns:
+        An array; a list for a tuple.
+
+    Raises:
+        QnnError: numpy has no function that surely gives the same, or the value depends on open
+            sizes.
+    """
+    if (operator := operator_of(call)) is not None:
+        if str(call.ty.dtype).startswith("float"):
+            raise QnnError(f"{operator.name} may round in another way when it runs")
+        if any(each.dtype == object for each in operands):  # which no array of numbers can hold
+            operands = tuple(each.astype(object) for each in operands)
+        return _closed(operator.compute(attrs_of(call), *operands), call)
+    name = call.op.name.removeprefix("relax.")
+    if name in _ELEMENTWISE:
+        return _closed(_ELEMENTWISE[name](*operands), call)
+    if name not in _OTHERS:
+        raise QnnError(f"{name} is not computed from constants")
+    result = _OTHERS[name](call, *operands)
+    return result if isinstance(result, list) else _closed(result, call)
+
+
+def _closed(value: Any, call: relax.Call) -> Array:
+    """Return a result as an array of its dtype, unless a size in it is open."""
+    array = np.asarray(value)
+    if array.dtype == object and not all(isinstance(each, int) for each in array.ravel()):
+        return array
+    return array.astype(str(call.ty.dtype), order="C")
+
+
+def equal(lhs: Array, rhs: Array) -> Any:
+    """Tell where two arrays are equal; that must not depend on open sizes."""
+    if object in (lhs.dtype, rhs.dtype):  # a size itself is unequal unless proven equal
+        return np.logical_and(lhs >= rhs, lhs <= rhs)
+    return np.equal(lhs, rhs)
+
+
+_ELEMENTWISE: dict[str, Callable[..., Any]] = {
+    "abs": np.abs,
+    "add": np.add,
+    "bitwise_and": np.bitwise_and,
+    "ceil": np.ceil,
+    # NaN becomes the highest number, and is never the larger or the smaller of two.
+    "clip": lambda data, low, high: np.fmax(np.fmin(data, high), low),
+    "divide": np.divide,
+    "equal": equal,
+    "floor": np.floor,
+    "floor_divide": np.floor_divide,
+    "floor_mod": np.mod,
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+    "isnan": np.isnan,
+    "left_shift": np.left_shift,
+    "less": np.less,
+    "less_equal": np.less_equal,
+    "logical_and": np.logical_and,
+    "logical_not": np.logical_not,
+    "logical_or": np.logical_or,
+    "maximum": lambda lhs, rhs: np.where(np.greater(lhs, rhs), lhs, rhs),
+    "minimum": lambda lhs, rhs: np.where(np.less(lhs, rhs), lhs, rhs),
+    "multiply": np.multiply,
+    "negative": np.negative,
+    "not_equal": lambda lhs, rhs: np.logical_not(equal(lhs, rhs)),
+    "right_shift": np.right_shift,
+    "round": np.rint,
+    "sign": np.sign,
+    "subtract": np.subtract,
+    "where": np.where,
+}
+
+
+def _shape(call: relax.Call) -> tuple[int, ...]:
+    return sizes_of(call.ty.shape.values)
+
+
+def _axes(call: relax.Call) -> list[int] | None:
+    return None if call.attrs.axes is None else list(map(int, call.attrs.axes))
+
+
+def _converted(call: relax.Call, data: Array) -> Array:
+    """Return the data, which becomes an array of the call's dtype."""
+    if data.dtype == object and not str(call.ty.dtype).startswith("int"):
+        raise QnnError("an open size becomes no integer")
+    return data
+
+
+def _reduced(function: np.ufunc) -> Callable[[relax.Call, Array], Array]:
+    def reduce(call: relax.Call, data: Array) -> Array:
+        if data.dtype.kind == "f":
+            raise QnnError("the order of floats is not known")
+        axes, keep = tuple(map(int, call.attrs.axis)), bool(call.attrs.keepdims)
+        return np.asarray(function.reduce(data, axes, data.dtype, keepdims=keep))
+
+    return reduce
+
+
+def _sliced(_call: relax.Call, data: Array, axes: list[int], *ends: list[int]) -> Array:
+    parts = [slice(None)] * data.ndim
+    for axis, begin, end, *step in zip(axes, *ends, strict=True):
+        parts[axis] = slice(begin, end, *step)
+    return data[tuple(parts)]
+
+
+def _split(call: relax.Call, data: Array) -> list[Array]:
+    ends = call.attrs.indices_or_sections
+    places = int(ends) if isinstance(ends, tirx.IntImm) else list(map(int, ends))
+    return np.split(data, places, int(call.attrs.axis))
+
+
+def _taken(call: relax.Call, data: Array, indices: Array) -> Array:
+    return np.take(data, indices.astype(np.int64), call.attrs.axis, mode="clip")
+
+
+_OTHERS: dict[str, Callable[..., Any]] = {
+    "arange": lambda _, *ends: np.arange(*ends),
+    "astype": _converted,
+    "broadcast_to": lambda call, data, _: np.broadcast_to(data, _shape(call)),
+    "concat": lambda call, parts: np.concatenate(parts, int(call.attrs.axis)),
+    "expand_dims": lambda call, data: data.reshape(_shape(call)),
+    "flip": lambda call, data: np.flip(data, int(call.attrs.axis)),
+    "full": lambda call, _, value: np.full(_shape(call), value),
+    "max": _reduced(np.maximum),
+    "min": _reduced(np.minimum),
+    "permute_dims": lambda call, data: data.transpose(_axes(call)),
+    "prod": _reduced(np.multiply),
+    "reshape": lambda call, data, _: data.reshape(_shape(call)),
+    "shape_to_tensor": lambda _, shape: np.array(sizes_of(shape.values), object),
+    "split": _split,
+    "strided_slice": _sliced,
+    "sum": _reduced(np.add),
+    "take": _taken,
+    "tile": lambda call, data: np.tile(data, list(map(int, call.attrs.repeats))),
+    "zeros": lambda call, _: np.zeros(_shape(call)),
+}

@@ -1,0 +1,63 @@
+"""Expressions that are computed at import, from numbers and open sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tvm import relax, tirx
+from tvm.relax import op as R
+
+from frontends.known import MOST, KnownBuilder
+from frontends.ranges import of_sizes
+from qnn_ops import scatter_rows
+from qnn_ops.dialect.sizes import OpenSizeError, Size
+from qnn_ops.errors import QnnError
+
+N: Any = Size(tirx.Var("n", "int64"))
+TWO = relax.const(2, "int64")
+
+
+def value(make: Any, *sizes: Any) -> list[Any]:
+    """Compute an expression of some sizes."""
+    builder = KnownBuilder()
+    given = builder.emit(of_sizes(builder, np.array(sizes, object)))
+    result = builder.value_of(builder.emit(make(given)))
+    assert (result.dtype == object) == any(isinstance(each, Size) for each in result.ravel())
+    return list(result.ravel().tolist())
+
+
+def test_sizes_stay_open_until_numbers_remain() -> None:
+    assert value(lambda sizes: R.add(R.multiply(sizes, TWO), sizes), N, 3) == [N * 3, 9]
+    assert value(lambda sizes: R.subtract(sizes, R.flip(sizes, 0)), N, N) == [0, 0]
+    assert value(lambda sizes: R.greater(sizes, relax.const(0, "int64")), N, 0) == [True, False]
+    assert value(lambda sizes: R.equal(sizes, R.flip(sizes, 0)), N, N + 1) == [False, False]
+    assert value(lambda sizes: R.prod(R.astype(sizes, "int32"), [0]), N, 2, 3) == [N * 6]
+
+
+def test_rows_of_sizes_are_multiplied() -> None:
+    def product(sizes: relax.Expr) -> relax.Expr:
+        ones, places = relax.const(np.ones((1, 1)), "int64"), relax.const(np.zeros(2), "int32")
+        return scatter_rows(ones, places, R.reshape(sizes, (2, 1)), "multiply")
+
+    assert value(product, N, 4) == [N * 4]
+
+
+def test_what_depends_on_a_run_is_not_computed() -> None:
+    with pytest.raises(OpenSizeError, match="the size n is open"):
+        value(lambda sizes: R.equal(sizes, TWO), N)
+    with pytest.raises(QnnError, match="an open size becomes no integer"):
+        value(lambda sizes: R.astype(sizes, "float32"), N)
+    unknown = relax.Var("data", relax.TensorType((2,), "int64"))
+    with pytest.raises(QnnError, match="data is not known"):
+        value(lambda sizes: R.add(sizes, unknown), 1, 2)
+
+
+def test_large_values_and_other_functions_are_data() -> None:
+    with pytest.raises(QnnError, match="a result of shape"):
+        value(lambda sizes: R.broadcast_to(sizes, (MOST + 1, 1)), 1)
+    with pytest.raises(QnnError, match="exp is not computed"):
+        value(lambda sizes: R.exp(R.astype(sizes, "float32")), 1)
+    with pytest.raises(QnnError, match="the order of floats"):
+        value(lambda sizes: R.sum(R.astype(sizes, "float32"), [0]), 1, 2)
