@@ -18,6 +18,7 @@ from tvm.tirx.buffer import decl_buffer
 
 from legalize.kernels.call import SORTED_LAST, call_tir
 from legalize.kernels.separate import leading_axes
+from legalize.written import own_sizes
 from qnn_ops.dialect.registry import constant_of, operator_of, spec_of, type_spec
 from qnn_ops.dialect.sizes import as_extent, is_open
 from qnn_ops.dialect.traits import Channels
@@ -159,13 +160,10 @@ def _function(
         result: the type of the result.
         axes: the number of axes that are rows.
     """
-    own: dict[str, tirx.Var] = {}  # equal sizes are one variable of the function
-
-    def size_of(size: Any) -> Any:
-        return own.setdefault(str(size), tirx.Var("size", "int64")) if is_open([size]) else size
+    size_of = own_sizes()
 
     def buffer(ty: relax.TensorType, name: str) -> Any:
-        return decl_buffer([size_of(size) for size in type_spec(ty, name).shape], ty.dtype, name)
+        return decl_buffer(list(map(size_of, type_spec(ty, name).shape)), ty.dtype, name)
 
     tensors, output = [buffer(ty, "operand") for ty in types], buffer(result, "output")
     arrays = parts[0].constants
