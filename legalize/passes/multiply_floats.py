@@ -24,7 +24,6 @@ from qnn_ops.unquantized.float_conv2d import ORDERS, panel_of
 
 _PERMUTE, _FLOAT = "relax.permute_dims", "float32"
 _RANK = 2
-_ANY = 1 << 40
 _PRODUCTS = ("relax.matmul", float_matmul_op.op.name)
 
 
@@ -107,8 +106,7 @@ class _MultiplyFloats(PyExprMutator):
         output = View(tuple(shapes[-1][axis] for axis in axes), back)
         (lhs, left), (rhs, right) = map(self._source, call.args, shapes)
         sums = "" if name == _PRODUCTS[0] else attrs_of(call).order
-        # All long sums of a matrix have the same panels.
-        panel = panel_of(_ANY, shapes[1][-1]) if sums == ORDERS[1] else 0
+        panel = panel_of(shapes[1][-1]) if sums == ORDERS[1] else 0
         for source, view in ((rhs, right), (call.args[1], _plain(shapes[1]))):
             spec = FloatMatmul(left, view, output, sums != ORDERS[0], panel)
             if is_served(spec, self.isa):

@@ -105,9 +105,10 @@ class FloatMatmul:
 
 
 def is_served(spec: FloatMatmul, isa: VectorIsa) -> bool:
-    """Tell whether the kernel serves a product; it does not serve small ones of known sizes.
+    """Tell whether the kernel serves a product.
 
-    TVM's own code serves processors that round a product before adding it.
+    It does not serve small ones of known sizes, unless their sums have panels. TVM's own code
+    serves processors that round a product before adding it.
     """
     if spec.is_fused and not isa.fuses_products:
         return False
@@ -116,4 +117,5 @@ def is_served(spec: FloatMatmul, isa: VectorIsa) -> bool:
     if is_open((*spec.lhs.shape, *spec.rhs.shape)):
         return not spec.is_transposed or (not is_open([spec.depth]) and spec.depth >= isa.lanes)
     is_large = spec.rows >= _LEAST_ROWS and min(spec.columns, spec.depth) >= isa.lanes
-    return is_large and spec.lhs.size > 0
+    has_panels = 0 < spec.panel < spec.depth and spec.rows > 1
+    return (is_large or has_panels) and 0 not in (*spec.lhs.shape, *spec.rhs.shape)

@@ -183,9 +183,16 @@ def test_sums_are_chains_of_fused_products(place: Place, sizes: str) -> None:
 def test_sums_have_the_order_that_is_stated(place: Place, order: str, sizes: str) -> None:
     if order != ORDERS[0] and place not in FUSING:
         pytest.skip("products are rounded apart there")
-    deep = plain((7, 300), (300, 39))
-    product = replace(deep, written=lambda x, y: float_matmul(x, y, order), known=(39,))
-    check(place, sizes, {order: product}, lambda x, y: float_matmul.evaluate(x, y, order))
+    shapes = [((7, 300), (300, 39))]
+    if order == ORDERS[1]:
+        shapes += [((2, 300), (300, 150)), ((3, 1100), (1100, 5))]
+    products = {
+        str(each): replace(
+            plain(*each), written=lambda x, y: float_matmul(x, y, order), known=(5, 39, 150)
+        )
+        for each in shapes
+    }
+    check(place, sizes, products, lambda x, y: float_matmul.evaluate(x, y, order))
 
 
 @each_size
