@@ -11,19 +11,20 @@ then added up. Products are fused with their sums, as in TVM's loops, or are rou
 tile of rows overlaps the one before.
 
 A size is a number, or a variable that each run decides. Then the code has blocks of every width,
-and tiles of one row, too.
+and tiles of one row, too. A few rows read a block of rhs where it is, unless it is transposed or
+ends in a part of a vector.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from math import prod
 
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.float_matmul.spec import FloatMatmul, View
+from legalize.kernels.float_matmul.spec import LEAST_ROWS, FloatMatmul, View
 from legalize.kernels.ir.arithmetic import rounded_apart
 from legalize.kernels.ir.rows import columns_of, load_filled, store_lanes
 from legalize.kernels.ir.tasks import loop_between, shared_loop, task_count
@@ -51,6 +52,10 @@ def tile_rows(rows: int) -> int:
     """Choose a tile's number of rows, for few repeated rows and few loads for each product."""
     sizes = range(1, min(rows, _MOST_ROWS) + 1)
     return min(sizes, key=lambda size: (-(-rows // size) * (size + 1), -size))
+
+
+_Load = Callable[[Index], list[Vector]]
+"""Loads a row of a block of columns."""
 
 
 @cache
@@ -123,15 +128,43 @@ class TileKernel:
             lhs, rhs, output = (
                 kept(self._start(view, product)) for view in (spec.lhs, spec.rhs, spec.output)
             )
-            packed = T.alloc_buffer((spec.depth * size * self.lanes,), "float32", scope="global")
-            self._pack(packed, rhs, column, size)
 
-            def tile(row: Index, rows: int) -> None:
-                sums = self._sums(packed, lhs + row * spec.lhs.strides[-2], rows, size)
+            def tile(load: _Load, row: Index, rows: int) -> None:
+                sums = self._sums(load, lhs + row * spec.lhs.strides[-2], rows, size)
                 place = output + row * spec.output.strides[-2] + column
                 self._store(sums, place, column, is_last=is_last)
 
-            self._tiles(tile)
+            lanes, stride = self.lanes, spec.rhs.strides[-2]
+            packed = T.alloc_buffer((spec.depth * size * lanes,), "float32", scope="global")
+
+            def load(buffer: Buffer, place: Callable[[Index, int], Index]) -> _Load:
+                return lambda k: [
+                    kept(buffer[T.ramp(place(k, vector), 1, lanes)]) for vector in range(size)
+                ]
+
+            def from_packed() -> None:
+                self._pack(packed, rhs, column, size)
+                # With k · size · lanes as a term of its own LLVM keeps sums in memory.
+                self._tiles(
+                    partial(tile, load(packed, lambda k, vector: (k * size + vector) * lanes))
+                )
+
+            if spec.is_transposed or (isinstance(spec.rows, int) and spec.rows >= LEAST_ROWS):
+                from_packed()
+                return
+            is_direct = column + size * lanes <= spec.columns
+            if not isinstance(spec.rows, int):
+                is_direct = T.And(spec.rows < LEAST_ROWS, is_direct)
+            with T.If(is_direct):
+                with T.Then(), T.serial(spec.rows) as row:
+                    begin = kept(rhs + column)
+                    tile(
+                        load(self.rhs, lambda k, vector: begin + k * stride + vector * lanes),
+                        row,
+                        1,
+                    )
+                with T.Else():
+                    from_packed()
 
         return write
 
@@ -225,18 +258,18 @@ class TileKernel:
                 place = ((k + i) * size + vector) * lanes
                 T.buffer_store(packed, row, [T.ramp(place, 1, lanes)])
 
-    def _sums(self, packed: Buffer, start: Index, rows: int, size: int) -> list[list[Index]]:
+    def _sums(self, load: _Load, start: Index, rows: int, size: int) -> list[list[Index]]:
         """Write the loop of a tile, and return the buffers of its sums, row by row."""
         depth, panel = self.spec.depth, self._panel()
         sums = self._zeros(rows, size)
         if panel is None:
             with T.serial(depth) as k:
-                self._step(packed, start, k, sums)
+                self._step(load, start, k, sums)
             return sums
         with T.serial(_ceil_div(depth, panel)) as number:
             begin, parts = number * panel, self._zeros(rows, size)
             end = T.min(begin + panel, depth)
-            loop_between(begin, end, lambda k: self._step(packed, start, k, parts))
+            loop_between(begin, end, lambda k: self._step(load, start, k, parts))
             for row, own in zip(sums, parts, strict=True):
                 for each, part in zip(row, own, strict=True):
                     value = get_lanes(part, self.lanes)
@@ -263,11 +296,9 @@ class TileKernel:
             set_lanes(each, splat("float32", 0.0, self.lanes), self.lanes)
         return sums
 
-    def _step(self, packed: Buffer, start: Index, k: Index, sums: list[list[Index]]) -> None:
+    def _step(self, load: _Load, start: Index, k: Index, sums: list[list[Index]]) -> None:
         """Add a product to each sum of a tile."""
-        spec, lanes, size = self.spec, self.lanes, len(sums[0])
-        places = [(k * size + vector) * lanes for vector in range(size)]
-        values = [kept(packed[T.ramp(place, 1, lanes)]) for place in places]
+        spec, lanes, values = self.spec, self.lanes, load(k)
         for number, row in enumerate(sums):
             place = start + number * spec.lhs.strides[-2] + k * spec.lhs.strides[-1]
             factor = kept(spread(self.lhs[place], lanes))

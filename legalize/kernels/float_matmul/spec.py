@@ -10,7 +10,7 @@ from typing import Any
 from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.dialect.sizes import is_open
 
-_LEAST_ROWS = 4
+LEAST_ROWS = 4
 """With at least this many rows, packing the other matrix pays."""
 
 
@@ -116,6 +116,6 @@ def is_served(spec: FloatMatmul, isa: VectorIsa) -> bool:
         return False
     if is_open((*spec.lhs.shape, *spec.rhs.shape)):
         return not spec.is_transposed or (not is_open([spec.depth]) and spec.depth >= isa.lanes)
-    is_large = spec.rows >= _LEAST_ROWS and min(spec.columns, spec.depth) >= isa.lanes
+    is_large = spec.rows >= LEAST_ROWS and min(spec.columns, spec.depth) >= isa.lanes
     has_panels = 0 < spec.panel < spec.depth and spec.rows > 1
     return (is_large or has_panels) and 0 not in (*spec.lhs.shape, *spec.rhs.shape)

@@ -143,7 +143,12 @@ def operators(mod: tvm.IRModule) -> list[str]:
 
 SIZES: dict[str, list[Callable[[int], int]]] = {
     "known": [lambda size: size],
-    "open": [lambda size: size, lambda size: size + 3, lambda size: 1],
+    "open": [
+        lambda size: size,
+        lambda size: size + 3,
+        lambda size: 1,
+        lambda size: size if size > 40 else max(size // 3, min(size, 2)),  # few rows
+    ],
 }
 """What a kernel of known sizes, or of open ones, is called with, given the product's own sizes."""
 
