@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import Any
@@ -31,20 +31,20 @@ def new_function(name: str, *, noalias: bool = True) -> Iterator[IRBuilder]:
         yield builder
 
 
-def own_sizes() -> Callable[[Any], Any]:
-    """Return a function that replaces open sizes by variables of a new function.
+def flat(buffer: Any, dtype: str | None = None) -> Any:
+    """Return a buffer as one with a single dimension, of another dtype if one is given."""
+    size = prod(int(each) if isinstance(each, tirx.IntImm) else each for each in buffer.shape)
+    return T.decl_buffer((size,), dtype or str(buffer.dtype), data=buffer.data)
 
-    Equal sizes become one variable; numbers stay.
+
+def own_sizes(shape: Sequence[Any], own: dict[str, Any]) -> tuple[Any, ...]:
+    """Return a shape whose open sizes are variables of the function that is being written.
+
+    Args:
+        shape: the shape of one of the function's tensors.
+        own: the variables, by the open sizes that they stand for. New ones are added.
     """
-    own: dict[str, tirx.Var] = {}
-
-    def size_of(size: Any) -> Any:
-        return own.setdefault(str(size), tirx.Var("size", "int64")) if is_open([size]) else size
-
-    return size_of
-
-
-def flat(buffer: Any) -> Any:
-    """Return a buffer as one with a single dimension."""
-    sizes = [int(each) if isinstance(each, tirx.IntImm) else each for each in buffer.shape]
-    return T.decl_buffer((prod(sizes),), str(buffer.dtype), data=buffer.data)
+    return tuple(
+        own.setdefault(str(size), tirx.Var("size", "int64")) if is_open([size]) else size
+        for size in shape
+    )

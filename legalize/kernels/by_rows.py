@@ -160,10 +160,10 @@ def _function(
         result: the type of the result.
         axes: the number of axes that are rows.
     """
-    size_of = own_sizes()
+    own: dict[str, tirx.Var] = {}  # equal sizes are one variable of the function
 
     def buffer(ty: relax.TensorType, name: str) -> Any:
-        return decl_buffer(list(map(size_of, type_spec(ty, name).shape)), ty.dtype, name)
+        return decl_buffer(own_sizes(type_spec(ty, name).shape, own), ty.dtype, name)
 
     tensors, output = [buffer(ty, "operand") for ty in types], buffer(result, "output")
     arrays = parts[0].constants

@@ -95,11 +95,10 @@ class FloatMatmul:
         strides = tuple(0 if extent == 1 else stride for extent, stride in sizes)
         return (0,) * (len(self.outer) - len(strides)) + strides
 
-    def with_sizes(self, size_of: Callable[[Any], Any]) -> FloatMatmul:
-        """Return the product with other sizes; ``size_of`` replaces each size of a tensor."""
+    def with_shapes(self, shape_of: Callable[[Any], Any]) -> FloatMatmul:
+        """Return the product with other sizes; ``shape_of`` replaces the shape of each tensor."""
         lhs, rhs, output = (
-            replace(view, shape=tuple(map(size_of, view.shape)))
-            for view in (self.lhs, self.rhs, self.output)
+            replace(view, shape=shape_of(view.shape)) for view in (self.lhs, self.rhs, self.output)
         )
         return replace(self, lhs=lhs, rhs=rhs, output=output)
 

@@ -125,7 +125,7 @@ class OpenKernel(MatmulKernel):
         with T.serial(self.rows) as row:
             self._stage(first + row, row)
         layout = Layout(self.tiling, self.isa.lanes, None)
-        spec = self.matmul.with_sizes(_as_expr)
+        spec = self.matmul.with_shapes(lambda shape: tuple(map(_as_expr, shape)))
         packer = Packer(spec, layout, self.rhs, self._store_bytes)
         start = kept(batch * self.columns * self.depth)
         with T.serial(T.truncdiv(self.columns + (self.block - 1), T.int64(self.block))) as block:

@@ -99,9 +99,9 @@ class MatmulSpec:
         ]
         return ends[0] * ends[1]
 
-    def with_sizes(self, size_of: Callable[[Any], Any]) -> MatmulSpec:
-        """Return the product with other sizes; ``size_of`` replaces each size of a matrix."""
-        lhs, rhs = (tuple(map(size_of, shape)) for shape in (self.lhs_shape, self.rhs_shape))
+    def with_shapes(self, shape_of: Callable[[Any], Any]) -> MatmulSpec:
+        """Return the product with other sizes; ``shape_of`` replaces the shape of each matrix."""
+        lhs, rhs = map(shape_of, (self.lhs_shape, self.rhs_shape))
         return replace(self, lhs_shape=lhs, rhs_shape=rhs)
 
     def dense(self, staged_dtype: str) -> ConvSpec:

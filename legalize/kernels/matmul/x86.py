@@ -11,7 +11,7 @@ The packed matrix is the one whose columns are the units.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from tvm import tirx
@@ -103,7 +103,7 @@ class MatmulKernel(DotKernel):
 
     def _arguments(self) -> tuple[Buffer, Buffer, Buffer]:
         """Declare the arguments, and return those of lhs, rhs and the output."""
-        matmul = self.matmul = self.matmul.with_sizes(own_sizes())
+        matmul = self.matmul = self.matmul.with_shapes(partial(own_sizes, own={}))
         lanes, self.tables = self.isa.lanes, Tables()
         lhs = T.arg("lhs", T.buffer(matmul.lhs_shape, matmul.lhs_dtype))
         rhs = T.arg("rhs", T.buffer(matmul.rhs_shape, matmul.rhs_dtype))

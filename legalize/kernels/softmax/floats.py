@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.vectors import Buffer, Index, kept, local_vector
 from legalize.primitives.float_arithmetic import function_of
-from legalize.written import new_function, own_sizes
+from qnn_ops.dialect.sizes import is_open
 
 _LANES = 16
 """The lanes that are summed separately."""
@@ -63,10 +64,12 @@ class Kernel:
 
     def build(self) -> tirx.PrimFunc:
         """Write the function of the data, the tensors of the steps, and the output."""
-        self.size_of = own_sizes()
-        *self.outer, self.columns = map(self.size_of, self.shape)
+        self.sizes: dict[str, Any] = {}
+        *self.outer, self.columns = map(self._size_of, self.shape)
         tensors = [step for step in self.steps if _is_tensor(step)]
-        with new_function("softmax") as builder:
+        with IRBuilder() as builder, T.prim_func(s_tir=True):
+            T.func_name("softmax")
+            T.func_attr({"global_symbol": "softmax", "tirx.noalias": True})
             rows = self.shape, "float32"
             kinds = [rows, *((step.other, step.dtype) for step in tensors), rows]
             given = [self._argument(*kind) for kind in kinds]
@@ -82,8 +85,13 @@ class Kernel:
                 self._write(row)
         return builder.get()
 
+    def _size_of(self, size: Any) -> Any:
+        if not is_open([size]):
+            return T.int64(size)
+        return self.sizes.setdefault(str(size), tirx.Var("size", "int64"))
+
     def _argument(self, shape: Sequence[Any], dtype: str) -> Buffer:
-        sizes = list(map(self.size_of, shape))
+        sizes = list(map(self._size_of, shape))
         return T.arg("tensor", T.buffer(sizes, "bool" if dtype == "int8" else dtype))
 
     def _write(self, row: Index) -> None:
@@ -128,7 +136,7 @@ class Kernel:
         """Return the offset of a row in a tensor that broadcasts, and its stride."""
         place, left = T.int64(0), row
         strides = [
-            prod(map(self.size_of, shape[axis + 1 :]), start=T.int64(1))
+            prod(map(self._size_of, shape[axis + 1 :]), start=T.int64(1))
             for axis in range(len(shape))
         ]
         for back, extent in enumerate(reversed(self.outer), 2):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
+from typing import Any
 
 from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import ramp
 from legalize.kernels.ir.vectors import Index, Vector, get_lanes, kept, local_vector, set_lanes
 from legalize.kernels.softmax.kernel import DISTANCES, TERM_BYTES, Kernel, reciprocal
 from legalize.kernels.softmax.steps import byte_tables
-from legalize.written import flat, new_function, own_sizes
+from qnn_ops.dialect.sizes import is_open
 from qnn_ops.tables.softmax import LARGEST_SUM
 
 _PIECES = 64
@@ -24,14 +25,26 @@ class OpenKernel(Kernel):
 
     def build(self) -> tirx.PrimFunc:
         """Write the function."""
-        shape = list(map(own_sizes(), self.shape))
-        rows, self.columns = prod(shape[:-1], start=T.int64(1)), shape[-1]
-        with new_function("softmax") as builder:
+        own: dict[str, Any] = {}
+
+        def size_of(size: Any) -> Any:
+            known = not is_open([size])
+            return T.int64(size) if known else own.setdefault(str(size), tirx.Var("size", "int64"))
+
+        shape = [size_of(size) for size in self.shape]
+        rows: Any = T.int64(1)
+        for size in shape[:-1]:
+            rows = rows * size
+        self.columns = shape[-1]
+        with IRBuilder() as builder, T.prim_func(s_tir=True):
+            T.func_name("softmax")
+            T.func_attr({"global_symbol": "softmax", "tirx.noalias": True})
             data = T.arg("data", T.buffer(shape, self.dtype))
             self.exponentials = T.arg("exponentials", T.buffer((DISTANCES,), "int32"))
             self.terms = T.arg("terms", T.buffer((DISTANCES,), "int32"))
             output = T.arg("output", T.buffer(shape, self.out_dtype))
-            self.source, self.target = flat(data), flat(output)
+            self.source = T.decl_buffer((rows * self.columns,), self.dtype, data=data.data)
+            self.target = T.decl_buffer((rows * self.columns,), self.out_dtype, data=output.data)
             self.largest = T.alloc_buffer((1,), self.dtype, scope="global")
             self.total, self.fraction, self.down = (
                 T.alloc_buffer((1,), "int64", scope="global") for _ in range(3)
