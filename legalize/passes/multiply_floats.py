@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import tvm
-from tvm import relax, tirx
+from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.float_conv2d.rules import multiply_rows
 from legalize.kernels.float_matmul.kernel import float_matmul
-from legalize.kernels.float_matmul.open_sizes import OpenKernel
 from legalize.kernels.float_matmul.spec import FloatMatmul, View, is_served
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.table import vectors_for
@@ -28,7 +24,6 @@ from qnn_ops.unquantized.float_conv2d import ORDERS, panel_of
 
 _PERMUTE, _FLOAT = "relax.permute_dims", "float32"
 _RANK = 2
-_ANY = 1 << 40
 _PRODUCTS = ("relax.matmul", float_matmul_op.op.name)
 
 
@@ -53,21 +48,6 @@ def MultiplyFloats(target: tvm.target.Target) -> tvm.transform.Pass:
     if not vectors:
         return tvm.transform.Sequential([], name="MultiplyFloats")
     return tvm.transform.module_pass(rewrite, opt_level=0, name="MultiplyFloats")
-
-
-@dataclass(frozen=True)
-class _Product:
-    """A product that a kernel computes.
-
-    Attributes:
-        build: writes the kernel.
-        sources: the operands in memory.
-        output: the result in memory.
-    """
-
-    build: Callable[[], tirx.PrimFunc]
-    sources: list[relax.Expr]
-    output: View
 
 
 @mutator
@@ -101,15 +81,18 @@ class _MultiplyFloats(PyExprMutator):
             if matrix is None:
                 return rebuilt
             return multiply_rows(self.builder_, self.isa, rebuilt.args[0], matrix)
-        operands = [self.visit_expr(source) for source in found.sources]
-        shape = found.output.shape
-        return call_tir(self.builder_, "float_matmul", found.build(), operands, shape, _FLOAT)
+        spec, sources = found
+        operands, shape = [self.visit_expr(source) for source in sources], spec.output.shape
+        function = float_matmul(self.isa, spec)
+        return call_tir(self.builder_, "float_matmul", function, operands, shape, _FLOAT)
 
-    def _product(self, call: relax.Expr, order: tuple[int, ...] | None) -> _Product | None:
+    def _product(
+        self, call: relax.Expr, order: tuple[int, ...] | None
+    ) -> tuple[FloatMatmul, list[relax.Expr]] | None:
         """Describe a product, given the order of its result's axes.
 
         Returns:
-            None if no kernel serves it.
+            The product, and its operands in memory; None if no kernel serves it.
         """
         name = operator_name(call)
         if name not in _PRODUCTS or self._is_constant(call):
@@ -123,21 +106,12 @@ class _MultiplyFloats(PyExprMutator):
         output = View(tuple(shapes[-1][axis] for axis in axes), back)
         (lhs, left), (rhs, right) = map(self._source, call.args, shapes)
         sums = "" if name == _PRODUCTS[0] else attrs_of(call).order
-        if any(map(is_open, shapes)):
-            if sums == ORDERS[0] or shapes[0][:-2] != shapes[1][:-2] or not self.isa.fuses_products:
-                return None
-            panel = panel_of(_ANY, shapes[1][-1]) if sums else 0
-            for source, view in ((rhs, right), (call.args[1], _plain(shapes[1]))):
-                kernel = OpenKernel(self.isa, left, view, output, panel)
-                if kernel.serves():
-                    return _Product(kernel.build, [lhs, source], output)
-            return None
-        if 1 not in right.strides[-2:]:
-            rhs, right = call.args[1], _plain(shapes[1])
-        panel = panel_of(*shapes[1][-2:]) if sums == ORDERS[1] else 0
-        spec = FloatMatmul(left, right, output, sums != ORDERS[0], panel)
-        build = partial(float_matmul, self.isa, spec)
-        return _Product(build, [lhs, rhs], output) if is_served(spec, self.isa) else None
+        panel = panel_of(shapes[1][-1]) if sums == ORDERS[1] else 0
+        for source, view in ((rhs, right), (call.args[1], _plain(shapes[1]))):
+            spec = FloatMatmul(left, view, output, sums != ORDERS[0], panel)
+            if is_served(spec, self.isa):
+                return spec, [lhs, source]
+        return None
 
     def _packed_matrix(self, call: relax.Expr) -> Any:
         """Return the constant matrix by which rows are multiplied; None if there is none."""

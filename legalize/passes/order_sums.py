@@ -23,7 +23,6 @@ from qnn_ops.unquantized.float_conv2d import ORDERS, is_laid_out, panel_of
 _LAYOUTS = {"relax.nn.conv1d": ("NCW", "OIW"), "relax.nn.conv2d": ("NCHW", "OIHW")}
 """The layouts of the convolutions that ONNX importers make."""
 _MATMUL, _ADD, _RESHAPE = "relax.matmul", "relax.add", "relax.reshape"
-_FEW = 128
 _PACKED = 256
 """A sum of products with a constant matrix is one chain up to this many products."""
 
@@ -69,14 +68,12 @@ class _Writer(PyExprMutator):
         if not outer or len(shape) < 2:
             return call
         array = self._matrix(rhs) if len(shape) == 2 else None
-        if is_open((*outer, depth, *shape)):
-            # All long sums of a matrix of few columns have the same panels.
-            is_few = not is_open(shape[-1:]) and 1 < shape[-1] <= _FEW and is_open([depth])
-            return float_matmul(lhs, rhs, ORDERS[1]) if is_few else call
         if array is None:
-            is_long = depth > panel_of(depth, shape[-1]) and min(outer[-1], shape[-1]) > 1
+            rows, columns = outer[-1], shape[-1]
+            is_matrix = not is_open([columns]) and columns > 1 and (is_open([rows]) or rows > 1)
+            is_long = is_matrix and (is_open([depth]) or depth > panel_of(columns))
             return float_matmul(lhs, rhs, ORDERS[1]) if is_long else call
-        if depth <= _PACKED or 0 in (*outer, *shape):
+        if is_open(outer) or depth <= _PACKED or 0 in (*outer, *shape):
             return call
         rows = self.builder_.emit(R.reshape(lhs, (1, 1, prod(outer), depth)))
         kernel = relax.const(array.reshape(1, 1, *shape))

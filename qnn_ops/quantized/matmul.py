@@ -80,7 +80,7 @@ def _float_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
             for k in range(depth):
                 total = total + lhs[..., :, k, None] * rhs[..., None, k, :]
             return total
-        size = panel_of(depth, columns)
+        size = panel_of(columns)
         for begin in range(0, depth, size):
             part = zeros
             for k in range(begin, min(begin + size, depth)):

@@ -109,15 +109,14 @@ class Parts:
     follow_bias: bool = False
 
 
-def panel_of(depth: int, columns: int) -> int:
+def panel_of(columns: int) -> int:
     """Return the number of products of a panel of a matrix that is not constant.
 
-    Args:
-        depth: products of a sum.
-        columns: columns of the matrix.
+    ONNX Runtime's panels also depend on the number of products, but no sum of at most ``columns``
+    products is longer than a panel.
     """
     size, width = _PANEL, _PANEL
-    while columns < depth and width > _FEWEST and width // 2 >= columns:
+    while width > _FEWEST and width // 2 >= columns:
         size, width = size * 2, width // 2
     return size
 
@@ -134,7 +133,7 @@ def parts_of(attrs: Attrs, window: Sequence[int], inputs: int, units: int, pixel
     """
     taps, order = prod(window), attrs.order
     if order == ORDERS[1]:
-        return Parts(1, panel_of(taps * inputs, pixels), units == attrs.groups)
+        return Parts(1, panel_of(pixels), units == attrs.groups)
     if order == ORDERS[3]:
         return Parts(1, _PACKED, follow_bias=True)
     if inputs < _BLOCK:

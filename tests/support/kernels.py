@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 
 from legalize.kernels.isa.x86 import AVX_VNNI
 from legalize.kernels.kernel import IS_KERNEL
@@ -42,14 +43,23 @@ class Place:
 
 @dataclass(frozen=True)
 class Call:
-    """An operator's operands and attributes."""
+    """An operator's operands and attributes.
+
+    Attributes:
+        operator: the operator.
+        operands: arrays.
+        attrs: the attributes.
+        opened: sizes that are open in the module. The same number is the same variable.
+    """
 
     operator: Operator[Any]
     operands: Sequence[Any]
     attrs: dict[str, Any]
+    opened: Container[int] = ()
 
 
-def _x86(name: str, mcpu: str) -> Place:
+def x86_place(name: str, mcpu: str) -> Place:
+    """Return the place of a processor's instruction set."""
     return Place(
         name, {"kind": "llvm", "mcpu": mcpu}, x86.marks(mcpu), partial(x86.run_cases, mcpu)
     )
@@ -61,9 +71,13 @@ def _arm(core: arm.Core) -> Place:
 
 
 X86_PLACES = (
-    _x86("avx512-vnni-vbmi", "icelake-server"),
+    x86_place("avx512-vnni-vbmi", "icelake-server"),
     # AVX-VNNI has nothing that AVX2 has not, except for convolutions.
-    *(_x86(isa.name, mcpu) for isa, (mcpu, _) in x86.PROCESSORS.items() if isa is not AVX_VNNI),
+    *(
+        x86_place(isa.name, mcpu)
+        for isa, (mcpu, _) in x86.PROCESSORS.items()
+        if isa is not AVX_VNNI
+    ),
 )
 ARM_PLACES = tuple(_arm(core) for core in (arm.CORTEX_A72, arm.CORTEX_A15))
 PLACES = (*X86_PLACES, *ARM_PLACES)
@@ -91,7 +105,14 @@ each_target = pytest.mark.parametrize(
 
 def lowered(call: Call, target: Any, constants: Sequence[str] = ()) -> tvm.IRModule:
     """Return the module of one call, lowered; some operands, of these names, are constants."""
-    mod = module_of(call.operator, call.operands, **call.attrs)
+    variable = cache(lambda size: tirx.Var(f"size_{size}", "int64"))
+
+    def typed(operand: Any) -> Any:
+        shape = [variable(size) if size in call.opened else size for size in operand.shape]
+        return SimpleNamespace(shape=shape, dtype=operand.dtype)
+
+    operands = list(map(typed, call.operands)) if call.opened else call.operands
+    mod = module_of(call.operator, operands, **call.attrs)
     if constants:
         given = {
             f"x{place}": tvm.runtime.tensor(operand)

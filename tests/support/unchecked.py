@@ -23,5 +23,9 @@ def unchecked(*functions: tirx.PrimFunc) -> tvm.transform.PassContext:
 
 def check_arguments(function: tirx.PrimFunc, given: Sequence[tuple[Sequence[int], Any]]) -> None:
     """Assert that a function takes arrays of these shapes and dtypes, as its checks would."""
-    taken = [(tuple(map(int, each.shape)), str(each.dtype)) for each in function.params]
-    assert taken == [(tuple(shape), str(dtype)) for shape, dtype in given]
+    sizes: dict[tirx.Var, int] = {}
+    for each, (shape, dtype) in zip(function.params, given, strict=True):
+        assert str(each.dtype) == str(dtype)
+        for size, own in zip(each.shape, shape, strict=True):
+            known = sizes.setdefault(size, own) if isinstance(size, tirx.Var) else int(size)
+            assert known == own

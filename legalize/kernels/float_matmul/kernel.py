@@ -9,25 +9,29 @@
 Each sum adds its products in the order of the depth, in one chain or in several chains, which are
 then added up. Products are fused with their sums, as in TVM's loops, or are rounded first. The last
 tile of rows overlaps the one before.
+
+A size is a number, or a variable that each run decides. Then the code has blocks of every width,
+and tiles of one row, too. A few rows read a block of rhs where it is, unless it is transposed or
+ends in a part of a vector.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from math import prod
 
 from tvm import tirx
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.float_matmul.spec import FloatMatmul, View
+from legalize.kernels.float_matmul.spec import LEAST_ROWS, FloatMatmul, View
 from legalize.kernels.ir.arithmetic import rounded_apart
 from legalize.kernels.ir.rows import columns_of, load_filled, store_lanes
 from legalize.kernels.ir.tasks import loop_between, shared_loop, task_count
 from legalize.kernels.ir.vectors import (
     Buffer,
     Index,
+    Vector,
     get_lanes,
     kept,
     local_vector,
@@ -37,6 +41,7 @@ from legalize.kernels.ir.vectors import (
     unsigned_min,
 )
 from legalize.kernels.isa.base import VectorIsa
+from legalize.written import flat, new_function, own_sizes
 
 _MOST_ROWS = 6
 # The approximate speed of one thread with vectors of 16 lanes.
@@ -49,6 +54,10 @@ def tile_rows(rows: int) -> int:
     return min(sizes, key=lambda size: (-(-rows // size) * (size + 1), -size))
 
 
+_Load = Callable[[Index], list[Vector]]
+"""Loads a row of a block of columns."""
+
+
 @cache
 def float_matmul(isa: VectorIsa, spec: FloatMatmul) -> tirx.PrimFunc:
     """Build the function of a product.
@@ -56,9 +65,7 @@ def float_matmul(isa: VectorIsa, spec: FloatMatmul) -> tirx.PrimFunc:
     Returns:
         A function of lhs, rhs and the output, in their layouts in memory.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("float_matmul")
-        T.func_attr({"global_symbol": "float_matmul", "tirx.noalias": True})
+    with new_function("float_matmul") as builder:
         TileKernel(isa, spec).write()
     return builder.get()
 
@@ -72,55 +79,118 @@ class TileKernel:
 
     def _declare(self) -> None:
         """Declare the arguments, and their buffers of one axis."""
-        spec = self.spec
+        spec = self.spec = self.spec.with_shapes(partial(own_sizes, own={}))
         views = {"lhs": spec.lhs, "rhs": spec.rhs, "output": spec.output}
         buffers = [T.arg(name, T.buffer(view.shape, "float32")) for name, view in views.items()]
-        self.lhs, self.rhs, self.target = (
-            T.decl_buffer((view.size,), "float32", data=buffer.data)
-            for view, buffer in zip(views.values(), buffers, strict=True)
-        )
+        self.lhs, self.rhs, self.target = map(flat, buffers)
 
     def write(self) -> None:
         """Write blocks of as many vectors as registers hold, then the remaining columns."""
-        spec = self.spec
+        spec, tasks = self.spec, 1
         products = prod(spec.outer) * spec.rows * spec.columns * spec.depth
-        tasks = task_count(products / _PRODUCTS_PER_MICROSECOND * self.isa.size / 64)
-        most = self.isa.registers // 8
-        vectors = -(-spec.columns // self.lanes)
-        whole, rest = divmod(vectors, most)
-        for first, blocks, size in ((0, whole, most), (whole * most, 1, rest)):
-            if blocks and size:
-                turn = self._block(first, blocks, size)
-                shared_loop(tasks, prod(spec.outer) * blocks, turn)
+        if isinstance(products, int):
+            tasks = task_count(products / _PRODUCTS_PER_MICROSECOND * self.isa.size / 64)
+        for first, blocks, size, is_last in self._sections():
+            turn = self._block(first, blocks, size, is_last=is_last)
+            shared_loop(tasks, prod(spec.outer) * blocks, turn)
 
-    def _block(self, first: int, blocks: int, size: int) -> Callable[[Index], None]:
+    def _sections(self) -> Iterator[tuple[Index, Index, int, bool]]:
+        """Yield the sections of columns.
+
+        Yields:
+            The first vector, the number of blocks, the vectors of a block, and whether the last
+            column may be in the section.
+        """
+        most = self.isa.registers // 8
+        vectors = _ceil_div(self.spec.columns, self.lanes)
+        if isinstance(vectors, int):
+            whole, rest = divmod(vectors, most)
+            if whole:
+                yield 0, whole, most, not rest
+            if rest:
+                yield whole * most, 1, rest, True
+            return
+        whole = kept(T.truncdiv(vectors, most))
+        rest = kept(vectors - whole * most)
+        yield 0, whole, most, True
+        for size in range(1, most):
+            yield whole * most, T.Cast("int64", rest == size), size, True
+
+    def _block(
+        self, first: Index, blocks: Index, size: int, *, is_last: bool
+    ) -> Callable[[Index], None]:
         """Return the function that writes the tiles of a block of ``size`` vectors of columns."""
         spec = self.spec
 
         def write(turn: Index) -> None:
-            product = kept(T.truncdiv(turn, T.int32(blocks)))
+            product = kept(T.truncdiv(turn, blocks))
             column = (first + (turn - product * blocks) * size) * self.lanes
             lhs, rhs, output = (
                 kept(self._start(view, product)) for view in (spec.lhs, spec.rhs, spec.output)
             )
-            packed = T.alloc_buffer((spec.depth * size * self.lanes,), "float32", scope="global")
-            self._pack(packed, rhs, column, size)
-            rows = tile_rows(spec.rows)
-            with T.serial(-(-spec.rows // rows)) as number:
-                row = unsigned_min(number * rows, spec.rows - rows)
-                sums = self._sums(packed, lhs + row * spec.lhs.strides[-2], rows, size)
+
+            def tile(load: _Load, row: Index, rows: int) -> None:
+                sums = self._sums(load, lhs + row * spec.lhs.strides[-2], rows, size)
                 place = output + row * spec.output.strides[-2] + column
-                is_last = first + blocks * size == -(-spec.columns // self.lanes)
                 self._store(sums, place, column, is_last=is_last)
 
+            lanes, stride = self.lanes, spec.rhs.strides[-2]
+            packed = T.alloc_buffer((spec.depth * size * lanes,), "float32", scope="global")
+
+            def load(buffer: Buffer, place: Callable[[Index, int], Index]) -> _Load:
+                return lambda k: [
+                    kept(buffer[T.ramp(place(k, vector), 1, lanes)]) for vector in range(size)
+                ]
+
+            def from_packed() -> None:
+                self._pack(packed, rhs, column, size)
+                # With k · size · lanes as a term of its own LLVM keeps sums in memory.
+                self._tiles(
+                    partial(tile, load(packed, lambda k, vector: (k * size + vector) * lanes))
+                )
+
+            if spec.is_transposed or (isinstance(spec.rows, int) and spec.rows >= LEAST_ROWS):
+                from_packed()
+                return
+            is_direct = column + size * lanes <= spec.columns
+            if not isinstance(spec.rows, int):
+                is_direct = T.And(spec.rows < LEAST_ROWS, is_direct)
+            with T.If(is_direct):
+                with T.Then(), T.serial(spec.rows) as row:
+                    begin = kept(rhs + column)
+                    tile(
+                        load(self.rhs, lambda k, vector: begin + k * stride + vector * lanes),
+                        row,
+                        1,
+                    )
+                with T.Else():
+                    from_packed()
+
         return write
+
+    def _tiles(self, tile: Callable[[Index, int], None]) -> None:
+        """Write the loop over tiles; ``tile`` writes one, given its first row and their number."""
+        rows = self.spec.rows
+
+        def loop(size: int) -> None:
+            with T.serial(_ceil_div(rows, size)) as number:
+                tile(unsigned_min(number * size, rows - size), size)
+
+        if isinstance(rows, int):
+            loop(tile_rows(rows))
+            return
+        with T.If(rows >= _MOST_ROWS):
+            with T.Then():
+                loop(_MOST_ROWS)
+            with T.Else():
+                loop(1)
 
     def _start(self, view: View, product: Index) -> Index:
         """Return the offset of a product's matrix."""
         place, left = T.int32(0), product
         pairs = list(zip(self.spec.outer, self.spec.outer_strides(view), strict=True))
         for extent, stride in reversed(pairs):
-            rest = T.truncdiv(left, T.int32(extent))
+            rest = T.truncdiv(left, extent)
             place = place + (left - rest * extent) * stride
             left = rest
         return place
@@ -132,24 +202,44 @@ class TileKernel:
 
     def _pack_rows(self, packed: Buffer, start: Index, column: Index, size: int) -> None:
         """Copy a block of rhs whose rows are neighbours in memory."""
-        spec, lanes = self.spec, self.lanes
-        rest = spec.columns % lanes
-
-        def copy(k: Index, vector: Index, count: int) -> None:
-            source = start + k * spec.rhs.strides[-2] + column + vector * lanes
-            value = load_filled(self.rhs, source, count, lanes)
-            T.buffer_store(packed, value, [T.ramp((k * size + vector) * lanes, 1, lanes)])
-
-        with T.serial(spec.depth) as k:
+        lanes = self.lanes
+        with T.serial(self.spec.depth) as k:
             for vector in range(size):
-                if not rest or vector < size - 1:
-                    copy(k, T.int32(vector), lanes)
-                    continue
-                with T.If(column + (vector + 1) * lanes <= spec.columns):
-                    with T.Then():
-                        copy(k, T.int32(vector), lanes)
-                    with T.Else():
-                        copy(k, T.int32(vector), rest)
+                source = start + k * self.spec.rhs.strides[-2] + column + vector * lanes
+                target = (k * size + vector) * lanes
+
+                def copy(count: Index, source: Index = source, target: Index = target) -> None:
+                    if isinstance(count, int):
+                        value = load_filled(self.rhs, source, count, lanes)
+                        T.buffer_store(packed, value, [T.ramp(target, 1, lanes)])
+                        return
+                    with T.serial(lanes) as lane:
+                        value = self.rhs[source + T.min(lane, count - 1)]
+                        T.buffer_store(packed, value, [target + lane])
+
+                self._vector(column, vector, copy, is_last=vector == size - 1)
+
+    def _vector(
+        self, column: Index, vector: int, write: Callable[[Index], None], *, is_last: bool
+    ) -> None:
+        """Write the code for a vector of a block that begins with a column.
+
+        Args:
+            column: the block's first column.
+            vector: the vector's index in the block.
+            write: writes the code for some of the vector's columns, the first ones.
+            is_last: whether the last column may be in the vector.
+        """
+        columns, lanes = self.spec.columns, self.lanes
+        rest = columns % lanes if isinstance(columns, int) else T.truncmod(columns, lanes)
+        if rest == 0 or not is_last:
+            write(lanes)
+            return
+        with T.If(column + (vector + 1) * lanes <= columns):
+            with T.Then():
+                write(lanes)
+            with T.Else():
+                write(rest)
 
     def _pack_columns(self, packed: Buffer, start: Index, column: Index, size: int) -> None:
         """Transpose a block of rhs whose columns are neighbours in memory, square by square.
@@ -168,23 +258,36 @@ class TileKernel:
                 place = ((k + i) * size + vector) * lanes
                 T.buffer_store(packed, row, [T.ramp(place, 1, lanes)])
 
-    def _sums(self, packed: Buffer, start: Index, rows: int, size: int) -> list[list[Index]]:
+    def _sums(self, load: _Load, start: Index, rows: int, size: int) -> list[list[Index]]:
         """Write the loop of a tile, and return the buffers of its sums, row by row."""
-        depth, panel = self.spec.depth, self.spec.panel
+        depth, panel = self.spec.depth, self._panel()
         sums = self._zeros(rows, size)
-        if not 0 < panel < depth:
+        if panel is None:
             with T.serial(depth) as k:
-                self._step(packed, start, k, sums)
+                self._step(load, start, k, sums)
             return sums
-        with T.serial(-(-depth // panel)) as number:
+        with T.serial(_ceil_div(depth, panel)) as number:
             begin, parts = number * panel, self._zeros(rows, size)
             end = T.min(begin + panel, depth)
-            loop_between(begin, end, lambda k: self._step(packed, start, k, parts))
+            loop_between(begin, end, lambda k: self._step(load, start, k, parts))
             for row, own in zip(sums, parts, strict=True):
                 for each, part in zip(row, own, strict=True):
-                    total = get_lanes(each, self.lanes) + get_lanes(part, self.lanes)
+                    value = get_lanes(part, self.lanes)
+                    total = get_lanes(each, self.lanes) + value
+                    if not isinstance(depth, int) or not isinstance(panel, int):
+                        # One chain stays as it is: 0 + -0 would be 0.
+                        total = T.Select(T.broadcast(depth <= panel, self.lanes), value, total)
                     set_lanes(each, total, self.lanes)
         return sums
+
+    def _panel(self) -> Index | None:
+        """Return the number of products of a chain; None if there is one chain."""
+        rows, depth, panel = self.spec.rows, self.spec.depth, self.spec.panel
+        if not panel or (isinstance(depth, int) and depth <= panel):
+            return None
+        if isinstance(rows, int):
+            return panel if rows > 1 else None
+        return kept(T.if_then_else(rows > 1, T.int64(panel), T.Cast("int64", depth)))
 
     def _zeros(self, rows: int, size: int) -> list[list[Index]]:
         """Write sums that begin at 0."""
@@ -193,11 +296,9 @@ class TileKernel:
             set_lanes(each, splat("float32", 0.0, self.lanes), self.lanes)
         return sums
 
-    def _step(self, packed: Buffer, start: Index, k: Index, sums: list[list[Index]]) -> None:
+    def _step(self, load: _Load, start: Index, k: Index, sums: list[list[Index]]) -> None:
         """Add a product to each sum of a tile."""
-        spec, lanes, size = self.spec, self.lanes, len(sums[0])
-        places = [(k * size + vector) * lanes for vector in range(size)]
-        values = [kept(packed[T.ramp(place, 1, lanes)]) for place in places]
+        spec, lanes, values = self.spec, self.lanes, load(k)
         for number, row in enumerate(sums):
             place = start + number * spec.lhs.strides[-2] + k * spec.lhs.strides[-1]
             factor = kept(spread(self.lhs[place], lanes))
@@ -213,17 +314,26 @@ class TileKernel:
         self, sums: list[list[Index]], start: Index, column: Index, *, is_last: bool
     ) -> None:
         """Store a tile. Lanes past the last column are not stored."""
-        spec, lanes = self.spec, self.lanes
-        rest = spec.columns % lanes
+        lanes = self.lanes
         for number, row in enumerate(sums):
             for vector, each in enumerate(row):
-                place = start + number * spec.output.strides[-2] + vector * lanes
+                place = start + number * self.spec.output.strides[-2] + vector * lanes
                 value = get_lanes(each, lanes)
-                if not rest or not is_last or vector < len(row) - 1:
-                    T.buffer_store(self.target, value, [T.ramp(place, 1, lanes)])
-                    continue
-                with T.If(column + (vector + 1) * lanes <= spec.columns):
-                    with T.Then():
-                        T.buffer_store(self.target, value, [T.ramp(place, 1, lanes)])
-                    with T.Else():
-                        store_lanes(self.target, value, 0, place, rest)
+
+                def store(count: Index, place: Index = place, value: Vector = value) -> None:
+                    if isinstance(count, int):
+                        store_lanes(self.target, value, 0, place, count)
+                        return
+                    copy = local_vector(lanes, "float32")
+                    set_lanes(copy, value, lanes)
+                    with T.serial(count) as lane:
+                        T.buffer_store(self.target, copy[lane], [place + lane])
+
+                self._vector(column, vector, store, is_last=is_last and vector == len(row) - 1)
+
+
+def _ceil_div(value: Index, divisor: Index) -> Index:
+    """Return a quotient, rounded up."""
+    if isinstance(value, int) and isinstance(divisor, int):
+        return -(-value // divisor)
+    return T.truncdiv(value + (divisor - 1), divisor)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from math import prod
+from typing import Any
 
 from legalize.kernels.isa.base import VectorIsa
+from qnn_ops.dialect.sizes import is_open
 
-_LEAST_ROWS = 4
+LEAST_ROWS = 4
 """With at least this many rows, packing the other matrix pays."""
 
 
@@ -30,10 +33,8 @@ class View:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The stride along each axis of the matrices; 0 for an axis of size 1."""
-        return tuple(
-            prod(self.shape[axis + 1 :]) if self.shape[axis] > 1 else 0 for axis in self.order
-        )
+        """The stride along each axis of the matrices."""
+        return tuple(prod(self.shape[axis + 1 :]) for axis in self.order)
 
     @property
     def size(self) -> int:
@@ -43,14 +44,15 @@ class View:
 
 @dataclass(frozen=True)
 class FloatMatmul:
-    """Products of matrices of float32.
+    """Products of matrices of float32. Sizes may be open.
 
     Attributes:
         lhs: [..., rows, depth]; its first axes equal those of rhs, or are broadcast.
         rhs: [..., depth, columns].
         output: [..., rows, columns].
         is_fused: whether a product and its sum are rounded once, not twice.
-        panel: number of products in a chain that is added up separately; 0 for one chain.
+        panel: number of products in a chain that is added up separately; 0 for one chain. A single
+            row is always one chain.
     """
 
     lhs: View
@@ -85,21 +87,34 @@ class FloatMatmul:
         return self.rhs.strides[-1] != 1
 
     def outer_strides(self, view: View) -> tuple[int, ...]:
-        """Return the strides between the matrices of neighbouring products, axis by axis."""
-        strides = view.strides[:-2]
+        """Return the strides between the matrices of neighbouring products, axis by axis.
+
+        The stride of an axis of size 1 is 0.
+        """
+        sizes = zip(view.extents[:-2], view.strides, strict=False)
+        strides = tuple(0 if extent == 1 else stride for extent, stride in sizes)
         return (0,) * (len(self.outer) - len(strides)) + strides
+
+    def with_shapes(self, shape_of: Callable[[Any], Any]) -> FloatMatmul:
+        """Return the product with other sizes; ``shape_of`` replaces the shape of each tensor."""
+        lhs, rhs, output = (
+            replace(view, shape=shape_of(view.shape)) for view in (self.lhs, self.rhs, self.output)
+        )
+        return replace(self, lhs=lhs, rhs=rhs, output=output)
 
 
 def is_served(spec: FloatMatmul, isa: VectorIsa) -> bool:
-    """Tell whether the kernel serves a product; it does not serve small ones.
+    """Tell whether the kernel serves a product.
 
-    TVM's own code serves processors that round a product before adding it.
+    It does not serve small ones of known sizes, unless their sums have panels. TVM's own code
+    serves processors that round a product before adding it.
     """
-    return (
-        (isa.fuses_products or not spec.is_fused)
-        and spec.lhs.size > 0
-        and spec.rows >= _LEAST_ROWS
-        and min(spec.columns, spec.depth) >= isa.lanes
-        and 1 in spec.rhs.strides[-2:]
-        and spec.output.strides[-1] == 1
-    )
+    if spec.is_fused and not isa.fuses_products:
+        return False
+    if spec.output.strides[-1] != 1 or 1 not in spec.rhs.strides[-2:]:
+        return False
+    if is_open((*spec.lhs.shape, *spec.rhs.shape)):
+        return not spec.is_transposed or (not is_open([spec.depth]) and spec.depth >= isa.lanes)
+    is_large = spec.rows >= LEAST_ROWS and min(spec.columns, spec.depth) >= isa.lanes
+    has_panels = 0 < spec.panel < spec.depth and spec.rows > 1
+    return (is_large or has_panels) and 0 not in (*spec.lhs.shape, *spec.rhs.shape)

@@ -7,7 +7,16 @@ from collections.abc import Callable, Sequence
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.tasks import shared_loop
-from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, splat, unsigned_min, vector_of
+from legalize.kernels.ir.vectors import (
+    Buffer,
+    Index,
+    Vector,
+    kept,
+    lanes_in,
+    splat,
+    unsigned_min,
+    vector_of,
+)
 
 
 def columns_of(rows: list[Vector]) -> list[Vector]:
@@ -69,7 +78,8 @@ def load_filled(buffer: Buffer, start: Index, count: int, size: int) -> Vector:
 def store_lanes(target: Buffer, value: Vector, first: int, start: Index, count: int) -> None:
     """Store some lanes of a vector, from the ``first`` one on, in powers of two."""
     for offset, width in powers_of_two(count):
-        part = T.Shuffle([value], list(range(first + offset, first + offset + width)))
+        places = list(range(first + offset, first + offset + width))
+        part = value if width == lanes_in(value) else T.Shuffle([value], places)
         T.buffer_store(target, part, [ramp(start + offset, width)])
 
 

@@ -35,13 +35,14 @@ def lanes_in(value: Vector) -> int:
 
 
 def unsigned_min(value: Vector, limit: Index) -> Index:
-    """Return the smaller of two int32 that are not negative.
+    """Return the smaller of two numbers of one dtype, int32 or int64, that are not negative.
 
     TVM's own minimum tells LLVM one bound only. With both bounds of a constant limit, LLVM knows
     that addresses made of it do not overflow, and does not widen each from 32 to 64 bits.
     """
-    limit = T.int32(limit) if isinstance(limit, int) else limit
-    return T.call_llvm_pure_intrin("int32", "llvm.umin.i32", value, limit)
+    dtype = str(value.ty.dtype)
+    limit = splat(dtype, limit, 1) if isinstance(limit, int) else limit
+    return T.call_llvm_pure_intrin(dtype, f"llvm.umin.{dtype.replace('int', 'i')}", value, limit)
 
 
 def local_vector(lanes: int = 16, dtype: str = "int32") -> Buffer:

@@ -25,6 +25,7 @@ from legalize.kernels.isa.neon import LANES
 from legalize.kernels.matmul.pack import SIDE, SQUARE, Layout, Packer
 from legalize.kernels.matmul.rows import product_rows, staged
 from legalize.kernels.matmul.spec import MatmulCall, MatmulSpec
+from legalize.written import flat
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,7 @@ class _Kernel(ArmKernel):
         output = T.arg("output", T.buffer(matmul.out_shape, spec.output.dtype))
         self.tables.flatten()
         self.source = staged(lhs, spec, self.tasks)
-        self.rhs = T.decl_buffer((int(np.prod(rhs.shape)),), rhs.dtype, data=rhs.data)
-        size = spec.out_pixels * spec.out_channels
-        self.target = T.decl_buffer((size,), output.dtype, data=output.data)
+        self.rhs, self.target = flat(rhs), flat(output)
         self.sums = None
         if has_sums:
             point = [T.int32(matmul.signed_zero_point)]

@@ -21,6 +21,8 @@ from legalize.kernels.ir.vectors import (
     Index,
     Vector,
     flipped,
+    kept,
+    splat,
     store_pieces,
     unsigned_min,
 )
@@ -39,13 +41,14 @@ class Layout:
         tiling: the sections of columns.
         lanes: lanes of a vector.
         places: the indices of a column's values in each K-step, [K-steps, 4]: neighbours. The first
-            ones may be -1, if the K-step before took these values.
+            ones may be -1, if the K-step before took these values. None if the K-steps are in
+            order; the last one has zeros past the depth.
         filler: the value in place of -1: the zero point, if it is subtracted later.
     """
 
     tiling: Tiling
     lanes: int
-    places: Array
+    places: Array | None
     filler: int = 0
 
     @property
@@ -57,6 +60,7 @@ class Layout:
     @property
     def vector_stride(self) -> int:
         """Values of a vector's columns."""
+        assert self.places is not None
         return len(self.places) * self.lanes * SIDE
 
 
@@ -72,7 +76,7 @@ class Packer:
     """Writes the loops that pack matrices.
 
     Attributes:
-        spec: the product.
+        spec: the product; its sizes are numbers or TVM expressions.
         layout: the packed matrix's layout.
         rhs: all matrices as one row, of ``spec.rhs_dtype``.
         store: writes a square.
@@ -89,13 +93,25 @@ class Packer:
         for section in self.layout.tiling:
             with T.serial(section.blocks) as block:
                 vector = section.first_vector + block * section.nr
-                for first, size in store_pieces(section.nr):
-                    with T.serial(size) as v, T.serial(self.layout.lanes // SIDE) as q:
-                        column = (vector + first) * self.layout.lanes + SIDE * (size * q + v)
-                        self._columns(section, vector, first + v, q, start, column)
+                self.block(section, start, vector, vector * self.layout.vector_stride)
+
+    def block(self, section: Section, start: Index, vector: Index, offset: Index) -> None:
+        """Write the loops over a block of columns.
+
+        Args:
+            section: the section of the block.
+            start: the matrix's offset in ``rhs``.
+            vector: the block's first vector of columns.
+            offset: the packed block's offset.
+        """
+        for first, size in store_pieces(section.nr):
+            with T.serial(size) as v, T.serial(self.layout.lanes // SIDE) as q:
+                column = (vector + first) * self.layout.lanes + SIDE * (size * q + v)
+                column = column if isinstance(self.spec.columns, int) else kept(column)
+                self._columns(section, offset, first + v, q, start, column)
 
     def _columns(
-        self, section: Section, vector: Index, number: Index, q: Index, start: Index, column: Index
+        self, section: Section, offset: Index, number: Index, q: Index, start: Index, column: Index
     ) -> None:
         """Write all K-steps of four columns."""
         columns, lanes = self.spec.columns, self.layout.lanes
@@ -103,11 +119,18 @@ class Packer:
 
         def write(k_step: Index, k: Index, known: int, *, is_whole: bool) -> None:
             square = self._square(start, column, k, is_whole=is_whole)
-            offset = vector * self.layout.vector_stride + k_step * k_step_size
-            self.store(self._filled(square, known), offset + number * (lanes * SIDE), q)
+            place = offset + k_step * k_step_size + number * (lanes * SIDE)
+            self.store(self._filled(square, known), place, q)
 
         def every(*, is_whole: bool) -> None:
-            whole = self._whole_k_steps()
+            if self.layout.places is None:
+                whole = kept(T.truncdiv(self.spec.depth, SIDE))
+                with T.serial(whole) as k_step:
+                    write(k_step, k_step * SIDE, 0, is_whole=is_whole)
+                with T.serial(T.truncdiv(self.spec.depth + (SIDE - 1), SIDE) - whole):
+                    write(whole, whole * SIDE, 0, is_whole=False)
+                return
+            whole = _whole_k_steps(self.layout.places)
             if whole:
                 with T.serial(whole) as k_step:
                     write(k_step, k_step * SIDE, 0, is_whole=is_whole)
@@ -116,22 +139,18 @@ class Packer:
                 write(k_step, int(places[-1]) - SIDE + 1, known, is_whole=is_whole)
 
         end = section.first_vector + section.blocks * section.nr
-        if end * lanes <= columns:
+        if isinstance(columns, int) and end * lanes <= columns:
             every(is_whole=True)
             return
         with T.If(column + SIDE <= columns):
             with T.Then():
                 every(is_whole=True)
             with T.Else():
-                every(is_whole=False)
-
-    def _whole_k_steps(self) -> int:
-        """Count the first K-steps that are consecutive."""
-        is_next = [
-            list(row) == list(range(SIDE * number, SIDE * (number + 1)))
-            for number, row in enumerate(self.layout.places)
-        ]
-        return is_next.index(False) if False in is_next else len(is_next)
+                if isinstance(columns, int):
+                    every(is_whole=False)
+                    return
+                with T.If(column < columns), T.Then():
+                    every(is_whole=False)
 
     def _square(self, start: Index, column: Index, k: Index, *, is_whole: bool) -> Vector:
         """Load four values of four columns; another column replaces those past the last one."""
@@ -139,7 +158,7 @@ class Packer:
         sides = range(SIDE)
         if not is_whole:
             numbers = [unsigned_min(column + i, spec.columns - 1) for i in sides]
-            bytes_ = [self.rhs[self._place(start, n, k + j)] for n in numbers for j in sides]
+            bytes_ = [self._value(start, n, k + j) for n in numbers for j in sides]
             square = T.Shuffle(bytes_, list(range(SQUARE)))
         elif spec.is_transposed:
             runs = [self.rhs[T.ramp(self._place(start, column + i, k), 1, SIDE)] for i in sides]
@@ -156,15 +175,32 @@ class Packer:
         within = column * spec.depth + k if spec.is_transposed else k * spec.columns + column
         return start + within
 
+    def _value(self, start: Index, column: Index, k: Index) -> Vector:
+        """Load a value; past the depth, return the one that becomes 0 as int8."""
+        if self.layout.places is not None:
+            return self.rhs[self._place(start, column, k)]
+        last, dtype = self.spec.depth - 1, self.spec.rhs_dtype
+        value = self.rhs[self._place(start, column, unsigned_min(k, last))]
+        return T.Select(k <= last, value, splat(dtype, 0 if dtype == "int8" else 128, 1))
+
     def _filled(self, square: Vector, known: int) -> Vector:
         """Replace the first values of each column by the filler."""
         if not known:
             return square
         is_known = [place % SIDE < known for place in range(SQUARE)]
-        kept = _bytes([0 if known else -1 for known in is_known])
+        whole = _bytes([0 if known else -1 for known in is_known])
         fillers = _bytes([self.layout.filler if known else 0 for known in is_known])
-        return T.bitwise_or(T.bitwise_and(square, kept), fillers)
+        return T.bitwise_or(T.bitwise_and(square, whole), fillers)
 
 
 def _bytes(values: list[int]) -> Vector:
     return T.Shuffle([T.int8(value) for value in values], list(range(len(values))))
+
+
+def _whole_k_steps(places: Array) -> int:
+    """Count the first K-steps that are consecutive."""
+    is_next = [
+        list(row) == list(range(SIDE * number, SIDE * (number + 1)))
+        for number, row in enumerate(places)
+    ]
+    return is_next.index(False) if False in is_next else len(is_next)

@@ -15,13 +15,12 @@ from legalize.kernels.isa.arm import ARMV7, DOTPROD, NEON
 from legalize.kernels.isa.arm import Isa as ArmIsa
 from legalize.kernels.isa.x86 import ISAS
 from legalize.kernels.isa.x86 import Isa as X86Isa
-from legalize.kernels.kernel import OpenRule, Row, Rule
+from legalize.kernels.kernel import OpenRule, Row
 from legalize.kernels.matmul import arm, x86
-from legalize.kernels.matmul.open_plan import open_matmul
+from legalize.kernels.matmul.open_sizes import OpenKernel, plan_open
 from legalize.kernels.matmul.spec import MatmulCall, dense_call, matmul_call
 from qnn_ops import quantized_dense, quantized_matmul
-from qnn_ops.dialect.registry import Attrs, spec_of
-from qnn_ops.dialect.sizes import is_open
+from qnn_ops.dialect.registry import Attrs
 
 Planned = tuple[tirx.PrimFunc, tuple[Array, ...]]
 """A function, and the constants that it takes after the matrices."""
@@ -32,6 +31,9 @@ _ROUNDINGS = ("tflite", "upward", "float32", "float64")
 def _on_x86(call: MatmulCall, isa: X86Isa) -> Planned | None:
     if call.spec.output.rounding not in _ROUNDINGS:
         return None
+    if call.spec.is_open:
+        plan, constants = plan_open(call, isa)
+        return OpenKernel(plan).build(), constants
     plan, constants = x86.plan_matmul(call, isa)
     return x86.matmul(plan), constants
 
@@ -63,21 +65,6 @@ def _rule(
     return call_tir(builder, name, function, operands, spec.out_shape, spec.output.dtype)
 
 
-def _open_rule(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    rule: Rule,
-    isa: X86Isa,
-) -> relax.Expr | None:
-    """Return a product of matrices of known or of open sizes."""
-    lhs, rhs = operands
-    if is_open([*spec_of(lhs).shape, *spec_of(rhs).shape]):
-        return open_matmul(builder, attrs, lhs, rhs, isa)
-    return rule(builder, attrs, operands)
-
-
 _WAYS: tuple[tuple[Any, Callable[..., Planned | None]], ...] = (
     *((isa, _on_x86) for isa in ISAS),
     *((isa, _on_arm) for isa in (DOTPROD, NEON, ARMV7)),
@@ -87,8 +74,8 @@ _WAYS: tuple[tuple[Any, Callable[..., Planned | None]], ...] = (
 def _rows(isa: Any, way: Callable[..., Planned | None]) -> list[Row]:
     plan = partial(way, isa=isa)
     product: Any = partial(_rule, describe=matmul_call, plan=plan)
-    if way is _on_x86:
-        product = OpenRule(partial(_open_rule, rule=product, isa=isa))
+    if way is _on_x86 and isa.has_byte_products:
+        product = OpenRule(product)
     dense = partial(_rule, describe=dense_call, plan=plan)
     return [
         (quantized_matmul, isa.features, product),

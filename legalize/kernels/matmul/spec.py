@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -15,6 +17,7 @@ from qnn_ops.arithmetic.sums import dense_factor
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import QUANTIZED
 from qnn_ops.dialect.registry import Attrs, constant_of, spec_of
+from qnn_ops.dialect.sizes import is_open
 from qnn_ops.quantized.matmul import matmul_multiplier
 
 _FLIP = 128
@@ -26,13 +29,11 @@ _LEAST_DEPTH = 4  # a K-step
 
 @dataclass(frozen=True)
 class MatmulSpec:
-    """One product of matrices, or several.
+    """One product of matrices, or several. Sizes may be open.
 
     Attributes:
         lhs_shape: [..., rows, depth].
         rhs_shape: [..., depth, columns], or [..., columns, depth] if ``is_transposed``.
-        batches: the number of products, and of matrices in rhs.
-        columns: columns of a result.
         is_transposed: whether the columns of rhs are rows in memory.
         lhs_dtype: int8 or uint8.
         rhs_dtype: int8 or uint8.
@@ -43,14 +44,27 @@ class MatmulSpec:
 
     lhs_shape: tuple[int, ...]
     rhs_shape: tuple[int, ...]
-    batches: int
-    columns: int
     is_transposed: bool
     lhs_dtype: str
     rhs_dtype: str
     lhs_zero_point: int
     rhs_zero_point: int
     output: OutputStage
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any size is open."""
+        return is_open((*self.lhs_shape, *self.rhs_shape))
+
+    @property
+    def batches(self) -> int:
+        """The number of products, and of matrices in rhs."""
+        return prod(self.rhs_shape[:-2])
+
+    @property
+    def columns(self) -> int:
+        """Columns of a result."""
+        return self.rhs_shape[-2 if self.is_transposed else -1]
 
     @property
     def depth(self) -> int:
@@ -60,7 +74,8 @@ class MatmulSpec:
     @property
     def rows(self) -> int:
         """Rows of a result; if there is one product, all rows of lhs."""
-        return prod(self.lhs_shape[:-1]) // self.batches
+        is_one = self.lhs_shape[:-2] != self.rhs_shape[:-2]
+        return prod(self.lhs_shape[:-1]) if is_one else self.lhs_shape[-2]
 
     @property
     def out_shape(self) -> tuple[int, ...]:
@@ -73,8 +88,8 @@ class MatmulSpec:
         return self.rhs_zero_point - (_FLIP if self.rhs_dtype == "uint8" else 0)
 
     @property
-    def bound(self) -> int:
-        """An upper bound of the absolute value of every sum."""
+    def largest(self) -> int:
+        """An upper bound of the absolute value of every product."""
         ends = [
             max(abs(end - point) for end in dtype_range(dtype))
             for dtype, point in (
@@ -82,7 +97,12 @@ class MatmulSpec:
                 (self.rhs_dtype, self.rhs_zero_point),
             )
         ]
-        return self.depth * ends[0] * ends[1]
+        return ends[0] * ends[1]
+
+    def with_shapes(self, shape_of: Callable[[Any], Any]) -> MatmulSpec:
+        """Return the product with other sizes; ``shape_of`` replaces the shape of each matrix."""
+        lhs, rhs = map(shape_of, (self.lhs_shape, self.rhs_shape))
+        return replace(self, lhs_shape=lhs, rhs_shape=rhs)
 
     def dense(self, staged_dtype: str) -> ConvSpec:
         """Describe one product as a dense layer of data that is staged."""
@@ -108,7 +128,7 @@ class MatmulSpec:
 
 @dataclass(frozen=True, eq=False)
 class MatmulCall:
-    """A product with its multipliers and biases, one for each column.
+    """A product with its multipliers and biases, one for each column; one if columns are open.
 
     Attributes:
         spec: the product's spec.
@@ -160,14 +180,14 @@ def _described(
 ) -> MatmulCall | None:
     left, right = spec_of(lhs), spec_of(rhs)
     outer, columns = right.shape[:-2], right.shape[-2 if is_transposed else -1]
-    batches, depth = prod(outer), left.shape[-1]
+    depth = left.shape[-1]
     is_served = (
         {left.dtype, right.dtype, output.dtype} <= set(QUANTIZED)
         and 0 not in (*left.shape, *right.shape)
         and len(left.shape) > 1
-        and _LEAST_DEPTH <= depth <= _MOST_DEPTH
+        and (is_open([depth]) or _LEAST_DEPTH <= depth <= _MOST_DEPTH)
         # Matrices of lhs that share a matrix of rhs are merged; nothing else broadcasts.
-        and (batches == 1 or left.shape[:-2] == outer)
+        and (prod(outer) == 1 or left.shape[:-2] == outer)
         and len(outer) <= len(left.shape[:-2])
         and (bias is None or bool((np.abs(bias.astype(np.int64)) < 2**30).all()))
     )
@@ -176,18 +196,17 @@ def _described(
     spec = MatmulSpec(
         left.shape,
         right.shape,
-        batches,
-        columns,
         is_transposed,
         left.dtype,
         right.dtype,
         *zero_points,
         output,
     )
-    factors = np.broadcast_to(np.asarray(factor).reshape(-1), (columns,))
+    count = 1 if is_open([columns]) else columns
+    factors = np.broadcast_to(np.asarray(factor).reshape(-1), (count,))
     if output.rounding in ("float32", "float64"):
-        multiplier, shift = factors.astype(output.rounding), np.zeros(columns, np.int32)
+        multiplier, shift = factors.astype(output.rounding), np.zeros(count, np.int32)
     else:
         multiplier, shift = quantize_multiplier(factors)
-    added = np.zeros(columns, np.int32) if bias is None else bias
+    added = np.zeros(count, np.int32) if bias is None else bias
     return MatmulCall(spec, factors, np.asarray(multiplier), np.asarray(shift), added)

@@ -11,7 +11,7 @@ The packed matrix is the one whose columns are the units.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from tvm import tirx
@@ -28,11 +28,20 @@ from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
 from legalize.kernels.conv2d.x86.tiling import choose_tiling, lane_channels
 from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import shared_loop
-from legalize.kernels.ir.vectors import Array, Index, Vector, get_lanes, local_vector, set_lanes
+from legalize.kernels.ir.vectors import (
+    Array,
+    Buffer,
+    Index,
+    Vector,
+    get_lanes,
+    local_vector,
+    set_lanes,
+)
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.matmul.pack import SIDE, SQUARE, Layout, Packer
 from legalize.kernels.matmul.rows import product_rows, staged
 from legalize.kernels.matmul.spec import MatmulCall, MatmulSpec
+from legalize.written import flat, own_sizes
 
 
 @dataclass(frozen=True)
@@ -42,12 +51,12 @@ class MatmulPlan:
     Attributes:
         spec: the product.
         dense: a plan for all rows, with the tiles of one product.
-        epilogue: the end of the kernel.
+        epilogues: ends of the kernel, with a table of addends and constants each.
     """
 
     spec: MatmulSpec
     dense: DotPlan
-    epilogue: Epilogue
+    epilogues: tuple[Epilogue, ...]
 
 
 def plan_matmul(call: MatmulCall, isa: Isa) -> tuple[MatmulPlan, tuple[Array, ...]]:
@@ -62,7 +71,8 @@ def plan_matmul(call: MatmulCall, isa: Isa) -> tuple[MatmulPlan, tuple[Array, ..
     tiling = choose_tiling(dense, products)
     lanes = lane_channels(dense, isa, tiling)
     scales = Scales(
-        call.multiplier, call.shift, call.bias, spec.bound + int(np.abs(call.bias).max())
+        *(call.multiplier, call.shift, call.bias),
+        spec.depth * spec.largest + int(np.abs(call.bias).max()),
     )
     chosen = choose_epilogue(dense.output, None, scales, lanes)
     constant = call.bias.astype(np.int64) + chosen.offset
@@ -70,7 +80,7 @@ def plan_matmul(call: MatmulCall, isa: Isa) -> tuple[MatmulPlan, tuple[Array, ..
         constant = constant + spec.depth * dense.staged_zero_point * spec.signed_zero_point
     plan = DotPlan(spec.all_rows(dense), products, tiling, 0.0)
     constants = deal(constant.astype(np.int32), lanes), *chosen.arrays
-    return MatmulPlan(spec, plan, chosen.epilogue), constants
+    return MatmulPlan(spec, plan, (chosen.epilogue,)), constants
 
 
 @cache
@@ -83,37 +93,88 @@ def matmul(plan: MatmulPlan) -> tirx.PrimFunc:
     return _Kernel(plan).build()
 
 
-class _Kernel(DotKernel):
-    """The buffers of one function, and the writer of its loops."""
+class MatmulKernel(DotKernel):
+    """What kernels of known and of open sizes have in common."""
 
     def __init__(self, plan: MatmulPlan) -> None:
-        self.matmul = plan.spec
-        super().__init__(plan.dense, plan.epilogue)
+        self.matmul, self.epilogues = plan.spec, plan.epilogues
+        self.k_steps: Index = 0
+        super().__init__(plan.dense, plan.epilogues[0])
+
+    def _arguments(self) -> tuple[Buffer, Buffer, Buffer]:
+        """Declare the arguments, and return those of lhs, rhs and the output."""
+        matmul = self.matmul = self.matmul.with_shapes(partial(own_sizes, own={}))
+        lanes, self.tables = self.isa.lanes, Tables()
+        lhs = T.arg("lhs", T.buffer(matmul.lhs_shape, matmul.lhs_dtype))
+        rhs = T.arg("rhs", T.buffer(matmul.rhs_shape, matmul.rhs_dtype))
+        vectors = self.isa.vectors(self.spec.out_channels)
+        self.ways: list[tuple[Epilogue, Table, list[tuple[Table, int]]]] = []
+        for epilogue in self.epilogues:
+            addends = self.tables.parameter("addends", (vectors, lanes), "int32")
+            constants = []
+            for number, (dtype, rows) in enumerate(epilogue.constants):
+                width = row_lanes(dtype, lanes)
+                shape = (vectors, rows, width)
+                table = self.tables.parameter(f"rescale_{number}", shape, dtype)
+                constants.append((table, width))
+            self.ways.append((epilogue, addends, constants))
+        output = T.arg("output", T.buffer(matmul.out_shape, self.spec.output.dtype))
+        self.tables.flatten()
+        self.addend = self.sums = None
+        self._take(0)
+        return lhs, rhs, output
+
+    def _take(self, way: int) -> None:
+        """Set the epilogue of the next tiles."""
+        self.epilogue, _, self.constants = self.ways[way]
+        self.zero_point = self.epilogue.zero_point_left
+
+    def _addends(self, place: tuple[Index, Index]) -> Vector:
+        """Return the constants that are added to sums of some columns."""
+        return self.ways[0][1][place]
+
+    def _add_up(self, section: Section, first_vector: Index, number: Index) -> None:
+        """Write the bias of a vector of columns."""
+        products, lanes = self.products, self.isa.lanes
+        place = first_vector + number, T.ramp(0, 1, lanes)
+        bias = self._addends(place)
+        point = self.spec.staged_zero_point
+        if point:
+            total = local_vector(lanes)
+            set_lanes(total, T.broadcast(T.int32(0), lanes), lanes)
+            start = first_vector * self.vector_stride + number * (lanes * SIDE)
+            ones = self._ones()
+            with T.serial(self.k_steps) as k_step:
+                index = start + k_step * (section.nr * lanes * SIDE)
+                for part in range(products.parts):
+                    factors = products.load_weights(self.weights, index + part * products.part_size)
+                    value = products.multiply_add(get_lanes(total, lanes), ones, factors)
+                    set_lanes(total, value, lanes)
+            bias = bias - get_lanes(total, lanes) * T.broadcast(T.int32(point), lanes)
+        self.bias.store(bias, place)
+
+    def _ones(self) -> Vector:
+        if self.products.parts > 1:
+            return T.broadcast(T.int16(1), 2 * self.isa.lanes)
+        return T.broadcast(T.uint8(1), SIDE * self.isa.lanes)
+
+    def _store_bytes(self, square: Vector, start: Index, place: Index) -> None:
+        T.buffer_store(self.weights, square, [T.ramp(start + place * SQUARE, 1, SQUARE)])
+
+
+class _Kernel(MatmulKernel):
+    """The buffers of one function, and the writer of its loops."""
 
     def _task_count(self) -> int:
         return super()._task_count() if self.matmul.batches > 1 else 1
 
     def _declare(self) -> None:
-        matmul, spec, lanes = self.matmul, self.spec, self.isa.lanes
-        self.tables = Tables()
-        lhs = T.arg("lhs", T.buffer(matmul.lhs_shape, matmul.lhs_dtype))
-        rhs = T.arg("rhs", T.buffer(matmul.rhs_shape, matmul.rhs_dtype))
-        vectors = self.isa.vectors(spec.out_channels)
-        self.addends = self.tables.parameter("addends", (vectors, lanes), "int32")
-        self.constants = []
-        for number, (dtype, rows) in enumerate(self.epilogue.constants):
-            width = row_lanes(dtype, lanes)
-            shape = (vectors, rows, width)
-            self.constants.append((self.tables.parameter(f"rescale_{number}", shape, dtype), width))
-        output = T.arg("output", T.buffer(matmul.out_shape, spec.output.dtype))
-        self.tables.flatten()
+        spec, matmul = self.spec, self.matmul
+        lhs, rhs, output = self._arguments()
         self.source = staged(lhs, spec, self.tasks)
-        self.rhs = T.decl_buffer((int(np.prod(rhs.shape)),), rhs.dtype, data=rhs.data)
-        size = spec.out_pixels * spec.out_channels
-        self.target = T.decl_buffer((size,), output.dtype, data=output.data)
-        self.addend = None
-        self.vector_stride = self._k_steps_of_block() * lanes * spec.k_step
-        self.sums = None
+        self.rhs, self.target = flat(rhs), flat(output)
+        self.k_steps = self._k_steps_of_block()
+        self.vector_stride = self.k_steps * self.isa.lanes * spec.k_step
         if spec.has_asymmetric_kernel and self.isa.has_byte_products:
             point = [T.int32(matmul.signed_zero_point)]
             self.sums = pixel_sums(spec, self.isa, self.source, point, self.tasks)
@@ -139,9 +200,6 @@ class _Kernel(DotKernel):
                     self._add_up(section, vector, number)
         product_rows(self.matmul.rows, self.tiling, batch, self._tile)
 
-    def _store_bytes(self, square: Vector, start: Index, place: Index) -> None:
-        T.buffer_store(self.weights, square, [T.ramp(start + place * SQUARE, 1, SQUARE)])
-
     def _store_words(self, square: Vector, start: Index, place: Index) -> None:
         """Write even and odd values separately, less the zero point."""
         half = SQUARE // 2
@@ -151,31 +209,6 @@ class _Kernel(DotKernel):
             index = start + part * self.products.part_size + place * half
             words = T.Cast(f"int16x{half}", values) - point
             T.buffer_store(self.weights, words, [T.ramp(index, 1, half)])
-
-    def _add_up(self, section: Section, first_vector: Index, number: Index) -> None:
-        """Write the bias of a vector of columns."""
-        products, lanes = self.products, self.isa.lanes
-        index = T.ramp(0, 1, lanes)
-        bias = self.addends[first_vector + number, index]
-        point = self.spec.staged_zero_point
-        if point:
-            total = local_vector(lanes)
-            set_lanes(total, T.broadcast(T.int32(0), lanes), lanes)
-            start = first_vector * self.vector_stride + number * (lanes * SIDE)
-            ones = self._ones()
-            with T.serial(self._k_steps_of_block()) as k_step:
-                place = start + k_step * (section.nr * lanes * SIDE)
-                for part in range(products.parts):
-                    factors = products.load_weights(self.weights, place + part * products.part_size)
-                    value = products.multiply_add(get_lanes(total, lanes), ones, factors)
-                    set_lanes(total, value, lanes)
-            bias = bias - get_lanes(total, lanes) * T.broadcast(T.int32(point), lanes)
-        self.bias.store(bias, (first_vector + number, index))
-
-    def _ones(self) -> Vector:
-        if self.products.parts > 1:
-            return T.broadcast(T.int16(1), 2 * self.isa.lanes)
-        return T.broadcast(T.uint8(1), SIDE * self.isa.lanes)
 
     def _share_of(self, section: Section) -> int:
         return 0  # nothing is fetched ahead: the weights were just packed

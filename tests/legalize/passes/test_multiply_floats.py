@@ -1,13 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.relax import op as R
 
 from legalize.kernels.float_matmul.kernel import tile_rows
@@ -16,7 +17,7 @@ from legalize.passes import MultiplyFloats
 from qnn_ops import float_matmul
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.unquantized.float_conv2d import ORDERS
-from tests.support.kernels import PLACES, Place
+from tests.support.kernels import PLACES, Place, at
 from tests.support.modules import module
 from tests.support.operators import run
 from tests.support.programs import Case
@@ -37,12 +38,27 @@ class Product:
         rhs: of the second.
         written: writes it in Relax.
         computed: the matrices, and the axes of the result, in numpy.
+        known: sizes that stay known where others are open.
     """
 
     lhs: tuple[int, ...]
     rhs: tuple[int, ...]
     written: Callable[[relax.Expr, relax.Expr], relax.Expr]
     computed: Callable[[Array, Array], tuple[Array, Array, tuple[int, ...]]]
+    known: tuple[int, ...] = ()
+
+    def of(self, size_of: Callable[[int], Any]) -> Product:
+        """Return the product with other sizes."""
+        lhs, rhs = (
+            tuple(each if each in self.known else size_of(each) for each in shape)
+            for shape in (self.lhs, self.rhs)
+        )
+        return replace(self, lhs=lhs, rhs=rhs)
+
+    def opened(self, sizes: str) -> Product:
+        """Return the product with variables as sizes, if these are "open"."""
+        variable = cache(lambda size: tirx.Var(f"size_{size}", "int64"))
+        return self.of(variable) if sizes == "open" else self
 
 
 def plain(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> Product:
@@ -63,6 +79,7 @@ PRODUCTS = {
         (2, 35, 3, 20),
         lambda x, y: R.matmul(R.permute_dims(x, [0, 2, 1, 3]), R.permute_dims(y, [0, 2, 3, 1])),
         lambda x, y: (x.transpose(0, 2, 1, 3), y.transpose(0, 2, 3, 1), (0, 1, 2, 3)),
+        known=(20,),
     ),
     "heads": Product(
         (2, 3, 9, 35),
@@ -124,44 +141,84 @@ def operators(mod: tvm.IRModule) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    "place", [pytest.param(place, id=place.name, marks=place.marks) for place in FUSING]
-)
-def test_sums_are_chains_of_fused_products(place: Place) -> None:
-    rng = np.random.default_rng(1)
-    cases, expected = [], []
-    for name, product in PRODUCTS.items():
-        lhs, rhs = (rng.normal(size=each).astype(np.float32) for each in (product.lhs, product.rhs))
-        left, right, order = product.computed(lhs, rhs)
-        expected.append(chain(left, right).transpose(order))
-        (function,) = kernels(MultiplyFloats(tvm.target.Target(place.target))(written(product)))
-        operands = [lhs, np.ascontiguousarray(right) if name == "columns apart" else rhs]
-        cases.append(Case(function, operands, expected[-1].shape, "float32"))
-    for name, result, wanted in zip(PRODUCTS, place.run(cases), expected, strict=True):
-        np.testing.assert_array_equal(result, wanted, err_msg=name)
+SIZES: dict[str, list[Callable[[int], int]]] = {
+    "known": [lambda size: size],
+    "open": [
+        lambda size: size,
+        lambda size: size + 3,
+        lambda size: 1,
+        lambda size: size if size > 40 else max(size // 3, min(size, 2)),  # few rows
+    ],
+}
+"""What a kernel of known sizes, or of open ones, is called with, given the product's own sizes."""
 
 
+def check(
+    place: Place, sizes: str, named: Mapping[str, Product], sums: Callable[[Array, Array], Array]
+) -> None:
+    """Assert that kernels of products give the sums of their matrices."""
+    rng, cases, expected = np.random.default_rng(1), [], []
+    for name, product in named.items():
+        mod = written(product.opened(sizes))
+        (function,) = kernels(MultiplyFloats(tvm.target.Target(place.target))(mod))
+        for size_of in SIZES[sizes]:
+            own = product.of(size_of)
+            lhs, rhs = (rng.normal(size=each).astype(np.float32) for each in (own.lhs, own.rhs))
+            left, right, order = product.computed(lhs, rhs)
+            expected.append(sums(left, right).transpose(order))
+            operands = [lhs, np.ascontiguousarray(right) if name == "columns apart" else rhs]
+            cases.append(Case(function, operands, expected[-1].shape, "float32"))
+    for case, result, wanted in zip(cases, place.run(cases), expected, strict=True):
+        shapes = [each.shape for each in case.inputs]
+        np.testing.assert_array_equal(result, wanted, err_msg=str(shapes))
+
+
+each_size = pytest.mark.parametrize("sizes", SIZES)
+
+
+@each_size
+@at(FUSING)
+def test_sums_are_chains_of_fused_products(place: Place, sizes: str) -> None:
+    check(place, sizes, PRODUCTS, chain)
+
+
+@each_size
 @pytest.mark.parametrize("order", ORDERS[:2])
-@pytest.mark.parametrize(
-    "place", [pytest.param(place, id=place.name, marks=place.marks) for place in PLACES]
-)
-def test_sums_have_the_order_that_is_stated(place: Place, order: str) -> None:
+@at(PLACES)
+def test_sums_have_the_order_that_is_stated(place: Place, order: str, sizes: str) -> None:
     if order != ORDERS[0] and place not in FUSING:
         pytest.skip("products are rounded apart there")
-    product = plain((7, 300), (300, 39))
-    rng = np.random.default_rng(2)
-    x, y = (rng.normal(size=shape).astype(np.float32) for shape in (product.lhs, product.rhs))
-    expected = float_matmul.evaluate(x, y, order)
-    mod = written(replace(product, written=lambda x, y: float_matmul(x, y, order)))
-    (function,) = kernels(MultiplyFloats(tvm.target.Target(place.target))(mod))
-    (result,) = place.run([Case(function, [x, y], expected.shape, "float32")])
-    np.testing.assert_array_equal(result, expected)
+    shapes = [((7, 300), (300, 39))]
+    if order == ORDERS[1]:
+        shapes += [((2, 300), (300, 150)), ((3, 1100), (1100, 5))]
+    products = {
+        str(each): replace(
+            plain(*each), written=lambda x, y: float_matmul(x, y, order), known=(5, 39, 150)
+        )
+        for each in shapes
+    }
+    check(place, sizes, products, lambda x, y: float_matmul.evaluate(x, y, order))
 
 
+@each_size
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_orders_of_axes_are_no_copies(name: str) -> None:
-    left = operators(MultiplyFloats(HASWELL)(written(PRODUCTS[name])))
+def test_orders_of_axes_are_no_copies(name: str, sizes: str) -> None:
+    left = operators(MultiplyFloats(HASWELL)(written(PRODUCTS[name].opened(sizes))))
     assert left == (["relax.permute_dims"] if name == "columns apart" else [])
+
+
+@each_size
+def test_transposes_that_stay(sizes: str) -> None:
+    apart = replace(
+        plain((3, 9, 20), (3, 20, 70)),
+        written=lambda x, y: R.permute_dims(R.matmul(x, y), [0, 2, 1]),
+    )
+    # Squares are transposed in registers: of a depth that may be less than one, none is.
+    open_depth = replace(PRODUCTS["keys"], known=())
+    for product, count in ((apart, 1), (open_depth, int(sizes == "open"))):
+        mod = MultiplyFloats(HASWELL)(written(product.opened(sizes)))
+        assert len(kernels(mod)) == 1
+        assert operators(mod) == ["relax.permute_dims"] * count
 
 
 def test_a_result_with_another_reader_is_kept() -> None:

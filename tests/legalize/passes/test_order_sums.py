@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.relax import op as R
 
 from legalize.passes.order_sums import order_sums
@@ -84,11 +84,28 @@ def test_a_bias_is_a_part_of_a_product_that_nothing_else_reads(is_alone: bool) -
     assert len(call.args) == (3 if is_alone else 2)
 
 
-@pytest.mark.parametrize(("columns", "count"), [(200, 1), (40, 0)])
-def test_long_products_of_a_run_have_panels(columns: int, count: int) -> None:
+@pytest.mark.parametrize(
+    ("rows", "depth", "columns", "count"),
+    [
+        (5, 200, 200, 1),
+        (5, 200, 40, 0),
+        ("rows", 200, 200, 1),
+        ("rows", 200, 40, 0),
+        ("rows", "depth", 40, 1),
+        ("rows", 200, "columns", 0),
+        (1, 200, 200, 0),
+    ],
+)
+def test_long_products_of_a_run_have_panels(
+    rows: Any, depth: Any, columns: Any, count: int
+) -> None:
+    rows, depth, columns = (
+        tirx.Var(each, "int64") if isinstance(each, str) else each
+        for each in (rows, depth, columns)
+    )
     types = {
-        "x": relax.TensorType((2, 5, 200), "float32"),
-        "y": relax.TensorType((2, 200, columns), "float32"),
+        "x": relax.TensorType((2, rows, depth), "float32"),
+        "y": relax.TensorType((2, depth, columns), "float32"),
     }
     calls = ordered(module(types, R.matmul))
     assert [attrs_of(call).order for call in calls] == ["onnxruntime"] * count
