@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ _BY_NAME: dict[str, Callable[..., Array]] = {
     "relax.left_shift": np.left_shift,
     "relax.less": np.less,
     "relax.less_equal": np.less_equal,
+    "relax.logical_and": np.logical_and,
     "relax.maximum": np.maximum,
     "relax.minimum": np.minimum,
     "relax.multiply": np.multiply,
@@ -49,6 +51,9 @@ _BY_NAME: dict[str, Callable[..., Array]] = {
     "relax.where": np.where,
 }
 """Functions of integers and truth values; numpy wraps as the processor does."""
+
+# TVM folds zeros only up to this number of elements. Larger ones would make a library larger.
+_MOST_ZEROS = 1024
 
 
 @mutator
@@ -79,6 +84,8 @@ def _value_of(call: Any) -> Array | None:
     if not isinstance(call, relax.Call) or not call.args:
         return None
     name = getattr(call.op, "name", "")
+    if name == "relax.zeros" and _has_known_shape(call) and prod(_shape(call)) <= _MOST_ZEROS:
+        return np.zeros(_shape(call), str(call.ty.dtype))
     data, *others = call.args
     if name == "relax.full" and _is_tensor(others[0]) and _has_known_shape(call):
         return np.full(_shape(call), _array(others[0]), str(call.ty.dtype))
@@ -90,14 +97,28 @@ def _value_of(call: Any) -> Array | None:
         axes = call.attrs.axes
         order = None if axes is None else [int(axis) for axis in axes]
         return np.ascontiguousarray(np.transpose(_array(data), order))
+    if name == "relax.strided_slice":
+        return _sliced(_array(data), *others)
     arrays = [_array(other) for other in (data, *others) if _is_tensor(other)]
     if len(arrays) != len(call.args) or not all(_is_integer(array) for array in arrays):
         return None
+    if name == "relax.sum":
+        axes = None if call.attrs.axis is None else tuple(map(int, call.attrs.axis))
+        (data,) = arrays
+        return np.sum(data, axes, data.dtype, keepdims=bool(call.attrs.keepdims))
     if name == "relax.astype":
         dtype = np.dtype(str(call.attrs.dtype))
         return arrays[0].astype(dtype) if dtype.kind in "iu" else None
     function = _BY_NAME.get(name)
     return None if function is None else np.asarray(function(*arrays), str(call.ty.dtype))
+
+
+def _sliced(array: Array, *bounds: relax.Tuple) -> Array:
+    """Return a part. ``bounds`` are axes, and of each its begin, its end and perhaps its step."""
+    parts = [slice(None)] * array.ndim
+    for axis, *ends in zip(*(map(int, each.fields) for each in bounds), strict=True):
+        parts[axis] = slice(*ends)
+    return np.ascontiguousarray(array[tuple(parts)])
 
 
 def _is_tensor(value: Any) -> bool:
