@@ -23,8 +23,8 @@ from tvm_qnn.library.threads import use_threads
 settings.register_profile("project", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("project")
 
-# The collector would walk over TVM's modules and the tests' again and again.
-gc.freeze()
+# The collector would walk over all modules and tests again and again, and find nothing.
+gc.disable()
 
 # Commands print the same on slow machines: what lasts says no more than what does not.
 progress.PATIENCE = 1e6
@@ -50,6 +50,12 @@ inspect.stack = _near_stack
 # A shell makes its background jobs ignore Ctrl-C, for which there are tests.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector look at what tests make, and not at the modules and tests."""
+    gc.freeze()
+    gc.enable()
 
 
 # The tests of these ask what a model means, or how a library is called. LLVM's optimization took
