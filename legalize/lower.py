@@ -5,7 +5,7 @@ from __future__ import annotations
 import tvm
 
 from legalize.kernels.conv2d.x86.network import target_of_kernels
-from legalize.kernels.isa.targets import has_feature
+from legalize.kernels.isa.targets import has_feature, target_of
 from legalize.loops import lower_loops
 from legalize.passes import (
     ChannelsLast,
@@ -58,6 +58,7 @@ def lower(
     Returns:
         A module of Relax operators and TIR functions only.
     """
+    target = target_of(str(target))
     mod = mod if is_mcu(target) else OneItem()(mod)
     mod = lower_loops(mod, target, lambda other: lower(other, target, kernels=kernels))
     wanted = [dtype for feature, dtype in _SIGNEDNESS.items() if has_feature(target, feature)]

@@ -23,8 +23,8 @@ from tvm_qnn.library.threads import use_threads
 settings.register_profile("project", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("project")
 
-# The collector would walk over TVM's modules and the tests' again and again.
-gc.freeze()
+# The collector would walk over all modules and tests again and again, and find nothing.
+gc.disable()
 
 # Commands print the same on slow machines: what lasts says no more than what does not.
 progress.PATIENCE = 1e6
@@ -52,18 +52,28 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# The tests of these ask what a model means, or how a library is called. LLVM's optimization took
-# half of their time. All others compile as users do: tests of kernels, passes, whole networks,
-# random graphs and code.
+def pytest_collection_finish() -> None:
+    """Let the collector look at what tests make, and not at the modules and tests."""
+    gc.freeze()
+    gc.enable()
+
+
+# The tests of these ask what a model or an operator means, or how a library is called. LLVM's
+# optimization took half of their time. All others compile as users do: tests of kernels, passes,
+# whole networks, random graphs, code, and primitives on several processors.
 _ROOT = Path(__file__).parent
-_AS_WRITTEN = ("frontends", "tvm_qnn/litert", "tvm_qnn/onnxruntime", "tvm_qnn/relay")
+_AS_WRITTEN = (
+    "frontends",
+    *(f"legalize/primitives/test_{each}.py" for each in ("primitives", "quantized_binary")),
+    *(f"tvm_qnn/{each}" for each in ("litert", "onnxruntime", "relay")),
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _as_written(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Compile without LLVM's optimization in some folders."""
+    """Compile without LLVM's optimization in some folders and files."""
     with pytest.MonkeyPatch.context() as patch:
-        if any(request.path.is_relative_to(_ROOT / folder) for folder in _AS_WRITTEN):
+        if any(request.path.is_relative_to(_ROOT / place) for place in _AS_WRITTEN):
             from tests.support.as_written import compile_as_written
 
             compile_as_written(patch)

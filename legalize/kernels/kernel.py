@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import tvm
@@ -136,6 +137,7 @@ class Fusions(Generic[_Rule]):
         return rules_for
 
 
-def has_features(target: tvm.target.Target, features: Sequence[str]) -> bool:
+@lru_cache(maxsize=1 << 14)
+def has_features(target: tvm.target.Target, features: tuple[str, ...]) -> bool:
     """Tell whether a target has all of some features."""
     return all(has_feature(target, feature) for feature in features)

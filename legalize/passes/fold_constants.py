@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -31,14 +32,17 @@ def FoldConstants() -> tvm.transform.Pass:
     return tvm.transform.module_pass(rewrite, opt_level=0, name="FoldConstants")
 
 
-_MOVES = ("relax.full", "relax.permute_dims", "relax.reshape")
+_MOVES = ("relax.full", "relax.permute_dims", "relax.reshape", "relax.strided_slice", "relax.zeros")
 _ARITHMETIC = (
     *("relax.add", "relax.astype", "relax.bitwise_and", "relax.equal", "relax.greater"),
     *("relax.greater_equal", "relax.left_shift", "relax.less", "relax.less_equal"),
-    *("relax.maximum", "relax.minimum", "relax.multiply", "relax.not_equal"),
-    *("relax.right_shift", "relax.subtract", "relax.where"),
+    *("relax.logical_and", "relax.maximum", "relax.minimum", "relax.multiply"),
+    *("relax.not_equal", "relax.right_shift", "relax.subtract", "relax.sum", "relax.where"),
 )
 """Functions of integers and truth values; numpy wraps as the processor does."""
+
+# TVM folds zeros only up to this number of elements. Larger ones would make a library larger.
+_MOST_ZEROS = 1024
 
 
 @mutator
@@ -69,14 +73,20 @@ def _value_of(call: Any) -> Array | None:
     name = getattr(getattr(call, "op", None), "name", "")
     if name not in (*_MOVES, *_ARITHMETIC) or not _has_known_shape(call):
         return None
-    tensors = [each for each in call.args if not isinstance(each, relax.ShapeExpr)]
+    if name == "relax.zeros" and prod(map(int, call.ty.shape.values)) > _MOST_ZEROS:
+        return None
+    tensors = [each for each in call.args if not isinstance(each, (relax.ShapeExpr, relax.Tuple))]
     if not all(map(_is_tensor, tensors)):
         return None
     kinds = {_kind(each) for each in (*tensors, *([call] if name == "relax.astype" else []))}
     if name in _ARITHMETIC and not kinds <= {*"iub"}:
         return None
-    result: Array = value_of(call, *map(constant_of, call.args))
+    result: Array = value_of(call, *map(_operand, call.args))
     return result
+
+
+def _operand(expr: relax.Expr) -> Any:
+    return list(map(int, expr.fields)) if isinstance(expr, relax.Tuple) else constant_of(expr)
 
 
 def _is_tensor(value: Any) -> bool:

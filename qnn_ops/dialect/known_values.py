@@ -113,7 +113,8 @@ def _reduced(function: np.ufunc) -> Callable[[relax.Call, Array], Array]:
     def reduce(call: relax.Call, data: Array) -> Array:
         if data.dtype.kind == "f":
             raise QnnError("the order of floats is not known")
-        axes, keep = tuple(map(int, call.attrs.axis)), bool(call.attrs.keepdims)
+        axes = None if call.attrs.axis is None else tuple(map(int, call.attrs.axis))
+        keep = bool(call.attrs.keepdims)
         return np.asarray(function.reduce(data, axes, data.dtype, keepdims=keep))
 
     return reduce

@@ -33,6 +33,12 @@ def has_feature(target: Target | str | dict[str, Any], feature: str) -> bool:
     return _has_feature(target if isinstance(target, Target) else Target(target), feature)
 
 
+@lru_cache(maxsize=1 << 10)
+def target_of(text: str) -> Target:
+    """Return a target by its description: the same object each time, so its features are cached."""
+    return Target(text)
+
+
 # A cache is needed: TVM asks LLVM each time, and the tables of kernels ask for every row and call.
 @lru_cache(maxsize=1 << 14)
 def _has_feature(target: Target, feature: str) -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,17 @@ def test_a_chain_of_constants_becomes_one() -> None:
         (R.greater, [np.array([-1, 6], np.int64), np.int64(3)]),
         (R.less_equal, [np.array([250, 100], np.uint8), np.uint8(100)]),
         (R.where, [np.array([True, False]), np.int8(3), np.array([[1, 2]], np.int8)]),
+        (R.logical_and, [np.array([[True], [False]]), np.array([True, False])]),
+        (partial(R.strided_slice, axes=[-1], begin=[1], end=[9]), [np.ones((2, 3), np.float32)]),
+        (
+            partial(R.strided_slice, axes=[0, 1], begin=[-2, 5], end=[3, -6], strides=[2, -2]),
+            [np.arange(30).reshape(5, 6)],
+        ),
+        (R.sum, [np.array([[1 << 31, 5], [1 << 31, -7]], np.int64)]),
+        (partial(R.sum, axis=[-1, 0]), [np.full((2, 3, 2), 100, np.int8)]),
+        (partial(R.sum, axis=1, keepdims=True), [np.full((2, 3), 1 << 30, np.int32)]),
+        (partial(R.zeros, (2, 3), "int8"), []),
+        (partial(R.zeros, (1024,), "float32"), []),
     ],
 )
 def test_integers_are_those_of_compiled_code(function: Any, operands: list[Any]) -> None:
@@ -75,6 +87,11 @@ def test_a_tensor_of_one_value_is_a_constant(value: Any) -> None:
     found = binding.value.value.numpy()
     assert found.dtype == value.dtype
     np.testing.assert_array_equal(found, np.full((2, 3), value))
+
+
+def test_many_zeros_are_left() -> None:
+    mod = _module(R.zeros((1025,), "int8"))
+    tvm.ir.assert_structural_equal(FoldConstants()(mod), mod)
 
 
 def test_a_tensor_of_one_value_and_open_size_is_left() -> None:

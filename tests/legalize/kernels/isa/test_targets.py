@@ -3,8 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import tvm
 
-from legalize.kernels.isa.targets import has_feature
+from legalize.kernels.isa.targets import has_feature, target_of
+from tvm_qnn.target.target import NAMES, parse_target
 
 
 @pytest.mark.parametrize(
@@ -38,3 +40,11 @@ from legalize.kernels.isa.targets import has_feature
 )
 def test_has_feature(target: str | dict[str, Any], feature: str, expected: bool) -> None:
     assert has_feature(target, feature) is expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_description_tells_all_of_a_target(name: str) -> None:
+    target = tvm.target.Target(parse_target(name).export(), host="llvm")
+    found = target_of(str(target))
+    assert found.export() == target.export()
+    assert found is target_of(str(found))
