@@ -14,7 +14,7 @@ import numpy as np
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
-from tests.support.arrays import full_range
+from tests.support.arrays import any_of
 from tests.support.tflite import random_quantization
 
 Array = np.ndarray[Any, Any]
@@ -95,11 +95,7 @@ class Draw:
         return random_quantization(self.rng, dtype, scale)
 
     def data(self, dtype: str, shape: Sequence[int]) -> Array:
-        if dtype == "float32":
-            return self.rng.normal(0, 2, tuple(shape)).round(1).astype(np.float32)
-        if dtype == "bool":
-            return self.rng.random(tuple(shape)) < 0.5
-        return full_range(self.rng, dtype, tuple(shape))
+        return any_of(self.rng, dtype, shape)
 
     def input(self, shape: Sequence[int], dtype: str, encoding: Quantization | None = None) -> int:
         """Return the value of a run, or now and then a constant of the file."""

@@ -128,24 +128,6 @@ def test_products_of_words_with_several_scales() -> None:
     sheet.check()
 
 
-def test_conversions_read_a_scale_of_0() -> None:
-    sheet = Sheet(seed=45)
-    pairs = {
-        "int8": ("int8", "uint8", "int16"),
-        "uint8": ("int8", "uint8", "int16"),
-        "int16": ("int8", "int16", "int32"),
-        "int32": ("int8", "int16"),
-    }
-    for source, targets in pairs.items():
-        data = sheet.input(full_range(sheet.rng, source, (2, 3)))
-        for target in targets:
-            known = Quantization.per_tensor(0.3, 0 if target == "int16" else 7)
-            sheet.operator("QUANTIZE", [data], ((2, 3), target, known))
-        if source != "int32":
-            sheet.operator("DEQUANTIZE", [data], ((2, 3), "float32", None))
-    sheet.check()
-
-
 def test_zeros_of_scale_0_keep_their_sign() -> None:
     sheet = Sheet(seed=46)
     data = sheet.input(np.array([3, 0, -3], np.int8))
