@@ -140,7 +140,8 @@ class Sheet:
 
         Args:
             code: its name.
-            *operands: each an `Operand`, or numbers, which become a constant of int32.
+            *operands: each an `Operand`, numbers, which become a constant of int32, or None for one
+                that is missing.
             gives: its result, or a list of several: a dtype, or all that a tensor has. None for
                 the dtype and encoding of the first input.
             **options: of the operator. A window has size 2, steps of 1 and no padding unless they
@@ -162,6 +163,8 @@ class Sheet:
 
     def _place(self, operand: Any) -> int:
         """Return the index of an operand, which may be in the model already."""
+        if operand is None:
+            return -1
         if not isinstance(operand, Operand):
             return self.constant(np.array(operand, np.int32))
         if operand not in self._placed:
