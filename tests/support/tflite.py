@@ -83,7 +83,7 @@ class Sheet:
     def __init__(self, seed: int = 0) -> None:
         self.rng = np.random.default_rng(seed)
         self.arrays: list[Array] = []
-        self._writer = ModelWriter()
+        self.writer = ModelWriter()
         self._inputs: list[int] = []
         self._outputs: list[int] = []
         self._placed: dict[Operand, int] = {}
@@ -92,14 +92,14 @@ class Sheet:
     def input(self, array: Array, quantization: Quantization | None = None) -> int:
         self.arrays.append(array)
         name = self._name("x")
-        index = self._writer.tensor(name, array.shape, array.dtype.name, quantization)
+        index = self.writer.tensor(name, array.shape, array.dtype.name, quantization)
         self._inputs.append(index)
         return index
 
     def narrow(self, array: Array, dtype: str, quantization: Quantization | None) -> int:
         """Add an input of int4 or int2, whose numbers a run gets as int8."""
         self.arrays.append(array)
-        index = self._writer.tensor(self._name("x"), array.shape, dtype, quantization)
+        index = self.writer.tensor(self._name("x"), array.shape, dtype, quantization)
         self._inputs.append(index)
         return index
 
@@ -111,27 +111,27 @@ class Sheet:
         if data.dtype == np.int64:
             data = data.astype(np.int32)
         name = self._name("c")
-        return self._writer.tensor(name, data.shape, data.dtype.name, quantization, data)
+        return self.writer.tensor(name, data.shape, data.dtype.name, quantization, data)
 
     def sparse(
         self, shape: Sequence[int], values: Array, sparsity: Sparsity, quantization: Quantization
     ) -> int:
         """Return a constant that stores only some of its values."""
         name, dtype = self._name("c"), values.dtype.name
-        return self._writer.tensor(name, shape, dtype, quantization, values, sparsity)
+        return self.writer.tensor(name, shape, dtype, quantization, values, sparsity)
 
     def packed(self, numbers: Array, dtype: str, quantization: Quantization | None) -> int:
         """Return a constant of int4 or int2, of numbers in int8."""
-        return self._writer.tensor(self._name("c"), numbers.shape, dtype, quantization, numbers)
+        return self.writer.tensor(self._name("c"), numbers.shape, dtype, quantization, numbers)
 
     def bias(self, array: Array, quantization: Quantization | None = None) -> int:
         """Add a constant of the array's own dtype."""
         name = self._name("c")
-        return self._writer.tensor(name, array.shape, array.dtype.name, quantization, array)
+        return self.writer.tensor(name, array.shape, array.dtype.name, quantization, array)
 
     def operator(self, code: str, operands: Sequence[int], *outputs: Output, **options: Any) -> int:
-        results = [self._writer.tensor(self._name("y"), *output) for output in outputs]
-        self._writer.operator(code, operands, results, **options)
+        results = [self.writer.tensor(self._name("y"), *output) for output in outputs]
+        self.writer.operator(code, operands, results, **options)
         self._outputs += results
         return results[0]
 
@@ -180,7 +180,7 @@ class Sheet:
         return index
 
     def model(self) -> bytes:
-        return self._writer.finish(self._inputs, self._outputs)
+        return self.writer.finish(self._inputs, self._outputs)
 
     def check_refused(self, reason: str, error: type[Exception] = QnnError) -> None:
         """Import the model; the error must have this text."""

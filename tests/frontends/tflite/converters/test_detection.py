@@ -142,7 +142,7 @@ def _reads_memory(code: str) -> Sheet:
     """Return a vendor's operator that reads a tensor which nothing writes."""
     sheet = Sheet()
     data = sheet.random_input((1, 4), "int8", Q)
-    memory = sheet._writer.tensor("memory", (1, 4), "int8", Q)
+    memory = sheet.writer.tensor("memory", (1, 4), "int8", Q)
     sheet.operator(f"CUSTOM:{code}", [data, memory], ((1, 4), "int8", Q))
     return sheet
 

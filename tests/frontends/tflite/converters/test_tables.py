@@ -89,7 +89,7 @@ test_what_is_refused = refused(
 
 def test_no_such_combiner() -> None:
     sheet = _sparse()
-    sheet._writer._operators[0].options["combiner"] = 77
+    sheet.writer._operators[0].options["combiner"] = 77
     sheet.check_refused("Combiner is 77, not one of SUM, MEAN, SQRTN", ModelFormatError)
 
 
