@@ -23,6 +23,7 @@ from tests.support.tflite import (
     x,
 )
 
+SEVEN = fixed(7, "int8", Q)
 WIDTHS = np.array([[0, 0], [1, 2], [0, 3], [2, 0]], np.int32)
 
 
@@ -41,12 +42,12 @@ def test_padding_equals_litert(dtype: str) -> None:
 
 
 test_what_does_not_fit = refused(
-    (r"paddings must have shape \(2, 2\), got \(4, 2\)", one("PAD", x(2, 3), WIDTHS)),
+    (r"paddings must have shape \(2, 2\), got \(4, 2\)", one("PADV2", x(2, 3), WIDTHS, SEVEN)),
     (
         r"same scale and zero point, got \(0.25, 3\) and \(0.5, 3\)",
         one("PADV2", x(2, 3), WIDTHS[:2], fixed(7, "int8", Quantization.per_tensor(0.25, 3))),
     ),
-    ("pad_width", one("PADV2", x(2, 3), -WIDTHS[1:3], fixed(7, "int8", Q))),
+    ("pad_width", one("PADV2", x(2, 3), -WIDTHS[1:3], SEVEN)),
     (
         "paddings 3 and 0 do not fit axis 0",
         one("MIRROR_PAD", x(3, 4), [[3, 0], [0, 0]], mode="REFLECT"),
