@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
-from tests.support.arrays import any_of
+from tests.support.arrays import Chances, any_of
 from tests.support.tflite import Sheet, random_quantization
 
 Array = np.ndarray[Any, Any]
@@ -34,18 +34,12 @@ class Case:
     arrays: tuple[Array, ...]
 
 
-class Draw(Sheet):
+class Draw(Sheet, Chances):
     """A model under way."""
 
     def __init__(self, rng: np.random.Generator, code: str) -> None:
         super().__init__()
         self.rng, self.code = rng, code
-
-    def choice(self, *values: Any) -> Any:
-        return values[int(self.rng.integers(len(values)))]
-
-    def chance(self, share: float) -> bool:
-        return bool(self.rng.random() < share)
 
     def size(self) -> int:
         return int(self.choice(*_SIZES))

@@ -26,3 +26,15 @@ def every_value(dtype: str) -> np.ndarray[Any, Any]:
     """All values of an 8-bit dtype, the lowest first."""
     info = np.iinfo(dtype)
     return np.arange(info.min, info.max + 1).astype(dtype)
+
+
+class Chances:
+    """What a random model draws by its generator of random numbers."""
+
+    rng: np.random.Generator
+
+    def choice(self, *values: Any) -> Any:
+        return values[int(self.rng.integers(len(values)))]
+
+    def chance(self, share: float) -> bool:
+        return bool(self.rng.random() < share)
