@@ -17,7 +17,7 @@ import numpy as np
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
-from tests.support.arrays import full_range
+from tests.support.arrays import Chances, full_range
 from tests.support.tflite import random_quantization
 
 Array = np.ndarray[Any, Any]
@@ -49,7 +49,7 @@ class Value:
         return 1.0 if self.encoding is None else float(self.encoding.scale[0])
 
 
-class Graph:
+class Graph(Chances):
     """A file under way; several graphs, which do not touch, may stand in one."""
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -170,12 +170,6 @@ class Graph:
         self.outputs += ends
         self.owners += [self._graphs] * len(ends)
         self._graphs += 1
-
-    def choice(self, *values: Any) -> Any:
-        return values[int(self.rng.integers(len(values)))]
-
-    def chance(self, share: float) -> bool:
-        return bool(self.rng.random() < share)
 
 
 Step = Callable[[Graph, Value], "Value | None"]

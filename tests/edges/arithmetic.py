@@ -19,14 +19,14 @@ def pair(draw: Draw) -> None:
     shapes = [shape, draw.like(shape)]
     if draw.code != "PRELU" and draw.chance(0.5):
         shapes.reverse()
-    operands = [draw.input(each, dtype, _maybe(draw, draw.encoding(dtype))) for each in shapes]
+    operands = [draw.operand(each, dtype, _maybe(draw, draw.encoding(dtype))) for each in shapes]
     scale = 0.2 if draw.code == "MUL" else 0.1
     options = {}
     if draw.code in ("ADD", "SUB", "MUL", "DIV"):
         options["fused_activation_function"] = draw.choice(*ACTIVATIONS)
     if draw.code in ("ADD", "SUB") and draw.chance(0.5):
         options["pot_scale_int16"] = draw.chance(0.5)
-    draw.operator(operands, (dtype, _maybe(draw, draw.encoding(dtype, scale))), **options)
+    draw.make(operands, (dtype, _maybe(draw, draw.encoding(dtype, scale))), **options)
 
 
 def _maybe(draw: Draw, known: Quantization | None) -> Quantization | None:
@@ -41,8 +41,8 @@ def extremum(draw: Draw) -> None:
     shapes = [shape, draw.like(shape)]
     if draw.chance(0.5):
         shapes.reverse()
-    operands = [draw.input(each, dtype, encoding) for each in shapes]
-    draw.operator(operands, (dtype, encoding))
+    operands = [draw.operand(each, dtype, encoding) for each in shapes]
+    draw.make(operands, (dtype, encoding))
 
 
 @drawn("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD")
@@ -55,10 +55,10 @@ def reduction(draw: Draw) -> None:
     numbers = np.array(axes, np.int32)
     if len(axes) == 1 and draw.chance(0.4):
         numbers = numbers.reshape(())
-    data = draw.input(shape, dtype, encoding)
+    data = draw.operand(shape, dtype, encoding)
     if draw.code in ("MEAN", "SUM", "REDUCE_PROD") and draw.chance(0.5):
         encoding = _maybe(draw, draw.encoding(dtype))
-    draw.operator([data, draw.numbers(numbers)], (dtype, encoding), keep_dims=draw.chance(0.5))
+    draw.make([data, draw.numbers(numbers)], (dtype, encoding), keep_dims=draw.chance(0.5))
 
 
 _FIXED = {
@@ -76,7 +76,7 @@ _FIXED = {
 )
 def unary(draw: Draw) -> None:
     dtype, shape = draw.computed_dtype(), draw.shape()
-    data = draw.input(shape, dtype, _maybe(draw, draw.encoding(dtype)))
+    data = draw.operand(shape, dtype, _maybe(draw, draw.encoding(dtype)))
     encoding = draw.encoding(dtype)
     if encoding is not None and draw.code in _FIXED:
         scale, point = _FIXED[draw.code]
@@ -91,7 +91,7 @@ def unary(draw: Draw) -> None:
         options["approximate"] = draw.chance(0.5)
     if draw.code == "SOFTMAX":
         options["beta"] = draw.choice(1.0, 0.5)
-    draw.operator([data], (dtype, _maybe(draw, encoding)), **options)
+    draw.make([data], (dtype, _maybe(draw, encoding)), **options)
 
 
 @drawn("QUANTIZE", "DEQUANTIZE")
@@ -105,8 +105,8 @@ def conversion(draw: Draw) -> None:
     if encoding is not None and shape and shape[-1] > 1 and draw.chance(0.15):
         scales = draw.rng.uniform(0.01, 0.1, shape[-1]).astype(np.float32)
         encoding = Quantization(scales, np.zeros(shape[-1], np.int64), len(shape) - 1)
-    data = draw.input(shape, source, _maybe(draw, encoding))
-    draw.operator([data], (result, _maybe(draw, draw.encoding(result))))
+    data = draw.operand(shape, source, _maybe(draw, encoding))
+    draw.make([data], (result, _maybe(draw, draw.encoding(result))))
 
 
 def window(draw: Draw) -> dict[str, Any]:
@@ -125,8 +125,8 @@ def pool(draw: Draw) -> None:
     encoding = draw.encoding(dtype)
     height, width = draw.choice((1, 1), (2, 2), (3, 3), (2, 5), (9, 1), (2**31 - 1, 1))
     sizes = {"filter_height": height, "filter_width": width}
-    data = draw.input(shape, dtype, encoding)
-    draw.operator([data], (dtype, encoding), **sizes, **window(draw))
+    data = draw.operand(shape, dtype, encoding)
+    draw.make([data], (dtype, encoding), **sizes, **window(draw))
 
 
 @drawn("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
@@ -135,8 +135,8 @@ def resize(draw: Draw) -> None:
     encoding = draw.encoding(dtype)
     size = draw.numbers([int(each) for each in draw.rng.integers(0, 12, 2)])
     aligned = draw.chance(0.3)
-    draw.operator(
-        [draw.input(shape, dtype, encoding), size],
+    draw.make(
+        [draw.operand(shape, dtype, encoding), size],
         (dtype, encoding),
         align_corners=aligned,
         half_pixel_centers=not aligned and draw.chance(0.5),

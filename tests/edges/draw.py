@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
-from frontends.tflite.writer import ModelWriter
-from tests.support.arrays import full_range
-from tests.support.tflite import random_quantization
+from tests.support.arrays import Chances, any_of
+from tests.support.tflite import Sheet, random_quantization
 
 Array = np.ndarray[Any, Any]
 
@@ -35,22 +34,12 @@ class Case:
     arrays: tuple[Array, ...]
 
 
-class Draw:
+class Draw(Sheet, Chances):
     """A model under way."""
 
     def __init__(self, rng: np.random.Generator, code: str) -> None:
+        super().__init__()
         self.rng, self.code = rng, code
-        self.arrays: list[Array] = []
-        self.writer = ModelWriter()
-        self._inputs: list[int] = []
-        self._outputs: list[int] = []
-        self._count = 0
-
-    def choice(self, *values: Any) -> Any:
-        return values[int(self.rng.integers(len(values)))]
-
-    def chance(self, share: float) -> bool:
-        return bool(self.rng.random() < share)
 
     def size(self) -> int:
         return int(self.choice(*_SIZES))
@@ -95,27 +84,18 @@ class Draw:
         return random_quantization(self.rng, dtype, scale)
 
     def data(self, dtype: str, shape: Sequence[int]) -> Array:
-        if dtype == "float32":
-            return self.rng.normal(0, 2, tuple(shape)).round(1).astype(np.float32)
-        if dtype == "bool":
-            return self.rng.random(tuple(shape)) < 0.5
-        return full_range(self.rng, dtype, tuple(shape))
+        return any_of(self.rng, dtype, shape)
 
-    def input(self, shape: Sequence[int], dtype: str, encoding: Quantization | None = None) -> int:
+    def operand(
+        self, shape: Sequence[int], dtype: str, encoding: Quantization | None = None
+    ) -> int:
         """Return the value of a run, or now and then a constant of the file."""
         array = self.data(dtype, shape)
-        return self.constant(array, encoding) if self.chance(0.08) else self.given(array, encoding)
+        return (self.constant if self.chance(0.08) else self.input)(array, encoding)
 
-    def given(self, array: Array, encoding: Quantization | None = None) -> int:
-        """Make an array the value of a run."""
-        name, dtype = self._name("x"), array.dtype.name
-        index = self.writer.tensor(name, array.shape, dtype, encoding)
-        self.arrays.append(array)
-        self._inputs.append(index)
-        return index
-
-    def constant(self, array: Array, encoding: Quantization | None = None) -> int:
-        return self.writer.tensor(self._name("c"), array.shape, array.dtype.name, encoding, array)
+    def constant(self, array: Any, quantization: Quantization | None = None) -> int:
+        """Return a constant of the array's own dtype."""
+        return self.bias(np.asarray(array), quantization)
 
     def numbers(self, values: Any, dtype: str = "int32") -> int:
         """Return an operand of numbers, now and then of another type or rank."""
@@ -137,29 +117,19 @@ class Draw:
     def axes(self, rank: int) -> list[int]:
         return [self.axis(rank) for _ in range(int(self.rng.integers(0, min(rank, 4) + 1)))]
 
-    def operator(
+    def make(
         self,
         operands: Sequence[int],
         *outputs: tuple[str, Quantization | None],
         shape: Sequence[int] = (1,),
         **options: Any,
     ) -> None:
-        """Return the operator; the declared shapes of its outputs mean nothing to LiteRT."""
-        self._outputs = [
-            self.writer.tensor(self._name("y"), shape, dtype, encoding)
-            for dtype, encoding in outputs
-        ]
-        if self.chance(0.01):
-            operands = operands[:-1]
-        self.writer.operator(self.code, operands, self._outputs, **options)
+        """Add the operator; the declared shapes of its outputs mean nothing to LiteRT."""
+        operands = operands[:-1] if self.chance(0.01) else operands
+        self.operator(self.code, operands, *((shape, *each) for each in outputs), **options)
 
     def finish(self) -> Case:
-        content = self.writer.finish(self._inputs, self._outputs)
-        return Case(self.code, content, tuple(self.arrays))
-
-    def _name(self, prefix: str) -> str:
-        self._count += 1
-        return f"{prefix}{self._count}"
+        return Case(self.code, self.model(), tuple(self.arrays))
 
 
 Rule = Callable[[Draw], None]

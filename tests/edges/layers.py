@@ -74,7 +74,7 @@ def convolution(draw: Draw) -> None:
     axis = (3 if is_depthwise else 0) if len(kernel) == 4 else None
     bias, options = ("", {}) if is_depthwise else _wide_bias(draw, kind)
     operands = [
-        draw.input(shape, kind[0], draw.encoding(kind[0])),
+        draw.operand(shape, kind[0], draw.encoding(kind[0])),
         _weights(draw, kind, kernel, axis),
     ]
     operands += _bias(draw, kind, channels * depth if is_depthwise else depth, bias)
@@ -83,7 +83,7 @@ def convolution(draw: Draw) -> None:
     if is_depthwise:
         options["depth_multiplier"] = depth
     result = (kind[0], draw.encoding(kind[0], 0.5))
-    draw.operator(operands, result, **options, **window(draw))
+    draw.make(operands, result, **options, **window(draw))
 
 
 @drawn("TRANSPOSE_CONV")
@@ -104,12 +104,12 @@ def transposed(draw: Draw) -> None:
     operands = [
         draw.numbers((1, *ends, channels)),
         _weights(draw, kind, (channels, *taps, depth), 0),
-        draw.input((draw.choice(1, 1, 2), rows, columns, depth), kind[0], draw.encoding(kind[0])),
+        draw.operand((draw.choice(1, 1, 2), rows, columns, depth), kind[0], draw.encoding(kind[0])),
         *_bias(draw, kind, channels, bias),
     ]
     options |= {"padding": padding, "stride_h": steps[0], "stride_w": steps[1]}
     options["fused_activation_function"] = draw.choice(*ACTIVATIONS)
-    draw.operator(operands, (kind[0], draw.encoding(kind[0], 0.5)), version=4, **options)
+    draw.make(operands, (kind[0], draw.encoding(kind[0], 0.5)), version=4, **options)
 
 
 @drawn("BATCH_MATMUL")
@@ -123,14 +123,14 @@ def product(draw: Draw) -> None:
         rhs = (*draw.like(lhs[:-2]), *(reversed(ends) if adjoint[1] else ends))
         if len(lhs) > 3 and draw.chance(0.3):
             rhs = rhs[-2:]
-    operands = [draw.input(lhs, kind[0], draw.encoding(kind[0]))]
+    operands = [draw.operand(lhs, kind[0], draw.encoding(kind[0]))]
     if kind[0] == kind[1]:
-        operands.append(draw.input(rhs, kind[1], draw.encoding(kind[1])))
+        operands.append(draw.operand(rhs, kind[1], draw.encoding(kind[1])))
     else:
         operands.append(_weights(draw, kind, rhs))
     options: dict[str, Any] = {"adj_x": adjoint[0], "adj_y": adjoint[1]}
     options["asymmetric_quantize_inputs"] = draw.chance(0.5)
-    draw.operator(operands, (kind[0], draw.encoding(kind[0], 0.5)), **options)
+    draw.make(operands, (kind[0], draw.encoding(kind[0], 0.5)), **options)
 
 
 @drawn("FULLY_CONNECTED")
@@ -142,12 +142,12 @@ def fully_connected(draw: Draw) -> None:
     units = draw.size()
     bias, options = _wide_bias(draw, kind)
     operands = [
-        draw.input(shape, kind[0], draw.encoding(kind[0])),
+        draw.operand(shape, kind[0], draw.encoding(kind[0])),
         _weights(draw, kind, (units, depth), 0),
         *_bias(draw, kind, units, bias),
     ]
     options["asymmetric_quantize_inputs"] = draw.chance(0.5)
-    draw.operator(
+    draw.make(
         operands,
         (kind[0], draw.encoding(kind[0], 0.5)),
         keep_num_dims=draw.chance(0.4),

@@ -17,7 +17,7 @@ def moved(draw: Draw, shape: tuple[int, ...] | None = None) -> Moved:
     shape = draw.shape() if shape is None else shape
     dtype = draw.dtype()
     encoding = None if draw.chance(0.15) else draw.encoding(dtype)
-    data = draw.input(shape, dtype, encoding)
+    data = draw.operand(shape, dtype, encoding)
     if draw.chance(0.05):
         return data, shape, (dtype, draw.encoding(dtype))
     if draw.chance(0.02):
@@ -49,7 +49,7 @@ def reshape(draw: Draw) -> None:
         operands.append(draw.numbers(np.int32(draw.choice(-1, count))))
     if kind in ("options", "both") or draw.chance(0.3):
         options["new_shape"] = new if draw.chance(0.8) else draw.choice([0], [], [-1], [count])
-    draw.operator(operands, result, **options)
+    draw.make(operands, result, **options)
 
 
 @drawn("BITCAST")
@@ -57,19 +57,19 @@ def read_as(draw: Draw) -> None:
     dtype, new = draw.dtype(), draw.dtype()
     parts = np.dtype(new).itemsize // np.dtype(dtype).itemsize
     shape = (*draw.shape(), parts) if parts > 1 and draw.chance(0.9) else draw.shape()
-    data = draw.input(shape, dtype, draw.encoding(dtype))
-    draw.operator([data], (new, draw.encoding(new)))
+    data = draw.operand(shape, dtype, draw.encoding(dtype))
+    draw.make([data], (new, draw.encoding(new)))
 
 
 @drawn("LSH_PROJECTION")
 def project(draw: Draw) -> None:
     dtype, shape = draw.dtype(), draw.shape(1)
     functions = draw.rng.normal(0, 1, (draw.size(), draw.choice(1, 2, 20, 31, 32, 33)))
-    operands = [draw.given(functions.astype(np.float32)), draw.input(shape, dtype)]
+    operands = [draw.input(functions.astype(np.float32)), draw.operand(shape, dtype)]
     if draw.chance(0.5):
         count = shape[0] + (draw.choice(-1, 1) if draw.chance(0.05) else 0)
-        operands.append(draw.given(draw.rng.normal(0, 1, max(count, 0)).astype(np.float32)))
-    draw.operator(operands, ("int32", None), shape=(1,), type=draw.choice("SPARSE", "DENSE"))
+        operands.append(draw.input(draw.rng.normal(0, 1, max(count, 0)).astype(np.float32)))
+    draw.make(operands, ("int32", None), shape=(1,), type=draw.choice("SPARSE", "DENSE"))
 
 
 @drawn("SQUEEZE")
@@ -79,14 +79,14 @@ def squeeze(draw: Draw) -> None:
     dims = [axis - draw.choice(0, len(shape)) for axis in ones if draw.chance(0.5)]
     if draw.chance(0.1):
         dims.append(draw.axis(len(shape)))
-    draw.operator([data], result, **({"squeeze_dims": dims} if draw.chance(0.8) else {}))
+    draw.make([data], result, **({"squeeze_dims": dims} if draw.chance(0.8) else {}))
 
 
 @drawn("EXPAND_DIMS")
 def expand_dims(draw: Draw) -> None:
     data, shape, result = moved(draw)
     axis = draw.axis(len(shape) + 1)
-    draw.operator([data, draw.numbers(np.array([axis]) if draw.chance(0.5) else axis)], result)
+    draw.make([data, draw.numbers(np.array([axis]) if draw.chance(0.5) else axis)], result)
 
 
 @drawn("TRANSPOSE")
@@ -96,7 +96,7 @@ def transpose(draw: Draw) -> None:
     axes = [int(axis) - draw.choice(0, 0, rank) for axis in draw.rng.permutation(rank)]
     if axes and draw.chance(0.05):
         axes[0] = draw.axis(rank)
-    draw.operator([data, draw.numbers(np.array(axes, np.int32))], result)
+    draw.make([data, draw.numbers(np.array(axes, np.int32))], result)
 
 
 @drawn("SPLIT")
@@ -107,7 +107,7 @@ def split(draw: Draw) -> None:
     fits = [count for count in (1, 2, 3, 4) if size % count == 0 or draw.chance(0.05)]
     count = int(draw.choice(*fits))
     where = draw.numbers(axis if draw.chance(0.7) else [axis])
-    draw.operator([where, data], *[result] * count, num_splits=count)
+    draw.make([where, data], *[result] * count, num_splits=count)
 
 
 @drawn("SPLIT_V")
@@ -125,7 +125,7 @@ def split_v(draw: Draw) -> None:
     if draw.chance(0.05):
         sizes[0] += draw.choice(1, -1)
     operands = [data, draw.numbers(sizes), draw.numbers(axis if draw.chance(0.7) else [axis])]
-    draw.operator(operands, *[result] * len(sizes), num_splits=len(sizes))
+    draw.make(operands, *[result] * len(sizes), num_splits=len(sizes))
 
 
 @drawn("SLICE")
@@ -143,7 +143,7 @@ def cut(draw: Draw) -> None:
     kind = "int64" if draw.chance(0.2) else "int32"
     # LiteRT holds the rank that the file declares to the other one.
     operands = [data, draw.numbers(begins, kind), draw.numbers(sizes, kind)]
-    draw.operator(operands, result, shape=[1] * len(shape))
+    draw.make(operands, result, shape=[1] * len(shape))
 
 
 @drawn("STRIDED_SLICE")
@@ -169,7 +169,7 @@ def strided_slice(draw: Draw) -> None:
     if draw.chance(0.03):
         masks["offset"] = 1
     numbers = [draw.numbers(np.array(values, np.int32)) for values in (begins, ends, steps)]
-    draw.operator([data, *numbers], result, **masks)
+    draw.make([data, *numbers], result, **masks)
 
 
 @drawn("PAD", "PADV2")
@@ -177,7 +177,7 @@ def pad(draw: Draw) -> None:
     shape = draw.shape()
     dtype = draw.computed_dtype()
     encoding = draw.encoding(dtype)
-    data = draw.input(shape, dtype, encoding)
+    data = draw.operand(shape, dtype, encoding)
     widths = draw.rng.integers(0, 3, (len(shape), 2))
     if len(shape) == 4 and draw.chance(0.4):
         widths[[0, 3]] = 0
@@ -188,7 +188,7 @@ def pad(draw: Draw) -> None:
     if draw.code == "PADV2":
         value = draw.data(dtype, draw.choice((), (), (1,), (1, 1)))
         operands.append(draw.constant(value, encoding))
-    draw.operator(operands, (dtype, encoding))
+    draw.make(operands, (dtype, encoding))
 
 
 @drawn("CONCATENATION")
@@ -203,19 +203,19 @@ def concatenation(draw: Draw) -> None:
         if -len(shape) <= axis < len(shape):
             part[axis] = draw.size()
         other = draw.encoding(dtype) if dtype == "uint8" and draw.chance(0.5) else encoding
-        operands.append(draw.input(part, dtype, other))
+        operands.append(draw.operand(part, dtype, other))
     activation = draw.choice(*["NONE"] * 9, "RELU")
-    draw.operator(operands, (dtype, encoding), axis=axis, fused_activation_function=activation)
+    draw.make(operands, (dtype, encoding), axis=axis, fused_activation_function=activation)
 
 
 @drawn("ARG_MAX", "ARG_MIN")
 def place(draw: Draw) -> None:
     shape, dtype = draw.shape(), draw.dtype()
-    data = draw.input(shape, dtype, draw.encoding(dtype))
+    data = draw.operand(shape, dtype, draw.encoding(dtype))
     axis = draw.axis(len(shape))
     stated = str(draw.choice("int32", "int64"))
     declared = str(draw.choice(stated, stated, "int32", "int64", "float32"))
     kind = "int64" if draw.chance(0.2) else "int32"
     operands = [data, draw.numbers(axis if draw.chance(0.7) else [axis], kind)]
     options: dict[str, Any] = {"output_type": stated} if draw.chance(0.95) else {}
-    draw.operator(operands, (declared, None), **options)
+    draw.make(operands, (declared, None), **options)

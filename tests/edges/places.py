@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,11 +15,11 @@ def pack(draw: Draw) -> None:
     shape, dtype = draw.shape(0, 4), draw.dtype()
     encoding = None if draw.chance(0.15) else draw.encoding(dtype)
     count = draw.choice(1, 2, 2, 3, 5)
-    operands = [draw.input(shape, dtype, encoding) for _ in range(count)]
+    operands = [draw.operand(shape, dtype, encoding) for _ in range(count)]
     if draw.chance(0.05):
-        operands[0] = draw.input(draw.like(shape), dtype, draw.encoding(dtype))
+        operands[0] = draw.operand(draw.like(shape), dtype, draw.encoding(dtype))
     result = (dtype, draw.encoding(dtype) if draw.chance(0.05) else encoding)
-    draw.operator(operands, result, axis=draw.axis(len(shape) + 1), values_count=count)
+    draw.make(operands, result, axis=draw.axis(len(shape) + 1), values_count=count)
 
 
 @drawn("UNPACK")
@@ -28,16 +28,16 @@ def unpack(draw: Draw) -> None:
     axis = draw.axis(len(shape))
     count = shape[axis] if -len(shape) <= axis < len(shape) else 1
     count += draw.choice(1, -1) if draw.chance(0.05) and count else 0
-    draw.operator([data], *[result] * count, axis=axis, num=count)
+    draw.make([data], *[result] * count, axis=axis, num=count)
 
 
-def _places(draw: Draw, shape: Any, size: int, dtype: str = "int32") -> int:
-    """An operand of indices, given at run time or in the file, rarely out of range."""
-    lowest = -1 if draw.chance(0.03) else 0
+def indices(
+    draw: Draw, shape: Sequence[int], size: int, dtype: str = "int32", below: float = 0.03
+) -> int:
+    """Return an operand of indices, given at run time or in the file, rarely below 0."""
+    lowest = -1 if draw.chance(below) else 0
     array = np.asarray(draw.rng.integers(lowest, max(size, 1), tuple(shape))).astype(dtype)
-    if draw.chance(0.5):
-        return draw.constant(array)
-    return draw.given(array)
+    return (draw.constant if draw.chance(0.5) else draw.input)(array)
 
 
 @drawn("GATHER")
@@ -48,9 +48,9 @@ def gather(draw: Draw) -> None:
     batches = int(draw.rng.integers(front + 1)) if draw.chance(0.3) else 0
     wanted = (*shape[:batches], *draw.shape(0, 2))
     size = shape[front] if shape else 1
-    places = _places(draw, wanted, size, str(draw.choice("int32", "int32", "int64", "int16")))
+    places = indices(draw, wanted, size, str(draw.choice("int32", "int32", "int64", "int16")))
     stated = batches - len(wanted) if batches and draw.chance(0.1) else batches
-    draw.operator([data, places], result, axis=axis, batch_dims=stated)
+    draw.make([data, places], result, axis=axis, batch_dims=stated)
 
 
 @drawn("GATHER_ND")
@@ -59,7 +59,7 @@ def gather_nd(draw: Draw) -> None:
     depth = int(draw.rng.integers(0, len(shape) + 1)) if draw.chance(0.1) else min(len(shape), 2)
     size = min(shape[:depth], default=1)
     dtype = str(draw.choice("int32", "int32", "int64"))
-    draw.operator([data, _places(draw, (*draw.shape(0, 2), depth), size, dtype)], result)
+    draw.make([data, indices(draw, (*draw.shape(0, 2), depth), size, dtype)], result)
 
 
 @drawn("DYNAMIC_UPDATE_SLICE")
@@ -68,8 +68,8 @@ def update(draw: Draw) -> None:
     part = [max(size - int(draw.rng.integers(3)), 0) for size in shape]
     if part and draw.chance(0.05):
         part[0] += 3
-    other = draw.given(draw.data(result[0], tuple(part)))
-    draw.operator([data, other, _places(draw, (len(shape),), 4)], result, version=1)
+    other = draw.input(draw.data(result[0], tuple(part)))
+    draw.make([data, other, indices(draw, (len(shape),), 4)], result, version=1)
 
 
 @drawn("EMBEDDING_LOOKUP")
@@ -77,28 +77,28 @@ def embedding(draw: Draw) -> None:
     shape, dtype = draw.shape(1, 4), draw.dtype()
     encoding = draw.encoding(dtype)
     table = draw.constant(draw.data(dtype, shape), encoding)
-    draw.operator([_places(draw, (draw.size(),), shape[0]), table], (dtype, encoding))
+    draw.make([indices(draw, (draw.size(),), shape[0]), table], (dtype, encoding))
 
 
 @drawn("TILE")
 def tile(draw: Draw) -> None:
     data, shape, result = moved(draw)
     counts = [int(draw.choice(1, 1, 2, 3, 0 if draw.chance(0.1) else 1)) for _ in shape]
-    draw.operator([data, draw.numbers(counts, str(draw.choice("int32", "int64")))], result)
+    draw.make([data, draw.numbers(counts, str(draw.choice("int32", "int64")))], result)
 
 
 @drawn("BROADCAST_TO")
 def broadcast(draw: Draw) -> None:
     shape = draw.shape(0, 5)
     data, _, result = moved(draw, draw.like(shape))
-    draw.operator([data, draw.numbers(list(shape), str(draw.choice("int32", "int64")))], result)
+    draw.make([data, draw.numbers(list(shape), str(draw.choice("int32", "int64")))], result)
 
 
 @drawn("FILL")
 def fill(draw: Draw) -> None:
     value, _, result = moved(draw, ())
     dims = draw.numbers(list(draw.shape()), str(draw.choice("int32", "int64")))
-    draw.operator([dims, value], result)
+    draw.make([dims, value], result)
 
 
 @drawn("MIRROR_PAD")
@@ -111,13 +111,13 @@ def mirror(draw: Draw) -> None:
         widths[0][0] += draw.choice(1, -1)
     array = np.array(widths, np.int64).reshape(len(shape), 2)
     operands = [data, draw.numbers(array, str(draw.choice("int32", "int64")))]
-    draw.operator(operands, result, mode=mode)
+    draw.make(operands, result, mode=mode)
 
 
 @drawn("REVERSE_V2")
 def reverse(draw: Draw) -> None:
     data, shape, result = moved(draw)
-    draw.operator([data, draw.numbers(np.array(draw.axes(len(shape)), np.int64))], result)
+    draw.make([data, draw.numbers(np.array(draw.axes(len(shape)), np.int64))], result)
 
 
 @drawn("DEPTH_TO_SPACE", "SPACE_TO_DEPTH")
@@ -129,7 +129,7 @@ def depth(draw: Draw) -> None:
     else:
         shape = (batch, rows * size, columns * size, channels)
     data, _, result = moved(draw, draw.shape() if draw.chance(0.05) else shape)
-    draw.operator([data], result, block_size=size)
+    draw.make([data], result, block_size=size)
 
 
 @drawn("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND")
@@ -145,4 +145,4 @@ def batch(draw: Draw) -> None:
     else:
         pictures *= int(np.prod(sizes))
     data, _, result = moved(draw, (pictures, *space, channels))
-    draw.operator([data, draw.numbers(sizes), draw.numbers(widths)], result)
+    draw.make([data, draw.numbers(sizes), draw.numbers(widths)], result)

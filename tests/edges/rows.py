@@ -6,13 +6,7 @@ import numpy as np
 
 from tests.edges.draw import Draw, drawn
 from tests.edges.moves import moved
-
-
-def _positions(draw: Draw, size: int, shape: tuple[int, ...], dtype: str = "int32") -> int:
-    """Return an operand of indices, given at run time or in the file, few of them negative."""
-    lowest = -1 if draw.chance(0.05) else 0
-    array = np.asarray(draw.rng.integers(lowest, max(size, 1), shape)).astype(dtype)
-    return draw.constant(array) if draw.chance(0.5) else draw.given(array)
+from tests.edges.places import indices
 
 
 @drawn("SCATTER_ND")
@@ -23,8 +17,8 @@ def scatter(draw: Draw) -> None:
     parts, _, result = moved(draw, (*batch, *shape[depth:]))
     if draw.chance(0.05):
         shape = (*shape, 2)
-    places = _positions(draw, min(shape[:depth]), (*batch, depth))
-    draw.operator([places, parts, draw.numbers(list(shape))], result)
+    places = indices(draw, (*batch, depth), min(shape[:depth]), below=0.05)
+    draw.make([places, parts, draw.numbers(list(shape))], result)
 
 
 @drawn("SPARSE_TO_DENSE")
@@ -32,7 +26,7 @@ def dense(draw: Draw) -> None:
     shape, count = draw.shape(0, 4), draw.size()
     depth = len(shape)
     values, _, result = moved(draw, draw.choice((count,), (count,), (), (1,)))
-    filler = draw.given(draw.data(result[0], draw.choice((), (), (1,), (2,))), result[1])
+    filler = draw.input(draw.data(result[0], draw.choice((), (), (1,), (2,))), result[1])
     places = (count, depth)
     if depth == 1:
         places = draw.choice((count,), (), (count, 1))
@@ -41,9 +35,9 @@ def dense(draw: Draw) -> None:
     if 0 in shape:
         places = (0, depth)
     array = np.asarray(draw.rng.integers(0, max(size, 1), places)).astype(kind)
-    operands = [draw.constant(array) if draw.chance(0.5) else draw.given(array)]
+    operands = [draw.constant(array) if draw.chance(0.5) else draw.input(array)]
     operands += [draw.constant(np.array(shape, str(draw.choice("int32", kind)))), values, filler]
-    draw.operator(operands, result)
+    draw.make(operands, result)
 
 
 @drawn(*(f"UNSORTED_SEGMENT_{name}" for name in ("MAX", "MIN", "PROD", "SUM")))
@@ -54,8 +48,12 @@ def segments(draw: Draw) -> None:
     if draw.chance(0.05):
         ids = draw.like(ids)
     count = int(draw.rng.integers(0, 6))
-    operands = [draw.input(shape, dtype), _positions(draw, count, ids), draw.numbers(count)]
-    draw.operator(operands, (dtype, None))
+    operands = [
+        draw.operand(shape, dtype),
+        indices(draw, ids, count, below=0.05),
+        draw.numbers(count),
+    ]
+    draw.make(operands, (dtype, None))
 
 
 @drawn("SEGMENT_SUM")
@@ -65,7 +63,7 @@ def segments_in_order(draw: Draw) -> None:
     ids -= ids[:1].sum(dtype=np.int32)
     if draw.chance(0.05):
         ids = ids[::-1]
-    draw.operator([draw.input(shape, dtype), draw.constant(ids)], (dtype, None))
+    draw.make([draw.operand(shape, dtype), draw.constant(ids)], (dtype, None))
 
 
 @drawn("HASHTABLE_LOOKUP")
@@ -75,10 +73,10 @@ def look_up(draw: Draw) -> None:
     keys = np.sort(draw.rng.choice(99, shape[0], replace=False)).astype(np.int32)
     if draw.chance(0.05):
         keys = keys[:-1]
-    wanted = _positions(draw, 99, draw.choice((draw.size(),), (draw.size(),), (), (2, 2)))
+    wanted = indices(draw, draw.choice((draw.size(),), (draw.size(),), (), (2, 2)), 99, below=0.05)
     if keys.size and draw.chance(0.5):
-        wanted = draw.given(draw.rng.choice(keys, draw.size()))
-    draw.operator([wanted, draw.given(keys), values], result, ("uint8", None))
+        wanted = draw.input(draw.rng.choice(keys, draw.size()))
+    draw.make([wanted, draw.input(keys), values], result, ("uint8", None))
 
 
 @drawn("MATRIX_DIAG", "MATRIX_SET_DIAG")
@@ -87,11 +85,11 @@ def diagonal(draw: Draw) -> None:
     if dtype == "bool":  # LiteRT writes beyond the result
         dtype = "float32"
     encoding = draw.encoding(dtype)
-    operands = [draw.input(shape, dtype, encoding)]
+    operands = [draw.operand(shape, dtype, encoding)]
     if draw.code == "MATRIX_SET_DIAG":
         wanted = (*shape[:-2], min(shape[-2:], default=1))
-        operands.append(draw.input(wanted, dtype, encoding))
-    draw.operator(operands, (dtype, encoding))
+        operands.append(draw.operand(wanted, dtype, encoding))
+    draw.make(operands, (dtype, encoding))
 
 
 @drawn("DILATE")
@@ -100,7 +98,7 @@ def dilate(draw: Draw) -> None:
     # By other steps LiteRT writes beyond the result, and may die of it several models later.
     steps = [int(draw.choice(1, 1, 2, 3)) for _ in shape]
     filler = draw.data(result[0], draw.choice((), (), (), (1,)))
-    draw.operator([data, draw.numbers(steps), draw.constant(filler, result[1])], result)
+    draw.make([data, draw.numbers(steps), draw.constant(filler, result[1])], result)
 
 
 @drawn("REVERSE_SEQUENCE")
@@ -114,8 +112,8 @@ def turn_back(draw: Draw) -> None:
     size = shape[along] if along < rank else 1
     count = shape[batch] if batch < rank else 1
     lengths = draw.rng.integers(0, size + 1, count).astype(draw.choice("int32", "int64"))
-    operands = [data, draw.constant(lengths) if draw.chance(0.3) else draw.given(lengths)]
-    draw.operator(operands, result, seq_dim=along, batch_dim=batch)
+    operands = [data, draw.constant(lengths) if draw.chance(0.3) else draw.input(lengths)]
+    draw.make(operands, result, seq_dim=along, batch_dim=batch)
 
 
 @drawn(
@@ -125,8 +123,8 @@ def turn_back(draw: Draw) -> None:
 def bits(draw: Draw) -> None:
     data, shape, result = moved(draw)
     is_same = draw.code.startswith("STABLEHLO") and draw.chance(0.9)
-    other = draw.input(shape if is_same else draw.like(shape), result[0], result[1])
-    draw.operator([data, other], result)
+    other = draw.operand(shape if is_same else draw.like(shape), result[0], result[1])
+    draw.make([data, other], result)
 
 
 @drawn("STABLEHLO_SHIFT_LEFT")
@@ -134,4 +132,4 @@ def shift(draw: Draw) -> None:
     data, shape, (dtype, encoding) = moved(draw)
     # C++ does not define shifts by other counts.
     counts = draw.rng.integers(0, 32, shape if draw.chance(0.9) else draw.like(shape))
-    draw.operator([data, draw.given(counts.astype(dtype), encoding)], (dtype, encoding))
+    draw.make([data, draw.input(counts.astype(dtype), encoding)], (dtype, encoding))

@@ -33,11 +33,11 @@ def _subgraph(draw: Draw, dtype: str, codes: Sequence[str]) -> int:
 
 @drawn("FAKE_QUANT")
 def grid(draw: Draw) -> None:
-    data = draw.input(draw.shape(), "float32")
+    data = draw.operand(draw.shape(), "float32")
     low, high = draw.choice(0.0, -1.0, -6.0, 0.5, -0.3), draw.choice(1.0, 6.0, 0.7, 0.0, -0.2)
     bits = draw.choice(8, 8, 1, 2, 4, 16, 0, 17, -1)
     ends = {"min": low, "max": high, "num_bits": bits, "narrow_range": draw.chance(0.05)}
-    draw.operator([data], ("float32", None), shape=(1,), **ends)
+    draw.make([data], ("float32", None), shape=(1,), **ends)
 
 
 @drawn("EMBEDDING_LOOKUP_SPARSE")
@@ -48,18 +48,18 @@ def sparse_rows(draw: Draw) -> None:
     places = np.sort(places, 0) if draw.chance(0.5) else places
     rows = draw.rng.integers(0, max(shape[0], 1), count).astype(np.int32)
     weights = draw.rng.uniform(-1, 2, count).round(1).astype(np.float32)
-    operands = [*map(draw.given, (rows, places)), draw.numbers(_odd(draw, sizes))]
-    operands += [draw.given(weights), draw.input(shape, "float32")]
-    draw.operator(operands, ("float32", None), combiner=draw.choice("SUM", "MEAN", "SQRTN"))
+    operands = [*map(draw.input, (rows, places)), draw.numbers(_odd(draw, sizes))]
+    operands += [draw.input(weights), draw.operand(shape, "float32")]
+    draw.make(operands, ("float32", None), combiner=draw.choice("SUM", "MEAN", "SQRTN"))
 
 
 @drawn("STABLEHLO_PAD")
 def put_around(draw: Draw) -> None:
     data, shape, result = moved(draw, draw.shape(0, 5))
-    filler = draw.input((), result[0], result[1])
+    filler = draw.operand((), result[0], result[1])
     low, high = ([draw.choice(0, 0, 1, 2, -1, -3) for _ in shape] for _ in range(2))
     between = [draw.choice(0, 0, 1, 2) for _ in shape]
-    draw.operator(
+    draw.make(
         [data, filler],
         result,
         edge_padding_low=_odd(draw, low),
@@ -83,8 +83,8 @@ def take_slices(draw: Draw) -> None:
     axis = int(draw.rng.integers(len(batch) + 1))
     where = (*batch[:axis], len(named), *batch[axis:])
     places = draw.rng.integers(-2, 9, where).astype(draw.choice("int32", "int32", "int64"))
-    draw.operator(
-        [data, draw.given(places)],
+    draw.make(
+        [data, draw.input(places)],
         result,
         shape=[1] * count,
         offset_dims=_odd(draw, offsets),
@@ -111,8 +111,8 @@ def put_slices(draw: Draw) -> None:
     # An index below 0 makes LiteRT write before its memory.
     places = draw.rng.integers(0, 9, where).astype(draw.choice("int32", "int32", "int64"))
     codes = ("", *(f"STABLEHLO_{name}" for name in ("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM")))
-    draw.operator(
-        [data, draw.given(places), draw.input(updates, result[0], result[1])],
+    draw.make(
+        [data, draw.input(places), draw.operand(updates, result[0], result[1])],
         result,
         update_window_dims=of_window,
         inserted_window_dims=inserted,
@@ -134,8 +134,8 @@ def slide(draw: Draw) -> None:
     numbers = [draw.numbers(np.array(each), "int64") for each in _windows(draw, shape)]
     functions = ("ADD", "MUL", "MINIMUM", "MAXIMUM", "ALL", "ANY")
     function = "UNSUPPORTED" if draw.chance(0.02) else draw.choice(*functions)
-    operands = [data, draw.input((), *result), *numbers]
-    draw.operator(operands, result, reduce_function=function)
+    operands = [data, draw.operand((), *result), *numbers]
+    draw.make(operands, result, reduce_function=function)
 
 
 @drawn("STABLEHLO_REDUCE_WINDOW")
@@ -144,8 +144,8 @@ def slide_around(draw: Draw) -> None:
     sizes, strides, dilations = _windows(draw, shape)
     names = (*("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM"), "SUBTRACT")
     codes = (*("ADD", "MUL", "MAXIMUM", "MINIMUM"), *(f"STABLEHLO_{name}" for name in names))
-    draw.operator(
-        [data, draw.input((), *result)],
+    draw.make(
+        [data, draw.operand((), *result)],
         result,
         window_dimensions=_odd(draw, sizes),
         window_strides=_odd(draw, strides),

@@ -28,9 +28,9 @@ def keep(draw: Draw) -> None:
     begin.end([], [])
     known = handle(writer, "v")
     if draw.chance(0.7):
-        writer.operator("ASSIGN_VARIABLE", [known, draw.input(shape, dtype, encoding)], [])
+        writer.operator("ASSIGN_VARIABLE", [known, draw.operand(shape, dtype, encoding)], [])
     draw.code = "READ_VARIABLE"
-    draw.operator([known], (dtype, encoding), shape=shape)
+    draw.make([known], (dtype, encoding), shape=shape)
 
 
 @drawn("SVDF")
@@ -42,7 +42,7 @@ def filter_over_time(draw: Draw) -> None:
     filters = units * rank + int(draw.chance(0.05))
     scales = [Quantization.per_tensor(float(draw.choice(0.01, 0.3, 2.0)), 0) for _ in range(3)]
     operands = [
-        draw.input((batch, size), "int8", draw.encoding("int8")),
+        draw.operand((batch, size), "int8", draw.encoding("int8")),
         draw.constant(draw.data("int8", (filters, size)), scales[0]),
         draw.constant(draw.data("int16", (filters, steps)), scales[1]),
         draw.constant(draw.data("int32", (units,)) // 1024) if draw.chance(0.5) else -1,
@@ -50,7 +50,7 @@ def filter_over_time(draw: Draw) -> None:
     ]
     activation = "RELU" if draw.chance(0.95) else "NONE"
     result = ("int8", draw.encoding("int8", 5.0))
-    draw.operator(operands, result, rank=rank, fused_activation_function=activation)
+    draw.make(operands, result, rank=rank, fused_activation_function=activation)
 
 
 def _real_filter(draw: Draw, shape: tuple[int, int], sizes: tuple[int, int, int]) -> None:
@@ -58,7 +58,7 @@ def _real_filter(draw: Draw, shape: tuple[int, int], sizes: tuple[int, int, int]
     units, rank, steps = sizes
     filters = units * rank + int(draw.chance(0.05))
     dtype = str(draw.choice("float32", "int8", "uint8"))
-    operands = [draw.input(shape, "float32")]
+    operands = [draw.operand(shape, "float32")]
     for columns in (shape[1], steps):
         encoding = None if dtype == "float32" else Quantization.per_tensor(0.02, 0)
         array = draw.data("int8" if encoding else dtype, (filters, columns))
@@ -68,7 +68,7 @@ def _real_filter(draw: Draw, shape: tuple[int, int], sizes: tuple[int, int, int]
     kept = (shape[0], filters * steps)
     operands.append(draw.writer.tensor("s", kept, "float32", is_variable=True))
     activation = str(draw.choice(*ACTIVATIONS))
-    draw.operator(operands, ("float32", None), rank=rank, fused_activation_function=activation)
+    draw.make(operands, ("float32", None), rank=rank, fused_activation_function=activation)
 
 
 @drawn("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN")
@@ -83,11 +83,11 @@ def loop(draw: Draw) -> None:
         time_major=draw.chance(0.5),
         asymmetric=draw.chance(0.5),
     )
-    data = draw.given(draw.data("float32", rnn.shape))
+    data = draw.input(draw.data("float32", rnn.shape))
     operands, options = rnn.parts(draw.writer, draw.rng, data)
     if draw.chance(0.1):
         operands[int(draw.rng.integers(1, len(operands)))] = draw.choice(-1, *operands[1:])
-    draw.operator(operands, ("float32", None), **options)
+    draw.make(operands, ("float32", None), **options)
 
 
 @drawn("BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN")
@@ -99,12 +99,12 @@ def both_ways(draw: Draw) -> None:
     beside = draw.choice(0, size, draw.size())
     flags = draw.chance(0.5), beside, draw.chance(0.5)
     both = BothWays(layer, max(draw.size(), 1), *flags)
-    data = [draw.given(draw.data("float32", shape)) for shape in both.shapes]
+    data = [draw.input(draw.data("float32", shape)) for shape in both.shapes]
     operands, options = both.parts(draw.writer, draw.rng, data)
     if draw.chance(0.1):
         operands[int(draw.rng.integers(1, len(operands)))] = draw.choice(-1, *operands[1:])
     results = [("float32", None)] * len(both.results)
-    draw.operator(operands, *results, **options)
+    draw.make(operands, *results, **options)
 
 
 @drawn("STABLEHLO_COMPOSITE")
@@ -116,9 +116,9 @@ def combine(draw: Draw) -> None:
     sizes = np.array(shape, np.int32)
     inner.operator("RESHAPE", [b, inner.tensor("s", sizes.shape, "int32", None, sizes)], [c])
     inner.end([a, b], [c] if draw.chance(0.9) else [c, a])
-    operands = [draw.input(shape, dtype, encoding) for _ in range(2)]
+    operands = [draw.operand(shape, dtype, encoding) for _ in range(2)]
     number = 1 if draw.chance(0.95) else draw.choice(0, 2, -1)
-    draw.operator(operands, (dtype, encoding), shape=shape, **runs(number))
+    draw.make(operands, (dtype, encoding), shape=shape, **runs(number))
 
 
 def _remember_reals(draw: Draw, sizes: tuple[int, int, int, int]) -> None:
@@ -133,11 +133,11 @@ def _remember_reals(draw: Draw, sizes: tuple[int, int, int, int]) -> None:
         activation=str(draw.choice("TANH", "TANH", "RELU6")),
         code=draw.code,
     )
-    data = draw.given(draw.data("float32", lstm.shape))
+    data = draw.input(draw.data("float32", lstm.shape))
     operands, options = lstm.parts(draw.writer, draw.rng, data)
     if draw.chance(0.2):
         operands[int(draw.rng.integers(1, len(operands)))] = draw.choice(-1, *operands[1:])
-    draw.operator(operands, ("float32", None), **options)
+    draw.make(operands, ("float32", None), **options)
 
 
 @drawn("WHILE", "IF")
@@ -145,7 +145,7 @@ def control(draw: Draw) -> None:
     shape, encoding = draw.shape(1, 4), draw.encoding("int8")
     shape = tuple(max(size, 1) for size in shape)
     flag = draw.constant(np.array(draw.chance(0.5)))
-    data = draw.input(shape, "int8", encoding)
+    data = draw.operand(shape, "int8", encoding)
     for code in ("RELU", "RELU6"):
         inner = draw.writer.subgraph()
         a, b = (inner.tensor(name, shape, "int8", encoding) for name in "ab")
@@ -153,7 +153,7 @@ def control(draw: Draw) -> None:
         inner.end([a], [b])
     draw.code = "IF"
     numbers = {"then_subgraph_index": 1, "else_subgraph_index": 2 + int(draw.chance(0.05))}
-    draw.operator([flag, data], ("int8", encoding), shape=shape, **numbers)
+    draw.make([flag, data], ("int8", encoding), shape=shape, **numbers)
 
 
 @drawn("STABLEHLO_CASE")
@@ -163,9 +163,9 @@ def choose(draw: Draw) -> None:
     shape = tuple(max(size, 1) for size in shape)
     count = int(draw.rng.integers(1, 5))
     number = draw.rng.integers(-1, count + 2, draw.choice((), (1,), (1, 1), shape[:1]))
-    given = draw.constant if draw.chance(0.5) else draw.given
+    given = draw.constant if draw.chance(0.5) else draw.input
     index = given(np.asarray(number, "int64" if draw.chance(0.05) else "int32"))
-    data = draw.given(draw.data(dtype, shape), encoding)
+    data = draw.input(draw.data(dtype, shape), encoding)
     for _ in range(count):
         inner = draw.writer.subgraph()
         a, b = (inner.tensor(name, shape, dtype, encoding) for name in "ab")
@@ -175,7 +175,7 @@ def choose(draw: Draw) -> None:
     # LiteRT dies of fewer branches than subgraphs.
     branches = [1 + int(place) for place in draw.rng.permutation(count)]
     options = {"branch_subgraph_indices": branches, "version": 1}
-    draw.operator([index, data], (dtype, encoding), shape=shape, **options)
+    draw.make([index, data], (dtype, encoding), shape=shape, **options)
 
 
 @drawn("LSTM", CODE)
@@ -196,19 +196,19 @@ def remember(draw: Draw) -> None:
         cell_scale=int(draw.rng.integers(-15, -8)),
         cell_clip=draw.choice(0.0, 0.0, 1.0),
     )
-    data = draw.given(draw.data("int8", lstm.shape), draw.encoding("int8"))
+    data = draw.input(draw.data("int8", lstm.shape), draw.encoding("int8"))
     operands, encoding, options = lstm.parts(draw.writer, draw.rng, data)
     if draw.chance(0.2):
         operands[int(draw.rng.integers(1, len(operands)))] = draw.choice(-1, *operands[1:])
-    draw.operator(operands, ("int8", encoding), **options)
+    draw.make(operands, ("int8", encoding), **options)
 
 
 def _remember_step(draw: Draw) -> None:
     batch, size, units = (max(draw.size(), 1) for _ in range(3))
     lstm = BasicLstm(batch, size, units, float(draw.choice(0.001, 0.02, 0.3, 1e5)))
-    data = draw.input((batch, size), "uint8", draw.choice(DATA, draw.encoding("uint8")))
+    data = draw.operand((batch, size), "uint8", draw.choice(DATA, draw.encoding("uint8")))
     operands, _, options = lstm.parts(draw.writer, draw.rng, data)
     if draw.chance(0.1):
         operands[int(draw.rng.integers(1, len(operands)))] = draw.choice(-1, *operands[1:])
     kinds = zip(("uint8", "int16") * 2, lstm.encodings, strict=True)
-    draw.operator(operands, *kinds, version=2, **options)
+    draw.make(operands, *kinds, version=2, **options)

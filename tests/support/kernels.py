@@ -97,11 +97,6 @@ def at_x86(names: Collection[str]) -> pytest.MarkDecorator:
 each_place = at(PLACES)
 """Run a test for each place as its argument ``place``, if it can run there."""
 
-each_target = pytest.mark.parametrize(
-    "target", [pytest.param(place.target, id=place.name) for place in PLACES]
-)
-"""Run a test for each place's target as its argument ``target``, on any machine."""
-
 
 def lowered(call: Call, target: Any, constants: Sequence[str] = ()) -> tvm.IRModule:
     """Return the module of one call, lowered; some operands, of these names, are constants."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
-from frontends.tflite.writer import ModelWriter
+from tests.support.tflite import Operand, fixed, given, one
 from tvm_qnn.oracle import litert_tensors
 
 Array = np.ndarray[Any, Any]
@@ -26,23 +26,10 @@ def single_op(
 
     ``output`` is (shape, dtype, quantization); a constant that is None is absent.
     """
-    writer = ModelWriter()
-    operands = [
-        writer.tensor(f"x{index}", array.shape, array.dtype.name, quantization)
-        for index, (array, quantization) in enumerate(inputs)
-    ]
-    variables = list(operands)
-    for index, constant in enumerate(constants):
-        if constant is None:
-            operands.append(-1)
-            continue
-        array, quantization = constant
-        name = array.dtype.name
-        operands.append(writer.tensor(f"c{index}", array.shape, name, quantization, array))
-    shape, dtype, quantization = output
-    result = writer.tensor("y", shape, dtype, quantization)
-    writer.operator(code, operands, [result], **options)
-    return writer.finish(variables, [result])
+    operands: list[Operand | None] = [given(each, each.dtype.name, known) for each, known in inputs]
+    for constant in constants:
+        operands.append(constant and fixed(constant[0], constant[0].dtype.name, constant[1]))
+    return one(code, *operands, gives=output, **options).model()
 
 
 def litert(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from frontends.tflite.writer import ModelWriter
 from qnn_ops.dialect.checks import QUANTIZED
 from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
-from tests.support.arrays import full_range
+from tests.support.arrays import any_of, full_range
 from tests.support.references import evaluate
 from tests.support.unchecked import unchecked
 from tvm_qnn.build import build
@@ -28,6 +29,53 @@ from tvm_qnn.oracle import LiteRtSession, litert_tensors
 Array = np.ndarray[Any, Any]
 Output = tuple[Sequence[int], str, Quantization | None]
 
+Q = Quantization.per_tensor(0.5, 3)
+ANY = (1,)
+"""A declared shape: LiteRT works shapes out by itself."""
+
+CONVOLUTION: dict[str, Any] = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
+CONVOLUTION |= {"dilation_h_factor": 1, "dilation_w_factor": 1}
+"""Options of a convolution without padding and strides."""
+_POOL = {"padding": "VALID", "stride_h": 1, "stride_w": 1, "filter_height": 2, "filter_width": 2}
+_WINDOWS: dict[str, dict[str, Any]] = {
+    "CONV_2D": CONVOLUTION,
+    "DEPTHWISE_CONV_2D": {**CONVOLUTION, "depth_multiplier": 1},
+    "AVERAGE_POOL_2D": _POOL,
+    "MAX_POOL_2D": _POOL,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Operand:
+    """A tensor that a model has once, however many operators read it.
+
+    Attributes:
+        kind: its shape, dtype and quantization.
+        array: its numbers; None if they are random.
+        is_constant: whether the file has them; otherwise a run gets them.
+    """
+
+    kind: Output
+    array: Array | None = None
+    is_constant: bool = False
+
+
+def x(*shape: int, dtype: str = "int8", encoding: Quantization | None = Q) -> Operand:
+    """Return an input of random numbers; ``Q`` is an encoding of 8 bits alone."""
+    return Operand((shape, dtype, None if encoding is Q and dtype not in QUANTIZED else encoding))
+
+
+def given(values: Any, dtype: str, encoding: Quantization | None = None) -> Operand:
+    """Return an input of certain numbers."""
+    array = np.array(values, dtype)
+    return Operand((array.shape, dtype, encoding), array)
+
+
+def fixed(values: Any, dtype: str, encoding: Quantization | None = None) -> Operand:
+    """Return a constant."""
+    array = np.array(values, dtype)
+    return Operand((array.shape, dtype, encoding), array, is_constant=True)
+
 
 class Sheet:
     """A model of as many operators as a test has questions: compiling it once answers all."""
@@ -35,22 +83,23 @@ class Sheet:
     def __init__(self, seed: int = 0) -> None:
         self.rng = np.random.default_rng(seed)
         self.arrays: list[Array] = []
-        self._writer = ModelWriter()
+        self.writer = ModelWriter()
         self._inputs: list[int] = []
         self._outputs: list[int] = []
+        self._placed: dict[Operand, int] = {}
         self._count = 0
 
     def input(self, array: Array, quantization: Quantization | None = None) -> int:
         self.arrays.append(array)
         name = self._name("x")
-        index = self._writer.tensor(name, array.shape, array.dtype.name, quantization)
+        index = self.writer.tensor(name, array.shape, array.dtype.name, quantization)
         self._inputs.append(index)
         return index
 
     def narrow(self, array: Array, dtype: str, quantization: Quantization | None) -> int:
         """Add an input of int4 or int2, whose numbers a run gets as int8."""
         self.arrays.append(array)
-        index = self._writer.tensor(self._name("x"), array.shape, dtype, quantization)
+        index = self.writer.tensor(self._name("x"), array.shape, dtype, quantization)
         self._inputs.append(index)
         return index
 
@@ -62,29 +111,68 @@ class Sheet:
         if data.dtype == np.int64:
             data = data.astype(np.int32)
         name = self._name("c")
-        return self._writer.tensor(name, data.shape, data.dtype.name, quantization, data)
+        return self.writer.tensor(name, data.shape, data.dtype.name, quantization, data)
 
     def sparse(
         self, shape: Sequence[int], values: Array, sparsity: Sparsity, quantization: Quantization
     ) -> int:
         """Return a constant that stores only some of its values."""
         name, dtype = self._name("c"), values.dtype.name
-        return self._writer.tensor(name, shape, dtype, quantization, values, sparsity)
+        return self.writer.tensor(name, shape, dtype, quantization, values, sparsity)
 
     def packed(self, numbers: Array, dtype: str, quantization: Quantization | None) -> int:
         """Return a constant of int4 or int2, of numbers in int8."""
-        return self._writer.tensor(self._name("c"), numbers.shape, dtype, quantization, numbers)
+        return self.writer.tensor(self._name("c"), numbers.shape, dtype, quantization, numbers)
 
     def bias(self, array: Array, quantization: Quantization | None = None) -> int:
         """Add a constant of the array's own dtype."""
         name = self._name("c")
-        return self._writer.tensor(name, array.shape, array.dtype.name, quantization, array)
+        return self.writer.tensor(name, array.shape, array.dtype.name, quantization, array)
 
     def operator(self, code: str, operands: Sequence[int], *outputs: Output, **options: Any) -> int:
-        results = [self._writer.tensor(self._name("y"), *output) for output in outputs]
-        self._writer.operator(code, operands, results, **options)
+        results = [self.writer.tensor(self._name("y"), *output) for output in outputs]
+        self.writer.operator(code, operands, results, **options)
         self._outputs += results
         return results[0]
+
+    def add(self, code: str, *operands: Any, gives: Any = None, **options: Any) -> Sheet:
+        """Add an operator.
+
+        Args:
+            code: its name.
+            *operands: each an `Operand`, numbers, which become a constant of int32, or None for one
+                that is missing.
+            gives: its result, or a list of several: a dtype, or all that a tensor has. None for
+                the dtype and encoding of the first input.
+            **options: of the operator. A window has size 2, steps of 1 and no padding unless they
+                say otherwise.
+
+        Returns:
+            This sheet.
+        """
+        indices = [self._place(each) for each in operands]
+        if gives is None:
+            known = [each.kind for each in operands if isinstance(each, Operand)]
+            gives = next((ANY, *kind[1:]) for kind in known)
+        results = [
+            (ANY, each, None) if isinstance(each, str) else each
+            for each in (gives if isinstance(gives, list) else [gives])
+        ]
+        self.operator(code, indices, *results, **{**_WINDOWS.get(code, {}), **options})
+        return self
+
+    def _place(self, operand: Any) -> int:
+        """Return the index of an operand, which may be in the model already."""
+        if operand is None:
+            return -1
+        if not isinstance(operand, Operand):
+            return self.constant(np.array(operand, np.int32))
+        if operand not in self._placed:
+            shape, dtype, encoding = operand.kind
+            array = any_of(self.rng, dtype, shape) if operand.array is None else operand.array
+            add = self.bias if operand.is_constant else self.input
+            self._placed[operand] = add(array, encoding)
+        return self._placed[operand]
 
     def inside(self, index: int) -> int:
         """Make a result no output of the model."""
@@ -92,7 +180,7 @@ class Sheet:
         return index
 
     def model(self) -> bytes:
-        return self._writer.finish(self._inputs, self._outputs)
+        return self.writer.finish(self._inputs, self._outputs)
 
     def check_refused(self, reason: str, error: type[Exception] = QnnError) -> None:
         """Import the model; the error must have this text."""
@@ -182,6 +270,21 @@ def random_quantization(rng: np.random.Generator, dtype: str, scale: float = 0.0
     if rng.random() < 0.4:
         chosen = float(2.0 ** np.round(np.log2(chosen)))
     return Quantization.per_tensor(chosen, int(rng.integers(info.min, info.max, endpoint=True)))
+
+
+def one(code: str, *operands: Any, gives: Any = None, **options: Any) -> Sheet:
+    """Return a model of one operator, as `Sheet.add` describes it."""
+    return Sheet().add(code, *operands, gives=gives, **options)
+
+
+def refused(*rows: tuple[str, Sheet], error: type[Exception] = QnnError) -> Callable[..., None]:
+    """Return a test that imports models; the error of each must have its text."""
+
+    @pytest.mark.parametrize(("reason", "sheet"), rows)
+    def test(reason: str, sheet: Sheet) -> None:
+        sheet.check_refused(reason, error)
+
+    return test
 
 
 def check_refused(

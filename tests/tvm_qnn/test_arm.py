@@ -25,7 +25,7 @@ from tests.support.arm_models import (
     run_with_runtime,
     run_without_runtime,
 )
-from tests.support.litert_models import check_model
+from tests.support.models import check_model
 from tests.support.onnx_networks import NETWORKS, Style
 from tvm_qnn import digits, zoo
 from tvm_qnn.oracle import onnxruntime_tensors

@@ -16,7 +16,7 @@ from legalize import lower
 from tests.support import bochs
 from tests.support.bochs import PROCESSORS, Processor
 from tests.support.bochs_models import run_module
-from tests.support.litert_models import check_model
+from tests.support.models import check_model
 from tvm_qnn import zoo
 
 Array = np.ndarray[Any, Any]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tests.support.arrays import full_range
+from tests.support.arrays import Chances, full_range
 
 Array = np.ndarray[Any, Any]
 
@@ -64,7 +64,7 @@ class Bias:
     scales: Array
 
 
-class Graph:
+class Graph(Chances):
     """A file under way; several graphs, which do not touch, may stand in one."""
 
     def __init__(self, rng: np.random.Generator, form: str | None = None) -> None:
@@ -330,12 +330,6 @@ class Graph:
         opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
         ir_version = 8 if self.opset < OF_BLOCKS else 10
         return helper.make_model(graph, opset_imports=opsets, ir_version=ir_version)
-
-    def choice(self, *values: Any) -> Any:
-        return values[int(self.rng.integers(len(values)))]
-
-    def chance(self, share: float) -> bool:
-        return bool(self.rng.random() < share)
 
 
 def _info(name: str, dtype: Any, shape: Sequence[int]) -> Any:

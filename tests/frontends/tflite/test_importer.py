@@ -16,11 +16,11 @@ from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError
 from qnn_ops.dialect.signature import TensorInfo, signature_of
 from tests.frontends.tflite import example_models
-from tests.support.tflite import Sheet, check_refused
+from tests.support.tflite import ANY, CONVOLUTION, Q, Sheet, check_refused, fixed, one, refused, x
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors
 
-Q = Quantization.per_tensor(0.5, 3)
+UNIT = Quantization.per_tensor(0.5, 0)
 
 EXPECTED = """
 @I.ir_module
@@ -55,33 +55,18 @@ def small_model() -> bytes:
 
 def strided_model() -> bytes:
     """Return a strided convolution, its result reshaped to rows, and a dense layer."""
-    sheet = Sheet(seed=40)
+    sheet, wide = Sheet(seed=40), Quantization.per_tensor(8.0, 0)
     data = sheet.random_input((1, 6, 6, 2), "int8", Q)
-    kernel = sheet.constant(
-        sheet.rng.integers(-9, 9, (4, 3, 3, 2)).astype(np.int8), Quantization.per_tensor(0.5, 0)
+    kernel, weights = (
+        sheet.constant(sheet.rng.integers(-9, 9, shape).astype(np.int8), UNIT)
+        for shape in ((4, 3, 3, 2), (5, 36))
     )
     bias = sheet.constant(np.arange(4, dtype=np.int32), Quantization.per_tensor(0.25, 0))
-    image = sheet.operator(
-        "CONV_2D",
-        [data, kernel, bias],
-        ((1, 3, 3, 4), "int8", Quantization.per_tensor(8.0, 0)),
-        padding="SAME",
-        stride_h=2,
-        stride_w=2,
-        dilation_h_factor=1,
-        dilation_w_factor=1,
-    )
-    rows = sheet.operator(
-        "RESHAPE",
-        [image, sheet.constant([1, 36])],
-        ((1, 36), "int8", Quantization.per_tensor(8.0, 0)),
-    )
-    weights = sheet.constant(
-        sheet.rng.integers(-9, 9, (5, 36)).astype(np.int8), Quantization.per_tensor(0.5, 0)
-    )
-    sheet.operator(
-        "FULLY_CONNECTED", [rows, weights], ((1, 5), "int8", Quantization.per_tensor(64.0, 0))
-    )
+    options = {**CONVOLUTION, "padding": "SAME", "stride_h": 2, "stride_w": 2}
+    image = sheet.operator("CONV_2D", [data, kernel, bias], ((1, 3, 3, 4), "int8", wide), **options)
+    rows = sheet.operator("RESHAPE", [image, sheet.constant([1, 36])], ((1, 36), "int8", wide))
+    result = ((1, 5), "int8", Quantization.per_tensor(64.0, 0))
+    sheet.operator("FULLY_CONNECTED", [rows, weights], result)
     return sheet.model()
 
 
@@ -148,7 +133,7 @@ class TestOutputs:
 
     def test_none_is_the_models(self) -> None:
         # The sheet makes every tensor an output.
-        assert self.names(None) == ["y4", "y6", "y8"]
+        assert self.names(None) == ["y5", "y7", "y8"]
 
     def test_all_is_every_computed_tensor(self) -> None:
         writer = ModelWriter()
@@ -164,12 +149,12 @@ class TestOutputs:
 
     def test_a_list_names_and_numbers_those_alone(self) -> None:
         graph = read_model(strided_model())
-        mod, _ = from_tflite(graph, outputs=["y6", 3, "y4", 3])
+        mod, _ = from_tflite(graph, outputs=["y7", 4, "y5", 4])
         names = [info.name for info in signature_of(mod).outputs]
-        assert names == list(dict.fromkeys(["y6", graph.tensors[3].name, "y4"]))
+        assert names == list(dict.fromkeys(["y7", graph.tensors[4].name, "y5"]))
 
     def test_operators_that_no_output_needs_are_left_out(self) -> None:
-        mod, _ = from_tflite(strided_model(), outputs=["y4"])
+        mod, _ = from_tflite(strided_model(), outputs=["y5"])
         full, _ = from_tflite(strided_model())
         bindings = [each["main"].body.blocks[0].bindings for each in (mod, full)]
         assert len(bindings[0]) < len(bindings[1])
@@ -215,13 +200,9 @@ class TestInputs:
             np.testing.assert_array_equal(result, expected)
 
     def test_a_number_for_one_value(self) -> None:
-        writer = ModelWriter()
-        q = Quantization.per_tensor(0.1, 3)
-        x, y = (writer.tensor(name, (1,), "int8", q) for name in "xy")
-        writer.operator("RELU", [x], [y])
-        model, value = writer.finish([x], [y]), np.array(-20, np.int8)
-        mod, params = from_tflite(model, shape_dict={"x": ()})
-        expected = litert_tensors(model, [value], resize=True)[y]
+        model, value = one("RELU", x(1)).model(), np.array(-20, np.int8)
+        mod, params = from_tflite(model, shape_dict={"x1": ()})
+        expected = litert_tensors(model, [value], resize=True)[1]
         result = build(mod, "llvm", params).run(value)
         assert result.shape == expected.shape == ()
         np.testing.assert_array_equal(result, expected)
@@ -320,54 +301,45 @@ class TestUnsupported:
             from_tflite(sheet.model())
         assert caught.value.operators == ((0, code, message, ["x1", "y2"]),)
 
-    @pytest.mark.parametrize("dtype", ["int8", "uint8"])
-    def test_bytes_beside_float32_where_they_are_no_weights(self, dtype: str) -> None:
-        sheet = Sheet()
-        data = sheet.input(np.zeros((1, 4), np.float32))
-        other = sheet.constant(np.ones((1, 4), dtype), Q)
-        sheet.operator("ADD", [data, other], ((1, 4), "float32", None))
-        message = f"float32 activations with {dtype} weights"
-        sheet.check_refused(message, UnsupportedOperatorError)
-
-    def test_16_bit_activations_that_no_operator_takes(self) -> None:
-        sheet = Sheet()
-        data = sheet.input(np.zeros((1, 4), np.int16), Quantization.per_tensor(0.1, 0))
-        result = ((1, 4), "int16", Quantization.per_tensor(0.1, 0))
-        sheet.operator("HARD_SWISH", [data], result)
-        message = "no conversion rule for tensors of type int16"
-        sheet.check_refused(message, UnsupportedOperatorError)
-
-    def test_tensors_of_types_that_we_lack(self) -> None:
-        sheet = Sheet()
-        data = sheet.random_input((2, 3), "int8", Q)
-        sheet.operator("DEQUANTIZE", [data], ((2, 3), "float16", None))
-        message = "operator 0 DEQUANTIZE: tensor 1 'y2' is of type float16"
-        sheet.check_refused(message, UnsupportedOperatorError)
+    test_types_that_no_operator_takes = staticmethod(
+        refused(
+            *(
+                (
+                    f"float32 activations with {dtype} weights",
+                    one("ADD", x(1, 4, dtype="float32"), fixed([[1] * 4], dtype, Q)),
+                )
+                for dtype in ("int8", "uint8")
+            ),
+            (
+                "no conversion rule for tensors of type int16",
+                one("HARD_SWISH", x(1, 4, dtype="int16", encoding=UNIT)),
+            ),
+            (
+                "operator 0 DEQUANTIZE: tensor 1 'y2' is of type float16",
+                one("DEQUANTIZE", x(2, 3), gives="float16"),
+            ),
+            error=UnsupportedOperatorError,
+        )
+    )
 
 
-class TestQuantization:
-    def test_missing(self) -> None:
-        sheet = Sheet()
-        data = sheet.input(np.zeros((1, 4), np.int8))
-        sheet.operator("ADD", [data, data], ((1, 4), "int8", Q))
-        message = r"operator 0 ADD .*: tensor 0 'x1' is int8 but the file states no scale"
-        sheet.check_refused(message)
+_PLAIN, _SEVERAL = (
+    x(1, 4, encoding=each)
+    for each in (None, Quantization(np.full(4, 0.1, np.float32), np.zeros(4, np.int64), 1))
+)
 
-    def test_several_scales_of_an_activation(self) -> None:
-        sheet = Sheet()
-        scales = Quantization(np.full(4, 0.1, np.float32), np.zeros(4, np.int64), 1)
-        data = sheet.input(np.zeros((1, 4), np.int8), scales)
-        sheet.operator("ADD", [data, data], ((1, 4), "int8", Q))
-        sheet.check_refused("tensor 0 'x1' must have one scale, got 4")
-
-    def test_operands_of_two_types(self) -> None:
-        sheet = Sheet()
-        data = sheet.input(np.zeros((1, 4), np.int8), Q)
-        sheet.operator("RELU", [data], ((1, 4), "float32", None))
-        sheet.check_refused("no conversion rule for tensors of type float32, int8")
-
-    def test_shapes_that_do_not_fit_each_other(self) -> None:
-        sheet = Sheet()
-        first, second = (sheet.input(np.zeros((2, n), np.int8), Q) for n in (3, 4))
-        sheet.operator("ADD", [first, second], ((2, 3), "int8", Q))
-        sheet.check_refused(r"operator 0 ADD \('x1', 'x2', 'y3'\): quantized_add")
+test_encodings_and_shapes_that_do_not_fit = refused(
+    (
+        r"operator 0 ADD .*: tensor 0 'x1' is int8 but the file states no scale",
+        one("ADD", _PLAIN, _PLAIN, gives=(ANY, "int8", Q)),
+    ),
+    (
+        "tensor 0 'x1' must have one scale, got 4",
+        one("ADD", _SEVERAL, _SEVERAL, gives=(ANY, "int8", Q)),
+    ),
+    (
+        "no conversion rule for tensors of type float32, int8",
+        one("RELU", x(1, 4), gives="float32"),
+    ),
+    (r"operator 0 ADD \('x1', 'x2', 'y3'\): quantized_add", one("ADD", x(2, 3), x(2, 4))),
+)

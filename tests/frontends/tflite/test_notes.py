@@ -16,7 +16,7 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
 from tests.frontends.tflite.converters.test_variables import ring
-from tests.support.tflite import Sheet, check_refused
+from tests.support.tflite import Operand, Output, Q, Sheet, check_refused, given, one, x
 from tests.support.tflm import golden, golden_names
 from tvm_qnn import build, digits
 from tvm_qnn.oracle import litert_tensors
@@ -33,11 +33,8 @@ def computed(content: bytes, inputs: list[Array], semantics: str) -> list[Array]
 
 
 def unary(code: str, dtype: str, *, scale: float = 0.1) -> bytes:
-    writer = ModelWriter()
-    x = writer.tensor("x", (4,), dtype, Quantization.per_tensor(0.1, 0))
-    y = writer.tensor("y", (4,), dtype, Quantization.per_tensor(scale, 0))
-    writer.operator(code, [x], [y])
-    return writer.finish([x], [y])
+    data = x(4, dtype=dtype, encoding=Quantization.per_tensor(0.1, 0))
+    return one(code, data, gives=((4,), dtype, Quantization.per_tensor(scale, 0))).model()
 
 
 def test_every_operator_is_in_the_fixture() -> None:
@@ -110,32 +107,18 @@ def test_what_is_not_held_to_tflm_is_refused(code: str, dtype: str, message: str
 @pytest.mark.parametrize("code", ["QUANTIZE", "DEQUANTIZE"])
 def test_several_scales_of_one_tensor_are_refused(code: str) -> None:
     scales = Quantization(np.array([0.1, 0.2], np.float32), np.zeros(2, np.int64), 1)
-    ends: list[tuple[str, Quantization | None]] = [("int8", scales), ("float32", None)]
-    writer = ModelWriter()
-    x, y = (
-        writer.tensor(name, (3, 2), *end)
-        for name, end in zip("xy", ends if code == "DEQUANTIZE" else ends[::-1], strict=True)
-    )
-    writer.operator(code, [x], [y])
-    content = writer.finish([x], [y])
+    ends: list[Output] = [((3, 2), "int8", scales), ((3, 2), "float32", None)]
+    data, result = ends if code == "DEQUANTIZE" else ends[::-1]
+    content = one(code, Operand(data), gives=result).model()
     from_tflite(content)
-    check_refused(
-        content,
-        r"takes the first scale of tensor \d '[xy]'",
-        UnsupportedOperatorError,
-        semantics="tflm",
-    )
+    reason = r"takes the first scale of tensor \d '[xy]"
+    check_refused(content, reason, UnsupportedOperatorError, semantics="tflm")
 
 
 def test_tflm_reads_types_in_the_file_alone() -> None:
-    writer = ModelWriter()
-    x = writer.tensor("x", (3, 2), "int8", Quantization.per_tensor(0.1, 0))
-    axis = writer.tensor("axis", (), "int32", None, np.array(1, np.int32))
-    y = writer.tensor("y", (3,), "int32")
-    writer.operator("ARG_MAX", [x, axis], [y], output_type="int64")
-    content = writer.finish([x], [y])
+    content = one("ARG_MAX", x(3, 2), 1, gives="int32", output_type="int64").model()
     assert computed(content, [np.zeros((3, 2), np.int8)], "litert")[0].dtype == np.int64
-    check_refused(content, "gives int64, tensor 2 'y' is int32", semantics="tflm")
+    check_refused(content, "gives int64, tensor 2 'y3' is int32", semantics="tflm")
 
 
 def test_models_that_keep_a_state_are_taken() -> None:
@@ -153,12 +136,8 @@ def _read(semantics: str) -> None:
 
 
 def test_a_scale_that_is_not_stated_is_refused() -> None:
-    writer = ModelWriter()
-    x, y = writer.tensor("x", (4,), "int8"), writer.tensor("y", (4,), "int8")
-    writer.operator("RELU", [x], [y])
-    check_refused(
-        writer.finish([x], [y]), "'x' has no scale", UnsupportedOperatorError, semantics="tflm"
-    )
+    content = one("RELU", x(4, encoding=None)).model()
+    check_refused(content, "'x1' has no scale", UnsupportedOperatorError, semantics="tflm")
 
 
 def test_a_model_of_float32_alone_is_imported_like_any_other_with_one_note() -> None:
@@ -186,12 +165,8 @@ def test_a_model_of_float32_alone_is_imported_like_any_other_with_one_note() -> 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "int32"])
 def test_other_models_have_no_such_note(dtype: str) -> None:
-    sheet = Sheet()
-    encoding = Quantization.per_tensor(1.0, 0) if dtype == "int8" else None
-    data = sheet.input(np.ones(3, dtype), encoding)
-    result = "int32" if dtype == "int32" else "float32"
-    code = "ABS" if dtype == "int32" else "DEQUANTIZE"
-    sheet.operator(code, [data], ((3,), result, None))
+    data = given([1, 1, 1], dtype, Q if dtype == "int8" else None)
+    code, result = ("ABS", "int32") if dtype == "int32" else ("DEQUANTIZE", "float32")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        from_tflite(sheet.model())
+        from_tflite(one(code, data, gives=result).model())

@@ -13,7 +13,7 @@ from frontends.tflite.notes import WrappingSumsWarning
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
 from tests.support.models import differing_tensors
-from tests.support.tflite import Sheet
+from tests.support.tflite import ANY, CONVOLUTION, Sheet, fixed, given, one, refused, x
 
 Array = np.ndarray[Any, Any]
 HIGHEST, LOWEST = 2**31 - 1, -(2**31)
@@ -113,16 +113,6 @@ def test_one_warning_tells_of_every_operator_that_wraps() -> None:
     assert caught[0].filename == __file__
 
 
-def test_a_wrapped_sum_is_not_scaled_beyond_int32() -> None:
-    sheet = Sheet(seed=77)
-    data = sheet.random_input((2, 1), "int8", unit())
-    bias = sheet.constant(np.array([LOWEST], np.int32), unit())
-    operands = [data, sheet.constant(np.array([[1]], np.int8), unit()), bias]
-    result = Quantization.per_tensor(0.9, 0)
-    sheet.operator("FULLY_CONNECTED", operands, ((2, 1), "int8", result))
-    sheet.check_refused(r"scaled, can reach 2386093004")
-
-
 @pytest.mark.filterwarnings("ignore::frontends.tflite.notes.WrappingSumsWarning")
 @pytest.mark.parametrize(("depth", "fits"), [(65_536, True), (67_000, False)])
 def test_sums_of_many_products(depth: int, fits: bool) -> None:
@@ -141,21 +131,17 @@ def test_sums_of_many_products(depth: int, fits: bool) -> None:
 
 def elementwise(code: str, scale: float) -> Sheet:
     """ADD, SUB or MUL of every pair of some values of scale 1, to a result of this scale."""
-    sheet = Sheet(seed=72)
-    values = np.arange(-128, 128, 15, dtype=np.int8)
-    lhs, rhs = (array.copy() for array in np.meshgrid(values, values))
-    operands = [sheet.input(lhs, unit()), sheet.input(rhs, unit())]
-    sheet.operator(code, operands, (lhs.shape, "int8", Quantization.per_tensor(scale, 0)))
-    return sheet
+    operands = [
+        given(each, "int8", unit()) for each in np.meshgrid(*[np.arange(-128, 128, 15)] * 2)
+    ]
+    return one(code, *operands, gives=(ANY, "int8", Quantization.per_tensor(scale, 0)))
 
 
-def unary(code: str, scale: float) -> Sheet:
-    """Return an operator on all values of int8 of scale 1, to a result of this scale."""
-    sheet = Sheet(seed=73)
-    data = sheet.input(np.arange(-128, 128, dtype=np.int8), unit())
-    options = {"alpha": 0.5} if code == "LEAKY_RELU" else {}
-    sheet.operator(code, [data], ((256,), "int8", Quantization.per_tensor(scale, 0)), **options)
-    return sheet
+def unary(code: str, scale: float, own: float = 1.0, **options: Any) -> Sheet:
+    """Return an operator on all values of int8 of some scale, to a result of this scale."""
+    data = given(np.arange(-128, 128), "int8", Quantization.per_tensor(own, 0))
+    options |= {"alpha": 0.5} if code == "LEAKY_RELU" else {}
+    return one(code, data, gives=(ANY, "int8", Quantization.per_tensor(scale, 0)), **options)
 
 
 @pytest.mark.parametrize(
@@ -195,32 +181,35 @@ def warnings_of(sheet: Sheet) -> str:
 
 
 def test_hard_swish_beyond_its_shifts() -> None:
-    for scale in (2.5e7, 2.52e7):
-        sheet = Sheet(seed=74)
-        quantization = Quantization.per_tensor(scale, 0)
-        data = sheet.input(np.arange(-128, 128, dtype=np.int8), quantization)
-        sheet.operator("HARD_SWISH", [data], ((256,), "int8", quantization))
-        if scale == 2.5e7:
-            sheet.check_reference()
-        else:
-            sheet.check_refused(r"needs input_scale < 2\.5e7")
+    unary("HARD_SWISH", 2.5e7, 2.5e7).check_reference()
 
 
-def test_a_fused_clamp_beyond_int32() -> None:
-    sheet = Sheet(seed=75)
-    quantization = Quantization.per_tensor(2.7e-9, 0)
-    data = sheet.input(np.arange(-128, 128, dtype=np.int8), quantization)
-    result = ((256,), "int8", quantization)
-    sheet.operator("ADD", [data, data], result, fused_activation_function="RELU6")
-    sheet.check_refused(r"scale 2\.7e-09 is too small for relu6")
+_TINY = x(3, encoding=Quantization.per_tensor(2.7e-9, 0))
+
+test_what_leaves_int32_is_refused = refused(
+    (r"needs input_scale < 2\.5e7", unary("HARD_SWISH", 2.52e7, 2.52e7)),
+    (
+        r"scale 2\.7e-09 is too small for relu6",
+        one("ADD", _TINY, _TINY, fused_activation_function="RELU6"),
+    ),
+    (
+        "scaled, can reach 2386093004",
+        one(
+            "FULLY_CONNECTED",
+            x(2, 1, encoding=unit()),
+            fixed([[1]], "int8", unit()),
+            fixed([LOWEST], "int32", unit()),
+            gives=(ANY, "int8", Quantization.per_tensor(0.9, 0)),
+        ),
+    ),
+)
 
 
 @pytest.mark.filterwarnings("ignore::frontends.tflite.notes.WrappingSumsWarning")
 def test_wrapping_sums_before_operators_that_kernels_join_to_convolutions() -> None:
     sheet = Sheet(seed=78)
     data = sheet.random_input((1, 5, 6, 16), "int8", unit(3))
-    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
-    dilations = {"dilation_h_factor": 1, "dilation_w_factor": 1}
+    options = {**CONVOLUTION, "padding": "SAME"}
     shape = (1, 5, 6, 16)
 
     def convolution(source: int, size: int, scale: float = 1.0) -> int:
@@ -228,7 +217,7 @@ def test_wrapping_sums_before_operators_that_kernels_join_to_convolutions() -> N
         weights = sheet.constant(numbers, Quantization.per_tensor(scale, 0))
         bias = sheet.rng.choice(np.array([LOWEST, HIGHEST, 7], np.int32), 16)
         operands = [source, weights, sheet.constant(bias, unit())]
-        return sheet.operator("CONV_2D", operands, (shape, "int8", RESULT), **options, **dilations)
+        return sheet.operator("CONV_2D", operands, (shape, "int8", RESULT), **options)
 
     first, second = convolution(data, 1), convolution(data, 3)
     total = sheet.operator("ADD", [first, second], (shape, "int8", RESULT))

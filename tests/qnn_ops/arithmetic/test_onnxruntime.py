@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,60 @@ from qnn_ops import (
 from qnn_ops.arithmetic.onnxruntime import hyperbolic_tangent
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.errors import QnnError
-from tests.support.onnx_runs import run_operator
+
+onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 Array = np.ndarray[Any, Any]
+
+OPSETS = {"": 21, "com.microsoft": 1}
 
 F = np.float32
 DTYPES = ["uint8", "int8"]
 # Scales whose quotients are short, so that ties abound, and others.
 SCALES = [(0.5, 0.25, 0.5), (0.75, 0.5, 2.0), (0.0371, 0.0113, 0.0529), (1.25, 3.5, 0.375)]
+
+
+def run_operator(
+    name: str,
+    operands: Mapping[str, Array],
+    out_dtype: str,
+    feeds: tuple[str, ...],
+    domain: str = "com.microsoft",
+    **attributes: Any,
+) -> Array:
+    """Return an operator's results.
+
+    Args:
+        name: of the operator.
+        operands: by any names, in their order.
+        out_dtype: of the result.
+        feeds: the names of operands that are the model's inputs; the others are constants.
+        domain: of the operator.
+        attributes: of the operator.
+    """
+    helper = onnx.helper
+    element = {key: helper.np_dtype_to_tensor_dtype(a.dtype) for key, a in operands.items()}
+    node = helper.make_node(name, list(operands), ["result"], domain=domain, **attributes)
+    inputs = [
+        helper.make_tensor_value_info(key, element[key], operands[key].shape) for key in feeds
+    ]
+    result = helper.make_tensor_value_info(
+        "result", helper.np_dtype_to_tensor_dtype(np.dtype(out_dtype)), None
+    )
+    constants = [
+        onnx.numpy_helper.from_array(array, key)
+        for key, array in operands.items()
+        if key not in feeds
+    ]
+    graph = helper.make_graph([node], "one", inputs, [result], constants)
+    versions = [helper.make_opsetid(key, version) for key, version in OPSETS.items()]
+    model = helper.make_model(graph, opset_imports=versions, ir_version=10)
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    (array,) = session.run(None, {key: operands[key] for key in feeds})
+    return np.asarray(array)
 
 
 def bytes_of(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from tests.support.linking import needs_linker
-from tests.support.tflite import Sheet
+from tests.support.tflite import ANY, Q, Sheet, fixed, one, refused, x
 from tvm_qnn import build, load
 from tvm_qnn.oracle import litert_tensors
 
-Q = Quantization.per_tensor(0.5, 3)
-ANY = (1,)
+NARROW = Quantization.per_tensor(0.1, 0)
 
 # begin, end, strides, masks, which LiteRT reads in its own way.
 STRIDED_SLICES: list[tuple[list[int], list[int], list[int], dict[str, int]]] = [
@@ -44,48 +42,28 @@ STRIDED_SLICES: list[tuple[list[int], list[int], list[int], dict[str, int]]] = [
 
 
 def test_masks_of_slices_equal_litert() -> None:
-    sheet = Sheet(seed=40)
-    data = sheet.random_input((2, 5, 6), "int8", Q)
+    sheet, data = Sheet(seed=40), x(2, 5, 6)
     for begin, end, strides, masks in STRIDED_SLICES:
-        operands = [data, *map(sheet.constant, (begin, end, strides))]
-        sheet.operator("STRIDED_SLICE", operands, (ANY, "int8", Q), **masks)
-    scalar = sheet.random_input((), "int8", Q)
-    operands = [scalar, *(sheet.constant([each]) for each in (0, 1, 1))]
-    sheet.operator("STRIDED_SLICE", operands, (ANY, "int8", Q), new_axis_mask=1)
+        sheet.add("STRIDED_SLICE", data, begin, end, strides, **masks)
+    sheet.add("STRIDED_SLICE", x(), [0], [1], [1], new_axis_mask=1)
     sheet.check()
 
 
 def test_ends_of_slices_that_are_counted_from_the_begins() -> None:
-    sheet = Sheet(seed=46)
-    data = sheet.random_input((7,), "int8", Q)
+    sheet, data = Sheet(seed=46), x(7)
     for begin, end in ((-9, 3), (-7, 7), (-2, 2), (0, 0), (3, 4), (6, 1), (7, 0), (9, 0)):
         for step in (1, 2):
-            operands = [data, *(sheet.constant([each]) for each in (begin, end, step))]
-            sheet.operator("STRIDED_SLICE", operands, (ANY, "int8", Q), offset=True)
-    operands = [data, *(sheet.constant([each]) for each in (3, 5, 2))]
-    sheet.operator("STRIDED_SLICE", operands, (ANY, "int8", Q), offset=True, begin_mask=1)
+            sheet.add("STRIDED_SLICE", data, [begin], [end], [step], offset=True)
+    sheet.add("STRIDED_SLICE", data, [3], [5], [2], offset=True, begin_mask=1)
     sheet.check()
 
 
-@pytest.mark.parametrize(("begin", "end", "step"), [(0, 8, 1), (5, 3, 1), (0, -1, 1), (6, 1, -1)])
-def test_such_ends_that_litert_reads_beyond(begin: int, end: int, step: int) -> None:
-    sheet = Sheet()
-    data = sheet.random_input((7,), "int8", Q)
-    operands = [data, *(sheet.constant([each]) for each in (begin, end, step))]
-    sheet.operator("STRIDED_SLICE", operands, (ANY, "int8", Q), offset=True)
-    sheet.check_refused(f"{end} elements from {begin} on by steps of {step}")
-
-
 def test_places_have_the_dtype_of_their_options() -> None:
-    sheet = Sheet(seed=41)
-    data = sheet.random_input((3, 5), "int8", Q)
+    sheet, data = Sheet(seed=41), x(3, 5)
     for stated, declared in (("int32", "int64"), ("int64", "int32"), ("int64", "float32")):
         for code in ("ARG_MAX", "ARG_MIN"):
-            operands = [data, sheet.constant(1)]
-            sheet.operator(code, operands, (ANY, declared, None), output_type=stated)
-    flags = sheet.input(sheet.rng.random((3, 5)) < 0.5)
-    operands = [flags, sheet.constant(1)]
-    sheet.operator("ARG_MAX", operands, (ANY, "int32", None), output_type="int32")
+            sheet.add(code, data, 1, gives=declared, output_type=stated)
+    sheet.add("ARG_MAX", x(3, 5, dtype="bool"), 1, gives="int32", output_type="int32")
     model = sheet.model()
     mod, params = from_tflite(model)
     library = build(mod, "host", params)
@@ -98,70 +76,55 @@ def test_places_have_the_dtype_of_their_options() -> None:
 
 
 def test_shapes_are_stated_in_several_ways() -> None:
-    sheet = Sheet(seed=42)
-    data = sheet.random_input((2, 6), "int8", Q)
+    sheet, data, one_number = Sheet(seed=42), x(2, 6), x(1, 1)
     # An operand that is no vector of int32 says nothing.
-    long = sheet.constant(np.array([3, 4], np.int16))
-    sheet.operator("RESHAPE", [data, long], (ANY, "int8", Q), new_shape=[4, 3])
-    sheet.operator("RESHAPE", [data, sheet.constant(12)], (ANY, "int8", Q), new_shape=[-1])
-    sheet.operator("RESHAPE", [data, sheet.constant([6, 2])], (ANY, "int8", Q), new_shape=[3])
-    one = sheet.random_input((1, 1), "int8", Q)
-    sheet.operator("RESHAPE", [one], (ANY, "int8", Q), new_shape=[0])
-    sheet.operator("RESHAPE", [one], (ANY, "int8", Q))
+    sheet.add("RESHAPE", data, fixed([3, 4], "int16"), new_shape=[4, 3])
+    sheet.add("RESHAPE", data, 12, new_shape=[-1])
+    sheet.add("RESHAPE", data, [6, 2], new_shape=[3])
+    sheet.add("RESHAPE", one_number, new_shape=[0])
+    sheet.add("RESHAPE", one_number)
     sheet.check()
 
 
 def test_reductions_along_no_axis_equal_litert() -> None:
-    sheet = Sheet(seed=43)
-    other = Quantization.per_tensor(0.25, -5)
-    nothing = sheet.constant(np.zeros(0, np.int32))
-    for shape in ((2, 3), ()):
-        data = sheet.random_input(shape, "int8", Q)
+    sheet, other = Sheet(seed=43), (ANY, "int8", Quantization.per_tensor(0.25, -5))
+    for data in (x(2, 3), x()):
         for keep in (False, True):
-            sheet.operator("MEAN", [data, nothing], (ANY, "int8", other), keep_dims=keep)
-            sheet.operator("REDUCE_MAX", [data, nothing], (ANY, "int8", Q), keep_dims=keep)
-    sheet.operator("REDUCE_MIN", [data, sheet.constant([3])], (ANY, "int8", Q))
+            sheet.add("MEAN", data, [], gives=other, keep_dims=keep)
+            sheet.add("REDUCE_MAX", data, [], keep_dims=keep)
+    sheet.add("REDUCE_MIN", data, [3])
     sheet.check()
 
 
 def test_float_pads_equal_litert() -> None:
-    sheet = Sheet(seed=44)
-    data = sheet.input(sheet.rng.normal(size=(1, 2, 1, 3, 2)).astype(np.float32))
-    widths = sheet.constant([[0, 1], [1, 0], [0, 0], [2, 1], [1, 1]])
-    sheet.operator("PAD", [data, widths], (ANY, "float32", None))
-    value = sheet.constant(np.array(1.5, np.float32))
-    sheet.operator("PADV2", [data, widths, value], (ANY, "float32", None))
+    sheet, data = Sheet(seed=44), x(1, 2, 1, 3, 2, dtype="float32")
+    widths = [[0, 1], [1, 0], [0, 0], [2, 1], [1, 1]]
+    sheet.add("PAD", data, widths)
+    sheet.add("PADV2", data, widths, fixed(1.5, "float32"))
     sheet.check()
 
 
 def _empty_sheet() -> Sheet:
-    sheet = Sheet(seed=45)
-    data = sheet.random_input((3, 0, 2), "int8", Q)
-    real = sheet.input(np.zeros((3, 0, 2), np.float32))
-    some = sheet.random_input((3, 4, 2), "int8", Q)
-    int8, reals = (ANY, "int8", Q), (ANY, "float32", None)
-    result = Quantization.per_tensor(1 / 256, -128)
-    sheet.operator("DEQUANTIZE", [data], reals)
-    sheet.operator("QUANTIZE", [real], int8)
-    sheet.operator("LOGISTIC", [data], (ANY, "int8", result))
-    sheet.operator("SOFTMAX", [data], (ANY, "int8", result), beta=1.0)
-    sheet.operator("SQUARED_DIFFERENCE", [real, real], reals)
-    sheet.operator("L2_NORMALIZATION", [real], reals)
-    sheet.operator("ADD", [data, sheet.constant(np.zeros((3, 0, 2), np.int8), Q)], int8)
-    sheet.operator("RESHAPE", [data, sheet.constant([0, 4])], int8)
-    sheet.operator("RESHAPE", [data, sheet.constant([0, -1])], int8)
-    sheet.operator("TRANSPOSE", [data, sheet.constant([2, 0, 1])], int8)
-    operands = [some, sheet.constant([0, 4, 0]), sheet.constant(1)]
-    sheet.operator("SPLIT_V", operands, int8, int8, int8, num_splits=3)
-    sheet.operator("CONCATENATION", [data, some], int8, axis=1)
-    sheet.operator("PAD", [data, sheet.constant([[0, 0], [1, 2], [0, 0]])], int8)
+    sheet, data, real, some = Sheet(seed=45), x(3, 0, 2), x(3, 0, 2, dtype="float32"), x(3, 4, 2)
+    result = (ANY, "int8", Quantization.per_tensor(1 / 256, -128))
+    sheet.add("DEQUANTIZE", data, gives="float32")
+    sheet.add("QUANTIZE", real, gives=(ANY, "int8", Q))
+    sheet.add("LOGISTIC", data, gives=result)
+    sheet.add("SOFTMAX", data, gives=result, beta=1.0)
+    sheet.add("SQUARED_DIFFERENCE", real, real)
+    sheet.add("L2_NORMALIZATION", real)
+    sheet.add("ADD", data, fixed(np.zeros((3, 0, 2)), "int8", Q))
+    sheet.add("RESHAPE", data, [0, 4])
+    sheet.add("RESHAPE", data, [0, -1])
+    sheet.add("TRANSPOSE", data, [2, 0, 1])
+    sheet.add("SPLIT_V", some, [0, 4, 0], 1, gives=[(ANY, "int8", Q)] * 3, num_splits=3)
+    sheet.add("CONCATENATION", data, some, axis=1)
+    sheet.add("PAD", data, [[0, 0], [1, 2], [0, 0]])
     for code in ("REDUCE_MAX", "REDUCE_MIN"):
-        sheet.operator(code, [data, sheet.constant([1])], int8)
-        sheet.operator(code, [real, sheet.constant([1])], reals, keep_dims=True)
-    image = sheet.random_input((1, 2, 3, 2), "int8", Q)
-    sheet.operator("RESIZE_NEAREST_NEIGHBOR", [image, sheet.constant([0, 4])], int8)
-    weights = sheet.constant(np.zeros((0, 2), np.int8), Quantization.per_tensor(0.1, 0))
-    sheet.operator("FULLY_CONNECTED", [some, weights], int8)
+        sheet.add(code, data, [1])
+        sheet.add(code, real, [1], keep_dims=True)
+    sheet.add("RESIZE_NEAREST_NEIGHBOR", x(1, 2, 3, 2), [0, 4])
+    sheet.add("FULLY_CONNECTED", some, fixed(np.zeros((0, 2)), "int8", NARROW))
     return sheet
 
 
@@ -213,43 +176,39 @@ def test_tensors_without_elements_are_kept_in_files(tmp_path: Any) -> None:
         np.testing.assert_array_equal(result, wanted)
 
 
-@pytest.mark.parametrize(
-    ("code", "shape", "options", "message"),
-    [
-        ("TRANSPOSE", (), {}, "'x1' is a scalar, which has no axes to permute"),
-        ("MEAN", (0, 2), {}, "a mean is of 1 to 8388608 values, got 0"),
-        ("ARG_MAX", (0, 2), {"output_type": "int32"}, "axis 0 of tensor 0 'x1' has no elements"),
-    ],
+def _far(size: int, dilation: int) -> Sheet:
+    """Return a convolution whose window has gaps."""
+    options = {
+        "padding": "SAME",
+        **dict.fromkeys(("dilation_h_factor", "dilation_w_factor"), dilation),
+    }
+    return one(
+        "CONV_2D", x(1, 5, 5, 2), fixed(np.ones((2, size, size, 2)), "int8", NARROW), **options
+    )
+
+
+test_what_litert_does_not_define = refused(
+    *(
+        (
+            f"{end} elements from {begin} on by steps of {step}",
+            one("STRIDED_SLICE", x(7), [begin], [end], [step], offset=True),
+        )
+        for begin, end, step in ((0, 8, 1), (5, 3, 1), (0, -1, 1), (6, 1, -1))
+    ),
+    ("'x1' is a scalar, which has no axes to permute", one("TRANSPOSE", x(), [])),
+    ("a mean is of 1 to 8388608 values, got 0", one("MEAN", x(0, 2), [0])),
+    (
+        "axis 0 of tensor 0 'x1' has no elements",
+        one("ARG_MAX", x(0, 2), [0], output_type="int32"),
+    ),
+    ("dilation must be at most 32767", _far(1, 2**31 - 1)),
+    ("the padded data must have", _far(3, 2**15 - 1)),
+    (
+        "'x1' has scales by channel and no elements",
+        one(
+            "DEQUANTIZE",
+            x(2, 0, encoding=Quantization(np.array([0.1, 0.2], np.float32), np.zeros(2, np.int64))),
+            gives="float32",
+        ),
+    ),
 )
-def test_what_litert_does_not_define(
-    code: str, shape: tuple[int, ...], options: dict[str, Any], message: str
-) -> None:
-    sheet = Sheet()
-    data = sheet.random_input(shape, "int8", Q)
-    numbers = np.arange(len(shape)) if code == "TRANSPOSE" else np.zeros(1, np.int32)
-    sheet.operator(code, [data, sheet.constant(numbers)], (ANY, "int8", Q), **options)
-    sheet.check_refused(message)
-
-
-@pytest.mark.parametrize(
-    ("dilation", "message"),
-    [(2**31 - 1, "dilation must be at most 32767"), (2**15 - 1, "the padded data must have")],
-)
-def test_windows_that_reach_too_far(dilation: int, message: str) -> None:
-    sheet = Sheet()
-    data = sheet.random_input((1, 5, 5, 2), "int8", Q)
-    size = 1 if dilation > 2**15 else 3
-    kernel = np.ones((2, size, size, 2), np.int8)
-    options: dict[str, Any] = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
-    options |= {"dilation_h_factor": dilation, "dilation_w_factor": dilation}
-    operands = [data, sheet.constant(kernel, Quantization.per_tensor(0.1, 0))]
-    sheet.operator("CONV_2D", operands, (ANY, "int8", Q), **options)
-    sheet.check_refused(message)
-
-
-def test_scales_by_channel_of_no_elements() -> None:
-    sheet = Sheet()
-    scales = Quantization(np.array([0.1, 0.2], np.float32), np.zeros(2, np.int64), 0)
-    data = sheet.input(np.zeros((2, 0), np.int8), scales)
-    sheet.operator("DEQUANTIZE", [data], (ANY, "float32", None))
-    sheet.check_refused("'x1' has scales by channel and no elements")

@@ -9,15 +9,12 @@ import pytest
 from tvm import relax
 
 from frontends.tflite import from_tflite
-from frontends.tflite.quantization import Quantization
 from frontends.tflite.source import TFLiteSource
 from frontends.tflite.writer import ModelWriter
-from tests.support.tflite import Sheet
+from tests.support.tflite import ANY, Q, Sheet, one, refused
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors
 
-Q = Quantization.per_tensor(0.5, 3)
-ANY = (1,)  # a declared shape: LiteRT works shapes out by itself
 NUMBERS = (ANY, "int32", None)
 
 
@@ -40,43 +37,33 @@ def test_shape_arithmetic_equals_litert() -> None:
 ROW = np.array([3, -4, 5, 2, 1, 2**30], np.int32)
 TABLE = np.array([[3, -4, 5], [0, 2, 7]], np.int32)
 HALVES = np.array([0.5, 1.5, -2.5, -0.25, 7.0], np.float32)
-FOUR = np.array(4, np.int32)
 
-# Code, operands, dtype of the result, options.
+# Code, operands (lists are of int32), dtype of the result, options.
 CASES: list[tuple[str, list[Any], str, dict[str, Any]]] = [
-    ("ADD", [np.array([2**31 - 1, 5], np.int32), np.array([1], np.int32)], "int32", {}),
+    ("ADD", [[2**31 - 1, 5], [1]], "int32", {}),
     ("SUB", [np.array([3, 5], np.int64), np.array([7], np.int64)], "int64", {}),
     ("MUL", [np.array([1.1, 0.3], np.float32), np.array([3.3], np.float32)], "float32", {}),
-    ("MINIMUM", [np.array([3, 5], np.int32), np.array([4], np.int32)], "int32", {}),
-    ("MAXIMUM", [np.array([3, 5], np.int32), np.array([4], np.int32)], "int32", {}),
+    ("MINIMUM", [[3, 5], [4]], "int32", {}),
+    ("MAXIMUM", [[3, 5], [4]], "int32", {}),
     ("CAST", [np.array([1.9, -2.9, np.nan, 3e9, -3e9], np.float32)], "int32", {}),
-    ("CAST", [np.array([2**31 - 1, -7], np.int32)], "float32", {}),
-    ("CONCATENATION", [np.array([1], np.int32), np.array([2, 3], np.int32)], "int32", {"axis": 0}),
-    ("FILL", [np.array([2, 3], np.int32), np.array(7, np.int32)], "int32", {}),
-    ("RANGE", [np.array(each, np.int32) for each in (2, 11, 4)], "int32", {}),
-    ("RANGE", [np.array(each, np.int32) for each in (5, -3, -2)], "int32", {}),
+    ("CAST", [[2**31 - 1, -7]], "float32", {}),
+    ("CONCATENATION", [[1], [2, 3]], "int32", {"axis": 0}),
+    ("FILL", [[2, 3], 7], "int32", {}),
+    ("RANGE", [2, 11, 4], "int32", {}),
+    ("RANGE", [5, -3, -2], "int32", {}),
     ("RANGE", [np.array(each, np.float32) for each in (0.1, 3.0, 0.1)], "float32", {}),
-    ("BROADCAST_ARGS", [np.array([3, 1], np.int32), np.array([2, 1, 4], np.int32)], "int32", {}),
-    ("BROADCAST_TO", [np.array([3, 4], np.int32), np.array([2, 2], np.int32)], "int32", {}),
-    ("EXPAND_DIMS", [np.array([3, 4], np.int32), np.array(0, np.int32)], "int32", {}),
-    ("WHERE", [np.array([[0, -3], [7, 0]], np.int32)], "int64", {}),
-    ("SQUEEZE", [np.array([3], np.int32)], "int32", {}),
-    ("RESHAPE", [np.array([3, 4], np.int32), np.array([2, 1], np.int32)], "int32", {}),
-    ("SQUEEZE", [np.array([[[3]], [[4]]], np.int32)], "int32", {"squeeze_dims": [-1]}),
-    ("TRANSPOSE", [TABLE, np.array([1, 0], np.int32)], "int32", {}),
-    ("REVERSE_V2", [TABLE, np.array([1], np.int32)], "int32", {}),
-    ("TILE", [TABLE, np.array([2, 1], np.int32)], "int32", {}),
-    ("GATHER_ND", [TABLE, np.array([[1, 0], [0, 2]], np.int32)], "int32", {}),
-    (
-        "SCATTER_ND",
-        [
-            np.array([[1], [3], [1]], np.int32),
-            np.array([5, -2, 9], np.int32),
-            np.array([4], np.int32),
-        ],
-        "int32",
-        {},
-    ),
+    ("BROADCAST_ARGS", [[3, 1], [2, 1, 4]], "int32", {}),
+    ("BROADCAST_TO", [[3, 4], [2, 2]], "int32", {}),
+    ("EXPAND_DIMS", [[3, 4], 0], "int32", {}),
+    ("WHERE", [[[0, -3], [7, 0]]], "int64", {}),
+    ("SQUEEZE", [[3]], "int32", {}),
+    ("RESHAPE", [[3, 4], [2, 1]], "int32", {}),
+    ("SQUEEZE", [[[[3]], [[4]]]], "int32", {"squeeze_dims": [-1]}),
+    ("TRANSPOSE", [TABLE, [1, 0]], "int32", {}),
+    ("REVERSE_V2", [TABLE, [1]], "int32", {}),
+    ("TILE", [TABLE, [2, 1]], "int32", {}),
+    ("GATHER_ND", [TABLE, [[1, 0], [0, 2]]], "int32", {}),
+    ("SCATTER_ND", [[[1], [3], [1]], [5, -2, 9], [4]], "int32", {}),
     (
         "SPARSE_TO_DENSE",
         [np.array([2, 0]), np.array([4]), np.array([7, -1]), np.array(3)],
@@ -85,42 +72,33 @@ CASES: list[tuple[str, list[Any], str, dict[str, Any]]] = [
     ),
     (
         "SPARSE_TO_DENSE",
-        [
-            np.array([[0, 2], [1, 1]], np.int32),
-            np.array([2, 3], np.int32),
-            np.array(5),
-            np.array(0),
-        ],
+        [[[0, 2], [1, 1]], [2, 3], np.array(5), np.array(0)],
         "int64",
         {},
     ),
     *(
-        (
-            f"UNSORTED_SEGMENT_{name}",
-            [ROW, np.array([0, 2, -1, 2, 0, 0], np.int32), FOUR],
-            "int32",
-            {},
-        )
+        (f"UNSORTED_SEGMENT_{name}", [ROW, [0, 2, -1, 2, 0, 0], 4], "int32", {})
         for name in ("PROD", "SUM", "MAX", "MIN")
     ),
-    ("DIV", [np.array([7, -7, 2**31 - 1], np.int32), np.array([2, 2, -3], np.int32)], "int32", {}),
+    ("DIV", [[7, -7, 2**31 - 1], [2, 2, -3]], "int32", {}),
     ("DIV", [np.array([7, -7], np.float32), np.array([3], np.float32)], "float32", {}),
     ("ABS", [ROW], "int32", {}),
     ("NEG", [ROW], "int32", {}),
     ("FLOOR", [HALVES], "float32", {}),
-    ("SELECT_V2", [np.array([True, False, True]), TABLE, np.array(9, np.int32)], "int32", {}),
+    ("SELECT_V2", [np.array([True, False, True]), TABLE, 9], "int32", {}),
     ("SELECT", [TABLE > 0, TABLE, -TABLE], "int32", {}),
     *(
-        (code, [TABLE, np.array([-1], np.int32)], "int32", {"keep_dims": True})
+        (code, [TABLE, [-1]], "int32", {"keep_dims": True})
         for code in ("SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD")
     ),
-    ("CUMSUM", [ROW, np.array(0, np.int32)], "int32", {"exclusive": True, "reverse": True}),
+    ("CUMSUM", [ROW, 0], "int32", {"exclusive": True, "reverse": True}),
 ]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[2]}")
 def test_constants_equal_litert(case: tuple[str, list[Any], str, dict[str, Any]]) -> None:
     code, operands, dtype, options = case
+    operands = [each if hasattr(each, "dtype") else np.array(each, np.int32) for each in operands]
     writer = ModelWriter()
     data = writer.tensor("x", (1,), dtype)
     numbers = [
@@ -235,28 +213,13 @@ def test_the_summary_knows_them() -> None:
     assert {operator.lowering for operator in summary.operators} == {"integer"}
 
 
-def test_a_range_without_end_is_refused() -> None:
-    sheet = Sheet()
-    numbers = [sheet.constant(np.int32(each)) for each in (0, 5, -1)]
-    sheet.operator("RANGE", numbers, NUMBERS)
-    sheet.check_refused("no numbers lead from 0 to 5")
-
-
-def test_what_is_large_is_not_made() -> None:
-    sheet = Sheet()
-    numbers = [sheet.constant(np.int32(each)) for each in (0, 2**31 - 1, 1)]
-    sheet.operator("RANGE", numbers, NUMBERS)
-    sheet.check_refused("RANGE")
+test_what_is_refused = refused(
+    ("no numbers lead from 0 to 5", one("RANGE", 0, 5, -1, gives="int32")),
+    ("RANGE", one("RANGE", 0, 2**31 - 1, 1, gives="int32")),
+    (r"FILL .*: input 1 is missing", one("FILL", [2], gives="int32")),
+)
 
 
 def test_small_operands_of_a_large_result_are_left_to_the_run() -> None:
-    sheet = Sheet()
-    column, row = np.ones((4096, 1), np.int32), np.ones((1, 4096), np.int32)
-    sheet.operator("ADD", [sheet.constant(column), sheet.constant(row)], NUMBERS)
+    sheet = one("ADD", np.ones((4096, 1)), np.ones((1, 4096)), gives="int32")
     assert operators(sheet.model()) != set()
-
-
-def test_an_operand_is_missing() -> None:
-    sheet = Sheet()
-    sheet.operator("FILL", [sheet.constant([2])], ((2,), "int32", None))
-    sheet.check_refused(r"FILL .*: input 1 is missing")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from tests.support.int16 import ACTIVATIONS, UNIT, data, near, symmetric
-from tests.support.tflite import Sheet, check_refused
+from tests.support.tflite import ANY, Sheet, fixed, one, refused, x
 
 Array = np.ndarray[Any, Any]
 
@@ -143,39 +143,31 @@ def test_conversions() -> None:
 
 def test_moved_data() -> None:
     sheet = Sheet(seed=10)
-    scale, shape = near(sheet.rng, 1e-3), (1, 4, 6, 8)
-    value, other = data(sheet, shape, scale), data(sheet, shape, scale)
-
-    def give(code: str, operands: list[int], result: Sequence[int], **options: Any) -> None:
-        sheet.operator(code, operands, (result, "int16", scale), **options)
-
-    sizes = sheet.constant([7, 9])
+    scale = near(sheet.rng, 1e-3)
+    value, other = (x(1, 4, 6, 8, dtype="int16", encoding=scale) for _ in range(2))
     for align, half in ((False, False), (True, False), (False, True)):
         how = {"align_corners": align, "half_pixel_centers": half}
-        give("RESIZE_BILINEAR", [value, sizes], (1, 7, 9, 8), **how)
-        give("RESIZE_NEAREST_NEIGHBOR", [value, sizes], (1, 7, 9, 8), **how)
-    widths = sheet.constant([[0, 0], [1, 2], [0, 3], [0, 0]])
-    give("PAD", [value, widths], (1, 7, 9, 8))
-    fill = sheet.bias(np.array([-77], np.int16), scale)
-    give("PADV2", [value, widths, fill], (1, 7, 9, 8))
-    give("MIRROR_PAD", [value, widths], (1, 7, 9, 8), mode="REFLECT")
-    sheet.operator("CONCATENATION", [value, other], ((1, 4, 6, 16), "int16", scale), axis=3)
-    give("MAXIMUM", [value, other], shape)
-    give("MINIMUM", [value, other], shape)
-    give("REDUCE_MAX", [value, sheet.constant([1])], (1, 6, 8), keep_dims=False)
-    give("REDUCE_MIN", [value, sheet.constant([2, 3])], (1, 4), keep_dims=False)
-    give("RESHAPE", [value, sheet.constant([4, 48])], (4, 48))
-    give("TRANSPOSE", [value, sheet.constant([0, 3, 1, 2])], (1, 8, 4, 6))
-    begin, size = sheet.constant([0, 1, 0, 2]), sheet.constant([1, 2, 6, 3])
-    give("SLICE", [value, begin, size], (1, 2, 6, 3))
-    steps = sheet.constant([1, 2, 1, 1])
-    give("STRIDED_SLICE", [value, begin, sheet.constant([1, 4, 6, 8]), steps], (1, 2, 6, 6))
-    parts = [((1, 4, 6, 4), "int16", scale)] * 2
-    sheet.operator("SPLIT", [sheet.constant(np.int32(3)), value], *parts, num_splits=2)
-    give("PACK", [value, other], (1, 2, 4, 6, 8), axis=1, values_count=2)
-    give("GATHER", [value, sheet.constant([3, 0, 3])], (1, 3, 6, 8), axis=1)
-    give("TILE", [value, sheet.constant([1, 2, 1, 1])], (1, 8, 6, 8))
-    give("REVERSE_V2", [value, sheet.constant([1])], shape)
+        sheet.add("RESIZE_BILINEAR", value, [7, 9], **how)
+        sheet.add("RESIZE_NEAREST_NEIGHBOR", value, [7, 9], **how)
+    widths = [[0, 0], [1, 2], [0, 3], [0, 0]]
+    sheet.add("PAD", value, widths)
+    sheet.add("PADV2", value, widths, fixed([-77], "int16", scale))
+    sheet.add("MIRROR_PAD", value, widths, mode="REFLECT")
+    sheet.add("CONCATENATION", value, other, axis=3)
+    sheet.add("MAXIMUM", value, other)
+    sheet.add("MINIMUM", value, other)
+    sheet.add("REDUCE_MAX", value, [1], keep_dims=False)
+    sheet.add("REDUCE_MIN", value, [2, 3], keep_dims=False)
+    sheet.add("RESHAPE", value, [4, 48])
+    sheet.add("TRANSPOSE", value, [0, 3, 1, 2])
+    begin, result = [0, 1, 0, 2], ((1, 2, 6, 3), "int16", scale)
+    sheet.add("SLICE", value, begin, [1, 2, 6, 3], gives=result)
+    sheet.add("STRIDED_SLICE", value, begin, [1, 4, 6, 8], [1, 2, 1, 1])
+    sheet.add("SPLIT", 3, value, gives=[(ANY, "int16", scale)] * 2, num_splits=2)
+    sheet.add("PACK", value, other, axis=1, values_count=2)
+    sheet.add("GATHER", value, [3, 0, 3], axis=1)
+    sheet.add("TILE", value, [1, 2, 1, 1])
+    sheet.add("REVERSE_V2", value, [1])
     sheet.check()
 
 
@@ -189,10 +181,8 @@ def test_comparisons() -> None:
 
 
 def test_concatenation_does_not_look_at_scales() -> None:
-    sheet = Sheet(seed=11)
-    operands = [data(sheet, (3, 4), symmetric(scale)) for scale in (0.1, 0.2)]
-    sheet.operator("CONCATENATION", operands, ((3, 8), "int16", symmetric(0.3)), axis=1)
-    sheet.check()
+    parts = [x(3, 4, dtype="int16", encoding=symmetric(scale)) for scale in (0.1, 0.2)]
+    one("CONCATENATION", *parts, **_gives(0.3), axis=1).check()
 
 
 def test_compiled_operators() -> None:
@@ -207,21 +197,16 @@ def test_compiled_operators() -> None:
     sheet.check()
 
 
-def _with(code: str, result: Quantization, **options: Any) -> bytes:
-    sheet = Sheet()
-    value = data(sheet, (3, 4), symmetric(0.1))
-    sheet.operator(code, [value], ((3, 4), "int16", result), **options)
-    return sheet.model()
+def _gives(scale: float, point: int = 0) -> dict[str, Any]:
+    return {"gives": (ANY, "int16", Quantization.per_tensor(scale, point))}
 
 
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (_with("TANH", symmetric(0.1)), r"tanh in int16 must have output scale 2\^-15, got 0.1"),
-        (_with("RELU", Quantization.per_tensor(0.1, 3)), "output_zero_point must be 0 for int16"),
-        (_with("ABS", Quantization.per_tensor(0.1, 3)), "the zero point of tensor 1 .* must be 0"),
-        (_with("SOFTMAX", symmetric(0.1), beta=1.0), "int16 must have scale 1/32768"),
-    ],
+_WORDS = x(3, 4, dtype="int16", encoding=symmetric(0.1))
+
+
+test_encodings_that_do_not_fit = refused(
+    (r"tanh in int16 must have output scale 2\^-15, got 0.1", one("TANH", _WORDS)),
+    ("output_zero_point must be 0 for int16", one("RELU", _WORDS, **_gives(0.1, 3))),
+    ("the zero point of tensor 1 .* must be 0", one("ABS", _WORDS, **_gives(0.1, 3))),
+    ("int16 must have scale 1/32768", one("SOFTMAX", _WORDS, beta=1.0)),
 )
-def test_encodings_that_do_not_fit(model: bytes, message: str) -> None:
-    check_refused(model, message)

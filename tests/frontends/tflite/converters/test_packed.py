@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from frontends.tflite.quantization import Quantization
-from tests.support.tflite import Sheet
+from tests.support.tflite import Sheet, refused
 
 Q = Quantization.per_tensor(0.3, 1)
 NOT_REAL = np.array([np.nan, np.inf, -np.inf, 1e9, -1e9], np.float32)
@@ -80,13 +80,6 @@ def test_rows_that_are_taken_equal_litert() -> None:
     sheet.check()
 
 
-def test_rows_that_end_inside_a_byte_are_refused() -> None:
-    sheet = Sheet()
-    operands = [quantized(sheet), sheet.constant(np.array([1, 0]))]
-    sheet.operator("GATHER", operands, ((2, 5), "int4", Q), version=8, axis=0)
-    sheet.check_refused("rows of 5 numbers of int4, which LiteRT takes for bytes")
-
-
 def test_what_a_run_gets_equals_litert() -> None:
     sheet = Sheet(4)
     data = sheet.narrow(np.arange(-8, 8, dtype=np.int8), "int4", Q)
@@ -104,21 +97,23 @@ def test_numbers_of_a_run_are_as_many_bits(dtype: str, kept: list[int]) -> None:
     assert sheet.run().tolist() == kept
 
 
-@pytest.mark.parametrize(
-    ("code", "result", "message"),
-    [
-        ("RELU", "int4", "is int4, which LiteRT does not unpack there"),
-        ("QUANTIZE", "int8", "from int4 to int8"),
-        ("CAST", "int32", "between int4 and another type than float32"),
-        ("TRANSPOSE", "int8", "tensors of int4 and int8"),
-    ],
-)
-def test_what_litert_does_not_run_is_refused(code: str, result: str, message: str) -> None:
+def _packed(code: str, result: str, *numbers: Any, **options: Any) -> Sheet:
     sheet = Sheet()
-    operands = [quantized(sheet)]
-    operands += [sheet.constant(np.array([0, 1]))] if code == "TRANSPOSE" else []
-    sheet.operator(code, operands, ((3, 5), result, None if result == "int32" else Q))
-    sheet.check_refused(message)
+    operands = [quantized(sheet), *map(sheet.constant, numbers)]
+    sheet.operator(code, operands, ((3, 5), result, None if result == "int32" else Q), **options)
+    return sheet
+
+
+test_what_litert_does_not_run_is_refused = refused(
+    ("is int4, which LiteRT does not unpack there", _packed("RELU", "int4")),
+    ("from int4 to int8", _packed("QUANTIZE", "int8")),
+    ("between int4 and another type than float32", _packed("CAST", "int32")),
+    ("tensors of int4 and int8", _packed("TRANSPOSE", "int8", [0, 1])),
+    (
+        "rows of 5 numbers of int4, which LiteRT takes for bytes",
+        _packed("GATHER", "int4", [1, 0], version=8, axis=0),
+    ),
+)
 
 
 def test_two_bits_are_not_moved() -> None:

@@ -10,7 +10,7 @@ import pytest
 from frontends.errors import ModelFormatError
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
-from tests.support.tflite import Sheet, random_quantization
+from tests.support.tflite import ANY, Q, Sheet, given, one, random_quantization, refused, x
 
 
 def test_conversions_equal_litert() -> None:
@@ -37,21 +37,21 @@ def test_conversions_equal_litert() -> None:
 
 def test_compiled_conversions_equal_litert() -> None:
     sheet = Sheet(seed=23)
-    data = sheet.random_input((4, 64), "uint8", Quantization.per_tensor(0.25, 100))
-    sheet.operator("QUANTIZE", [data], ((4, 64), "int8", Quantization.per_tensor(0.5, -3)))
-    sheet.operator("DEQUANTIZE", [data], ((4, 64), "float32", None))
+    data = x(4, 64, dtype="uint8", encoding=Quantization.per_tensor(0.25, 100))
+    sheet.add("QUANTIZE", data, gives=(ANY, "int8", Quantization.per_tensor(0.5, -3)))
+    sheet.add("DEQUANTIZE", data, gives="float32")
     # Quarters of a step: half of the values are ties.
-    quarters = sheet.input(np.arange(-64, 64, dtype=np.float32) / 8)
-    sheet.operator("QUANTIZE", [quarters], ((128,), "int8", Quantization.per_tensor(0.25, -3)))
+    quarters = given(np.arange(-64, 64) / 8, "float32")
+    sheet.add("QUANTIZE", quarters, gives=(ANY, "int8", Quantization.per_tensor(0.25, -3)))
     sheet.check()
 
 
 def test_16_bit_sources_equal_litert() -> None:
     sheet = Sheet(seed=24)
-    data = sheet.input(full_range(sheet.rng, "int16", (4, 64)), Quantization.per_tensor(0.0003, 0))
-    sheet.operator("QUANTIZE", [data], ((4, 64), "int8", Quantization.per_tensor(0.05, 3)))
-    sheet.operator("DEQUANTIZE", [data], ((4, 64), "float32", None))
-    sheet.check_reference()
+    data = x(4, 64, dtype="int16", encoding=Quantization.per_tensor(0.0003, 0))
+    sheet.add("QUANTIZE", data, gives=(ANY, "int8", Quantization.per_tensor(0.05, 3)))
+    sheet.add("DEQUANTIZE", data, gives="float32")
+    sheet.check()
 
 
 def test_dequantized_constants_per_channel() -> None:
@@ -66,49 +66,27 @@ def test_dequantized_constants_per_channel() -> None:
     sheet.check()
 
 
-def test_scales_by_channel_are_taken_for_0() -> None:
-    sheet = Sheet(seed=26)
-    scales = Quantization(np.array([0.5, 0.25, 2.0], np.float32), np.zeros(3, np.int64), 1)
+@pytest.mark.parametrize("scales", [np.array([0.5, 0.25, 2.0], np.float32), None])
+def test_scales_by_channel_or_none_are_taken_for_0(scales: Any) -> None:
+    known = None if scales is None else Quantization(scales, np.zeros(3, np.int64), 1)
     pairs = {
         "int8": ("int8", "uint8", "int16"),
         "uint8": ("int8", "uint8", "int16"),
         "int16": ("int8", "int16", "int32"),
         "int32": ("int8", "int16"),
     }
+    sheet = Sheet(seed=26)
     for source, targets in pairs.items():
-        data = sheet.input(full_range(sheet.rng, source, (2, 3)), scales)
+        data = x(2, 3, dtype=source, encoding=known)
         for target in targets:
-            point = 0 if target == "int16" else 7
-            result = ((2, 3), target, Quantization.per_tensor(0.3, point))
-            sheet.operator("QUANTIZE", [data], result)
+            result = Quantization.per_tensor(0.3, 0 if target == "int16" else 7)
+            sheet.add("QUANTIZE", data, gives=(ANY, target, result))
+        if known is None and source != "int32":
+            sheet.add("DEQUANTIZE", data, gives="float32")
     sheet.check()
 
 
-def test_a_pair_of_types_that_litert_does_not_take() -> None:
-    sheet = Sheet()
-    data = sheet.input(np.zeros((2,), np.int32), Quantization.per_tensor(0.5, 0))
-    sheet.operator("QUANTIZE", [data], ((2,), "uint8", Quantization.per_tensor(0.5, 0)))
-    sheet.check_refused("operator 0 QUANTIZE: from int32 to uint8")
-
-
-def test_results_without_quantization() -> None:
-    sheet = Sheet()
-    data = sheet.input(np.zeros((2,), np.int8), Quantization.per_tensor(0.5, 0))
-    sheet.operator("QUANTIZE", [data], ((2,), "int8", None))
-    sheet.check_refused("tensor 1 'y2' is int8 without a scale and zero point")
-
-
-@pytest.mark.parametrize("scale", [0.0, -0.5, np.inf])
-def test_a_scale_that_is_read_must_be_positive(scale: float) -> None:
-    sheet = Sheet()
-    odd = Quantization(np.array([scale], np.float32), np.zeros(1, np.int64))
-    data = sheet.input(np.zeros(3, np.int32), odd)
-    sheet.operator("QUANTIZE", [data], ((3,), "int8", Quantization.per_tensor(0.5, 0)))
-    sheet.check_refused("needs a positive number")
-
-
-Q = Quantization.per_tensor(0.5, 3)
-ANY = (1,)  # a declared shape: LiteRT works shapes out by itself
+OTHER = Quantization.per_tensor(0.5, 0)
 
 
 TYPES = ("int8", "uint8", "int16", "int32", "int64", "bool", "float32")
@@ -116,28 +94,19 @@ TYPES = ("int8", "uint8", "int16", "int32", "int64", "bool", "float32")
 
 @pytest.mark.parametrize("source", TYPES)
 def test_casts_equal_litert(source: str) -> None:
-    sheet = Sheet(seed=7)
     numbers = np.array([0, 1, -1, 127, -128, 300, -70000, 2**31 - 1, -(2**31)])
-    data = sheet.input(numbers.astype(source))
+    sheet, data = Sheet(seed=7), given(numbers.astype(source), source)
     for dtype in TYPES:
-        sheet.operator("CAST", [data], (ANY, dtype, None))
+        sheet.add("CAST", data, gives=dtype)
     sheet.check()
 
 
 def test_floats_saturate_as_in_litert() -> None:
-    sheet = Sheet()
     odd = [np.nan, np.inf, -np.inf, 1e10, -1e10, 1e30, -1e30, 127.9, -128.9, 2147483520.0, -0.9]
-    data = sheet.input(np.array(odd, np.float32))
+    sheet, data = Sheet(), given(odd, "float32")
     for dtype in TYPES:
-        sheet.operator("CAST", [data], (ANY, dtype, None))
+        sheet.add("CAST", data, gives=dtype)
     sheet.check()
-
-
-def test_types_without_a_cast_are_refused() -> None:
-    sheet = Sheet()
-    data = sheet.input(np.zeros(2, np.float16))
-    sheet.operator("CAST", [data], (ANY, "float32", None))
-    sheet.check_refused("from float16")
 
 
 RANGES = [
@@ -166,34 +135,39 @@ def test_values_equal_litert_s() -> None:
     sheet.check()
 
 
-@pytest.mark.parametrize(
-    ("dtype", "options", "message"),
-    [
-        ("int32", {}, "of int32"),
-        ("float32", {"narrow_range": True}, "a narrow range"),
-        ("float32", {"num_bits": 0}, "num_bits must be 1 to 16, got 0"),
-        ("float32", {"num_bits": 17}, "num_bits must be 1 to 16, got 17"),
-        ("float32", {"min": 1.0}, "values from 1.0 to 1.0 have no 8 bits"),
-        ("float32", {"min": -3e38, "max": 3e38}, "have no 8 bits"),
-        ("float32", {"min": 0.0, "max": 1e-38}, "have no 8 bits"),
-    ],
+def _grid(dtype: str = "float32", **options: Any) -> Sheet:
+    return one(
+        "FAKE_QUANT", x(3, dtype=dtype), **{"min": -1.0, "max": 1.0, "num_bits": 8, **options}
+    )
+
+
+test_what_is_refused = refused(
+    ("of int32", _grid("int32")),
+    ("a narrow range", _grid(narrow_range=True)),
+    ("num_bits must be 1 to 16, got 0", _grid(num_bits=0)),
+    ("num_bits must be 1 to 16, got 17", _grid(num_bits=17)),
+    ("num_bits must be 1 to 16", one("FAKE_QUANT", x(3, dtype="float32"))),
+    ("values from 1.0 to 1.0 have no 8 bits", _grid(min=1.0)),
+    ("have no 8 bits", _grid(min=-3e38, max=3e38)),
+    ("have no 8 bits", _grid(min=0.0, max=1e-38)),
+    (
+        "operator 0 QUANTIZE: from int32 to uint8",
+        one("QUANTIZE", x(2, dtype="int32", encoding=OTHER), gives=(ANY, "uint8", OTHER)),
+    ),
+    ("tensor 1 'y2' is int8 without a scale and zero point", one("QUANTIZE", x(2), gives="int8")),
+    *(
+        (
+            "needs a positive number",
+            one(
+                "QUANTIZE",
+                x(3, dtype="int32", encoding=Quantization.per_tensor(scale, 0)),
+                gives=(ANY, "int8", Q),
+            ),
+        )
+        for scale in (0.0, -0.5, np.inf)
+    ),
+    ("from float16", one("CAST", given([0, 0], "float16"), gives="float32")),
 )
-def test_what_is_refused(dtype: str, options: dict[str, Any], message: str) -> None:
-    sheet = Sheet()
-    data = sheet.input(np.zeros(3, dtype))
-    given = {"min": -1.0, "max": 1.0, "num_bits": 8, **options}
-    sheet.operator("FAKE_QUANT", [data], ((3,), dtype, None), **given)
-    sheet.check_refused(message)
-
-
-def test_no_range_is_stated() -> None:
-    sheet = Sheet()
-    sheet.operator("FAKE_QUANT", [sheet.input(np.zeros(3, np.float32))], ((3,), "float32", None))
-    sheet.check_refused("num_bits must be 1 to 16")
-
-
-def test_a_range_must_be_finite() -> None:
-    sheet = Sheet()
-    data = sheet.input(np.zeros(3, np.float32))
-    sheet.operator("FAKE_QUANT", [data], ((3,), "float32", None), max=float("inf"), num_bits=8)
-    sheet.check_refused("Max is inf", ModelFormatError)
+test_a_range_must_be_finite = refused(
+    ("Max is inf", _grid(max=float("inf"))), error=ModelFormatError
+)

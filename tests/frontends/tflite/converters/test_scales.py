@@ -9,9 +9,8 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
-from tests.support.tflite import Sheet, check_refused
+from tests.support.tflite import ANY, CONVOLUTION, Q, Sheet, fixed, one, refused, x
 
-STEP = {"stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
 INF = float("inf")
 
 
@@ -40,7 +39,7 @@ def layer(
     options: dict[str, Any] = {"fused_activation_function": activation}
     result: Any = (40, channels)
     if code != "FULLY_CONNECTED":
-        options |= {**STEP, "padding": "SAME"}
+        options |= {**CONVOLUTION, "padding": "SAME"}
         result = (2, 5, 4, channels)
     if code == "DEPTHWISE_CONV_2D":
         options["depth_multiplier"] = 1
@@ -74,100 +73,84 @@ def test_layers_equal_litert(
 
 @pytest.mark.parametrize("scale", [-0.5, INF])
 def test_what_reads_no_scale_equals_litert(scale: float) -> None:
-    sheet = Sheet(seed=6)
-    encoding = Quantization.per_tensor(scale, 3)
-    data = sheet.random_input((1, 4, 6, 2), "int8", encoding)
-    window = {"padding": "VALID", "stride_h": 2, "stride_w": 2}
-    window |= {"filter_width": 2, "filter_height": 2}
+    sheet, data = Sheet(seed=6), x(1, 4, 6, 2, encoding=Quantization.per_tensor(scale, 3))
     for code in ("MAX_POOL_2D", "AVERAGE_POOL_2D"):
-        sheet.operator(code, [data], ((1, 2, 3, 2), "int8", encoding), **window)
-    shape = sheet.constant([1, 48])
-    sheet.operator("RESHAPE", [data, shape], ((1, 48), "int8", encoding))
-    pads = sheet.constant([[0, 0], [1, 2], [0, 1], [0, 0]])
-    sheet.operator("PAD", [data, pads], ((1, 7, 7, 2), "int8", encoding))
-    sheet.operator(
-        "TRANSPOSE", [data, sheet.constant([0, 2, 1, 3])], ((1, 6, 4, 2), "int8", encoding)
-    )
+        sheet.add(code, data, stride_h=2, stride_w=2)
+    sheet.add("RESHAPE", data, [1, 48])
+    sheet.add("PAD", data, [[0, 0], [1, 2], [0, 1], [0, 0]])
+    sheet.add("TRANSPOSE", data, [0, 2, 1, 3])
     sheet.check()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_operands_of_negative_scales_equal_litert(dtype: str) -> None:
-    sheet = Sheet(seed=7)
     low = int(np.iinfo(dtype).min)
-    data = sheet.random_input((2, 5, 9), dtype, Quantization.per_tensor(-0.05, low + 130))
-    other = sheet.random_input((2, 5, 9), dtype, Quantization.per_tensor(-0.03, low + 7))
-    third = sheet.random_input((2, 5, 9), dtype, Quantization.per_tensor(0.04, low + 100))
-    result = ((2, 5, 9), dtype, Quantization.per_tensor(0.1, low + 90))
-    sheet.operator("DEQUANTIZE", [data], ((2, 5, 9), "float32", None))
-    sheet.operator("QUANTIZE", [data], result)
-    sheet.operator("LOGISTIC", [data], ((2, 5, 9), dtype, Quantization.per_tensor(1 / 256, low)))
-    sheet.operator("TANH", [data], ((2, 5, 9), dtype, Quantization.per_tensor(1 / 128, low + 128)))
-    for operands in ([data, other], [data, third], [third, other]):
-        sheet.operator("MUL", operands, result)
-    mean = ((2, 1, 9), dtype, Quantization.per_tensor(0.02, low + 90))
-    sheet.operator("MEAN", [data, sheet.constant([1])], mean, keep_dims=True)
+
+    def known(scale: float, point: int) -> Quantization:
+        return Quantization.per_tensor(scale, low + point)
+
+    data, other, third = (
+        x(2, 5, 9, dtype=dtype, encoding=known(*each))
+        for each in ((-0.05, 130), (-0.03, 7), (0.04, 100))
+    )
+    sheet, result = Sheet(seed=7), (ANY, dtype, known(0.1, 90))
+    sheet.add("DEQUANTIZE", data, gives="float32")
+    sheet.add("QUANTIZE", data, gives=result)
+    sheet.add("LOGISTIC", data, gives=(ANY, dtype, known(1 / 256, 0)))
+    sheet.add("TANH", data, gives=(ANY, dtype, known(1 / 128, 128)))
+    for operands in ((data, other), (data, third), (third, other)):
+        sheet.add("MUL", *operands, gives=result)
+    sheet.add("MEAN", data, [1], gives=(ANY, dtype, known(0.02, 90)), keep_dims=True)
     sheet.check()
 
 
-def test_what_is_refused() -> None:
-    scales = (0.05, [0.02, -0.02], 0.3)
-    model = layer("CONV_2D", scales, lowest=-128).model()
-    check_refused(model, "has -128 in a channel of a negative scale")
-    check_refused(
-        layer("CONV_2D", (*scales[:2], -0.3), "RELU6").model(),
+_NEGATIVE = x(1, 4, encoding=Quantization.per_tensor(-0.5, 3))
+
+test_what_is_refused = refused(
+    (
+        "has -128 in a channel of a negative scale",
+        layer("CONV_2D", (0.05, [0.02, -0.02], 0.3), lowest=-128),
+    ),
+    (
         r"RELU6 of tensor 3 'y4' of the scale -0\.3",
-    )
-    sheet = Sheet()
-    data = sheet.random_input((1, 4), "int8", Quantization.per_tensor(-0.5, 3))
-    sheet.operator("ADD", [data, data], ((1, 4), "int8", Quantization.per_tensor(0.5, 3)))
-    sheet.check_refused(r"operator 0 ADD .*has the scale -0.5, needs a positive")
-
-
-ANY = (1,)
-WINDOW = {"padding": "VALID", "stride_h": 1, "stride_w": 1, "filter_height": 2, "filter_width": 2}
+        layer("CONV_2D", (0.05, [0.02, -0.02], -0.3), "RELU6"),
+    ),
+    (
+        r"operator 0 ADD .*has the scale -0.5, needs a positive",
+        one("ADD", _NEGATIVE, _NEGATIVE, gives=(ANY, "int8", Q)),
+    ),
+    (
+        "'x1' is int8 but the file states no scale",
+        one("MAXIMUM", x(2, 3, encoding=None), x(2, 3, encoding=None), gives=(ANY, "int8", Q)),
+    ),
+    (
+        "'x1' is int8 but the file states no scale",
+        one("MAX_POOL_2D", x(1, 4, 4, 2, encoding=None), fused_activation_function="RELU6"),
+    ),
+)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_plain_integers_equal_litert(dtype: str) -> None:
-    sheet, result = Sheet(seed=31), (ANY, dtype, None)
-    data = sheet.input(full_range(sheet.rng, dtype, (1, 4, 4, 2)))
-    other = sheet.input(full_range(sheet.rng, dtype, (1, 4, 4, 2)))
+    sheet, widths = Sheet(seed=31), [[0, 0], [1, 0], [0, 2], [0, 0]]
+    data, other = (x(1, 4, 4, 2, dtype=dtype, encoding=None) for _ in range(2))
     for code in ("MAXIMUM", "MINIMUM"):
-        sheet.operator(code, [data, other], result)
+        sheet.add(code, data, other)
     for code in ("REDUCE_MAX", "REDUCE_MIN"):
-        sheet.operator(code, [data, sheet.constant([1])], result)
+        sheet.add(code, data, [1])
     for code in ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"):
-        sheet.operator(code, [data, sheet.constant([3, 7])], result)
+        sheet.add(code, data, [3, 7])
     for code in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
-        sheet.operator(code, [data], result, **WINDOW)
-    sheet.operator("CONCATENATION", [data, other, data], result, axis=3)
-    widths = sheet.constant([[0, 0], [1, 0], [0, 2], [0, 0]])
-    sheet.operator("PAD", [data, widths], result)
-    sheet.operator("PADV2", [data, widths, sheet.constant(np.array(9, dtype))], result)
+        sheet.add(code, data)
+    sheet.add("CONCATENATION", data, other, data, axis=3)
+    sheet.add("PAD", data, widths)
+    sheet.add("PADV2", data, widths, fixed(9, dtype))
     sheet.check()
 
 
 def test_signs_of_integers_need_no_scale() -> None:
-    sheet = Sheet(seed=32)
-    words = sheet.input(full_range(sheet.rng, "int16", (3, 5)))
-    numbers = sheet.input(full_range(sheet.rng, "int8", (3, 5)))
-    sheet.operator("ABS", [words], (ANY, "int16", None))
-    sheet.operator("NEG", [words], (ANY, "int16", None))
-    sheet.operator("NEG", [numbers], (ANY, "int8", None))
+    sheet, words = Sheet(seed=32), x(3, 5, dtype="int16")
+    sheet.add("ABS", words)
+    sheet.add("NEG", words)
+    sheet.add("NEG", x(3, 5, encoding=None))
     sheet.check()
-
-
-def test_scales_are_stated_of_all_tensors_or_of_none() -> None:
-    sheet = Sheet()
-    data = sheet.input(np.zeros((2, 3), np.int8))
-    sheet.operator("MAXIMUM", [data, data], (ANY, "int8", Quantization.per_tensor(1.0, 0)))
-    sheet.check_refused("'x1' is int8 but the file states no scale")
-
-
-def test_activations_need_a_scale() -> None:
-    sheet = Sheet()
-    data = sheet.input(np.zeros((1, 4, 4, 2), np.int8))
-    options = {**WINDOW, "fused_activation_function": "RELU6"}
-    sheet.operator("MAX_POOL_2D", [data], (ANY, "int8", None), **options)
-    sheet.check_refused("'x1' is int8 but the file states no scale")

@@ -9,9 +9,8 @@ import pytest
 
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
-from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
-from tests.support.tflite import Sheet, random_quantization
+from tests.support.tflite import ANY, Q, Sheet, fixed, given, one, random_quantization, refused, x
 
 SHAPES = [((2, 3, 4), (2, 3, 4)), ((2, 3, 4), (4,)), ((2, 1, 4), (3, 1)), ((2, 3), ())]
 
@@ -50,13 +49,9 @@ def test_compiled_arithmetic_equals_litert(dtype: str) -> None:
 
 
 def test_operands_may_be_scalars() -> None:
-    sheet = Sheet(seed=9)
-    quantization = random_quantization(sheet.rng, "int8")
-    row = sheet.random_input((5,), "int8", quantization)
-    scalar = sheet.random_input((), "int8", quantization)
-    constant = sheet.constant(np.array(-7, np.int8), quantization)
-    for shape, lhs, rhs in (((5,), row, constant), ((5,), scalar, row), ((), scalar, constant)):
-        sheet.operator("ADD", [lhs, rhs], (shape, "int8", quantization))
+    sheet, row, scalar, constant = Sheet(seed=9), x(5), x(), fixed(-7, "int8", Q)
+    for lhs, rhs in ((row, constant), (scalar, row), (scalar, constant)):
+        sheet.add("ADD", lhs, rhs)
     sheet.check()
 
 
@@ -77,39 +72,41 @@ def test_products_with_multipliers_beyond_all_shifts_equal_litert(dtype: str) ->
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])
 def test_products_with_zeros_of_scale_0(dtype: str) -> None:
-    sheet = Sheet(seed=11)
-    point = 0 if dtype == "int16" else 7
-    encoding, nothing = Quantization.per_tensor(0.1, point), Quantization.per_tensor(0.0, 0)
-    data = sheet.random_input((2, 3), dtype, encoding)
-    zeros = sheet.constant(np.zeros((3,), dtype), nothing)
-    numbers = sheet.constant(np.full((2, 3), 5, dtype), nothing)
-    for operands, activation in (
-        ([data, zeros], "NONE"),
-        ([zeros, data], "RELU6"),
-        ([data, numbers], "RELU_N1_TO_1"),
-    ):
-        result = ((2, 3), dtype, encoding)
-        sheet.operator("MUL", operands, result, fused_activation_function=activation)
+    nothing = Quantization.per_tensor(0.0, 0)
+    encoding = Quantization.per_tensor(0.1, 0 if dtype == "int16" else 7)
+    sheet, data = Sheet(seed=11), x(2, 3, dtype=dtype, encoding=encoding)
+    zeros, numbers = fixed(np.zeros(3), dtype, nothing), fixed(np.full((2, 3), 5), dtype, nothing)
+    sheet.add("MUL", data, zeros)
+    sheet.add("MUL", zeros, data, gives=(ANY, dtype, encoding), fused_activation_function="RELU6")
+    sheet.add("MUL", data, numbers, fused_activation_function="RELU_N1_TO_1")
     sheet.check()
 
 
-def test_what_reads_the_scale_0_says_so() -> None:
-    sheet = Sheet(seed=12)
-    encoding = Quantization.per_tensor(0.1, 0)
-    data = sheet.random_input((2, 3), "int8", encoding)
-    zeros = sheet.constant(np.zeros((3,), np.int8), Quantization.per_tensor(0.0, 0))
-    sheet.operator("ADD", [data, zeros], ((2, 3), "int8", encoding))
-    sheet.check_refused(r"has the scale 0\.0, needs a positive number")
+_ZEROS = Quantization.per_tensor(0.0, 0)
+_FLAGS = x(3, dtype="bool")
+_BYTES = x(3, dtype="uint8")
 
-
-def test_products_of_shapes_that_do_not_broadcast() -> None:
-    sheet = Sheet(seed=13)
-    encoding = Quantization.per_tensor(0.1, 0)
-    data = sheet.random_input((2, 3), "int8", encoding)
-    zeros = sheet.constant(np.zeros((4,), np.int8), Quantization.per_tensor(0.0, 0))
-    sheet.operator("MUL", [data, zeros], ((2, 3), "int8", encoding))
-    with pytest.raises(QnnError):
-        from_tflite(sheet.model())
+test_what_is_refused = refused(
+    (
+        r"has the scale 0\.0, needs a positive number",
+        one("ADD", x(2, 3), fixed([0] * 3, "int8", _ZEROS)),
+    ),
+    ("FLOOR_DIV: of uint8", one("FLOOR_DIV", _BYTES, _BYTES)),
+    ("ADD", one("ADD", x(3, dtype="int32"), x(3, dtype="int64"))),
+    (r"from .'bool', 'bool'. to bool", one("ADD", _FLAGS, _FLAGS)),
+    ("are not broadcastable", one("MUL", x(2, 3), fixed([0] * 4, "int8", _ZEROS))),
+    *(
+        (
+            f"{code} .*divides by 0, which tensor 1 'c2' has",
+            one(code, x(2, dtype=dtype), fixed([1, 0], dtype)),
+        )
+        for code, dtype in (
+            ("FLOOR_DIV", "int32"),
+            ("FLOOR_MOD", "int32"),
+            ("FLOOR_DIV", "float32"),
+        )
+    ),
+)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -153,17 +150,15 @@ def test_quotients_of_int16_equal_litert() -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
 def test_floored_quotients_and_their_rests_equal_litert(dtype: str) -> None:
-    sheet = Sheet(seed=51)
-    info = np.iinfo(dtype)
+    sheet, info = Sheet(seed=51), np.iinfo(dtype)
     lhs = full_range(sheet.rng, dtype, (3, 7, 5))
     rhs = sheet.rng.integers(-9, 9, (7, 5)).astype(dtype)
     rhs[rhs == 0] = 1
     lhs[0, 0, :2], rhs[0, :2] = (info.min, info.max), (3, -1)
-    quantization = Quantization.per_tensor(0.5, 3) if dtype == "int8" else None
-    operands = [sheet.input(each, quantization) for each in (lhs, rhs)]
+    operands = [given(each, dtype, Q if dtype == "int8" else None) for each in (lhs, rhs)]
     for code in ("FLOOR_DIV", "FLOOR_MOD"):
         if (code, dtype) != ("FLOOR_DIV", "int64"):
-            sheet.operator(code, operands, ((3, 7, 5), dtype, quantization), version=2)
+            sheet.add(code, *operands, version=2)
     sheet.check()
 
 
@@ -181,133 +176,70 @@ def test_a_divisor_of_zero_is_taken_for_one() -> None:
     np.testing.assert_array_equal(rests, [0, 0, 0])
 
 
-@pytest.mark.parametrize("dtype", ["int32", "float32"])
-def test_a_constant_divisor_of_zero(dtype: str) -> None:
-    for code in ("FLOOR_DIV", "FLOOR_MOD"):
-        sheet = Sheet()
-        operands = [sheet.input(np.ones(2, dtype)), sheet.constant(np.array([1, 0], dtype))]
-        sheet.operator(code, operands, ((2,), dtype, None))
-        if (code, dtype) == ("FLOOR_MOD", "float32"):
-            sheet.check()
-            continue
-        sheet.check_refused(f"{code} .*divides by 0, which tensor 1 'c2' has")
-
-
-def test_types_that_litert_does_not_divide() -> None:
-    sheet = Sheet()
-    data = sheet.input(np.ones(3, np.uint8), Quantization.per_tensor(0.5, 3))
-    sheet.operator("FLOOR_DIV", [data, data], ((3,), "uint8", Quantization.per_tensor(0.5, 3)))
-    sheet.check_refused("FLOOR_DIV: of uint8")
+def test_a_rest_of_a_constant_zero_equals_litert() -> None:
+    one("FLOOR_MOD", given([1, 1], "float32"), fixed([1, 0], "float32")).check()
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_numbers_equal_litert_s(dtype: str) -> None:
     sheet = Sheet(1)
-    result = ((2, 3, 4), dtype, None)
-
-    def numbers(shape: tuple[int, ...]) -> np.ndarray:
-        return sheet.rng.integers(-999, 999, shape).astype(dtype)
-
-    data, row = sheet.input(numbers((2, 3, 4))), sheet.input(numbers((4,)))
+    data, row = (given(sheet.rng.integers(-999, 999, shape), dtype) for shape in ((2, 3, 4), (4,)))
     for code in ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM"):
-        sheet.operator(code, [data, row], result)
-    sheet.operator("NEG", [data], result)
-    if dtype == "int32":
-        sheet.operator("ABS", [data], result)
+        sheet.add(code, data, row)
+    for code in ("NEG", "ABS") if dtype == "int32" else ("NEG",):
+        sheet.add(code, data)
     for code in ("SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"):
-        operands = [data, sheet.constant(np.array([1], np.int32))]
-        sheet.operator(code, operands, ((2, 4), dtype, None), keep_dims=False)
-    sheet.operator("CONCATENATION", [data, data], ((2, 6, 4), dtype, None), axis=1)
+        sheet.add(code, data, [1], keep_dims=False)
+    sheet.add("CONCATENATION", data, data, axis=1)
     sheet.check()
 
 
 def test_what_int32_does_not_hold_wraps() -> None:
-    sheet = Sheet(2)
-    data = sheet.input(np.array([2**31 - 1, -(2**31), 70_000], np.int32))
+    sheet, data = Sheet(2), given([2**31 - 1, -(2**31), 70_000], "int32")
     for code in ("ADD", "MUL"):
-        sheet.operator(code, [data, data], ((3,), "int32", None))
+        sheet.add(code, data, data)
     sheet.check()
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_activations_bound_numbers(dtype: str) -> None:
-    sheet = Sheet(9)
-    data = sheet.input(np.arange(-9, 9).astype(dtype))
-    row = sheet.input(np.full(1, 2, dtype))
+    sheet, data, row = Sheet(9), given(np.arange(-9, 9), dtype), given([2], dtype)
     codes = ["ADD", "SUB", "MUL", *(["DIV"] if dtype == "int32" else [])]
     for activation in ("RELU", "RELU6", "RELU_N1_TO_1", "TANH", "SIGN_BIT"):
         for code in codes:
-            result = ((18,), dtype, None)
-            sheet.operator(code, [data, row], result, fused_activation_function=activation)
+            sheet.add(code, data, row, fused_activation_function=activation)
     sheet.check()
-
-
-def test_types_must_be_one() -> None:
-    sheet = Sheet(3)
-    operands = [sheet.input(np.zeros(3, each)) for each in ("int32", "int64")]
-    sheet.operator("ADD", operands, ((3,), "int32", None))
-    sheet.check_refused("ADD")
 
 
 def test_quotients_means_and_signs_equal_litert_s() -> None:
     sheet = Sheet(4)
-    data = sheet.input(sheet.rng.integers(-999, 999, (3, 5, 4)).astype(np.int32))
-    divisors = sheet.rng.choice([-7, -2, -1, 1, 3], 4).astype(np.int32)
-    row = sheet.input(divisors)
-    result = ((3, 5, 4), "int32", None)
+    data = given(sheet.rng.integers(-999, 999, (3, 5, 4)), "int32")
     for code in ("DIV", "SQUARED_DIFFERENCE"):
-        sheet.operator(code, [data, row], result)
-    sheet.operator(
-        "SIGN",
-        [sheet.input(np.array([-5, 0, 2**31 - 1], np.int32))],
-        ((3,), "int32", None),
-        version=2,
-    )
-    sheet.operator("ADD_N", [data, data, data], result)
-    wide = sheet.input(sheet.rng.integers(-(10**12), 10**12, (3, 5, 4)))
-    for axes, shape in (([1], (3, 4)), ([0, 2], (5,)), ([0, 1, 2], ())):
-        for operand, dtype in ((data, "int32"), (wide, "int64")):
-            operands = [operand, sheet.constant(axes)]
-            sheet.operator("MEAN", operands, (shape, dtype, None), keep_dims=False)
+        sheet.add(code, data, given([-7, -2, 1, 3], "int32"))
+    sheet.add("SIGN", given([-5, 0, 2**31 - 1], "int32"), version=2)
+    sheet.add("ADD_N", data, data, data)
+    wide = given(sheet.rng.integers(-(10**12), 10**12, (3, 5, 4)), "int64")
+    for axes in ([1], [0, 2], [0, 1, 2]):
+        sheet.add("MEAN", data, axes, keep_dims=False)
+        sheet.add("MEAN", wide, axes, keep_dims=False)
     sheet.check()
 
 
 def test_reductions_of_bool_equal_litert_s() -> None:
-    sheet = Sheet(5)
-    data = sheet.input(sheet.rng.random((3, 4, 2)) < 0.6)
+    sheet, data = Sheet(5), x(3, 4, 2, dtype="bool")
     for code in ("REDUCE_ANY", "REDUCE_ALL", "REDUCE_MAX", "REDUCE_MIN", "SUM", "REDUCE_PROD"):
-        for axes, keep, shape in (
-            ([1], False, (3, 2)),
-            ([0, -1], True, (1, 4, 1)),
-            ([], True, (3, 4, 2)),
-        ):
-            operands = [data, sheet.constant(np.array(axes, np.int32))]
-            sheet.operator(code, operands, (shape, "bool", None), keep_dims=keep)
+        for axes, keep in (([1], False), ([0, -1], True), ([], True)):
+            sheet.add(code, data, axes, keep_dims=keep)
     sheet.check()
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "bool"])
 def test_what_moves_numbers_equals_litert(dtype: str) -> None:
-    sheet = Sheet(6)
-    data = sheet.input(
-        sheet.rng.integers(0, 2 if dtype == "bool" else 99, (1, 3, 2, 2)).astype(dtype)
-    )
-    widths = sheet.constant([[0, 0], [1, 2], [0, 0], [0, 3]])
-    sheet.operator("PAD", [data, widths], ((1, 6, 2, 5), dtype, None))
-    filling = sheet.bias(np.array([1], dtype))
-    sheet.operator("PADV2", [data, widths, filling], ((1, 6, 2, 5), dtype, None))
-    sheet.operator("CONCATENATION", [data, data], ((1, 3, 4, 2), dtype, None), axis=2)
+    sheet, data, widths = Sheet(6), x(1, 3, 2, 2, dtype=dtype), [[0, 0], [1, 2], [0, 0], [0, 3]]
+    sheet.add("PAD", data, widths)
+    sheet.add("PADV2", data, widths, fixed([1], dtype))
+    sheet.add("CONCATENATION", data, data, axis=2)
     if dtype != "int64":
-        operands = [data, sheet.constant([5, 3])]
         for options in ({}, {"align_corners": True}, {"half_pixel_centers": True}):
-            sheet.operator(
-                "RESIZE_NEAREST_NEIGHBOR", operands, ((1, 5, 3, 2), dtype, None), **options
-            )
+            sheet.add("RESIZE_NEAREST_NEIGHBOR", data, [5, 3], **options)
     sheet.check()
-
-
-def test_bool_is_not_added() -> None:
-    sheet = Sheet()
-    data = sheet.input(np.ones(3, bool))
-    sheet.operator("ADD", [data, data], ((3,), "bool", None))
-    sheet.check_refused(r"from .'bool', 'bool'. to bool")

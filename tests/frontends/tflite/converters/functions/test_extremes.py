@@ -7,36 +7,32 @@ import warnings
 import pytest
 
 from frontends.tflite.quantization import Quantization
-from tests.support.tflite import Sheet
+from tests.support.tflite import ANY, Sheet, one, refused, x
 
-Q = Quantization.per_tensor(0.5, 3)
+OTHER = Quantization.per_tensor(0.25, -9)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_extremes_equal_litert(dtype: str) -> None:
-    sheet = Sheet(seed=30)
-    data = sheet.random_input((2, 3, 4), dtype, Q)
-    other = sheet.random_input((3, 1), dtype, Q)
+    sheet, data, other = Sheet(seed=30), x(2, 3, 4, dtype=dtype), x(3, 1, dtype=dtype)
     for code in ("MAXIMUM", "MINIMUM"):
-        sheet.operator(code, [data, other], ((2, 3, 4), dtype, Q))
+        sheet.add(code, data, other)
     for code in ("REDUCE_MAX", "REDUCE_MIN"):
-        operands = [data, sheet.constant([0, -1])]
-        sheet.operator(code, operands, ((1, 3, 1), dtype, Q), keep_dims=True)
+        sheet.add(code, data, [0, -1], keep_dims=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sheet.check()
 
 
-def test_integers_that_mean_different_numbers() -> None:
-    sheet, other = Sheet(), Quantization.per_tensor(0.25, 3)
-    data = sheet.random_input((2, 3), "int8", Q)
-    sheet.operator("REDUCE_MAX", [data, sheet.constant([1])], ((2,), "int8", other))
-    sheet.check_refused("must have the same scale and zero point")
+test_integers_that_mean_different_numbers = refused(
+    (
+        "must have the same scale and zero point",
+        one("REDUCE_MAX", x(2, 3), [1], gives=(ANY, "int8", OTHER)),
+    )
+)
 
 
 @pytest.mark.parametrize("code", ["MAXIMUM", "MINIMUM"])
 def test_the_larger_of_integers_whatever_they_mean(code: str) -> None:
-    sheet, other = Sheet(seed=31), Quantization.per_tensor(0.25, -9)
-    data, more = sheet.random_input((2, 3), "int8", Q), sheet.random_input((2, 3), "int8", other)
-    sheet.operator(code, [data, more], ((2, 3), "int8", Quantization.per_tensor(0.125, 5)))
-    sheet.check()
+    result = (ANY, "int8", Quantization.per_tensor(0.125, 5))
+    one(code, x(2, 3), x(2, 3, encoding=OTHER), gives=result).check()

@@ -9,7 +9,7 @@ import pytest
 
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
-from tests.support.tflite import Sheet, random_quantization
+from tests.support.tflite import Sheet, fixed, given, one, random_quantization, refused, x
 
 # What LiteRT demands of the output.
 _FIXED = {
@@ -55,28 +55,24 @@ def test_the_table_is_a_parameter_named_after_the_result() -> None:
     assert "R.qnn.quantized_lookup(x1, y2_table)" in mod.script()
 
 
-Array = np.ndarray[Any, Any]
-
 INTEGERS = np.array([2, 3, -2, -3, 0, 1, -1, 46341, -46341, 1290, 2**31 - 1, -(2**31)], np.int32)
 REALS = [2, -3, np.nan, np.inf, -np.inf, 0, -0.0, 1e30, -1e30, 1e-30, 1.1, -0.7, 1.0000001]
 
 
 def test_integers_equal_litert_s() -> None:
-    sheet = Sheet(seed=1)
-    data = sheet.input(INTEGERS)
+    sheet, data = Sheet(seed=1), given(INTEGERS, "int32")
     for exponents in (2, 31, [[0], [1], [5], [30], [32], [2**31 - 1]]):
         # One for each number: what int32 does not hold is its lowest number.
-        each = np.broadcast_to(np.array(exponents, np.int32), (*np.shape(exponents)[:1], 12))
-        for operand in (sheet.input(each), sheet.constant(each)):
-            sheet.operator("POW", [data, operand], (each.shape, "int32", None))
+        each = np.broadcast_to(np.array(exponents), (*np.shape(exponents)[:1], 12))
+        for make in (given, fixed):
+            sheet.add("POW", data, make(each, "int32"))
     for exponent in (0, 1, 2, 3, 7, 20, 31, 1000, 2**31 - 1):
         # One for all: they wrap.
-        one = np.array([[exponent]], np.int32)
-        for operand in (sheet.input(one), sheet.constant(one)):
-            sheet.operator("POW", [data, operand], ((1, 12), "int32", None))
-    three = sheet.input(np.array(3, np.int32))
-    sheet.operator("POW", [three, sheet.constant([2])], ((1,), "int32", None))
-    sheet.operator("POW", [three, sheet.constant([1, 2, 40])], ((3,), "int32", None))
+        for make in (given, fixed):
+            sheet.add("POW", data, make([[exponent]], "int32"))
+    three = given(3, "int32")
+    sheet.add("POW", three, [2])
+    sheet.add("POW", three, [1, 2, 40])
     sheet.check()
 
 
@@ -84,47 +80,33 @@ EXPONENTS = [0, 1, 2, 3, 7, 100, 2.000001, 1.999995, 2.00002, 0.999999, 1e-6, 0.
 
 
 def test_one_natural_exponent_of_float32_is_products_as_in_litert() -> None:
-    sheet = Sheet(seed=2)
-    data = sheet.input(np.array(REALS, np.float32))
-    results = []
+    sheet, data = Sheet(seed=2), given(REALS, "float32")
     for exponent in (*EXPONENTS, np.nan, np.inf):
-        one = np.array([exponent], np.float32).reshape(1, 1)
-        for operand in (sheet.input(one), sheet.constant(one)):
-            results.append(sheet.operator("POW", [data, operand], ((1, 13), "float32", None)))
-    each = sheet.input(np.full(13, 2, np.float32))
-    sheet.operator("POW", [data, each], ((13,), "float32", None))
+        for make in (given, fixed):
+            sheet.add("POW", data, make([[exponent]], "float32"))
+    sheet.add("POW", data, given([2] * 13, "float32"))
     sheet.check()
 
 
 def test_tensors_without_elements_equal_litert_s() -> None:
-    sheet = Sheet()
-    data = sheet.input(np.zeros((0, 3), np.int32))
-    for exponents in (np.array(2, np.int32), np.zeros((0, 3), np.int32)):
-        sheet.operator("POW", [data, sheet.input(exponents)], ((0, 3), "int32", None))
+    sheet, data = Sheet(), x(0, 3, dtype="int32")
+    sheet.add("POW", data, given(2, "int32"))
+    sheet.add("POW", data, x(0, 3, dtype="int32"))
     sheet.check()
 
 
-@pytest.mark.parametrize(
-    ("dtype", "exponents", "message"),
-    [
-        ("int32", [2, -1, 3], "has powers below 0"),
-        ("int32", [2.0, 1.0, 3.0], "of int32, with powers of float32"),
-        ("int64", [2, 1, 3], "of int64, with powers of int32"),
-    ],
+test_what_is_refused = refused(
+    ("has powers below 0", one("POW", x(3, dtype="int32"), [2, -1, 3])),
+    (
+        "of int32, with powers of float32",
+        one("POW", x(3, dtype="int32"), fixed([2, 1, 3], "float32")),
+    ),
+    ("of int64, with powers of int32", one("POW", x(3, dtype="int64"), [2, 1, 3])),
 )
-def test_what_is_refused(dtype: str, exponents: list[Any], message: str) -> None:
-    sheet = Sheet()
-    array = np.array(exponents)
-    operand = sheet.constant(array.astype(np.float32 if array.dtype.kind == "f" else np.int32))
-    data = sheet.input(np.zeros(3, dtype))
-    sheet.operator("POW", [data, operand], ((3,), dtype, None))
-    sheet.check_refused(message)
 
 
-def test_negative_exponents_of_a_run_count_as_0() -> None:
-    for shape in ((3,), (1, 3)):
-        sheet = Sheet()
-        data = sheet.input(np.array([2, 0, -7], np.int32).reshape(shape))
-        exponents = sheet.input(np.full((3,) if shape == (3,) else (), -1, np.int32))
-        sheet.operator("POW", [data, exponents], (shape, "int32", None))
-        np.testing.assert_array_equal(sheet.run(), np.ones(shape, np.int32))
+@pytest.mark.parametrize(("shape", "count"), [((3,), (3,)), ((1, 3), ())])
+def test_negative_exponents_of_a_run_count_as_0(shape: Any, count: Any) -> None:
+    data = given(np.reshape([2, 0, -7], shape), "int32")
+    result = one("POW", data, given(np.full(count, -1), "int32")).run()
+    np.testing.assert_array_equal(result, np.ones(shape, np.int32))

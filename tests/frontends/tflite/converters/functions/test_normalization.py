@@ -9,7 +9,7 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
-from tests.support.tflite import Sheet, random_quantization
+from tests.support.tflite import ANY, Sheet, one, random_quantization, refused, x
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
@@ -96,10 +96,9 @@ def test_logarithms_equal_litert_s(dtype: str) -> None:
 
 
 def test_rows_without_elements_equal_litert_s() -> None:
-    sheet = Sheet()
-    data = sheet.input(np.zeros((0, 3), np.int8), Quantization.per_tensor(0.1, 0))
+    sheet, data = Sheet(), x(0, 3)
     for code, encoding in (("LOG_SOFTMAX", (16 / 256, 127)), ("L2_NORMALIZATION", (1 / 128, 0))):
-        sheet.operator(code, [data], ((0, 3), "int8", Quantization.per_tensor(*encoding)))
+        sheet.add(code, data, gives=(ANY, "int8", Quantization.per_tensor(*encoding)))
     sheet.check()
 
 
@@ -128,17 +127,16 @@ def test_a_product_of_many_values_equals_litert_s() -> None:
     check(sheet)
 
 
-@pytest.mark.parametrize("code", ["L2_NORMALIZATION", "LOG_SOFTMAX"])
-def test_results_have_one_encoding(code: str) -> None:
-    sheet = Sheet()
-    data = sheet.random_input((2, 3), "int8", Quantization.per_tensor(0.1, 0))
-    sheet.operator(code, [data], ((2, 3), "int8", Quantization.per_tensor(0.1, 0)))
-    sheet.check_refused("must have scale and zero point")
-
-
-def test_scales_of_products_must_go_together() -> None:
-    sheet = Sheet()
-    data = sheet.random_input((2, 3), "int8", Quantization.per_tensor(1000.0, 0))
-    result = ((2,), "int8", Quantization.per_tensor(1e-9, 0))
-    sheet.operator("REDUCE_PROD", [data, sheet.constant([1])], result)
-    sheet.check_refused("are too far apart")
+test_what_is_refused = refused(
+    ("must have scale and zero point", one("L2_NORMALIZATION", x(2, 3))),
+    ("must have scale and zero point", one("LOG_SOFTMAX", x(2, 3))),
+    (
+        "are too far apart",
+        one(
+            "REDUCE_PROD",
+            x(2, 3, encoding=Quantization.per_tensor(1000.0, 0)),
+            [1],
+            gives=(ANY, "int8", Quantization.per_tensor(1e-9, 0)),
+        ),
+    ),
+)

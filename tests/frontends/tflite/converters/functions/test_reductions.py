@@ -10,7 +10,19 @@ import pytest
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from tests.support.arrays import full_range
-from tests.support.tflite import Sheet, check_refused, random_quantization
+from tests.support.tflite import (
+    ANY,
+    Operand,
+    Q,
+    Sheet,
+    check_refused,
+    fixed,
+    given,
+    one,
+    random_quantization,
+    refused,
+    x,
+)
 from tvm_qnn.compare import compare
 
 AXES = ([1, 2], [-1], [0], [0, 1, 2, 3], [3, -1])
@@ -80,48 +92,24 @@ def test_compiled_means_equal_litert(dtype: str) -> None:
     sheet.check()
 
 
-def test_an_axis_that_does_not_fit() -> None:
-    sheet = Sheet()
-    quantization = Quantization.per_tensor(0.1, 0)
-    data = sheet.random_input((2, 3), "int8", quantization)
-    sheet.operator("MEAN", [data, sheet.constant([4])], ((2,), "int8", quantization))
-    sheet.check_refused("axis 4 is outside a tensor of 2 dimensions")
-
-
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_means_without_a_scale_equal_litert(dtype: str) -> None:
     sheet = Sheet(seed=7)
-    known = Quantization.per_tensor(0.5, 3)
-    for source, result in ((None, None), (None, known), (known, None)):
-        numbers = sheet.rng.integers(20, 100, (2, 4, 3, 5)).astype(dtype)
-        data = sheet.input(numbers, source)
+    for source, result in ((None, None), (None, Q), (Q, None)):
+        data = given(sheet.rng.integers(20, 100, (2, 4, 3, 5)), dtype, source)
         for axes, keep in (([1, 2], True), ([1, 2], False), ([0, 3], False)):
-            operands = [data, sheet.constant(axes)]
-            sheet.operator("MEAN", operands, ((1,), dtype, result), keep_dims=keep)
+            sheet.add("MEAN", data, axes, gives=(ANY, dtype, result), keep_dims=keep)
     sheet.check()
-
-
-Q = Quantization.per_tensor(0.5, 3)
-ANY = (1,)  # a declared shape: LiteRT works shapes out by itself
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_running_sums_equal_litert(dtype: str, exclusive: bool) -> None:
     sheet = Sheet(seed=11)
-    numbers = sheet.rng.normal(0, 1e9, (3, 13)).astype(dtype)
-    data = sheet.input(numbers)
+    data = given(sheet.rng.normal(0, 1e9, (3, 13)), dtype)
     for axis, reverse in ((1, False), (-2, True), (-1, True)):
-        options = {"exclusive": exclusive, "reverse": reverse}
-        sheet.operator("CUMSUM", [data, sheet.constant(axis)], (ANY, dtype, None), **options)
+        sheet.add("CUMSUM", data, axis, exclusive=exclusive, reverse=reverse)
     sheet.check()
-
-
-def test_other_types_are_refused() -> None:
-    sheet = Sheet()
-    data = sheet.random_input((2, 3), "int8", Q)
-    sheet.operator("CUMSUM", [data, sheet.constant(1)], (ANY, "int8", Q))
-    sheet.check_refused("of int8")
 
 
 Array = np.ndarray[Any, Any]
@@ -138,7 +126,7 @@ CASES: list[dict[str, Any]] = [
 ]
 
 
-def given(**options: Any) -> dict[str, Any]:
+def of_ones(**options: Any) -> dict[str, Any]:
     """Return options of two axes, with a few replaced."""
     ones = {f"window_{name}": [1, 1] for name in ("dimensions", "strides", "dilations")}
     return {**ones, "base_dilations": [1, 1], "padding": [0, 0, 0, 0], **options}
@@ -199,7 +187,7 @@ def test_windows_of_spread_data_equal_litert_s(code: str) -> None:
             dtype = "int16"
         data, start = numbers(rng, dtype, (5, 6)), numbers(rng, dtype, ())
         encoding = Q if dtype in ("int8", "uint8") else None
-        model = windows(data, start, code, encoding, **given(**case))
+        model = windows(data, start, code, encoding, **of_ones(**case))
         assert compare(model, [data, start], target="llvm", kernels=False).differing == ()
 
 
@@ -219,7 +207,7 @@ def test_windows_of_spread_data_equal_litert_s(code: str) -> None:
 )
 def test_what_is_refused(options: dict[str, Any], message: str) -> None:
     data, start = np.zeros((5, 6), np.int32), np.array(0, np.int32)
-    check_refused(windows(data, start, "ADD", **given(**options)), message)
+    check_refused(windows(data, start, "ADD", **of_ones(**options)), message)
 
 
 @pytest.mark.parametrize(
@@ -232,33 +220,26 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
 )
 def test_functions_that_litert_lacks(code: str, dtype: str, message: str) -> None:
     data, start = np.zeros((5, 6), dtype), np.zeros((), dtype)
-    check_refused(windows(data, start, code, **given()), message)
+    check_refused(windows(data, start, code, **of_ones()), message)
 
 
 def test_windows_of_no_elements_equal_litert_s() -> None:
-    sheet = Sheet()
-    data, start = sheet.input(np.zeros((0, 3), np.int32)), sheet.input(np.array(1, np.int32))
-    sizes = [sheet.bias(np.array([1, 2], np.int64)) for _ in range(3)]
-    operands = [data, start, *sizes]
-    sheet.operator("REDUCE_WINDOW", operands, (ANY, "int32", None), reduce_function="ADD")
-    sheet.check()
+    _windows(x(0, 3, dtype="int32"), [1, 2], reduce_function="ADD").check()
     large = np.zeros((2, 3), np.int32)
-    model = windows(large, np.array(1, np.int32), "ADD", **given(window_dimensions=[3, 1]))
+    model = windows(large, np.array(1, np.int32), "ADD", **of_ones(window_dimensions=[3, 1]))
     arrays = [large, np.array(1, np.int32)]
     assert compare(model, arrays, target="llvm", kernels=False).differing == ()
 
 
-def test_no_function_is_stated() -> None:
-    sheet = Sheet()
-    sizes = [sheet.bias(np.array([1], np.int64)) for _ in range(3)]
-    operands = [sheet.input(np.zeros(4, np.int32)), sheet.input(np.array(1, np.int32)), *sizes]
-    sheet.operator("REDUCE_WINDOW", operands, (ANY, "int32", None))
-    sheet.check_refused("states no function")
+def _windows(data: Operand, sizes: Any, make: Any = fixed, **options: Any) -> Sheet:
+    """Return windows whose sizes, steps and dilations are the same."""
+    numbers = [make(sizes, "int64") for _ in range(3)]
+    return one("REDUCE_WINDOW", data, given(1, "int32"), *numbers, **options)
 
 
-def test_the_windows_of_a_run_are_constant() -> None:
-    sheet = Sheet()
-    sizes = [sheet.input(np.array([1], np.int64)) for _ in range(3)]
-    operands = [sheet.input(np.zeros(4, np.int32)), sheet.input(np.array(1, np.int32)), *sizes]
-    sheet.operator("REDUCE_WINDOW", operands, (ANY, "int32", None), reduce_function="ADD")
-    sheet.check_refused("must be constant")
+test_reductions_that_are_refused = refused(
+    ("states no function", _windows(x(4, dtype="int32"), [1])),
+    ("must be constant", _windows(x(4, dtype="int32"), [1], given, reduce_function="ADD")),
+    ("axis 4 is outside a tensor of 2 dimensions", one("MEAN", x(2, 3), [4])),
+    ("of int8", one("CUMSUM", x(2, 3), 1)),
+)

@@ -11,9 +11,8 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
-from tests.support.tflite import Sheet
+from tests.support.tflite import ANY, Sheet, fixed, given, one, x
 
-ANY = (1,)
 POINTS = {"int8": -9, "uint8": 100, "int16": 0}
 ACTIVATION = "fused_activation_function"
 
@@ -84,21 +83,16 @@ def test_products_along_axes_wrap() -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
 def test_functions_of_data_that_stand_for_0(dtype: str) -> None:
-    sheet = Sheet(seed=44)
-    point = 0 if dtype == "uint8" else -128
-    fixed = {"LOGISTIC": (1 / 256, point), "TANH": (1 / 128, point + 128)}
-    fixed["L2_NORMALIZATION"] = fixed["TANH"]
-    codes = ["GELU"]
-    codes += ["SOFTMAX"] if dtype == "int16" else []
-    codes += ["EXP"] if dtype != "uint8" else []
-    codes += [*fixed] if dtype != "int16" else []
+    sheet, point = Sheet(seed=44), 0 if dtype == "uint8" else -128
+    sizes = {"LOGISTIC": (1 / 256, point), "TANH": (1 / 128, point + 128), "SOFTMAX": (2.0**-15, 0)}
+    sizes["L2_NORMALIZATION"] = sizes["TANH"]
+    codes = ["GELU", *(["EXP"] if dtype != "uint8" else [])]
+    codes += ["SOFTMAX"] if dtype == "int16" else ["LOGISTIC", "TANH", "L2_NORMALIZATION"]
     for code in codes:
-        data = sheet.input(full_range(sheet.rng, dtype, (3, 5)))
-        known = encoding(dtype, True)
-        known = Quantization.per_tensor(*fixed[code]) if code in fixed else known
-        known = Quantization.per_tensor(2.0**-15, 0) if code == "SOFTMAX" else known
+        known = Quantization.per_tensor(*sizes[code]) if code in sizes else encoding(dtype, True)
         options = {"beta": 1.0} if code == "SOFTMAX" else {}
-        sheet.operator(code, [data], (ANY, dtype, known), **options)
+        data = x(3, 5, dtype=dtype, encoding=None)
+        sheet.add(code, data, gives=(ANY, dtype, known), **options)
     sheet.check()
 
 
@@ -119,38 +113,16 @@ def test_several_scales_are_read_as_0(dtype: str) -> None:
 
 
 def test_products_of_words_with_several_scales() -> None:
-    sheet = Sheet(seed=48)
+    sheet, known = Sheet(seed=48), encoding("int16", True)
     several = Quantization(np.array([0.1, 0.2, 0.3], np.float32), np.zeros(3, np.int64), 1)
-    data = sheet.input(full_range(sheet.rng, "int16", (2, 4)), encoding("int16", True))
-    weights = sheet.constant(full_range(sheet.rng, "int8", (4, 3)), several)
-    result = ((2, 3), "int16", encoding("int16", True))
-    sheet.operator("BATCH_MATMUL", [data, weights], result)
-    sheet.check()
-
-
-def test_conversions_read_a_scale_of_0() -> None:
-    sheet = Sheet(seed=45)
-    pairs = {
-        "int8": ("int8", "uint8", "int16"),
-        "uint8": ("int8", "uint8", "int16"),
-        "int16": ("int8", "int16", "int32"),
-        "int32": ("int8", "int16"),
-    }
-    for source, targets in pairs.items():
-        data = sheet.input(full_range(sheet.rng, source, (2, 3)))
-        for target in targets:
-            known = Quantization.per_tensor(0.3, 0 if target == "int16" else 7)
-            sheet.operator("QUANTIZE", [data], ((2, 3), target, known))
-        if source != "int32":
-            sheet.operator("DEQUANTIZE", [data], ((2, 3), "float32", None))
+    weights = fixed(full_range(sheet.rng, "int8", (4, 3)), "int8", several)
+    sheet.add("BATCH_MATMUL", x(2, 4, dtype="int16", encoding=known), weights)
     sheet.check()
 
 
 def test_zeros_of_scale_0_keep_their_sign() -> None:
-    sheet = Sheet(seed=46)
-    data = sheet.input(np.array([3, 0, -3], np.int8))
-    sheet.operator("DEQUANTIZE", [data], ((3,), "float32", None))
-    assert np.signbit(sheet.run()).tolist() == [False, False, True]
+    result = one("DEQUANTIZE", given([3, 0, -3], "int8"), gives="float32").run()
+    assert np.signbit(result).tolist() == [False, False, True]
 
 
 @pytest.mark.parametrize(

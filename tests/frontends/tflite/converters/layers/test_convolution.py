@@ -7,8 +7,20 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
-from tests.support.tflite import Sheet, check_refused, random_quantization
+from tests.support.tflite import (
+    ANY,
+    Operand,
+    Q,
+    Sheet,
+    fixed,
+    given,
+    one,
+    random_quantization,
+    refused,
+    x,
+)
 
+NARROW = Quantization.per_tensor(0.1, 0)
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 
@@ -91,128 +103,60 @@ def test_compiled_convolutions_equal_litert(style: str) -> None:
     sheet.check()
 
 
-def _convolution(
-    kernel: Quantization, dtype: str = "int8", *, constant: bool = True, bias: str | None = None
-) -> bytes:
-    sheet = Sheet()
-    data = sheet.random_input((1, 4, 4, 2), "int8", Quantization.per_tensor(0.1, 0))
-    weights = np.ones((3, 2, 2, 2), dtype)
-    operands = [
-        data,
-        sheet.constant(weights, kernel) if constant else sheet.input(weights, kernel),
-    ]
-    if bias:
-        operands.append(sheet.constant(np.zeros(3, bias)))
-    sheet.operator(
-        "CONV_2D",
-        operands,
-        ((1, 3, 3, 3), "int8", Quantization.per_tensor(0.1, 0)),
-        padding="VALID",
-        stride_h=1,
-        stride_w=1,
-        dilation_h_factor=1,
-        dilation_w_factor=1,
-    )
-    return sheet.model()
+def _kernel(encoding: Quantization = NARROW, dtype: str = "int8", make: Any = fixed) -> Operand:
+    operand: Operand = make(np.ones((3, 2, 2, 2)), dtype, encoding)
+    return operand
 
 
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (_convolution(Quantization.per_tensor(0.1, 3)), r"int8 kernel whose zero point is not 0"),
-        (_convolution(Quantization.per_tensor(0.1, 3), "uint8"), r"int8 data, uint8 weights"),
-        (
-            _convolution(Quantization(np.full(2, 0.1, np.float32), np.zeros(2, np.int64), 3)),
-            r"quantized along axis 0, got axis 3",
-        ),
-        (
-            _convolution(Quantization.per_tensor(0.1, 0), constant=False),
-            r"operator 0 CONV_2D \('x1', 'x2', 'y3'\): input 1, tensor 1 'x2', must be constant",
-        ),
-        (
-            _convolution(Quantization.per_tensor(0.1, 0), bias="float32"),
-            r"the bias tensor 2 'c3' must be int32, got float32",
-        ),
-    ],
+_THIRDS = Quantization(np.full(2, 0.1, np.float32), np.zeros(2, np.int64), 3)
+_SMALL, _WIDE = x(1, 4, 4, 2), fixed(np.ones((3, 2, 5, 2)), "int8", NARROW)
+_STEPS = {"stride_h": 2, "stride_w": 2}
+
+test_kernels_that_do_not_fit = refused(
+    ("int8 kernel whose zero point is not 0", one("CONV_2D", _SMALL, _kernel(Q))),
+    ("int8 data, uint8 weights", one("CONV_2D", _SMALL, _kernel(Q, "uint8"))),
+    ("quantized along axis 0, got axis 3", one("CONV_2D", _SMALL, _kernel(_THIRDS))),
+    (
+        r"operator 0 CONV_2D \('x1', 'x2', 'y3'\): input 1, tensor 1 'x2', must be constant",
+        one("CONV_2D", _SMALL, _kernel(make=given)),
+    ),
+    (
+        "the bias tensor 2 'c3' must be int32, got float32",
+        one("CONV_2D", _SMALL, _kernel(), fixed([0] * 3, "float32")),
+    ),
+    ("tensor 0 .* needs height and width", one("CONV_2D", x(1, 1, 0, 2), _WIDE, **_STEPS)),
+    ("tensor 0 .* needs height and width", one("CONV_2D", x(1, 0, 9, 2), _WIDE, **_STEPS)),
+    (
+        "the window spans 2 pixels along the height",
+        one("CONV_2D", x(1, 1, 1, 2), _WIDE, **_STEPS),
+    ),
+    ("CONV_2D", one("CONV_2D", x(1, 3, 4, 2), fixed(np.ones((3, 5, 1, 2)), "int8", NARROW))),
 )
-def test_kernels_that_do_not_fit(model: bytes, message: str) -> None:
-    check_refused(model, message)
 
 
 @pytest.mark.parametrize("activation", ["TANH", "SIGN_BIT"])
 def test_fused_activations_that_litert_does_not_know_are_none(activation: str) -> None:
-    sheet = Sheet()
-    quantization = Quantization.per_tensor(0.1, 0)
-    data = sheet.random_input((1, 4, 4, 2), "int8", quantization)
-    kernel = sheet.constant(np.ones((3, 2, 2, 2), np.int8), quantization)
-    sheet.operator(
-        "CONV_2D",
-        [data, kernel, sheet.constant(np.zeros(3, np.int32), quantization)],
-        ((1, 3, 3, 3), "int8", quantization),
-        padding="VALID",
-        stride_h=1,
-        stride_w=1,
-        dilation_h_factor=1,
-        dilation_w_factor=1,
-        fused_activation_function=activation,
-    )
-    sheet.operator(
-        "ADD",
-        [data, data],
-        ((1, 4, 4, 2), "int8", quantization),
-        fused_activation_function=activation,
-    )
+    sheet, bias = Sheet(), fixed([0] * 3, "int32", NARROW)
+    sheet.add("CONV_2D", _SMALL, _kernel(), bias, fused_activation_function=activation)
+    sheet.add("ADD", _SMALL, _SMALL, fused_activation_function=activation)
     sheet.check()
 
 
 @pytest.mark.parametrize("scale", [-0.01, np.inf, np.nan])
 def test_the_scale_of_a_bias_is_not_read(scale: float) -> None:
     sheet = Sheet(seed=8)
-    data = sheet.random_input((1, 3, 4, 2), "int8", Quantization.per_tensor(0.1, 3))
-    weights = full_range(sheet.rng, "int8", (3, 1, 1, 2))
-    odd = Quantization(np.array([scale], np.float32), np.zeros(1, np.int64))
-    operands = [
-        data,
-        sheet.constant(weights, Quantization.per_tensor(0.1, 0)),
-        sheet.constant(np.array([5, -700, 100], np.int32), odd),
-    ]
-    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
-    dilations = {"dilation_h_factor": 1, "dilation_w_factor": 1}
-    result = ((1, 3, 4, 3), "int8", Quantization.per_tensor(2.0, 0))
-    sheet.operator("CONV_2D", operands, result, **options, **dilations)
+    data = x(1, 3, 4, 2, encoding=Quantization.per_tensor(0.1, 3))
+    weights = fixed(full_range(sheet.rng, "int8", (3, 1, 1, 2)), "int8", NARROW)
+    bias = fixed([5, -700, 100], "int32", Quantization.per_tensor(scale, 0))
+    result = (ANY, "int8", Quantization.per_tensor(2.0, 0))
+    sheet.add("CONV_2D", data, weights, bias, gives=result, padding="SAME")
     sheet.check()
 
 
-@pytest.mark.parametrize(("taps", "stride", "fits"), [(4, 1, True), (5, 1, False), (7, 3, True)])
-def test_a_kernel_larger_than_the_image(taps: int, stride: int, fits: bool) -> None:
-    sheet, encoding = Sheet(seed=9), Quantization.per_tensor(0.1, 0)
-    data = sheet.random_input((1, 3, 4, 2), "int8", encoding)
-    weights = sheet.constant(full_range(sheet.rng, "int8", (3, taps, 1, 2)), encoding)
-    bias = sheet.constant(np.zeros(3, np.int32), Quantization.per_tensor(0.01, 0))
-    options = {"padding": "VALID", "stride_h": stride, "stride_w": stride}
-    dilations = {"dilation_h_factor": 1, "dilation_w_factor": 1}
-    operands, result = [data, weights, bias], ((1,), "int8", encoding)
-    sheet.operator("CONV_2D", operands, result, **options, **dilations)
-    if fits:
-        sheet.check()
-    else:
-        sheet.check_refused("CONV_2D")
-
-
-@pytest.mark.parametrize(
-    ("shape", "reason"),
-    [
-        ((1, 1, 0, 2), "tensor 0 .* needs height and width"),
-        ((1, 0, 9, 2), "tensor 0 .* needs height and width"),
-        ((1, 1, 1, 2), "the window spans 2 pixels along the height"),
-    ],
-)
-def test_an_image_without_a_place_for_the_kernel(shape: tuple[int, ...], reason: str) -> None:
-    sheet, encoding = Sheet(seed=9), Quantization.per_tensor(0.1, 0)
-    data = sheet.random_input(shape, "int8", encoding)
-    weights = sheet.constant(full_range(sheet.rng, "int8", (3, 2, 5, 2)), encoding)
-    options = {"padding": "VALID", "stride_h": 2, "stride_w": 2}
-    dilations = {"dilation_h_factor": 1, "dilation_w_factor": 1}
-    result = ((1,), "int8", encoding)
-    sheet.operator("CONV_2D", [data, weights], result, **options, **dilations)
-    sheet.check_refused(reason)
+@pytest.mark.parametrize(("taps", "stride"), [(4, 1), (7, 3)])
+def test_a_kernel_larger_than_the_image(taps: int, stride: int) -> None:
+    sheet, data = Sheet(seed=9), x(1, 3, 4, 2, encoding=NARROW)
+    weights = fixed(full_range(sheet.rng, "int8", (3, taps, 1, 2)), "int8", NARROW)
+    bias = fixed([0] * 3, "int32", Quantization.per_tensor(0.01, 0))
+    sheet.add("CONV_2D", data, weights, bias, stride_h=stride, stride_w=stride)
+    sheet.check()

@@ -7,7 +7,7 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
-from tests.support.tflite import Sheet, check_refused, random_quantization
+from tests.support.tflite import Sheet, fixed, one, random_quantization, refused, x
 from tvm_qnn.compare import compare
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
@@ -104,57 +104,29 @@ def test_weights_that_an_operator_computes() -> None:
     assert compare(sheet.model(), sheet.arrays).is_equal
 
 
-def _dense(weights: np.ndarray, quantization: Quantization, **options: str) -> bytes:
-    sheet = Sheet()
-    data = sheet.random_input((2, 6), weights.dtype.name, Quantization.per_tensor(0.1, 0))
-    weight = sheet.constant(weights, quantization)
-    result = ((2, 3), weights.dtype.name, Quantization.per_tensor(0.1, 0))
-    sheet.operator("FULLY_CONNECTED", [data, weight], result, **options)
-    return sheet.model()
+_ONE_SCALE = Quantization.per_tensor(0.1, 0)
+_SCALES = Quantization(np.full(3, 0.1, np.float32), np.zeros(3, np.int64))
+_POINTS = Quantization(np.full(3, 0.1, np.float32), np.array([0, 1, 0], np.int64))
 
 
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (
-            _dense(np.ones((3, 5), np.int8), Quantization.per_tensor(0.1, 0)),
-            r"12 values of tensor 0 'x1' are no whole rows of 5, which tensor 1 'c2' takes",
-        ),
-        (
-            _dense(np.ones((3, 6, 1), np.int8), Quantization.per_tensor(0.1, 0)),
-            r"'c2' must have 2 dimensions, got \(3, 6, 1\)",
-        ),
-        (
-            _dense(
-                np.ones((3, 6), np.int8),
-                Quantization(np.full(3, 0.1, np.float32), np.array([0, 1, 0], np.int64)),
-            ),
-            r"a scale per row and a zero point that is not 0",
-        ),
-        (
-            _dense(
-                np.ones((3, 6), np.uint8),
-                Quantization(np.full(3, 0.1, np.float32), np.zeros(3, np.int64)),
-            ),
-            r"uint8 weights with a scale per channel",
-        ),
-        (
-            _dense(
-                np.ones((3, 6), np.uint8),
-                Quantization.per_tensor(0.1, 0),
-                weights_format="SHUFFLED4x16INT8",
-            ),
-            r"weights in the format SHUFFLED4x16INT8",
-        ),
-        (
-            _dense(
-                np.ones((3, 6), np.int8),
-                Quantization.per_tensor(0.1, 0),
-                fused_activation_function="TANH",
-            ),
-            r"fused activation TANH",
-        ),
-    ],
+def _dense(
+    *shape: int, dtype: str = "int8", encoding: Quantization = _ONE_SCALE, **options: str
+) -> Sheet:
+    weights = fixed(np.ones(shape), dtype, encoding)
+    return one("FULLY_CONNECTED", x(2, 6, dtype=dtype), weights, **options)
+
+
+test_weights_that_do_not_fit = refused(
+    (
+        "12 values of tensor 0 'x1' are no whole rows of 5, which tensor 1 'c2' takes",
+        _dense(3, 5),
+    ),
+    (r"'c2' must have 2 dimensions, got \(3, 6, 1\)", _dense(3, 6, 1)),
+    ("a scale per row and a zero point that is not 0", _dense(3, 6, encoding=_POINTS)),
+    ("uint8 weights with a scale per channel", _dense(3, 6, dtype="uint8", encoding=_SCALES)),
+    (
+        "weights in the format SHUFFLED4x16INT8",
+        _dense(3, 6, dtype="uint8", weights_format="SHUFFLED4x16INT8"),
+    ),
+    ("fused activation TANH", _dense(3, 6, fused_activation_function="TANH")),
 )
-def test_weights_that_do_not_fit(model: bytes, message: str) -> None:
-    check_refused(model, message)

@@ -13,17 +13,13 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from tests.support.hybrid import float_rows, scales, weights
-from tests.support.tflite import Sheet, check_refused
+from tests.support.tflite import CONVOLUTION, Operand, Sheet, check_refused, fixed, one, refused, x
 from tvm_qnn import build
 from tvm_qnn.compare import compare
 from tvm_qnn.oracle import litert_tensors
 
-STEP: dict[str, Any] = {
-    "stride_h": 1,
-    "stride_w": 1,
-    "dilation_h_factor": 1,
-    "dilation_w_factor": 1,
-}
+NARROW = Quantization.per_tensor(0.1, 0)
+SAME = {**CONVOLUTION, "padding": "SAME"}
 
 
 def bias(sheet: Sheet, channels: int) -> int:
@@ -38,7 +34,11 @@ def convolutions(seed: int, kinds: Sequence[int]) -> Sheet:
         is_same, per_channel, is_pointwise = (bool(number >> bit & 1) for bit in range(3))
         inputs, outputs = int(rng.integers(1, 12)), int(rng.integers(1, 20))
         window = 1 if is_pointwise else 3
-        options = {**STEP, "stride_h": 1 + number % 2, "padding": "SAME" if is_same else "VALID"}
+        options = {
+            **CONVOLUTION,
+            "stride_h": 1 + number % 2,
+            "padding": "SAME" if is_same else "VALID",
+        }
         if number == 2:
             options.update(dilation_h_factor=2, stride_h=1)
         data = sheet.input(float_rows(rng, (2, 7, 8, inputs)))
@@ -61,8 +61,7 @@ def convolutions(seed: int, kinds: Sequence[int]) -> Sheet:
             (shape, "float32", None),
             version=6,
             depth_multiplier=each,
-            padding="SAME" if is_same else "VALID",
-            **STEP,
+            **(SAME if is_same else CONVOLUTION),
         )
     return sheet
 
@@ -82,7 +81,7 @@ def test_a_batch_of_no_images() -> None:
     for count in (1, 3):
         operands = [data, weights(sheet, (3, 2, 2, 2), count), bias(sheet, 3)]
         result = ((0, 3, 3, 3), "float32", None)
-        sheet.operator("CONV_2D", operands, result, padding="SAME", **STEP)
+        sheet.operator("CONV_2D", operands, result, **SAME)
     sheet.check()
 
 
@@ -91,28 +90,36 @@ def test_groups_and_equal_scales() -> None:
     data = sheet.input(float_rows(sheet.rng, (1, 4, 4, 6)))
     grouped = weights(sheet, (4, 3, 3, 3), 4)
     result = ((1, 4, 4, 4), "float32", None)
-    sheet.operator("CONV_2D", [data, grouped, bias(sheet, 4)], result, padding="SAME", **STEP)
+    sheet.operator("CONV_2D", [data, grouped, bias(sheet, 4)], result, **SAME)
     equal = Quantization(np.full(4, 0.03, np.float32), np.zeros(4, np.int64), 0)
     array = sheet.rng.integers(-127, 128, (4, 3, 3, 6)).astype(np.int8)
     whole = sheet.constant(array, equal)
-    sheet.operator("CONV_2D", [data, whole, bias(sheet, 4)], result, padding="SAME", **STEP)
+    sheet.operator("CONV_2D", [data, whole, bias(sheet, 4)], result, **SAME)
     sheet.check()
 
 
-@pytest.mark.parametrize(
-    ("code", "shape", "count"),
-    [("CONV_2D", (4, 3, 3, 3), 1), ("DEPTHWISE_CONV_2D", (1, 3, 3, 6), 1)],
+def _kernel(*shape: int, encoding: Quantization = NARROW) -> Operand:
+    return fixed(np.ones(shape), "int8", encoding)
+
+
+_IMAGE, _ROWS = x(1, 4, 4, 6, dtype="float32"), x(3, 4, dtype="float32")
+
+test_what_is_refused = refused(
+    ("has one scale for 4 channels", one("CONV_2D", _IMAGE, _kernel(4, 3, 3, 3))),
+    ("has one scale for 6 channels", one("DEPTHWISE_CONV_2D", _IMAGE, _kernel(1, 3, 3, 6))),
+    (
+        "has rows of no elements",
+        one("FULLY_CONNECTED", x(2, 0, dtype="float32"), _kernel(3, 0), keep_num_dims=True),
+    ),
+    (
+        "has 3 scales|3 scales, axis 0 of shape",
+        one("FULLY_CONNECTED", _ROWS, _kernel(2, 4, encoding=scales(np.random.default_rng(6), 3))),
+    ),
+    (
+        "the bias .* must be float32, got int32",
+        one("FULLY_CONNECTED", _ROWS, _kernel(2, 4), [0, 0]),
+    ),
 )
-def test_a_scale_for_each_channel_where_litert_reads_one(
-    code: str, shape: tuple[int, ...], count: int
-) -> None:
-    sheet = Sheet(4)
-    data = sheet.input(float_rows(sheet.rng, (1, 4, 4, 6)))
-    kernel = weights(sheet, shape, count)
-    channels = shape[0] if code == "CONV_2D" else shape[3]
-    result = ((1, 4, 4, channels), "float32", None)
-    sheet.operator(code, [data, kernel, bias(sheet, channels)], result, padding="SAME", **STEP)
-    sheet.check_refused(f"has one scale for {channels} channels")
 
 
 def test_transposed_convolutions_are_near_litert_s() -> None:
@@ -204,21 +211,9 @@ def test_uint8_weights_are_read_as_int8() -> None:
 
 
 def test_layers_without_rows_or_units() -> None:
-    sheet = Sheet(10)
-    for rows, units in ((0, 3), (2, 0)):
-        data = sheet.input(np.zeros((rows, 4), np.float32))
-        kernel = sheet.constant(np.ones((units, 4), np.int8), Quantization.per_tensor(0.1, 0))
-        sheet.operator("FULLY_CONNECTED", [data, kernel], ((rows, units), "float32", None))
+    sheet = one("FULLY_CONNECTED", x(0, 4, dtype="float32"), _kernel(3, 4))
+    sheet.add("FULLY_CONNECTED", x(2, 4, dtype="float32"), _kernel(0, 4))
     sheet.check()
-
-
-def test_rows_of_no_elements_are_refused() -> None:
-    sheet = Sheet(10)
-    kernel = sheet.constant(np.ones((3, 0), np.int8), Quantization.per_tensor(0.1, 0))
-    operands = [sheet.input(np.zeros((2, 0), np.float32)), kernel]
-    result = ((2, 3), "float32", None)
-    sheet.operator("FULLY_CONNECTED", operands, result, keep_num_dims=True)
-    sheet.check_refused("has rows of no elements")
 
 
 def test_a_tanh_is_that_of_the_layer() -> None:
@@ -309,22 +304,6 @@ def test_zeros_give_the_bias() -> None:
     sheet.check()
 
 
-@pytest.mark.parametrize(
-    ("count", "bias", "message"),
-    [
-        (3, np.zeros(2, np.float32), r"has 3 scales|3 scales, axis 0 of shape"),
-        (1, np.zeros(2, np.int32), "the bias .* must be float32, got int32"),
-    ],
-)
-def test_what_does_not_fit(count: int, bias: np.ndarray, message: str) -> None:
-    sheet = Sheet(6)
-    data = sheet.input(float_rows(sheet.rng, (3, 4)))
-    kernel = sheet.constant(np.ones((2, 4), np.int8), scales(sheet.rng, count))
-    operands = [data, kernel, sheet.constant(bias)]
-    sheet.operator("FULLY_CONNECTED", operands, ((3, 2), "float32", None))
-    sheet.check_refused(message)
-
-
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_weights_that_a_run_computes(dtype: str) -> None:
     """Each run of the model has other ones; a first run of LiteRT's is meant."""
@@ -380,9 +359,9 @@ def test_every_element_is_litert_s_of_hybrid_matmul(asymmetric: bool, shapes: li
 
 def test_more_rows_than_places() -> None:
     writer = ModelWriter()
-    x = writer.tensor("x", (1 << 24, 2, 1, 1), "float32")
+    data = writer.tensor("x", (1 << 24, 2, 1, 1), "float32")
     scale, array = Quantization.per_tensor(0.1, 0), np.ones((1, 1), np.int8)
     w = writer.tensor("w", array.shape, "int8", scale, array)
     y = writer.tensor("y", (1 << 24, 2, 1, 1), "float32")
-    writer.operator("BATCH_MATMUL", [x, w], [y], version=4)
-    check_refused(writer.finish([x], [y]), "has more than 16777216 rows")
+    writer.operator("BATCH_MATMUL", [data, w], [y], version=4)
+    check_refused(writer.finish([data], [y]), "has more than 16777216 rows")

@@ -11,7 +11,7 @@ from frontends.errors import UnsupportedOperatorError
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
 from tests.support.int16 import ACTIVATIONS, bias, data, near, symmetric, weights
-from tests.support.tflite import Sheet
+from tests.support.tflite import ANY, Sheet, fixed, given, one, refused, x
 
 Array = np.ndarray[Any, Any]
 
@@ -95,20 +95,13 @@ def test_dense_layers(dtype: str) -> None:
 
 
 def test_sums_of_32_bits_wrap() -> None:
-    sheet = Sheet(seed=3)
-    values = np.full((1, 1, 1, 600), -32768, np.int16)
-    operands = [
-        sheet.input(values, symmetric(1e-3)),
-        sheet.constant(np.full((2, 1, 1, 600), -127, np.int8), symmetric(0.01)),
-        sheet.bias(np.array([0, 2**31 - 1], np.int32)),
-    ]
-    window = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
-    wide = {"dilation_h_factor": 1, "dilation_w_factor": 1, "quantized_bias_type": "int32"}
-    sheet.operator("CONV_2D", operands, ((1, 1, 1, 2), "int16", symmetric(1.0)), **window, **wide)
-    rows = [sheet.input(values.reshape(1, 600), symmetric(1e-3)), *operands[1:]]
-    rows[1] = sheet.constant(np.full((2, 600), -127, np.int8), symmetric(0.01))
-    result = ((1, 2), "int16", symmetric(1.0))
-    sheet.operator("FULLY_CONNECTED", rows, result, quantized_bias_type="int32")
+    sheet, values = Sheet(seed=3), np.full((1, 1, 1, 600), -32768)
+    result, stated = (ANY, "int16", symmetric(1.0)), {"quantized_bias_type": "int32"}
+    bias = fixed([0, 2**31 - 1], "int32")
+    for code, shape in (("CONV_2D", (1, 1, 600)), ("FULLY_CONNECTED", (600,))):
+        data = given(values.reshape(1, *shape), "int16", symmetric(1e-3))
+        weights = fixed(np.full((2, *shape), -127), "int8", symmetric(0.01))
+        sheet.add(code, data, weights, bias, gives=result, **stated)
     sheet.check_reference()
 
 
@@ -176,9 +169,14 @@ def test_weights_of_4_bits_that_litert_does_not_unpack() -> None:
     sheet.check_refused("int4 weights beside int16 data", UnsupportedOperatorError)
 
 
-def test_a_bias_that_the_options_do_not_state() -> None:
-    sheet = Sheet(seed=13)
-    rows = [data(sheet, (3, 4), symmetric(0.1)), weights(sheet, (5, 4), 0, True)[0]]
-    rows.append(bias(sheet, 5, "int32"))
-    sheet.operator("FULLY_CONNECTED", rows, ((3, 5), "int16", symmetric(0.1)))
-    sheet.check_refused("the bias tensor 2 'c3' must be int64, got int32")
+test_a_bias_that_the_options_do_not_state = refused(
+    (
+        "the bias tensor 2 'c3' must be int64, got int32",
+        one(
+            "FULLY_CONNECTED",
+            x(3, 4, dtype="int16", encoding=symmetric(0.1)),
+            fixed(np.ones((5, 4)), "int8", symmetric(0.1)),
+            fixed([0] * 5, "int32"),
+        ),
+    )
+)

@@ -3,12 +3,9 @@ from __future__ import annotations
 import numpy as np
 
 from frontends.tflite import from_tflite
-from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
 from tests.support.models import differing_tensors
-from tests.support.tflite import Sheet, random_quantization
-
-Q = Quantization.per_tensor(0.1, 0)
+from tests.support.tflite import Sheet, one, random_quantization, refused, x
 
 
 def transposed(shape: tuple[int, ...], is_transposed: bool) -> tuple[int, ...]:
@@ -62,8 +59,6 @@ def test_rows_without_elements() -> None:
     sheet.check()
 
 
-def test_operands_that_have_no_product() -> None:
-    sheet = Sheet(seed=62)
-    data = sheet.random_input((2, 3), "int8", Q)
-    sheet.operator("BATCH_MATMUL", [data, data], ((2, 3), "int8", Q))
-    sheet.check_refused("have no product")
+_DATA = x(2, 3)
+
+test_operands_that_have_no_product = refused(("have no product", one("BATCH_MATMUL", _DATA, _DATA)))

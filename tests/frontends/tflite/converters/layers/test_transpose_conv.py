@@ -7,9 +7,10 @@ from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
 from tests.support.models import differing_tensors
-from tests.support.tflite import Sheet, random_quantization
+from tests.support.tflite import ANY, Sheet, fixed, one, random_quantization, refused, x
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
+NARROW = Quantization.per_tensor(0.1, 0)
 STYLES = ("uint8", "int8", "int8_per_axis")
 
 
@@ -112,32 +113,33 @@ def test_weights_and_bias_are_parameters_once() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("shape", "message"),
-    [
-        ((1, 4, 4), "must have 4 dimensions"),
-        ((1, 4, 4, 7), "do not make an output of shape"),
-        ((1, 0, 4, 2), "must have elements"),
-        ((1, 4, 5, 2), "gives 2 x 3, the data has 2 x 2"),
-    ],
+_IMAGE, _WEIGHTS = x(1, 2, 2, 3), fixed(np.ones((2, 2, 2, 3)), "int8", NARROW)
+_STEPS = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
+
+test_shapes_that_do_not_fit = refused(
+    *(
+        (
+            f"operator 0 TRANSPOSE_CONV .*{message}",
+            one("TRANSPOSE_CONV", shape, _WEIGHTS, _IMAGE, gives=(ANY, "int8", NARROW), **_STEPS),
+        )
+        for shape, message in (
+            ((1, 4, 4), "must have 4 dimensions"),
+            ((1, 4, 4, 7), "do not make an output of shape"),
+            ((1, 0, 4, 2), "must have elements"),
+            ((1, 4, 5, 2), "gives 2 x 3, the data has 2 x 2"),
+        )
+    ),
+    (
+        "operator 0 TRANSPOSE_CONV: tensor 0 'x1' must be constant",
+        one(
+            "TRANSPOSE_CONV",
+            x(4, dtype="int32"),
+            _WEIGHTS,
+            _IMAGE,
+            gives=(ANY, "int8", NARROW),
+            **_STEPS,
+        ),
+    ),
+    ("operator 0 PAD: tensor 1 'x2' must be constant", one("PAD", _IMAGE, x(4, 2, dtype="int32"))),
+    ("operator 0 MEAN: tensor 1 'x2' must be constant", one("MEAN", _IMAGE, x(4, dtype="int32"))),
 )
-def test_shapes_that_do_not_fit(shape: tuple[int, ...], message: str) -> None:
-    sheet, quantization = Sheet(), Quantization.per_tensor(0.1, 0)
-    data = sheet.random_input((1, 2, 2, 3), "int8", quantization)
-    operands = [sheet.constant(shape), weights_of(sheet, "int8", (2, 2, 2, 3))[0], data]
-    options = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
-    sheet.operator("TRANSPOSE_CONV", operands, ((1, 4, 4, 2), "int8", quantization), **options)
-    sheet.check_refused(f"operator 0 TRANSPOSE_CONV .*{message}")
-
-
-@pytest.mark.parametrize("code", ["TRANSPOSE_CONV", "PAD", "MEAN"])
-def test_shapes_axes_and_widths_of_a_run_are_named(code: str) -> None:
-    sheet, quantization = Sheet(), Quantization.per_tensor(0.1, 0)
-    data = sheet.random_input((1, 2, 2, 3), "int8", quantization)
-    given = sheet.input(np.zeros((4, 2) if code == "PAD" else (4,), np.int32))
-    operands = [data, given]
-    if code == "TRANSPOSE_CONV":
-        operands = [given, weights_of(sheet, "int8", (2, 2, 2, 3))[0], data]
-    options = {"stride_h": 2, "stride_w": 2} if code == "TRANSPOSE_CONV" else {}
-    sheet.operator(code, operands, ((1, 4, 4, 2), "int8", quantization), **options)
-    sheet.check_refused(rf"operator 0 {code}: tensor 1 'x2' must be constant")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from frontends.tflite.quantization import Quantization
-from tests.support.tflite import Sheet, random_quantization
+from tests.support.tflite import ANY, Sheet, one, random_quantization, x
 
 
 def add_pool(sheet: Sheet, code: str, dtype: str) -> None:
@@ -47,18 +47,9 @@ def test_compiled_pooling_equals_litert(dtype: str) -> None:
 @pytest.mark.parametrize("activation", ["NONE", "RELU"])
 @pytest.mark.parametrize("code", ["MAX_POOL_2D", "AVERAGE_POOL_2D"])
 def test_the_output_s_scale_is_taken_for_the_input_s(code: str, activation: str) -> None:
-    sheet, other = Sheet(seed=3), Quantization.per_tensor(0.25, -7)
-    data = sheet.random_input((1, 4, 4, 2), "int8", Quantization.per_tensor(0.5, 3))
-    window = {"filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2}
-    sheet.operator(
-        code,
-        [data],
-        ((1, 2, 2, 2), "int8", other),
-        padding="VALID",
-        fused_activation_function=activation,
-        **window,
-    )
-    sheet.check()
+    options = {"stride_h": 2, "stride_w": 2, "fused_activation_function": activation}
+    result = (ANY, "int8", Quantization.per_tensor(0.25, -7))
+    one(code, x(1, 4, 4, 2), gives=result, **options).check()
 
 
 @pytest.mark.parametrize("code", ["MAX_POOL_2D", "AVERAGE_POOL_2D"])
@@ -70,20 +61,13 @@ def test_the_output_s_scale_is_taken_for_the_input_s(code: str, activation: str)
     ],
 )
 def test_windows_larger_than_the_image(code: str, window: tuple[int, int], stride: int) -> None:
-    sheet, encoding = Sheet(seed=14), Quantization.per_tensor(0.1, 3)
-    data = sheet.random_input((1, 3, 4, 2), "int8", encoding)
     sizes = {"filter_height": window[0], "filter_width": window[1]}
-    steps = {"padding": "VALID", "stride_h": stride, "stride_w": stride}
-    sheet.operator(code, [data], ((1,), "int8", encoding), **sizes, **steps)
-    sheet.check()
+    one(code, x(1, 3, 4, 2), stride_h=stride, stride_w=stride, **sizes).check()
 
 
 @pytest.mark.parametrize("code", ["MAX_POOL_2D", "AVERAGE_POOL_2D"])
 @pytest.mark.parametrize("padding", ["VALID", "SAME"])
 @pytest.mark.parametrize("shape", [(0, 7, 0, 0), (1, 7, 0, 1), (1, 0, 9, 1), (1, 0, 1, 1)])
 def test_images_without_pixels(code: str, padding: str, shape: tuple[int, ...]) -> None:
-    sheet, encoding = Sheet(), Quantization.per_tensor(0.1, 3)
-    data = sheet.random_input(shape, "int8", encoding)
-    sizes = {"filter_height": 2, "filter_width": 5, "stride_h": 2, "stride_w": 2}
-    sheet.operator(code, [data], ((1,), "int8", encoding), padding=padding, **sizes)
-    sheet.check()
+    steps = {"stride_h": 2, "stride_w": 2}
+    one(code, x(*shape), padding=padding, filter_width=5, **steps).check()

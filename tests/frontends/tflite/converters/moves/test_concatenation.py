@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from frontends.tflite.quantization import Quantization
-from tests.support.arrays import full_range
-from tests.support.tflite import Sheet, random_quantization
+from tests.support.tflite import ANY, Q, Sheet, one, random_quantization, refused, x
+
+OTHER = Quantization.per_tensor(0.5, 4)
 
 
 def add_concatenation(sheet: Sheet, dtype: str, axis: int) -> None:
@@ -37,74 +37,42 @@ def test_compiled_concatenations_equal_litert() -> None:
     sheet.check()
 
 
-def test_int8_inputs_of_another_scale() -> None:
-    sheet = Sheet()
-    first = sheet.random_input((2, 3), "int8", Quantization.per_tensor(0.5, 3))
-    second = sheet.random_input((2, 3), "int8", Quantization.per_tensor(0.5, 4))
-    result = ((4, 3), "int8", Quantization.per_tensor(0.5, 3))
-    sheet.operator("CONCATENATION", [first, second], result, axis=0)
-    message = (
+test_what_is_refused = refused(
+    (
         r"operator 0 CONCATENATION \('x1', 'x2', 'y3'\): tensor 1 'x2' and tensor 2 'y3' must "
-        r"have the same scale and zero point, got \(0.5, 4\) and \(0.5, 3\)"
-    )
-    sheet.check_refused(message)
-
-
-def test_a_fused_activation() -> None:
-    sheet = Sheet()
-    quantization = Quantization.per_tensor(0.5, 3)
-    data = sheet.random_input((2, 3), "uint8", quantization)
-    result = ((4, 3), "uint8", quantization)
-    sheet.operator("CONCATENATION", [data, data], result, fused_activation_function="RELU")
-    sheet.check_refused("CONCATENATION: fused activation RELU")
+        r"have the same scale and zero point, got \(0.5, 4\) and \(0.5, 3\)",
+        one("CONCATENATION", x(2, 3), x(2, 3, encoding=OTHER), axis=0),
+    ),
+    (
+        "CONCATENATION: fused activation RELU",
+        one("CONCATENATION", *[x(2, 3, dtype="uint8")] * 2, fused_activation_function="RELU"),
+    ),
+    (
+        "some tensors state a scale and zero point",
+        one("CONCATENATION", x(2, 3), x(2, 3, encoding=None), gives=(ANY, "int8", None), axis=1),
+    ),
+    (
+        "must have the same scale and zero point",
+        one("PACK", x(2, 3), gives=(ANY, "int8", OTHER), axis=0, values_count=1),
+    ),
+    ("unpacks 2 along axis 1", one("UNPACK", x(2, 3), gives=[(ANY, "int8", Q)] * 2, axis=1, num=2)),
+)
 
 
 @pytest.mark.parametrize("stated", [True, False])
 def test_uint8_tensors_of_which_some_state_no_scale_equal_litert(stated: bool) -> None:
-    sheet = Sheet(seed=15)
-    result = Quantization.per_tensor(0.4, 7) if stated else None
-    scaled = sheet.random_input((2, 3), "uint8", Quantization.per_tensor(0.5, 3))
-    alike = sheet.random_input((2, 3), "uint8", Quantization.per_tensor(0.4, 7))
-    plain = sheet.input(full_range(sheet.rng, "uint8", (2, 2)))
-    operands = [scaled, plain, alike]
-    sheet.operator("CONCATENATION", operands, ((2, 8), "uint8", result), axis=1)
-    sheet.check()
-
-
-def test_int8_tensors_of_which_some_state_no_scale() -> None:
-    sheet = Sheet()
-    data = sheet.random_input((2, 3), "int8", Quantization.per_tensor(0.5, 0))
-    plain = sheet.input(full_range(sheet.rng, "int8", (2, 3)))
-    sheet.operator("CONCATENATION", [data, plain], ((2, 6), "int8", None), axis=1)
-    sheet.check_refused("some tensors state a scale and zero point")
-
-
-Q = Quantization.per_tensor(0.5, 3)
-ANY = (1,)  # a declared shape: LiteRT works shapes out by itself
+    alike = Quantization.per_tensor(0.4, 7)
+    parts = [x(2, 3, dtype="uint8"), x(2, 2, dtype="uint8", encoding=None)]
+    parts.append(x(2, 3, dtype="uint8", encoding=alike))
+    result = (ANY, "uint8", alike if stated else None)
+    one("CONCATENATION", *parts, gives=result, axis=1).check()
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_stacks_and_parts_equal_litert(axis: int) -> None:
-    sheet = Sheet(seed=1)
-    data, other = (sheet.random_input((2, 3), "int8", Q) for _ in range(2))
-    sheet.operator("PACK", [data, other, data], (ANY, "int8", Q), axis=axis, values_count=3)
-    parts = [(ANY, "int8", Q)] * (2 if axis == 0 else 3)
-    sheet.operator("UNPACK", [data], *parts, axis=axis, num=len(parts))
-    numbers = sheet.input(np.arange(6, dtype=np.int32).reshape(2, 3))
-    sheet.operator("PACK", [numbers], (ANY, "int32", None), axis=axis, values_count=1)
+    sheet, data = Sheet(seed=1), x(2, 3)
+    sheet.add("PACK", data, x(2, 3), data, axis=axis, values_count=3)
+    count = 2 if axis == 0 else 3
+    sheet.add("UNPACK", data, gives=[(ANY, "int8", Q)] * count, axis=axis, num=count)
+    sheet.add("PACK", x(2, 3, dtype="int32"), axis=axis, values_count=1)
     sheet.check()
-
-
-def test_encodings_must_be_the_same() -> None:
-    sheet = Sheet()
-    data = sheet.random_input((2, 3), "int8", Q)
-    result = (ANY, "int8", Quantization.per_tensor(0.5, 4))
-    sheet.operator("PACK", [data], result, axis=0, values_count=1)
-    sheet.check_refused("must have the same scale and zero point")
-
-
-def test_the_count_of_parts_must_fit() -> None:
-    sheet = Sheet()
-    data = sheet.random_input((2, 3), "int8", Q)
-    sheet.operator("UNPACK", [data], *[(ANY, "int8", Q)] * 2, axis=1, num=2)
-    sheet.check_refused("unpacks 2 along axis 1")

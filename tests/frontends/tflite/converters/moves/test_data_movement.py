@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 
 from frontends.tflite.quantization import Quantization
-from tests.support.tflite import Sheet, check_refused
-
-Q = Quantization.per_tensor(0.5, 3)
-ANY = (1,)  # a declared shape: LiteRT works shapes out by itself
+from tests.support.tflite import ANY, Q, Sheet, fixed, given, one, refused, x
 
 
 def test_reshapes_equal_litert() -> None:
-    sheet = Sheet(seed=26)
-    data = sheet.random_input((1, 2, 1, 6), "int8", Q)
-    sheet.operator("RESHAPE", [data, sheet.constant([3, -1])], (ANY, "int8", Q))
-    sheet.operator("RESHAPE", [data], (ANY, "int8", Q), new_shape=[2, 2, 3])
-    sheet.operator("SQUEEZE", [data], (ANY, "int8", Q))
-    sheet.operator("SQUEEZE", [data], (ANY, "int8", Q), squeeze_dims=[-2])
-    sheet.operator("EXPAND_DIMS", [data, sheet.constant(-1)], (ANY, "int8", Q))
-    sheet.operator("EXPAND_DIMS", [data, sheet.constant([1])], (ANY, "int8", Q))
+    sheet, data = Sheet(seed=26), x(1, 2, 1, 6)
+    sheet.add("RESHAPE", data, [3, -1])
+    sheet.add("RESHAPE", data, new_shape=[2, 2, 3])
+    sheet.add("SQUEEZE", data)
+    sheet.add("SQUEEZE", data, squeeze_dims=[-2])
+    sheet.add("EXPAND_DIMS", data, -1)
+    sheet.add("EXPAND_DIMS", data, [1])
     # The bytes stay the same, whatever encoding the file states, as in LiteRT.
-    other = Quantization.per_tensor(0.25, -3)
-    sheet.operator("RESHAPE", [data, sheet.constant([12])], (ANY, "int8", other))
+    sheet.add("RESHAPE", data, [12], gives=(ANY, "int8", Quantization.per_tensor(0.25, -3)))
     sheet.check()
 
 
 def test_transposes_and_splits_equal_litert() -> None:
-    sheet = Sheet(seed=27)
-    data = sheet.random_input((2, 3, 4), "uint8", Q)
-    sheet.operator("TRANSPOSE", [data, sheet.constant([2, 0, 1])], (ANY, "uint8", Q))
-    sheet.operator("TRANSPOSE", [data, sheet.constant([0, -1, 1])], (ANY, "uint8", Q))
+    sheet, data = Sheet(seed=27), x(2, 3, 4, dtype="uint8")
+    sheet.add("TRANSPOSE", data, [2, 0, 1])
+    sheet.add("TRANSPOSE", data, [0, -1, 1])
     part = (ANY, "uint8", Q)
-    sheet.operator("SPLIT", [sheet.constant(-1), data], part, part, num_splits=2)
-    sheet.operator("SPLIT", [sheet.constant(1), data], part, num_splits=1)
-    operands = [data, sheet.constant([1, -1, 1]), sheet.constant(2)]
-    sheet.operator("SPLIT_V", operands, part, part, part, num_splits=3)
+    sheet.add("SPLIT", -1, data, gives=[part] * 2, num_splits=2)
+    sheet.add("SPLIT", 1, data, num_splits=1)
+    sheet.add("SPLIT_V", data, [1, -1, 1], 2, gives=[part] * 3, num_splits=3)
     sheet.check()
 
 
@@ -62,17 +52,11 @@ STRIDED_SLICES: list[tuple[list[int], list[int], list[int], dict[str, int]]] = [
 
 
 def test_slices_equal_litert() -> None:
-    sheet = Sheet(seed=28)
-    data = sheet.random_input((2, 5, 6), "int8", Q)
+    sheet, data = Sheet(seed=28), x(2, 5, 6)
     for begin, end, strides, masks in STRIDED_SLICES:
-        operands = [data, *map(sheet.constant, (begin, end, strides))]
-        sheet.operator("STRIDED_SLICE", operands, (ANY, "int8", Q), **masks)
-    for begin, size, shape in (
-        ([0, 1, 2], [2, 3, -1], (2, 3, 4)),
-        ([1, 0, 0], [1, 5, 6], (1, 5, 6)),
-    ):
-        operands = [data, sheet.constant(begin), sheet.constant(size)]
-        sheet.operator("SLICE", operands, (shape, "int8", Q))
+        sheet.add("STRIDED_SLICE", data, begin, end, strides, **masks)
+    sheet.add("SLICE", data, [0, 1, 2], [2, 3, -1], gives=((2, 3, 4), "int8", Q))
+    sheet.add("SLICE", data, [1, 0, 0], [1, 5, 6], gives=((1, 5, 6), "int8", Q))
     sheet.check()
 
 
@@ -98,77 +82,56 @@ def test_arg_max_equals_litert() -> None:
 def test_arg_max_of_nothing_but_the_worst_value_equals_litert(dtype: str) -> None:
     sheet, info = Sheet(), np.iinfo(dtype)
     for code, worst in (("ARG_MAX", info.min), ("ARG_MIN", info.max)):
-        data = sheet.input(np.full((2, 5), worst, dtype), Q)
-        operands = [data, sheet.constant(1)]
-        sheet.operator(code, operands, (ANY, "int32", None), output_type="int32")
+        data = given(np.full((2, 5), worst), dtype, Q)
+        sheet.add(code, data, 1, gives="int32", output_type="int32")
     sheet.check()
 
 
-def _one(code: str, *operands: Any, outputs: int = 1, **options: Any) -> Callable[[], bytes]:
-    def build() -> bytes:
-        sheet = Sheet()
-        data = sheet.random_input((2, 6), "int8", Q)
-        indices = [data if operand is None else sheet.constant(operand) for operand in operands]
-        sheet.operator(code, indices, *[((1,), "int8", Q)] * outputs, **options)
-        return sheet.model()
-
-    return build
+DATA = x(2, 6)
+PARTS = [(ANY, "int8", Q)] * 4
 
 
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (_one("RESHAPE", None, [5, -1]), r"cannot reshape tensor 0 'x1' of shape \(2, 6\) to"),
-        (_one("RESHAPE", None, [-1, -1]), r"cannot reshape .* to \[-1, -1\]"),
-        (_one("RESHAPE", None), r"cannot reshape .* to \[\]"),
-        (_one("SQUEEZE", None, squeeze_dims=[0]), r"cannot squeeze axes \[0\] out of shape"),
-        (_one("EXPAND_DIMS", None, 3), r"axis 3 is outside a tensor of 3 dimensions"),
-        (_one("TRANSPOSE", None, [0, 0]), r"\[0, 0\] is no permutation of 2 axes"),
-        (_one("SPLIT", 1, None, outputs=4, num_splits=4), r"cannot split 6 along axis 1 into 4"),
-        (_one("SPLIT", 1, None, outputs=1, num_splits=2), r"splits into 2, has 1 outputs"),
-        (
-            _one("SPLIT_V", None, [1, 2], 1, outputs=2, num_splits=2),
-            r"cannot split 6 along axis 1 into \[1, 2\]",
-        ),
-        (_one("SLICE", None, [0, 3], [1, 4]), r"elements 3 to 7 are outside a dimension of 6"),
-        (_one("SLICE", None, [0], [1]), r"do not fit shape \(2, 6\)"),
-        (_one("STRIDED_SLICE", None, [0], [1], [0]), r"strides must not be 0"),
-        (_one("STRIDED_SLICE", None, [0], [1], [1, 1]), r"differ in length"),
-        (_one("TRANSPOSE", None, np.array([1, 0], np.int16)), r"must be int32, is int16"),
-        (
-            _one("STRIDED_SLICE", None, [2], [3], [1], shrink_axis_mask=1),
-            r"element 2 by steps of 1 is outside a dimension of 2",
-        ),
-        (
-            _one("STRIDED_SLICE", None, [1], [0], [-1], shrink_axis_mask=1),
-            r"element 1 by steps of -1 is outside",
-        ),
-        (
-            _one("STRIDED_SLICE", None, [0], [1], [1], new_axis_mask=2),
-            r"masks name 1 axes to insert, 0 of them among the 1 entries",
-        ),
-        (_one("ARG_MAX", None, 1), r"a result of type float32"),
-        (_one("ARG_MAX", None, [0, 1], output_type="int32"), r"must be one integer, got 2"),
-    ],
+test_arguments_that_do_not_fit = refused(
+    (r"cannot reshape tensor 0 'x1' of shape \(2, 6\) to", one("RESHAPE", DATA, [5, -1])),
+    (r"cannot reshape .* to \[-1, -1\]", one("RESHAPE", DATA, [-1, -1])),
+    (r"cannot reshape .* to \[\]", one("RESHAPE", DATA)),
+    (r"cannot squeeze axes \[0\] out of shape", one("SQUEEZE", DATA, squeeze_dims=[0])),
+    ("axis 3 is outside a tensor of 3 dimensions", one("EXPAND_DIMS", DATA, 3)),
+    (
+        "must have the same scale and zero point",
+        one("EXPAND_DIMS", DATA, 2, gives=(ANY, "int8", Quantization.per_tensor(0.25, 3))),
+    ),
+    (
+        r"tensor 1 'x2', the new shape of .* must be constant",
+        one("RESHAPE", DATA, given([12], "int32")),
+    ),
+    (r"\[0, 0\] is no permutation of 2 axes", one("TRANSPOSE", DATA, [0, 0])),
+    ("must be int32, is int16", one("TRANSPOSE", DATA, fixed([1, 0], "int16"))),
+    ("cannot split 6 along axis 1 into 4", one("SPLIT", 1, DATA, gives=PARTS, num_splits=4)),
+    ("splits into 2, has 1 outputs", one("SPLIT", 1, DATA, num_splits=2)),
+    (
+        r"cannot split 6 along axis 1 into \[1, 2\]",
+        one("SPLIT_V", DATA, [1, 2], 1, gives=PARTS[:2], num_splits=2),
+    ),
+    ("elements 3 to 7 are outside a dimension of 6", one("SLICE", DATA, [0, 3], [1, 4])),
+    (r"do not fit shape \(2, 6\)", one("SLICE", DATA, [0], [1])),
+    ("strides must not be 0", one("STRIDED_SLICE", DATA, [0], [1], [0])),
+    ("differ in length", one("STRIDED_SLICE", DATA, [0], [1], [1, 1])),
+    (
+        "element 2 by steps of 1 is outside a dimension of 2",
+        one("STRIDED_SLICE", DATA, [2], [3], [1], shrink_axis_mask=1),
+    ),
+    (
+        "element 1 by steps of -1 is outside",
+        one("STRIDED_SLICE", DATA, [1], [0], [-1], shrink_axis_mask=1),
+    ),
+    (
+        "masks name 1 axes to insert, 0 of them among the 1 entries",
+        one("STRIDED_SLICE", DATA, [0], [1], [1], new_axis_mask=2),
+    ),
+    ("a result of type float32", one("ARG_MAX", DATA, 1)),
+    ("must be one integer, got 2", one("ARG_MAX", DATA, [0, 1], output_type="int32")),
 )
-def test_arguments_that_do_not_fit(model: Callable[[], bytes], message: str) -> None:
-    check_refused(model(), message)
-
-
-def test_a_new_axis_keeps_scale_and_zero_point() -> None:
-    sheet = Sheet()
-    data = sheet.random_input((2, 6), "int8", Q)
-    result = ((2, 6, 1), "int8", Quantization.per_tensor(0.25, 3))
-    sheet.operator("EXPAND_DIMS", [data, sheet.constant(2)], result)
-    sheet.check_refused("must have the same scale and zero point")
-
-
-def test_arguments_that_are_not_constant() -> None:
-    sheet = Sheet()
-    data = sheet.random_input((2, 6), "int8", Q)
-    shape = sheet.input(np.array([12], np.int32))
-    sheet.operator("RESHAPE", [data, shape], (ANY, "int8", Q))
-    sheet.check_refused(r"tensor 1 'x2', the new shape of .* must be constant")
 
 
 def test_a_scalar_that_the_file_calls_an_image() -> None:

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 
 from frontends.tflite import from_tflite
-from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
-from tests.support.tflite import Sheet
+from tests.support.tflite import Q, Sheet, fixed, given, one, refused, x
 from tvm_qnn.compare import compare
 
-Q = Quantization.per_tensor(0.5, 3)
 ANY = (1, 4)
 
 Steps = list[list[int]]
@@ -93,11 +91,7 @@ def test_a_shape_that_is_computed_is_no_constant_of_the_file() -> None:
 
 
 def by_a_run(stated: tuple[int, ...], count: int = 2) -> Sheet:
-    sheet = Sheet(seed=3)
-    data = sheet.random_input((2, 6), "int8", Q)
-    shape = sheet.input(np.array([3, 4, 1][:count], np.int32))
-    sheet.operator("RESHAPE", [data, shape], (stated, "int8", Q))
-    return sheet
+    return one("RESHAPE", x(2, 6), given([3, 4, 1][:count], "int32"), gives=(stated, "int8", Q))
 
 
 def test_a_shape_that_the_run_computes_is_the_one_that_the_file_states() -> None:
@@ -115,30 +109,16 @@ def test_a_shape_that_nobody_states_is_refused(stated: tuple[int, ...], count: i
     by_a_run(stated, count).check_refused(message)
 
 
-ANY_REPEAT = (1,)  # a declared shape: LiteRT works shapes out by itself
-
-
 def test_copies_equal_litert() -> None:
-    sheet = Sheet(seed=3)
-    data = sheet.random_input((2, 1, 3), "uint8", Q)
-    result = (ANY_REPEAT, "uint8", Q)
-    sheet.operator("TILE", [data, sheet.constant([1, 3, 2])], result)
-    sheet.operator("TILE", [data, sheet.constant([1, 1, 1])], result)
-    sheet.operator("BROADCAST_TO", [data, sheet.constant([4, 2, 5, 3])], result)
-    value = sheet.input(np.array(7, np.uint8), Q)
-    sheet.operator("FILL", [sheet.constant([2, 3]), value], result)
+    sheet, data = Sheet(seed=3), x(2, 1, 3, dtype="uint8")
+    sheet.add("TILE", data, [1, 3, 2])
+    sheet.add("TILE", data, [1, 1, 1])
+    sheet.add("BROADCAST_TO", data, [4, 2, 5, 3])
+    sheet.add("FILL", [2, 3], given(7, "uint8", Q))
     sheet.check()
 
 
-def test_shapes_must_fit() -> None:
-    sheet = Sheet()
-    data = sheet.random_input((2, 3), "int8", Q)
-    sheet.operator("BROADCAST_TO", [data, sheet.constant([4, 3])], (ANY_REPEAT, "int8", Q))
-    sheet.check_refused("cannot broadcast")
-
-
-def test_the_sizes_of_a_fill_must_be_constant() -> None:
-    sheet = Sheet()
-    dims = sheet.input(np.array([2, 3], np.int32))
-    sheet.operator("FILL", [dims, sheet.constant(1.0)], (ANY_REPEAT, "float32", None))
-    sheet.check_refused("must be constant")
+test_what_is_refused = refused(
+    ("cannot broadcast", one("BROADCAST_TO", x(2, 3), [4, 3])),
+    ("must be constant", one("FILL", given([2, 3], "int32"), fixed(1, "float32"), gives="float32")),
+)

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from frontends.tflite.quantization import Quantization
-from tests.support.tflite import Sheet, random_quantization
+from tests.support.tflite import Sheet, one, random_quantization, refused, x
 
 MODES: list[dict[str, bool]] = [{}, {"align_corners": True}, {"half_pixel_centers": True}]
 
@@ -23,19 +22,12 @@ def test_resizing_equals_litert(code: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 def test_compiled_resizing_equals_litert(dtype: str) -> None:
-    sheet = Sheet(seed=21)
-    quantization = Quantization.per_tensor(0.5, 3)
-    data = sheet.random_input((1, 4, 5, 3), dtype, quantization)
-    size = sheet.constant([7, 9])
+    sheet, data = Sheet(seed=21), x(1, 4, 5, 3, dtype=dtype)
     for code in ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"):
-        sheet.operator(code, [data, size], ((1, 7, 9, 3), dtype, quantization), align_corners=True)
+        sheet.add(code, data, [7, 9], align_corners=True)
     sheet.check()
 
 
-def test_a_size_that_does_not_fit() -> None:
-    sheet = Sheet()
-    quantization = Quantization.per_tensor(0.5, 3)
-    data = sheet.random_input((1, 4, 5, 3), "int8", quantization)
-    operands = [data, sheet.constant([7])]
-    sheet.operator("RESIZE_BILINEAR", operands, ((1, 7, 9, 3), "int8", quantization))
-    sheet.check_refused(r"the size must be height and width, got \(7,\)")
+test_a_size_that_does_not_fit = refused(
+    (r"the size must be height and width, got \(7,\)", one("RESIZE_BILINEAR", x(1, 4, 5, 3), [7]))
+)
