@@ -1,6 +1,6 @@
-"""Times layers with weights of a few bits (MatMulNBits) in tvm-qnn and ONNX Runtime.
+"""Times layers with weights of a few bits (MatMulNBits) in tvm-qnn, ONNX Runtime and llama.cpp.
 
-On one core, all in turn::
+On one core, all in turn, beside a copy of the weights; llama.cpp if llama-cpp-python is installed::
 
     python -m benchmarks.bench_few_bits
     python -m benchmarks.bench_few_bits --layer 1,4096,11008
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -18,6 +18,7 @@ from rich.console import Console
 
 import tvm_qnn as qnn
 from benchmarks.machine import setting
+from benchmarks.peers import llama_cpp
 from benchmarks.race_report import setting_lines
 from benchmarks.report import as_table, markdown, markdown_table
 from tvm_qnn.io.outputs import write_text
@@ -25,7 +26,8 @@ from tvm_qnn.timing import alternate, milliseconds, one_core
 
 _HEADER = [
     *("rows, depth, units", "bits", "data", "tvm-qnn, ms", "ONNX Runtime, ms", "ratio"),
-    *("float32 weights, ms", "ratio"),
+    *("float32 weights, ms", "ratio", "a copy of the weights, ms", "ratio"),
+    *("llama.cpp, ms", "ratio"),
 ]
 _LAYERS = ("1,4096,4096", "64,768,768")
 _FORMS = {"float32": 0, "integers": 4}
@@ -47,31 +49,36 @@ Sizes = tuple[int, int, int]
     help="The folder for few_bits.md.",
 )
 def main(layers: tuple[str, ...], rounds: int, seconds: float, output: Path) -> None:
-    """Time tvm-qnn and ONNX Runtime on layers with weights from a seed."""
+    """Time layers with weights from a seed."""
     console = Console(highlight=False)
     rows = []
     # This imports ONNX Runtime, which would choose other kernels if it found a single core, so it
     # comes first.
     forms = [
-        (layer, bits, form, *_models(_sizes(layer), bits, level))
+        (layer, bits, form, _layer(_sizes(layer), bits, level))
         for layer in layers
         for bits in (4, 8)
         for form, level in _FORMS.items()
     ]
     with one_core():
-        for layer, bits, form, data, model, widened in forms:
+        for layer, bits, form, made in forms:
             runs = {
-                "ours": _here(model, data),
-                "theirs": _there(model, data),
-                "widened": _here(widened, data),
+                "ours": _here(made.few_bits, made.data),
+                "ONNX Runtime": _there(made.few_bits, made.data),
+                "widened": _here(made.widened, made.data),
+                "copy": _copy(made.bytes_of_weights),
             }
+            # Its kernels multiply integers.
+            if form == "integers" and llama_cpp.is_there():
+                runs["llama.cpp"] = llama_cpp.product(made.weights, bits, made.data)
             times = alternate(runs, rounds, seconds)
             ours, *others = (times[key].median for key in runs)
             told = [text for each in others for text in (milliseconds(each), f"{ours / each:.2f}")]
-            rows.append([layer, str(bits), form, milliseconds(ours), *told])
+            row = [layer, str(bits), form, milliseconds(ours), *told]
+            rows.append(row + ["–"] * (len(_HEADER) - len(row)))
     console.print(as_table(_HEADER, rows, f"Weights with a scale for each {_BLOCK}"))
     output.mkdir(parents=True, exist_ok=True)
-    told = setting_lines(setting(["onnx", "onnxruntime"]), 1)
+    told = setting_lines(setting(["onnx", "onnxruntime", llama_cpp.DISTRIBUTION]), 1)
     write_text(output / "few_bits.md", markdown(told, markdown_table(_HEADER, rows)))
 
 
@@ -85,8 +92,25 @@ def _sizes(text: str) -> Sizes:
     return rows, depth, units
 
 
-def _models(sizes: Sizes, bits: int, level: int) -> tuple[Any, Any, Any]:
-    """Return data, a model of a layer, and a model of the same layer with float32 weights."""
+class _Layer(NamedTuple):
+    """A layer, and data for it.
+
+    Attributes:
+        data: float32 [rows, depth].
+        weights: float32 [units, depth], which are exact in few bits.
+        few_bits: an ONNX model with few bits.
+        widened: an ONNX model with weights of float32.
+        bytes_of_weights: the bytes of the few bits and their scales.
+    """
+
+    data: Any
+    weights: Any
+    few_bits: Any
+    widened: Any
+    bytes_of_weights: int
+
+
+def _layer(sizes: Sizes, bits: int, level: int) -> _Layer:
     rows, depth, units = sizes
     rng, blocks = np.random.default_rng(1), depth // _BLOCK
     data = rng.normal(0, 1, (rows, depth)).astype(np.float32)
@@ -94,12 +118,17 @@ def _models(sizes: Sizes, bits: int, level: int) -> tuple[Any, Any, Any]:
     scales = rng.uniform(0.01, 0.05, (units, blocks)).astype(np.float32)
     parts = values.reshape(units, blocks, -1, _BYTE // bits) << np.arange(0, _BYTE, bits)
     real = ((values - (1 << (bits - 1))) * scales[..., None]).astype(np.float32)
+    weights = real.reshape(units, depth)
     attributes = {"N": units, "K": depth, "bits": bits, "block_size": _BLOCK}
     attributes["accuracy_level"] = level
     constants = {"w": parts.sum(-1).astype(np.uint8), "s": scales.reshape(-1)}
-    layer = _model("MatMulNBits", data, units, constants, **attributes)
-    columns = {"w": np.ascontiguousarray(real.reshape(units, depth).T)}
-    return data, layer, _model("MatMul", data, units, columns)
+    return _Layer(
+        data,
+        weights,
+        few_bits=_model("MatMulNBits", data, units, constants, **attributes),
+        widened=_model("MatMul", data, units, {"w": np.ascontiguousarray(weights.T)}),
+        bytes_of_weights=sum(each.nbytes for each in constants.values()),
+    )
 
 
 def _model(op: str, data: Any, units: int, constants: dict[str, Any], **attributes: Any) -> Any:
@@ -116,6 +145,11 @@ def _model(op: str, data: Any, units: int, constants: dict[str, Any], **attribut
     graph = helper.make_graph([node], "layer", ends[:1], ends[1:], tensors)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def _copy(size: int) -> Callable[[], Any]:
+    source, target = np.ones(size, np.uint8), np.empty(size, np.uint8)
+    return lambda: np.copyto(target, source)
 
 
 def _here(model: Any, data: Any) -> Callable[[], Any]:
