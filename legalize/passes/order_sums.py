@@ -18,13 +18,11 @@ from legalize.qdq.windows import sizes_of
 from qnn_ops import dequantize, float_conv2d, float_matmul
 from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of, spec_of
 from qnn_ops.dialect.sizes import is_open
-from qnn_ops.unquantized.float_conv2d import ORDERS, is_laid_out, panel_of
+from qnn_ops.unquantized.float_conv2d import ORDERS, PACKED, is_laid_out, panel_of
 
 _LAYOUTS = {"relax.nn.conv1d": ("NCW", "OIW"), "relax.nn.conv2d": ("NCHW", "OIHW")}
 """The layouts of the convolutions that ONNX importers make."""
 _MATMUL, _ADD, _RESHAPE = "relax.matmul", "relax.add", "relax.reshape"
-_PACKED = 256
-"""A sum of products with a constant matrix is one chain up to this many products."""
 
 
 def order_sums(mod: tvm.IRModule) -> tvm.IRModule:
@@ -44,6 +42,10 @@ def order_sums(mod: tvm.IRModule) -> tvm.IRModule:
 @mutator
 class _Writer(PyExprMutator):
     uses: Counter[Any]
+
+    def __init__(self, mod: tvm.IRModule) -> None:
+        super().__init__(mod)
+        self.parts: dict[Any, list[relax.Expr]] = {}
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         """Write a call."""
@@ -73,25 +75,50 @@ class _Writer(PyExprMutator):
             is_matrix = not is_open([columns]) and columns > 1 and (is_open([rows]) or rows > 1)
             is_long = is_matrix and (is_open([depth]) or depth > panel_of(columns))
             return float_matmul(lhs, rhs, ORDERS[1]) if is_long else call
-        if is_open(outer) or depth <= _PACKED or 0 in (*outer, *shape):
+        if depth <= PACKED or 0 in (*outer, *shape):
             return call
+        if is_open(outer):
+            parts = self._parts(lhs, array)
+            total = self._total(parts)
+            if len(outer) == 1:  # a bias of other products of open sizes is no part of them
+                self.parts[total] = parts
+            return total
         rows = self.builder_.emit(R.reshape(lhs, (1, 1, prod(outer), depth)))
         kernel = relax.const(array.reshape(1, 1, *shape))
         result = float_conv2d(rows, kernel, kernel_layout="HWIO", order=ORDERS[3])
         return R.reshape(self.builder_.emit(result), (*outer, shape[1]))
 
+    def _parts(self, lhs: relax.Expr, matrix: Any) -> list[relax.Expr]:
+        """Write the products of rows, whose number is open, by each panel of a constant matrix."""
+        axis, emit = len(spec_of(lhs).shape) - 1, self.builder_.emit
+        ends = [(k, min(k + PACKED, len(matrix))) for k in range(0, len(matrix), PACKED)]
+        columns = (emit(R.strided_slice(lhs, [axis], [begin], [end])) for begin, end in ends)
+        panels = (relax.const(matrix[begin:end]) for begin, end in ends)
+        return [emit(R.matmul(*each)) for each in zip(columns, panels, strict=True)]
+
+    def _total(self, parts: list[relax.Expr]) -> relax.Expr:
+        """Add up parts from the first one on."""
+        total = parts[0]
+        for part in parts[1:]:
+            total = self.builder_.emit(R.add(total, part))
+        return total
+
     def _biased(self, original: relax.Call, call: relax.Call) -> relax.Expr:
         """Make a bias a part of the product that it is added to, if the sum is the only reader."""
         for place, operand in enumerate(call.args):
-            bias, reshape = constant_of(call.args[1 - place]), self._binding(operand)
-            if bias is None or operator_name(reshape) != _RESHAPE:
+            bias, made = constant_of(call.args[1 - place]), self._binding(operand)
+            if bias is None or self.uses[original.args[place]] > 1:
                 continue
-            product = self._binding(reshape.args[0])
+            if (parts := self.parts.get(made)) is not None and bias.ndim == 1:
+                return self._total([relax.const(bias), *parts])
+            if operator_name(made) != _RESHAPE:
+                continue
+            product = self._binding(made.args[0])
             is_product = operator_of(product) is float_conv2d and len(product.args) == 2
             if not is_product or attrs_of(product).order != ORDERS[3]:
                 continue
             units = spec_of(product).shape[3]
-            if bias.size == units == bias.shape[-1] and self.uses[original.args[place]] == 1:
+            if bias.size == units == bias.shape[-1]:
                 operands = [*product.args, relax.const(bias.reshape(units))]
                 whole = self.builder_.emit(relax.Call(product.op, operands, product.attrs))
                 return R.reshape(whole, spec_of(call).shape)

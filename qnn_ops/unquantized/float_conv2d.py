@@ -27,7 +27,7 @@ _PANEL, _FEWEST = 128, 16
 """The products and columns of a panel; a panel of more columns than the second may be halved."""
 _BLOCK = 16
 """The channels that AVX512 computes at a time."""
-_PACKED = 256
+PACKED = 256
 """The products of a panel of a constant matrix."""
 
 
@@ -135,7 +135,7 @@ def parts_of(attrs: Attrs, window: Sequence[int], inputs: int, units: int, pixel
     if order == ORDERS[1]:
         return Parts(1, panel_of(pixels), units == attrs.groups)
     if order == ORDERS[3]:
-        return Parts(1, _PACKED, follow_bias=True)
+        return Parts(1, PACKED, follow_bias=True)
     if inputs < _BLOCK:
         return Parts(1, taps)
     return Parts(1, _PANEL) if taps == 1 else Parts(_BLOCK, _BLOCK * taps)

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.onnx_graphs import check_equal, model_of
+from frontends.onnx import from_onnx
+from tests.support.onnx_graphs import check_equal, model_of, on_runtime
 from tests.support.x86 import runs_here
+from tvm_qnn import build
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(8)
@@ -101,3 +103,31 @@ def test_products_are_those_of_onnx_runtime(name: str) -> None:
         nodes.append(("MatMul", "data w", "m" if has_bias else "y", {}))
         nodes += [("Add", "m c", "y", {})] if has_bias else []
     check_equal(model_of(nodes, inputs, ["y"], constants), inputs, in_float=True)
+
+
+@pytest.mark.parametrize(("operator", "rank"), [("MatMul", 2), ("MatMul", 3), ("Gemm", 2)])
+@pytest.mark.parametrize("depth", [200, 600])
+def test_products_of_open_rows_are_those_of_onnx_runtime(
+    operator: str, rank: int, depth: int
+) -> None:
+    """A bias is a part of a long sum only if the product has two axes."""
+    shape = (5,) * (rank - 1) + (depth,)
+    constants = {
+        "w": RNG.normal(size=(depth, 40)).astype(np.float32),
+        "c": RNG.normal(size=40).astype(np.float32),
+    }
+    nodes: list[Any] = [("Gemm", "x w c", "y", {})]
+    if operator == "MatMul":
+        nodes = [("MatMul", "x w", "m", {}), ("Add", "c m", "y", {})]
+    model = model_of(nodes, {"x": np.zeros(shape, np.float32)}, ["y"], constants)
+    sizes = tuple("abc"[: rank - 1])
+    dims = model.graph.input[0].type.tensor_type.shape.dim
+    for dim, size in zip(dims, sizes, strict=False):
+        dim.dim_param = size
+    del model.graph.output[0].type.tensor_type.shape.dim[:]
+    mod, params = from_onnx(model, shape_dict={"x": (*sizes, depth)})
+    library = build(mod, "host", params, num_threads=1)
+    for count in (1, 2, 37):
+        x = RNG.normal(size=(count,) * (rank - 1) + (depth,)).astype(np.float32)
+        (expected,) = on_runtime(model, {"x": x})
+        np.testing.assert_array_equal(library.run(x), expected)

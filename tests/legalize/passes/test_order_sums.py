@@ -71,6 +71,24 @@ def test_long_products_by_constants_have_parts(depth: int, count: int) -> None:
     assert [attrs_of(call).order for call in calls] == ["onnxruntime_rows"] * count
 
 
+@pytest.mark.parametrize("outer", [("rows",), (2, "rows")])
+@pytest.mark.parametrize(("depth", "count"), [(256, 1), (600, 3)])
+def test_open_rows_are_multiplied_panel_by_panel(
+    outer: tuple[Any, ...], depth: int, count: int
+) -> None:
+    shape = [tirx.Var(each, "int64") if isinstance(each, str) else each for each in outer]
+    weights, bias = (relax.const(np.ones(each, np.float32)) for each in ((depth, 7), (7,)))
+    types = {"x": relax.TensorType((*shape, depth), "float32")}
+    mod = module(types, lambda x: R.add(bias, emit(R.matmul(x, weights))))
+    names = [
+        each.value.op.name.removeprefix("relax.")
+        for each in order_sums(mod)["main"].body.blocks[0].bindings
+        if isinstance(each.value, relax.Call)
+    ]
+    assert names.count("matmul") == names.count("add") == count
+    assert names.count("strided_slice") == (count if count > 1 else 0)
+
+
 @pytest.mark.parametrize("is_alone", [True, False])
 def test_a_bias_is_a_part_of_a_product_that_nothing_else_reads(is_alone: bool) -> None:
     weights, bias = (relax.const(np.ones(shape, np.float32)) for shape in ((7, 300), (7,)))
