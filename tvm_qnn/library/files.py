@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,6 +90,30 @@ class FileOrigin:
         """Copy the file."""
         del metadata, cc
         copy_package(self._package, path)
+
+
+def read_origin(path: Path) -> FileOrigin:
+    """Read and check a library's file, also for another machine, without loading its code.
+
+    Raises:
+        QnnError: if the file is missing, damaged or not such a library.
+    """
+    with named_in_errors(path):
+        return FileOrigin(path)
+
+
+@contextmanager
+def named_in_errors(file: Path) -> Iterator[None]:
+    """Check a library's name, and name the file in errors of the block, which reads it."""
+    if not file.is_file():
+        raise QnnError(f"no library at {file}")
+    if file.suffix != ".so":
+        raise QnnError(f"the name of a library must end in .so, got {file}")
+    try:
+        yield
+    except Exception as error:  # TVM raises any error for a changed description or code
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+        raise QnnError(f"{file} is not a library that can be loaded here: {reason}") from error
 
 
 def _own_name(path: Path, package: Package) -> str:

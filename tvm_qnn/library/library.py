@@ -6,8 +6,7 @@ import os
 import re
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +28,7 @@ from tvm_qnn.library.arrays import (
     reals,
     written,
 )
-from tvm_qnn.library.files import FileOrigin
+from tvm_qnn.library.files import FileOrigin, named_in_errors
 from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.library.origin import Origin
 from tvm_qnn.library.session import Session
@@ -375,37 +374,13 @@ def load(
     check_num_threads(num_threads)
     if digest is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
         raise QnnError(f"a digest is 64 hexadecimal digits (SHA-256), got {digest!r}")
-    with _naming(file := Path(path)):
+    with named_in_errors(file := Path(path)):
         origin = FileOrigin(file, digest and digest.lower())
         if reason := origin.metadata.why_not_here():
             raise QnnError(reason)
         library = Library(origin.metadata, origin, num_threads=num_threads)
         library._ready()
         return library
-
-
-def read_origin(path: Path) -> FileOrigin:
-    """Read and check a library's file, also for another machine, without loading its code.
-
-    Raises:
-        QnnError: if the file is missing, damaged or not such a library.
-    """
-    with _naming(path):
-        return FileOrigin(path)
-
-
-@contextmanager
-def _naming(file: Path) -> Iterator[None]:
-    """Check a library's name, and name the file in errors of the block, which reads it."""
-    if not file.is_file():
-        raise QnnError(f"no library at {file}")
-    if file.suffix != ".so":
-        raise QnnError(f"the name of a library must end in .so, got {file}")
-    try:
-        yield
-    except Exception as error:  # TVM raises any error for a changed description or code
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]
-        raise QnnError(f"{file} is not a library that can be loaded here: {reason}") from error
 
 
 def _unpickled(contents: bytes, num_threads: int | None, state: Sequence[Array]) -> Library:

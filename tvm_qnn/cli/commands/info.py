@@ -52,7 +52,7 @@ def info(library: Path, as_json: bool) -> None:
     """
     # Imported late, so that `tvm-qnn --help` answers at once.
     from tvm_qnn.io.text import visible
-    from tvm_qnn.library.library import read_origin
+    from tvm_qnn.library.files import read_origin
 
     origin = read_origin(library)
     taken = origin.metadata
