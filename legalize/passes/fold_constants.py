@@ -78,6 +78,9 @@ def _value_of(call: Any) -> Array | None:
     tensors = [each for each in call.args if not isinstance(each, (relax.ShapeExpr, relax.Tuple))]
     if not all(map(_is_tensor, tensors)):
         return None
+    fields = [field for each in call.args if isinstance(each, relax.Tuple) for field in each.fields]
+    if not all(isinstance(field, tirx.IntImm) for field in fields):
+        return None  # each run decides what is sliced
     kinds = {_kind(each) for each in (*tensors, *([call] if name == "relax.astype" else []))}
     if name in _ARITHMETIC and not kinds <= {*"iub"}:
         return None

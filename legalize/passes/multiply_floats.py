@@ -106,6 +106,8 @@ class _MultiplyFloats(PyExprMutator):
         output = View(tuple(shapes[-1][axis] for axis in axes), back)
         (lhs, left), (rhs, right) = map(self._source, call.args, shapes)
         sums = "" if name == _PRODUCTS[0] else attrs_of(call).order
+        if sums == ORDERS[1] and is_open(shapes[1][-1:]):
+            return None  # each run decides the length of its panels
         panel = panel_of(shapes[1][-1]) if sums == ORDERS[1] else 0
         for source, view in ((rhs, right), (call.args[1], _plain(shapes[1]))):
             spec = FloatMatmul(left, view, output, sums != ORDERS[0], panel)

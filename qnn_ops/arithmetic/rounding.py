@@ -29,9 +29,9 @@ class Rounding:
     """A way to scale an accumulator down.
 
     Attributes:
-        scaled: multiplies integers by multipliers and powers of two, and rounds.
-        most_shift: the largest power of two; None if multipliers are floats, whose power is 0.
-        dtype: the multipliers' dtype.
+        scaled: computes x · multiplier · 2^shift, rounded.
+        most_shift: the largest shift; None if multipliers are floats, whose shift is 0.
+        dtype: the dtype in which kernels store multipliers.
         of_litert: whether it is LiteRT's way; then sums wrap in int32.
     """
 
@@ -41,7 +41,7 @@ class Rounding:
     of_litert: bool = False
 
     def constants(self, real: Any) -> tuple[Any, Any]:
-        """Return multipliers and shifts that stand for float64 multipliers; floats stay as is."""
+        """Return multipliers and shifts for float64 multipliers; floats stay in float64."""
         return (real, 0) if self.most_shift is None else quantize_multiplier(real)
 
 

@@ -32,11 +32,11 @@ SUMS: dict[str, Any] = {
 """The attributes that a call has if its result is the sums themselves."""
 
 Factor = Callable[[Attrs, str], Float64Array]
-"""Returns how many steps of a call's result a step of its sums is, by the weights' dtype."""
+"""Returns a step of a call's sums in steps of its result, given the weights' dtype."""
 
 
 def conv_factor(attrs: Attrs, kernel_dtype: str) -> Float64Array:
-    """Return a convolution's ``Factor``: 1 for int32 results, which are the sums."""
+    """Return a step of a convolution's sums in steps of its result; 1 for int32, the sums."""
     if attrs.out_dtype == "int32":
         return np.ones(())
     scales = attrs.input_scale, attrs.kernel_scale, attrs.output_scale
@@ -44,7 +44,7 @@ def conv_factor(attrs: Attrs, kernel_dtype: str) -> Float64Array:
 
 
 def dense_factor(attrs: Attrs, _kernel_dtype: str) -> Float64Array:
-    """Return a dense layer's ``Factor``.
+    """Return a step of a dense layer's sums in steps of its result; 1 for int32, the sums.
 
     LiteRT's reference FULLY_CONNECTED keeps the product of the scales in float64, whatever the
     weights' dtype (FullyConnected of kernels/internal/reference/integer_ops/fully_connected.h).
@@ -53,7 +53,7 @@ def dense_factor(attrs: Attrs, _kernel_dtype: str) -> Float64Array:
 
 
 def check_result(attrs: Attrs, factor: Factor, kernel_dtype: str) -> None:
-    """Raise unless a result's dtype, bounds and quantization are those of scaled sums, or sums."""
+    """Check dtype, bounds and quantization of a result, which is the sums or the scaled sums."""
     check_dtype("out_dtype", attrs.out_dtype, (*ACTIVATIONS, "int32"))
     check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
     if attrs.out_dtype != "int32":

@@ -112,8 +112,9 @@ class Parts:
 def panel_of(columns: int) -> int:
     """Return the number of products of a panel of a matrix that is not constant.
 
-    ONNX Runtime's panels also depend on the number of products, but no sum of at most ``columns``
-    products is longer than a panel.
+    ONNX Runtime's panels also depend on the number of products, if there are at most ``columns``.
+    No sum differs: with more than 64 columns both rules give 128, and a sum of at most 64 products
+    is one chain in both.
     """
     size, width = _PANEL, _PANEL
     while width > _FEWEST and width // 2 >= columns:

@@ -37,13 +37,17 @@ class OutputStage:
 
     @classmethod
     def of(cls, attrs: Attrs) -> OutputStage:
-        """Return the outputs of a call; that of a sum of two tensors has no rounding."""
+        """Describe the outputs of a call.
+
+        A sum of two tensors has no attribute ``rounding``. Its form rounds, and nothing reads the
+        default here.
+        """
         ends, rounding = bounds(attrs, attrs.out_dtype), getattr(attrs, "rounding", "tflite")
         return cls(attrs.out_dtype, attrs.output_zero_point, *ends, rounding)
 
     @property
     def rule(self) -> Rounding:
-        """The rounding."""
+        """The arithmetic of ``rounding``."""
         return SUM_ROUNDINGS[self.rounding]
 
     @property

@@ -11,8 +11,8 @@ then added up. Products are fused with their sums, as in TVM's loops, or are rou
 tile of rows overlaps the one before.
 
 A size is a number, or a variable that each run decides. Then the code has blocks of every width,
-and tiles of one row, too. A few rows read a block of rhs where it is, unless it is transposed or
-ends in a part of a vector.
+and tiles of one row, too. A product of fewer than four rows reads rhs where it is. It packs a block
+only if rhs is transposed, or if the block ends in a part of a vector.
 """
 
 from __future__ import annotations

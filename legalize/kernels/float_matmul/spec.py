@@ -36,11 +36,6 @@ class View:
         """The stride along each axis of the matrices."""
         return tuple(prod(self.shape[axis + 1 :]) for axis in self.order)
 
-    @property
-    def size(self) -> int:
-        """Numbers in the tensor."""
-        return prod(self.shape)
-
 
 @dataclass(frozen=True)
 class FloatMatmul:

@@ -1,4 +1,4 @@
-"""Loops over rows of bytes, a vector at a time, and transposes of squares of vectors."""
+"""Loops over rows of elements, a vector at a time; copies, offsets and transposes of rows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BYTES = 64
 
 
 def pieces(length: int, size: int = BYTES) -> tuple[int, list[tuple[int, int]]]:
-    """Cut a row into whole vectors of ``size`` bytes, and (offset, width) pieces for the rest.
+    """Cut a row into whole vectors of ``size`` elements, and (offset, width) pieces for the rest.
 
     A rest after a whole vector is one vector that overlaps it.
     """
@@ -166,7 +166,7 @@ def offset_of(number: Index, extents: Sequence[Index], strides: Sequence[Index])
 
 
 def ramp(start: Index, width: int) -> Index:
-    """Return the index of ``width`` neighbouring bytes."""
+    """Return the index of ``width`` neighbouring elements."""
     return start if width == 1 else T.ramp(start, 1, width)
 
 

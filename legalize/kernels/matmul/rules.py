@@ -20,16 +20,15 @@ from legalize.kernels.matmul import arm, x86
 from legalize.kernels.matmul.open_sizes import OpenKernel, plan_open
 from legalize.kernels.matmul.spec import MatmulCall, dense_call, matmul_call
 from qnn_ops import quantized_dense, quantized_matmul
+from qnn_ops.arithmetic.rounding import ROUNDINGS
 from qnn_ops.dialect.registry import Attrs
 
 Planned = tuple[tirx.PrimFunc, tuple[Array, ...]]
 """A function, and the constants that it takes after the matrices."""
 
-_ROUNDINGS = ("tflite", "upward", "float32", "float64")
-
 
 def _on_x86(call: MatmulCall, isa: X86Isa) -> Planned | None:
-    if call.spec.output.rounding not in _ROUNDINGS:
+    if call.spec.output.rounding not in ROUNDINGS:
         return None
     if call.spec.is_open:
         plan, constants = plan_open(call, isa)
@@ -40,7 +39,7 @@ def _on_x86(call: MatmulCall, isa: X86Isa) -> Planned | None:
 
 def _on_arm(call: MatmulCall, isa: ArmIsa) -> Planned | None:
     rounding = call.spec.output.rounding
-    if rounding not in _ROUNDINGS or not can_requantize(isa, rounding, call.factor):
+    if rounding not in ROUNDINGS or not can_requantize(isa, rounding, call.factor):
         return None
     plan, constants = arm.plan_matmul(call, isa)
     return arm.matmul(plan), constants

@@ -12,7 +12,6 @@ from tvm import relax
 
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.ir.vectors import Array
-from qnn_ops.arithmetic.fixed_point import quantize_multiplier
 from qnn_ops.arithmetic.sums import dense_factor
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import QUANTIZED
@@ -147,9 +146,7 @@ class MatmulCall:
 
 def matmul_call(attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr) -> MatmulCall | None:
     """Describe a call of ``quantized_matmul``; None if no kernel computes it."""
-    low, high = dtype_range(attrs.out_dtype)
-    output = OutputStage(attrs.out_dtype, attrs.output_zero_point, low, high, attrs.rounding)
-    points = attrs.lhs_zero_point, attrs.rhs_zero_point
+    points, output = (attrs.lhs_zero_point, attrs.rhs_zero_point), OutputStage.of(attrs)
     return _described(lhs, rhs, attrs.transpose_rhs, points, output, matmul_multiplier(attrs), None)
 
 
@@ -161,10 +158,7 @@ def dense_call(
     added = None if bias is None else constant_of(bias)
     if constant_of(weights) is not None or points.size > 1 or (added is None) != (bias is None):
         return None
-    output = OutputStage(
-        attrs.out_dtype, attrs.output_zero_point, attrs.out_min, attrs.out_max, attrs.rounding
-    )
-    zero_points = attrs.input_zero_point, int(points[0])
+    zero_points, output = (attrs.input_zero_point, int(points[0])), OutputStage.of(attrs)
     factor = dense_factor(attrs, "int8")
     return _described(data, weights, True, zero_points, output, factor, added)
 
@@ -204,9 +198,7 @@ def _described(
     )
     count = 1 if is_open([columns]) else columns
     factors = np.broadcast_to(np.asarray(factor).reshape(-1), (count,))
-    if output.rounding in ("float32", "float64"):
-        multiplier, shift = factors.astype(output.rounding), np.zeros(count, np.int32)
-    else:
-        multiplier, shift = quantize_multiplier(factors)
+    multiplier, shift = output.rule.constants(factors)
     added = np.zeros(count, np.int32) if bias is None else bias
-    return MatmulCall(spec, factors, np.asarray(multiplier), np.asarray(shift), added)
+    constants = np.asarray(multiplier, output.rule.dtype), np.full(count, shift, np.int32)
+    return MatmulCall(spec, factors, *constants, added)

@@ -34,13 +34,13 @@ from legalize.kernels.ir.vectors import (
     vector_of,
 )
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.softmax.kernel import DISTANCES
 from legalize.kernels.softmax.steps import largest_of
 from legalize.written import flat, new_function
 from qnn_ops.dialect.attributes import dtype_range
 
 # The most rows of a block.
 _ROWS = 8
-_DISTANCES = 256
 _DOUBLE = 8
 _WHOLES = 1.5 * 2.0**52
 _WHOLES_BITS = int(np.float64(_WHOLES).view(np.int64))
@@ -74,7 +74,7 @@ def softmax_onnxruntime(
     count = -(-rows // -(-rows // _ROWS))
     with new_function("softmax") as builder:
         data = T.arg("data", T.buffer(shape, dtype))
-        table = T.arg("table", T.buffer((_DISTANCES,), "float32"))
+        table = T.arg("table", T.buffer((DISTANCES,), "float32"))
         output = T.arg("output", T.buffer(shape, out_dtype))
         source, target = flat(data), flat(output)
         terms = T.alloc_buffer((count * columns,), "float32", scope="global")

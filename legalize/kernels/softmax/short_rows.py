@@ -24,7 +24,7 @@ from legalize.kernels.softmax.steps import reciprocals, term
 
 
 class ShortRows(Kernel):
-    """The writer of a function of rows that are so short that no sum reaches 512."""
+    """The writer of a function of rows of fewer than 128 values, whose sums fit int32."""
 
     def write(self) -> None:
         """Write the loops."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.relax import op as R
 from tvm.script import ir as I
 from tvm.script import relax as S
@@ -16,7 +16,7 @@ from legalize import lower
 from legalize.passes import FoldConstants
 from qnn_ops import quantized_dense
 from tests.support.encodings import encodings
-from tests.support.modules import module
+from tests.support.modules import emit, module
 
 WEIGHTS = np.array([[-128, 127, 3], [0, -1, 64]], np.int8)
 
@@ -106,6 +106,17 @@ def test_a_tensor_of_one_value_and_open_size_is_left() -> None:
             return result
 
     tvm.ir.assert_structural_equal(FoldConstants()(Before), Before)
+
+
+def test_a_slice_whose_place_a_run_decides_is_left() -> None:
+    size, table = tirx.Var("n", "int64"), relax.const(np.ones((16, 2), np.int8))
+
+    def body(x: relax.Expr) -> relax.Expr:
+        row = R.strided_slice(table, [0], [size - 1], [size], assume_inbound=True)
+        return R.add(x, emit(row))
+
+    mod = module({"x": relax.TensorType((size, 2), "int8")}, body)
+    tvm.ir.assert_structural_equal(FoldConstants()(mod), mod)
 
 
 def test_floats_and_variables_are_left() -> None:

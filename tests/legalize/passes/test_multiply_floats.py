@@ -73,6 +73,7 @@ PRODUCTS = {
     "deep": plain((7, 300), (300, 39)),
     "batches": plain((2, 3, 9, 18), (2, 3, 18, 20)),
     "one matrix for several": plain((2, 3, 9, 18), (3, 18, 70)),
+    "matrices of both for several": replace(plain((2, 1, 9, 18), (1, 3, 18, 70)), known=(1,)),
     # Queries and keys, and the values that they weigh, in the layout of heads of attention.
     "keys": Product(
         (2, 9, 3, 20),
@@ -219,6 +220,12 @@ def test_transposes_that_stay(sizes: str) -> None:
         mod = MultiplyFloats(HASWELL)(written(product.opened(sizes)))
         assert len(kernels(mod)) == 1
         assert operators(mod) == ["relax.permute_dims"] * count
+
+
+def test_a_product_stays_if_its_panels_depend_on_the_run() -> None:
+    product = plain((9, 300), (300, 70)).opened("open")
+    ordered = replace(product, written=lambda x, y: float_matmul(x, y, ORDERS[1]))
+    assert not kernels(MultiplyFloats(HASWELL)(written(ordered)))
 
 
 def test_a_result_with_another_reader_is_kept() -> None:

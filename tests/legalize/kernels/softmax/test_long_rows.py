@@ -27,11 +27,15 @@ RNG = np.random.default_rng(6)
         pytest.param(0.02, "x86-avx2", marks=needs_avx2),
     ],
 )
-def test_rows_of_any_length_are_the_reference(dtype: str, scale: float, name: str) -> None:
+@pytest.mark.parametrize("rank", [3, 1])
+def test_rows_of_any_length_are_the_reference(
+    dtype: str, scale: float, name: str, rank: int
+) -> None:
     point = -128 if dtype == "int8" else 0
     attrs = (scale, 1, 1 / 256, point, dtype)
     batch, length = (tirx.Var(name, "int64") for name in ("batch", "length"))
-    types = {"x": relax.TensorType((batch, 2, length), dtype)}
+    shape = (batch, 2, length)[-rank:]
+    types = {"x": relax.TensorType(shape, dtype)}
     mod, target = module(types, lambda x: quantized_softmax(x, *attrs)), parse_target(name)
     with target:
         functions = [each.name_hint for each in lower(mod, target).get_global_vars()]
@@ -41,6 +45,7 @@ def test_rows_of_any_length_are_the_reference(dtype: str, scale: float, name: st
     for columns in (1, 5, 63, 64, 65, 100, 1000, 5000):
         x = RNG.integers(limits.min, limits.max, (3, 2, columns), endpoint=True).astype(dtype)
         x[0] = x[0, 0, 0]  # all are the largest
+        x = x if rank > 1 else x[1, 0]
         expected = quantized_softmax.evaluate(
             x, **encodings(input=(scale, 1), output=(1 / 256, point), out_dtype=dtype)
         )
