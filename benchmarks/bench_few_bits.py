@@ -1,6 +1,7 @@
 """Times layers with weights of a few bits (MatMulNBits) in tvm-qnn, ONNX Runtime and llama.cpp.
 
-On one core, all in turn, beside a copy of the weights; llama.cpp if llama-cpp-python is installed::
+All run in turn on one core, beside a copy of the weights. llama.cpp takes part if llama-cpp-python
+is installed::
 
     python -m benchmarks.bench_few_bits
     python -m benchmarks.bench_few_bits --layer 1,4096,11008

@@ -71,6 +71,8 @@ def product(weights: Array, bits: int, data: Array) -> Callable[[], Array]:
     backend = _call("ggml_backend_cpu_init")
     _call("ggml_backend_cpu_set_n_threads", backend, 1)
     output = np.empty((len(data), units), np.float32)
+    if failed := _call("ggml_backend_graph_compute", backend, graph).value:
+        raise RuntimeError(f"ggml does not compute this layer: status {failed}")
 
     def run() -> Array:
         _call("ggml_backend_graph_compute", backend, graph)
@@ -82,7 +84,7 @@ def product(weights: Array, bits: int, data: Array) -> Callable[[], Array]:
 
 @cache
 def _packing() -> ctypes.c_void_p:
-    """Return the kind of buffer that lays out weights for this processor; without it, the plain."""
+    """Return ggml's buffer type that lays out weights for this processor; otherwise the plain."""
     registry = _call("ggml_backend_cpu_reg")
     name = b"ggml_backend_dev_get_extra_bufts"
     get_kinds = _call("ggml_backend_reg_get_proc_address", registry, name).value
@@ -99,7 +101,7 @@ def _packing() -> ctypes.c_void_p:
 
 
 def _call(name: str, *arguments: Any) -> ctypes.c_void_p:
-    """Call a function of ggml that returns a pointer or nothing."""
+    """Call a function of ggml; a result that is no pointer is its value."""
     function = getattr(_library(), name)
     function.restype = ctypes.c_void_p
     return ctypes.c_void_p(function(*arguments))
