@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from frontends.tflite.options.base import Options
+from frontends.tflite.options.values import VarHandleOptions
 from frontends.tflite.quantization import Blocks, Quantization
+from qnn_ops.errors import QnnError
 
 HANDLE = "resource"
 """The type of tensors that name a variable."""
@@ -168,3 +171,24 @@ class State:
     key: Key
     tensor: Tensor
     initial: np.ndarray
+
+
+def handles_of(model: Model) -> dict[int, tuple[str, str]]:
+    """Return the variables that tensors name, by the numbers of the tensors."""
+    return {
+        index: (operator.options.container, operator.options.shared_name)
+        for operator in model.operators
+        if isinstance(operator.options, VarHandleOptions)
+        for index in operator.outputs
+    }
+
+
+def variable_of(operator: Operator, handles: Mapping[int, tuple[str, str]]) -> tuple[str, str]:
+    """Return the variable that an operator reads or assigns.
+
+    Raises:
+        QnnError: its first input names no variable.
+    """
+    if not operator.inputs or operator.inputs[0] not in handles:
+        raise QnnError("its first input is no result of a VAR_HANDLE")
+    return handles[operator.inputs[0]]

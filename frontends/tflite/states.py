@@ -9,9 +9,17 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedOperatorError
-from frontends.tflite.converters.folding import fold
-from frontends.tflite.converters.variables import handles_of, variable_of
-from frontends.tflite.model import DTYPES, HANDLE, Key, Model, Operator, State, Tensor
+from frontends.tflite.model import (
+    DTYPES,
+    HANDLE,
+    Key,
+    Model,
+    Operator,
+    State,
+    Tensor,
+    handles_of,
+    variable_of,
+)
 from frontends.tflite.options.values import CallOnceOptions
 from qnn_ops.errors import QnnError
 
@@ -97,6 +105,9 @@ def _first_values(model: Model, operator: Operator) -> dict[Key, Array]:
                 raise _unsupported(operator, f"assigns {tensor.label}, which is no constant")
             found[key] = tensor.array
         elif each.code != "VAR_HANDLE":
+            # Few models compute these values. The others need no converters, and so no TVM.
+            from frontends.tflite.converters.folding import fold
+
             folded = fold(graph, each, lambda tensor: tensor.shape)
             if folded is None:
                 raise _unsupported(operator, f"runs {each.code}")

@@ -2,37 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from tvm import relax
 
 from frontends.tflite.converters.context import Context
-from frontends.tflite.model import Model, Operator
+from frontends.tflite.model import handles_of, variable_of
 from frontends.tflite.operators import MOVED, OPERATORS, Row
-from frontends.tflite.options.values import VarHandleOptions
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
-
-
-def handles_of(model: Model) -> dict[int, tuple[str, str]]:
-    """Return the variables that tensors name, by the numbers of the tensors."""
-    return {
-        index: (operator.options.container, operator.options.shared_name)
-        for operator in model.operators
-        if isinstance(operator.options, VarHandleOptions)
-        for index in operator.outputs
-    }
-
-
-def variable_of(operator: Operator, handles: Mapping[int, tuple[str, str]]) -> tuple[str, str]:
-    """Return the variable that an operator reads or assigns.
-
-    Raises:
-        QnnError: its first input names no variable.
-    """
-    if not operator.inputs or operator.inputs[0] not in handles:
-        raise QnnError("its first input is no result of a VAR_HANDLE")
-    return handles[operator.inputs[0]]
 
 
 def convert_handle(_ctx: Context) -> list[relax.Expr]:
