@@ -121,7 +121,7 @@ class Float(Epilogue):
         """Serve roundings of floats."""
         if output.rule.most_shift is not None:
             return None
-        return Chosen(cls(output.rule.dtype), (multiplier,))
+        return Chosen(cls(output.rule.dtype), (multiplier.astype(output.rule.dtype),))
 
     @property
     def constants(self) -> tuple[str, ...]:
