@@ -111,10 +111,13 @@ def fold(model: Model, operator: Operator, shape_of: ShapeOf) -> Model | None:
 
 
 def _is_left(model: Model, operator: Operator) -> bool:
-    """Tell whether the conversion alone knows what to do with an operator or its semantics."""
+    """Tell whether an operator is left to its conversion.
+
+    It runs subgraphs, is not LiteRT's own, or has results that TFLM may compute otherwise.
+    """
     row, code = row_of(operator.code), operator.code
-    is_micro = model.semantics != "tflm" or bool(row.micro) or code in _OF_SHAPES
-    return row.runs_subgraphs or code.startswith(PREFIX) or not is_micro
+    may_differ = model.semantics == "tflm" and not row.micro and code not in _OF_SHAPES
+    return row.runs_subgraphs or code.startswith(PREFIX) or may_differ
 
 
 def is_known(tensor: Tensor) -> bool:

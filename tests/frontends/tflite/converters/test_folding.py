@@ -11,6 +11,8 @@ from tvm import relax
 
 from frontends.known import MOST
 from frontends.tflite import from_tflite
+from frontends.tflite.converters.folding import _OF_SHAPES
+from frontends.tflite.operators import row_of
 from frontends.tflite.source import TFLiteSource
 from frontends.tflite.writer import ModelWriter
 from tests.support.tflite import ANY, Q, Sheet, check_refused, fixed, one, refused
@@ -281,6 +283,10 @@ def test_tflm_s_results_of_shapes_are_known(sheet: Sheet, is_known: bool) -> Non
     else:
         reason = "what TFLM computes for it is not computed here"
         check_refused(sheet.model(), reason, semantics="tflm")
+
+
+def test_the_operators_of_shapes_are_those_without_types_of_tflm() -> None:
+    assert [code for code in _OF_SHAPES if row_of(code).micro or row_of(code) == row_of("")] == []
 
 
 def test_small_operands_of_a_large_result_are_left_to_the_run() -> None:
