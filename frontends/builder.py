@@ -140,7 +140,7 @@ class ModuleBuilder:
     def emit(self, expr: relax.Expr, name: str = "") -> relax.Var:
         """Emit an expression, so that it is computed once, and return its typed variable.
 
-        A result without elements becomes zeros, so that no kernel meets it.
+        A tensor without elements becomes zeros. Parts of tuples and steps of `array` do not.
 
         Raises:
             QnnError: it does not fit its operands, or its sums could leave int32.

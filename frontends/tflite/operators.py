@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import TYPE_CHECKING
 
 from frontends.tflite.model import HANDLE
@@ -29,7 +29,7 @@ class Row:
 
     Attributes:
         data: the rule for tensors of any type; it replaces all other rules.
-        scaled: the exact rule for int8, uint8 and int16, in place of the next two.
+        scaled: the exact rule for int8, uint8 and int16; sets the next two.
         quantized: the exact rule for int8 and uint8.
         int16: the exact rule for int16; its weights may be int8.
         floats: the rule for float32. A quantized operator without a rule of its own uses it between
@@ -57,8 +57,8 @@ class Row:
         takes_complex: whether it reads complex values.
         gives_complex: whether it gives complex values.
         states_dtype: whether its options state the result's type, in place of the file's tensor.
-        runs_subgraphs: whether it runs subgraphs. The import computes any other operator whose
-            operands are all known.
+        runs_subgraphs: whether its rule emits subgraphs, so that folding leaves it to its
+            conversion.
         fills: whether its result may have elements although an operand has none.
         combines: the reduction of a subgraph that has only this operator: "add", "multiply",
             "maximum", "minimum", "all" or "any".
@@ -67,7 +67,7 @@ class Row:
     """
 
     data: Rule | None = None
-    scaled: Rule | None = None
+    scaled: InitVar[Rule | None] = None
     quantized: Rule | None = None
     int16: Rule | None = None
     floats: Rule | None = None
@@ -98,11 +98,11 @@ class Row:
     keeps: str = ""
     products: Callable[[list[tuple[int, ...]], tuple[int, ...]], int] | None = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, scaled: Rule | None) -> None:
         """Fill in the rules of each width."""
-        if self.scaled is not None:
-            object.__setattr__(self, "quantized", self.scaled)
-            object.__setattr__(self, "int16", self.scaled)
+        if scaled is not None:
+            object.__setattr__(self, "quantized", scaled)
+            object.__setattr__(self, "int16", scaled)
 
 
 UNKNOWN_SHAPE = "the shape of its result depends on the data of a run"

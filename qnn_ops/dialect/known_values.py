@@ -16,10 +16,13 @@ Array = np.ndarray[Any, Any]
 
 
 def value_of(call: relax.Call, *operands: Any) -> Any:
-    """Compute a call of integers or truth values, or one of floats that has only one result.
+    """Compute a call.
+
+    Sums of floats, and what the dialect's operators compute of floats, are left to a run, which may
+    round in another way.
 
     Args:
-        call: has a type.
+        call: the call, which has a type.
         *operands: an array for each tensor, a list for a tuple. An array of open sizes holds
             ``Size`` objects, and so does the result.
 
@@ -31,13 +34,17 @@ def value_of(call: relax.Call, *operands: Any) -> Any:
             sizes.
     """
     if (operator := operator_of(call)) is not None:
-        if str(call.ty.dtype).startswith("float"):
+        attrs = attrs_of(call)
+        is_moved = getattr(attrs, "reduction", "") in ("update", "maximum", "minimum")
+        if str(call.ty.dtype).startswith("float") and not is_moved:
             raise QnnError(f"{operator.name} may round in another way when it runs")
-        if any(each.dtype == object for each in operands):  # which no array of numbers can hold
+        if any(each.dtype == object for each in operands):  # arrays of numbers cannot hold sizes
             operands = tuple(each.astype(object) for each in operands)
-        return _closed(operator.compute(attrs_of(call), *operands), call)
+        return _closed(operator.compute(attrs, *operands), call)
     name = call.op.name.removeprefix("relax.")
     if name in _ELEMENTWISE:
+        if name in _OF_INTEGERS and any(each.dtype.kind == "f" for each in operands):
+            raise QnnError(f"{name} of floats may have another value when it runs")
         return _closed(_ELEMENTWISE[name](*operands), call)
     if name not in _OTHERS:
         raise QnnError(f"{name} is not computed from constants")
@@ -54,11 +61,30 @@ def _closed(value: Any, call: relax.Call) -> Array:
 
 
 def equal(lhs: Array, rhs: Array) -> Any:
-    """Tell where two arrays are equal; that must not depend on open sizes."""
-    if object in (lhs.dtype, rhs.dtype):  # a size itself is unequal unless proven equal
+    """Tell where two arrays are equal.
+
+    Raises:
+        OpenSizeError: the answer depends on open sizes.
+    """
+    # `Size.__eq__` gives False where it is not proven; the order raises.
+    if object in (lhs.dtype, rhs.dtype):
         return np.logical_and(lhs >= rhs, lhs <= rhs)
     return np.equal(lhs, rhs)
 
+
+def _extremum(of_sizes: np.ufunc, is_chosen: np.ufunc) -> Callable[..., Any]:
+    """Return the function that chooses one of two: the second of numbers without an order."""
+
+    def choose(lhs: Array, rhs: Array) -> Any:
+        if object in (lhs.dtype, rhs.dtype):  # its `>=` is proven where `>` is not
+            return of_sizes(lhs, rhs)
+        return np.where(is_chosen(lhs, rhs), lhs, rhs)
+
+    return choose
+
+
+# Compiled code has other values of NaN, infinities or -0.0 than numpy.
+_OF_INTEGERS = ("floor_divide", "floor_mod", "not_equal", "sign")
 
 _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "abs": np.abs,
@@ -81,8 +107,8 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "logical_and": np.logical_and,
     "logical_not": np.logical_not,
     "logical_or": np.logical_or,
-    "maximum": lambda lhs, rhs: np.where(np.greater(lhs, rhs), lhs, rhs),
-    "minimum": lambda lhs, rhs: np.where(np.less(lhs, rhs), lhs, rhs),
+    "maximum": _extremum(np.maximum, np.greater),
+    "minimum": _extremum(np.minimum, np.less),
     "multiply": np.multiply,
     "negative": np.negative,
     "not_equal": lambda lhs, rhs: np.logical_not(equal(lhs, rhs)),

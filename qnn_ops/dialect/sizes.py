@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
 
-import numpy as np
 import tvm
 import tvm_ffi
 from tvm import sym, tirx
@@ -84,6 +83,9 @@ class Size:
 
     def __neg__(self) -> Any:
         return _size(0 - self.expr)
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -174,13 +176,11 @@ def variables_of(expr: Any) -> list[Any]:
 
 
 def broadcast(*shapes: Sequence[Any]) -> tuple[int, ...]:
-    """Return the shape that some shapes broadcast to, as numpy does.
+    """Return the shape that some shapes broadcast to, as numpy does; -1 is a size like others.
 
     Raises:
         ValueError: if they do not broadcast, or that depends on open sizes.
     """
-    if not any(map(is_open, shapes)):
-        return np.broadcast_shapes(*map(tuple, shapes))
     rank = max(map(len, shapes), default=0)
     padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
     result = []

@@ -36,6 +36,15 @@ def test_sizes_stay_open_until_numbers_remain() -> None:
     assert value(lambda sizes: R.prod(R.astype(sizes, "int32"), [0]), N, 2, 3) == [N * 6]
 
 
+def test_extremes_and_quotients_of_sizes_are_sizes() -> None:
+    one = relax.const(1, "int64")
+    assert value(lambda sizes: R.maximum(sizes, one), N, 0) == [N, 1]
+    assert value(lambda sizes: R.minimum(R.flip(sizes, 0), sizes), N, N + 1) == [N, N]
+    assert value(lambda sizes: R.abs(R.negative(sizes)), N, -3) == [N, 3]
+    with pytest.raises(OpenSizeError, match="the size n is open"):
+        value(lambda sizes: R.maximum(sizes, TWO), N)
+
+
 def test_rows_of_sizes_are_multiplied() -> None:
     def product(sizes: relax.Expr) -> relax.Expr:
         ones, places = relax.const(np.ones((1, 1)), "int64"), relax.const(np.zeros(2), "int32")
@@ -56,8 +65,16 @@ def test_what_depends_on_a_run_is_not_computed() -> None:
 
 def test_large_values_and_other_functions_are_data() -> None:
     with pytest.raises(QnnError, match="a result of shape"):
-        value(lambda sizes: R.broadcast_to(sizes, (MOST + 1, 1)), 1)
+        value(lambda sizes: R.broadcast_to(sizes, (2 * MOST + 1, 1)), 1)
     with pytest.raises(QnnError, match="exp is not computed"):
         value(lambda sizes: R.exp(R.astype(sizes, "float32")), 1)
+    rows = relax.const(np.ones((1, 1), np.float32))
+    for reduction, is_known in (("update", True), ("add", False), ("multiply", False)):
+        put = scatter_rows(rows, relax.const(np.zeros(1), "int32"), rows, reduction)
+        if is_known:
+            assert value(lambda _, put=put: put) == [1.0]
+            continue
+        with pytest.raises(QnnError, match="scatter_rows may round in another way"):
+            value(lambda _, put=put: put)
     with pytest.raises(QnnError, match="the order of floats"):
         value(lambda sizes: R.sum(R.astype(sizes, "float32"), [0]), 1, 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
@@ -24,6 +26,7 @@ _FLOAT_RANGES = {
     "relu": (0.0, _MOST),
     "relu6": (0.0, 6.0),
     "relu_n1_to_1": (-1.0, 1.0),
+    "relu_0_to_1": (0.0, 1.0),
 }
 
 
@@ -99,17 +102,18 @@ def convert_relu(ctx: Context) -> relax.Expr:
 
 
 def convert_float_relu(ctx: Context) -> relax.Expr:
-    """Return a clamp."""
-    return activate(ctx.operator.code, ctx.input(0).expr)
+    """Return a clamp that keeps NaN and -0.0."""
+    low, high = _FLOAT_RANGES[ctx.operator.code.lower()]
+    # Of two numbers without an order, or equal ones, TVM's extremes are the second one.
+    expr = R.maximum(relax.const(np.float32(low)), ctx.input(0).expr)
+    if high == _MOST:
+        return expr
+    return R.minimum(relax.const(np.float32(high)), ctx.builder.emit(expr))
 
 
 def convert_rescaling(ctx: Context) -> relax.Expr:
     """Return the result's zero point: the multiplier from scale to scale is 0."""
     return zero_points(ctx.output(), ctx.input(0).shape)
-
-
-def _convert_zero_to_one(ctx: Context) -> relax.Expr:
-    return R.clip(ctx.input(0).expr, 0.0, 1.0)
 
 
 _RELU = Row(
@@ -118,15 +122,12 @@ _RELU = Row(
     unscaled=convert_rescaling,
     micro=COMPUTED,
 )
+_NARROW = replace(_RELU, int16=None, micro=frozenset())
 OPERATORS.update(
     {
         "RELU": _RELU,
         "RELU6": _RELU,
-        "RELU_0_TO_1": Row(
-            quantized=convert_relu, floats=_convert_zero_to_one, unscaled=convert_rescaling
-        ),
-        "RELU_N1_TO_1": Row(
-            quantized=convert_relu, floats=convert_float_relu, unscaled=convert_rescaling
-        ),
+        "RELU_0_TO_1": _NARROW,
+        "RELU_N1_TO_1": _NARROW,
     }
 )

@@ -2,8 +2,9 @@
 
 TFLite's converters let the model compute the shape for a Flatten or a resize: SHAPE, parts of it,
 products, a new vector. With the shapes of the import these are numbers. Operators that depend on
-the data of a run stay. An operator has the same rule for both: numpy computes what it emits. If
-numpy has no exact function for a part of that, such as a root, a run computes it.
+the data of a run stay. One rule serves the import and the run. At the import numpy computes what
+the rule emits. If numpy has no exact function for a part of that, such as a root, a run computes
+it.
 """
 
 from __future__ import annotations
@@ -23,8 +24,24 @@ from frontends.tflite.model import COMPLEX, DTYPES, Model, Operator, Tensor
 from frontends.tflite.operators import OPERATORS, Row, row_of
 from frontends.tflite.options.custom import PREFIX
 from frontends.tflite.values import Values
+from qnn_ops.dialect.sizes import OpenSizeError
+from qnn_ops.errors import QnnError
 
 _DTYPES = ("int32", "int64", "bool", "float32")
+
+# TFLM's results of these are LiteRT's for the numbers of shapes, although their rows do not say so.
+_OF_SHAPES = (
+    *("ABS", "CAST", "CEIL", "CUMSUM", "DIV", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "MUL", "NEG"),
+    *("RANGE", "REDUCE_ALL", "REDUCE_ANY", "REDUCE_PROD", "ROUND", "SCATTER_ND", "SELECT"),
+    *("SPARSE_TO_DENSE", "SUM", "TILE", "UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN"),
+    *("UNSORTED_SEGMENT_PROD", "UNSORTED_SEGMENT_SUM", "ZEROS_LIKE"),
+)
+
+# ArithmeticError: a number beyond its type.
+_ERRORS = (
+    *(ValueError, TypeError, RuntimeError, LookupError, ArithmeticError),
+    tvm.error.InternalError,
+)
 
 ShapeOf = Callable[[Tensor], tuple[int, ...]]
 """Returns the shape of a tensor that is not constant."""
@@ -58,13 +75,16 @@ def fold(model: Model, operator: Operator, shape_of: ShapeOf) -> Model | None:
 
     Returns:
         The model with the results as constants; None if the operator is to be converted.
+
+    Raises:
+        QnnError: known operands do not fit an operator that only computes values at the import.
     """
     row, results = row_of(operator.code), [model.tensors[index] for index in operator.outputs]
     if row.is_dense and len(operator.inputs) == len(results) == 1:
         return _densified(model, operator)
     operands = [index >= 0 and is_known(model.tensors[index]) for index in operator.inputs]
-    is_other = row.runs_subgraphs or (operator.code.startswith(PREFIX) and row.known is None)
-    if is_other or not (row.of_shape or (operands and all(operands))):
+    are_known = bool(operands) and all(operands)
+    if not (row.of_shape or are_known) or (row.known is None and _is_left(model, operator)):
         return None
     if any(each.dtype not in _DTYPES for each in results):
         return None
@@ -75,9 +95,12 @@ def fold(model: Model, operator: Operator, shape_of: ShapeOf) -> Model | None:
             found = rule(Context(model, operator, values.builder, values))
             exprs = found if isinstance(found, list) else [found]
             arrays = [values.builder.value_of(values.builder.emit(each)) for each in exprs]
-    except (ValueError, TypeError, RuntimeError, LookupError, tvm.error.InternalError):
+    except _ERRORS as error:
+        is_final = row.known is not None and are_known and isinstance(error, QnnError)
+        if is_final and not isinstance(error, OpenSizeError):
+            raise
         return None  # its conversion raises the error again, or a run computes it
-    if len(arrays) != len(results):
+    if len(arrays) != len(results) or any(array.size > MOST for array in arrays):
         return None
     tensors = list(model.tensors)
     for result, array in zip(results, arrays, strict=True):
@@ -85,6 +108,16 @@ def fold(model: Model, operator: Operator, shape_of: ShapeOf) -> Model | None:
             return None
         tensors[result.index] = replace(result, data=array, shape=array.shape)
     return replace(model, tensors=tuple(tensors))
+
+
+def _is_left(model: Model, operator: Operator) -> bool:
+    """Tell whether an operator is left to its conversion.
+
+    It runs subgraphs, is not LiteRT's own, or has results that TFLM may compute otherwise.
+    """
+    row, code = row_of(operator.code), operator.code
+    may_differ = model.semantics == "tflm" and not row.micro and code not in _OF_SHAPES
+    return row.runs_subgraphs or code.startswith(PREFIX) or may_differ
 
 
 def is_known(tensor: Tensor) -> bool:

@@ -109,6 +109,48 @@ def test_operators_on_shapes_equal_litert() -> None:
         sheet.check_open([("b", "n", 3)], *RUNS, kernels=kernels)
 
 
+def test_quotients_and_extremes_of_shapes_are_shapes() -> None:
+    sheet, same = Sheet(), [1, 1, 1, 1]
+    data = sheet.random_input((2, 4, 6, 3), "int8", Q)
+    shape = sheet.operator("SHAPE", [data], ((4,), "int32", None), out_type="int32")
+    larger = sheet.operator("ADD", [shape, sheet.constant([0, 1, 1, 1])], VECTOR)
+    wider = sheet.operator("MUL", [shape, sheet.constant([6, 1, 1, 1])], VECTOR)
+    for code, operands in (
+        ("MAXIMUM", [shape, sheet.constant(same)]),
+        ("MINIMUM", [larger, shape]),
+        ("DIV", [shape, sheet.constant(same)]),
+        ("DIV", [wider, sheet.constant([2, 1, 1, 3])]),
+    ):
+        sizes_of_data = sheet.operator(code, operands, VECTOR)
+        sheet.operator("RESHAPE", [data, sizes_of_data], (ANY, "int8", Q))
+    sheet.check_open([("n", 4, 6, 3)], {"n": 1}, {"n": 5})
+
+
+def test_a_size_counts_where_it_is_not_0() -> None:
+    for addend, is_certain in (([2, -3], True), ([-2, -2], False)):
+        sheet = Sheet()
+        data = sheet.random_input((2, 3), "int8", Q)
+        shape = sheet.operator("SHAPE", [data], ((2,), "int32", None), out_type="int32")
+        rest = sheet.operator("ADD", [shape, sheet.constant(addend)], VECTOR)
+        sheet.operator("WHERE", [rest], (ANY, "int64", None))
+        if is_certain:
+            sheet.check_open([("n", 3)], {"n": 1}, {"n": 2})
+            continue
+        with pytest.raises(QnnError, match="WHERE: the shape of its result depends on the data"):
+            sheet.check_open([("n", 3)])
+
+
+def test_a_number_beyond_int32_is_left_to_the_run() -> None:
+    sheet = Sheet()
+    data = sheet.random_input((2, 3), "int8", Q)
+    wide = sheet.operator("SHAPE", [data], ((2,), "int32", None), out_type="int32")
+    for _ in range(2):
+        wide = sheet.operator("MUL", [wide, sheet.constant([65536, 65536])], VECTOR)
+    bounds = [sheet.constant([each]) for each in (1, 2, 1)]
+    sheet.operator("STRIDED_SLICE", [wide, *bounds], VECTOR)
+    sheet.check_open([("n", 3)], {"n": 1}, {"n": 2})
+
+
 def test_a_table_has_as_many_rows_as_a_size_may_have() -> None:
     sheet = Sheet()
     data = sheet.random_input((2, 6, 3), "int8", Q)

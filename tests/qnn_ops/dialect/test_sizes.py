@@ -38,6 +38,7 @@ def test_sizes_compute_as_integers_do() -> None:
     assert N != M
     assert N != 1
     assert str(3 - N * 2) == "3 - n * 2"
+    assert abs(N) == abs(-N) == N
 
 
 def test_orders_are_proven_or_errors() -> None:
@@ -67,6 +68,7 @@ def test_shapes_of_tvm_are_sizes_and_back() -> None:
 def test_shapes_broadcast_where_that_is_certain() -> None:
     assert broadcast((N, 1, 3), (1, M, 3), (3,)) == (N, M, 3)
     assert broadcast((2, 1), (5,)) == (2, 5)
+    assert broadcast((-1, 0), (1, 1)) == (-1, 0)
     for other in ((M, 3), (2, 3)):
         with pytest.raises(ValueError, match="broadcast"):
             broadcast((N, 3), other)

@@ -310,11 +310,21 @@ def convert_whole_add_n(ctx: Context) -> relax.Expr:
     return total
 
 
+def check_divisor(ctx: Context) -> None:
+    """Raise a ``QnnError`` if a constant divisor, the second operand, is 0."""
+    if ctx.tensor(1).is_constant and not ctx.constant(1).all():
+        raise QnnError(f"divides by 0, which {ctx.tensor(1).label} has")
+
+
 def convert_whole_quotient(ctx: Context) -> relax.Expr:
     """Divide integers, and round towards zero.
 
     LiteRT ends a run with an error if a divisor is 0; here it counts as 1.
+
+    Raises:
+        QnnError: a constant divisor is 0.
     """
+    check_divisor(ctx)
     dtype, one, zero = ctx.output().dtype, relax.const(1, "int64"), relax.const(0, "int64")
     if dtype != "int32":
         raise UnsupportedError(f"of {dtype}")
@@ -358,10 +368,7 @@ OPERATORS.update(
                 is_for_every_scale=True,
                 combines=code.lower(),
             )
-            for code, function, function_of_arrays in (
-                ("MAXIMUM", R.maximum, np.maximum),
-                ("MINIMUM", R.minimum, np.minimum),
-            )
+            for code, function in (("MAXIMUM", R.maximum), ("MINIMUM", R.minimum))
         },
         "MUL": Row(
             scaled=_scaled(quantized_multiply, is_product=True),

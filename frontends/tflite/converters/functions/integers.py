@@ -13,6 +13,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.fixed_point import number
+from frontends.tflite.converters.functions.arithmetic import check_divisor
 from frontends.tflite.operators import OPERATORS, Row, Rule
 from qnn_ops import natural_power, reinterpret
 from qnn_ops.arithmetic.fixed_point import round_half_away
@@ -59,9 +60,8 @@ def _floored(
 
     def convert(ctx: Context) -> relax.Expr:
         lhs, rhs, dtype = ctx.input(0), ctx.input(1), ctx.output().dtype
-        is_fatal = not is_rest or dtype != "float32"
-        if is_fatal and rhs.tensor.is_constant and not ctx.constant(1).all():
-            raise QnnError(f"divides by 0, which {rhs.tensor.label} has")
+        if not is_rest or dtype != "float32":
+            check_divisor(ctx)
         if {lhs.tensor.dtype, rhs.tensor.dtype, dtype} == {"float32"}:
             return floats(ctx)
         if not lhs.tensor.dtype == rhs.tensor.dtype == dtype:

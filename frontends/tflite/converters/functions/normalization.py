@@ -33,6 +33,8 @@ from qnn_ops.tables.softmax import exp_table, sum_term
 def convert_softmax(ctx: Context) -> relax.Expr:
     """Apply softmax along the last axis."""
     data, result = ctx.input(0), ctx.output()
+    if 0 in data.shape:
+        return R.zeros(data.shape, result.dtype)
     quantization = per_tensor(result)
     if result.dtype == "uint8" or data.tensor.dtype != result.dtype:  # LiteRT does not read it then
         quantization = output_quantization(data.tensor.dtype, result.dtype)

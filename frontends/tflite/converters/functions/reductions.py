@@ -297,9 +297,9 @@ OPERATORS.update(
                 is_for_every_scale=True,
                 fills=True,
             )
-            for code, rule, of_bool, function in (
-                ("REDUCE_MAX", _largest, R.max, np.maximum),
-                ("REDUCE_MIN", _smallest, R.min, np.minimum),
+            for code, rule, of_bool in (
+                ("REDUCE_MAX", _largest, R.max),
+                ("REDUCE_MIN", _smallest, R.min),
             )
         },
         "REDUCE_PROD": Row(

@@ -162,6 +162,11 @@ def _floats(function: Unary) -> Rule:
     return lambda ctx: function(ctx.input(0).expr)
 
 
+def _sign(ctx: Context) -> relax.Expr:
+    data = ctx.builder.emit(ctx.input(0).expr)
+    return R.where(R.isnan(data), data, R.sign(data))  # TVM's sign of NaN is 0
+
+
 def _square(ctx: Context) -> relax.Expr:
     return rounded(ctx.builder.emit(R.square(ctx.input(0).expr)))
 
@@ -298,7 +303,7 @@ OPERATORS.update(
             scaled=_tabulated(rsqrt_table, rsqrt_table_int16, has_uint8=False),
             floats=_floats(R.rsqrt),
         ),
-        "SIGN": Row(floats=_floats(R.sign), whole=whole(R.sign)),
+        "SIGN": Row(floats=_sign, whole=whole(R.sign)),
         "SIN": Row(floats=_floats(R.sin)),
         "SQRT": Row(
             scaled=_tabulated(sqrt_table, sqrt_table_int16, has_uint8=False),

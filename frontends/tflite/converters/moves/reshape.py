@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain
-from math import ceil, prod
+from math import prod
 
 import numpy as np
 from tvm import relax
@@ -108,7 +108,7 @@ def convert_transpose(ctx: Context) -> relax.Expr:
     rank = len(data.shape)
     if rank == 0:  # LiteRT copies nothing
         raise QnnError(f"{data.tensor.label} is a scalar, which has no axes to permute")
-    axes = [check_axis(axis, rank) for axis in ctx.integers(1)]
+    axes = [check_axis(axis, rank) for axis in ctx.integers(1, ("int32", "int64"))]
     if sorted(axes) != list(range(rank)):
         raise QnnError(f"{axes} is no permutation of {rank} axes")
     return R.permute_dims(data.expr, axes)
@@ -162,18 +162,20 @@ def convert_range(ctx: Context) -> relax.Expr:
     dtype = ends[0].dtype
     if any(not end.is_constant or end.dtype != dtype for end in ends) or dtype not in _COUNTED:
         raise UnsupportedError(UNKNOWN_SHAPE)
-    start, limit, step = (ctx.constant(position).item() for position in range(3))
-    if dtype == "float32" and not np.isfinite([start, limit, step]).all():
-        raise UnsupportedError(UNKNOWN_SHAPE)
+    for end in ends:
+        if end.array.size != 1:
+            raise QnnError(f"{end.label} must be one number, is of shape {end.shape}")
+    start, limit, step = (end.array.item() for end in ends)
     if step == 0 or (limit - start) * step < 0:
         raise QnnError(f"no numbers lead from {start} to {limit} by steps of {step}")
     if dtype != "float32":
         return R.arange(*map(as_extent, (start, limit, step)), dtype)
-    count = ceil(abs(np.float32(limit - start) / np.float32(step)))
-    if count > MOST:
-        raise UnsupportedError(UNKNOWN_SHAPE)
+    with np.errstate(all="ignore"):
+        count = np.ceil(abs(np.float32(limit - start) / np.float32(step)))
+    if not count <= MOST:  # it may be NaN
+        raise UnsupportedError(f"of {count:.0f} numbers of float32")
     # Each number is the previous one plus a step, rounded each time.
-    steps = np.array([start, *[step] * (count - 1)][:count], dtype)
+    steps = np.array([start, *[step] * int(count - 1)][: int(count)], dtype)
     return relax.const(np.add.accumulate(steps, dtype=np.float32))
 
 
@@ -291,7 +293,7 @@ OPERATORS.update(
         "DEPTH_TO_SPACE": Row(data=convert_depth_to_space, micro=MOVED),
         "EXPAND_DIMS": replace(_RESHAPES, data=convert_expand_dims),
         "FILL": Row(data=convert_fill, micro=MOVED),
-        "RANGE": Row(data=convert_range),
+        "RANGE": Row(data=convert_range, states_dtype=True),
         "RESHAPE": replace(_RESHAPES, data=convert_reshape),
         "SPACE_TO_BATCH_ND": Row(data=convert_space_to_batch, fills=True),
         "SPACE_TO_DEPTH": Row(data=convert_space_to_depth, micro=MOVED),

@@ -63,7 +63,7 @@ def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
     if dtype not in allowed or indices.tensor.dtype not in ("int32", "int64"):
         raise UnsupportedError(f"{dtype} at indices of {indices.tensor.dtype}")
     count, depth = (*indices.shape, 1, 1)[:2]
-    fits = 0 < len(indices.shape) < 3 and depth == len(shape) <= 4 and min(shape, default=0) >= 0
+    fits = len(indices.shape) < 3 and depth == len(shape) <= 4 and min(shape, default=0) >= 0
     if not fits or filler.tensor.dtype != dtype or values.shape not in ((), (count,)):
         raise QnnError(f"indices of {indices.shape} for values of {values.shape} in {shape}")
     if prod(filler.shape) != 1:

@@ -11,13 +11,19 @@ from frontends.ranges import of_sizes
 from frontends.tflite.converters.context import Context
 from frontends.tflite.operators import OPERATORS, UNKNOWN_SHAPE, Row
 from frontends.tflite.options.moves import ShapeOptions
+from qnn_ops.dialect.known_values import equal
 from qnn_ops.dialect.sizes import broadcast
+from qnn_ops.errors import QnnError
 
 
 def convert_broadcast_args(ctx: Context) -> relax.Expr:
     """Broadcast two shapes."""
-    shapes = (ctx.integers(place, ("int32", "int64")) for place in (0, 1))
-    return _sizes(ctx, broadcast(*shapes), ctx.tensor(0).dtype)
+    shapes = [ctx.integers(place, ("int32", "int64")) for place in (0, 1)]
+    try:
+        sizes = broadcast(*shapes)
+    except ValueError as error:
+        raise QnnError(str(error)) from error
+    return _sizes(ctx, sizes, ctx.tensor(0).dtype)
 
 
 def convert_rank(ctx: Context) -> relax.Expr:
@@ -39,7 +45,8 @@ def convert_where(ctx: Context) -> relax.Expr:
     data = ctx.constant(0)
     if not data.ndim:
         raise UnsupportedError(f"{ctx.tensor(0).label} is a scalar")
-    return relax.const(np.argwhere(data), "int64")
+    is_zero = equal(data, np.zeros((), data.dtype))  # an open size itself is not false
+    return relax.const(np.argwhere(np.logical_not(is_zero)), "int64")
 
 
 OPERATORS.update(

@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tvm
 from tvm import relax
 
+from frontends.known import MOST
 from frontends.tflite import from_tflite
+from frontends.tflite.converters.folding import _OF_SHAPES
+from frontends.tflite.operators import row_of
 from frontends.tflite.source import TFLiteSource
 from frontends.tflite.writer import ModelWriter
-from tests.support.tflite import ANY, Q, Sheet, one, refused
+from tests.support.tflite import ANY, Q, Sheet, check_refused, fixed, one, refused
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors
 
@@ -53,13 +57,16 @@ CASES: list[tuple[str, list[Any], str, dict[str, Any]]] = [
     ("RANGE", [5, -3, -2], "int32", {}),
     ("RANGE", [np.array(each, np.float32) for each in (0.1, 3.0, 0.1)], "float32", {}),
     ("BROADCAST_ARGS", [[3, 1], [2, 1, 4]], "int32", {}),
+    ("BROADCAST_ARGS", [[-1, 3], [1, 3]], "int32", {}),
     ("BROADCAST_TO", [[3, 4], [2, 2]], "int32", {}),
     ("EXPAND_DIMS", [[3, 4], 0], "int32", {}),
     ("WHERE", [[[0, -3], [7, 0]]], "int64", {}),
+    ("WHERE", [np.array([0, np.nan, -0.0, 1], np.float32)], "int64", {}),
     ("SQUEEZE", [[3]], "int32", {}),
     ("RESHAPE", [[3, 4], [2, 1]], "int32", {}),
     ("SQUEEZE", [[[[3]], [[4]]]], "int32", {"squeeze_dims": [-1]}),
     ("TRANSPOSE", [TABLE, [1, 0]], "int32", {}),
+    ("TRANSPOSE", [TABLE, np.array([1, 0])], "int32", {}),
     ("REVERSE_V2", [TABLE, [1]], "int32", {}),
     ("TILE", [TABLE, [2, 1]], "int32", {}),
     ("GATHER_ND", [TABLE, [[1, 0], [0, 2]]], "int32", {}),
@@ -76,10 +83,13 @@ CASES: list[tuple[str, list[Any], str, dict[str, Any]]] = [
         "int64",
         {},
     ),
+    ("SPARSE_TO_DENSE", [2, [4], 7, 0], "int32", {}),
+    ("SPARSE_TO_DENSE", [[3, 0], [4], HALVES[:2], HALVES[4]], "float32", {}),
     *(
         (f"UNSORTED_SEGMENT_{name}", [ROW, [0, 2, -1, 2, 0, 0], 4], "int32", {})
         for name in ("PROD", "SUM", "MAX", "MIN")
     ),
+    ("UNSORTED_SEGMENT_SUM", [ROW, [0, 4095, -1, 2, 0, 0], 4096], "int32", {}),
     ("DIV", [[7, -7, 2**31 - 1], [2, 2, -3]], "int32", {}),
     ("DIV", [np.array([7, -7], np.float32), np.array([3], np.float32)], "float32", {}),
     ("ABS", [ROW], "int32", {}),
@@ -113,6 +123,7 @@ def test_constants_equal_litert(case: tuple[str, list[Any], str, dict[str, Any]]
     array = np.ones(1, dtype)
     expected = litert_tensors(content, [array])
     mod, params = from_tflite(content)
+    assert names_of(mod) <= {"relax.astype", "relax.equal"}  # as EQUAL compares bool
     results = list(build(mod, "llvm", params).run(array).values())
     for index, got in zip((same, result), results, strict=True):
         assert got.dtype == expected[index].dtype
@@ -181,7 +192,11 @@ def test_the_rest_of_a_shape_is_known_through_any_operator() -> None:
 
 def operators(model: bytes) -> set[str]:
     """Name the remaining operators."""
-    mod, _ = from_tflite(model)
+    return names_of(from_tflite(model)[0])
+
+
+def names_of(mod: tvm.IRModule) -> set[str]:
+    """Name a module's operators."""
     bindings = mod["main"].body.blocks[0].bindings
     return {each.value.op.name for each in bindings if isinstance(each.value, relax.Call)}
 
@@ -213,11 +228,65 @@ def test_the_summary_knows_them() -> None:
     assert {operator.lowering for operator in summary.operators} == {"integer"}
 
 
+def counted(*ends: float) -> Sheet:
+    return one("RANGE", *(fixed(end, "float32") for end in ends), gives="float32")
+
+
 test_what_is_refused = refused(
     ("no numbers lead from 0 to 5", one("RANGE", 0, 5, -1, gives="int32")),
-    ("RANGE", one("RANGE", 0, 2**31 - 1, 1, gives="int32")),
+    (
+        "RANGE: it makes a tensor of 8,589,934,588 bytes",
+        one("RANGE", 0, 2**31 - 1, 1, gives="int32"),
+    ),
+    (r"'c1' must be one number, is of shape \(2,\)", one("RANGE", [0, 1], 5, 1, gives="int32")),
+    *(
+        (f"RANGE: of {count} numbers of float32", counted(*ends))
+        for *ends, count in (
+            (0, 5000, 1, 5000),
+            (-3e38, 3e38, 1, "inf"),
+            (0, 1000, 1e-42, "inf"),
+            (np.nan, 3, 1, "nan"),
+        )
+    ),
+    (r"\(2, 3\), \(4, 3\) do not broadcast", one("BROADCAST_ARGS", [2, 3], [4, 3], gives="int32")),
+    ("WHERE: tensor 0 'c1' is a scalar", one("WHERE", 3, gives="int64")),
+    ("DIV .*: divides by 0, which tensor 1 'c2' has", one("DIV", [3, 4], [1, 0], gives="int32")),
     (r"FILL .*: input 1 is missing", one("FILL", [2], gives="int32")),
 )
+
+
+def test_a_count_has_the_type_of_its_ends() -> None:
+    one("RANGE", 0, 5, 1, gives="int64").check()
+
+
+def test_a_row_more_than_the_result_is_no_data() -> None:
+    sums = one("UNSORTED_SEGMENT_SUM", [3, 4], [0, 7], MOST, gives="int32")
+    assert operators(sums.model()) == set()
+    more = one("UNSORTED_SEGMENT_SUM", [3, 4], [0, 7], MOST + 1, gives="int32")
+    assert operators(more.model()) != set()
+
+
+@pytest.mark.parametrize(
+    ("sheet", "is_known"),
+    [
+        (one("MUL", [3, 4], [2], gives="int32"), True),
+        (one("FLOOR_DIV", [3, 4], [2], gives="int32"), True),
+        (one("BROADCAST_ARGS", [3, 1], [1, 4], gives="int32"), True),
+        (one("ONE_HOT", [1, 2], 3, 1, 0, gives="int32", axis=-1), False),
+        (one("SIGN", [1, -2], gives="int32"), False),
+        (one("RIGHT_SHIFT", [5, 6], [1, 1], gives="int32"), False),
+    ],
+)
+def test_tflm_s_results_of_shapes_are_known(sheet: Sheet, is_known: bool) -> None:
+    if is_known:
+        assert names_of(from_tflite(sheet.model(), semantics="tflm")[0]) == set()
+    else:
+        reason = "what TFLM computes for it is not computed here"
+        check_refused(sheet.model(), reason, semantics="tflm")
+
+
+def test_the_operators_of_shapes_are_those_without_types_of_tflm() -> None:
+    assert [code for code in _OF_SHAPES if row_of(code).micro or row_of(code) == row_of("")] == []
 
 
 def test_small_operands_of_a_large_result_are_left_to_the_run() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import frontends.tflite.converters
@@ -35,6 +36,15 @@ def test_rows_are_of_operators_that_litert_has() -> None:
 def test_a_rule_for_any_type_leaves_none_to_be_asked() -> None:
     others = ("quantized", "int16", "floats", "whole", "unscaled", "hybrid")
     assert set(codes_with("data")) & set(codes_with(*others)) == set()
+
+
+def test_a_rule_that_replaces_another_is_the_one_that_is_used() -> None:
+    before, rule = row_of("ABS"), row_of("RELU").quantized
+    assert before.quantized is before.int16 is not None
+    changed = replace(before, quantized=rule)
+    assert (changed.quantized, changed.int16) == (rule, before.int16)
+    both = replace(before, scaled=rule)
+    assert both.quantized is both.int16 is rule
 
 
 def test_nothing_is_known_of_other_operators() -> None:

@@ -92,7 +92,10 @@ test_what_is_refused = refused(
         one("ADD", x(2, 3), fixed([0] * 3, "int8", _ZEROS)),
     ),
     ("FLOOR_DIV: of uint8", one("FLOOR_DIV", _BYTES, _BYTES)),
-    ("ADD", one("ADD", x(3, dtype="int32"), x(3, dtype="int64"))),
+    (
+        "ADD: no conversion rule for tensors of type int32, int64",
+        one("ADD", x(3, dtype="int32"), x(3, dtype="int64")),
+    ),
     (r"from .'bool', 'bool'. to bool", one("ADD", _FLAGS, _FLAGS)),
     ("are not broadcastable", one("MUL", x(2, 3), fixed([0] * 4, "int8", _ZEROS))),
     *(
@@ -101,6 +104,7 @@ test_what_is_refused = refused(
             one(code, x(2, dtype=dtype), fixed([1, 0], dtype)),
         )
         for code, dtype in (
+            ("DIV", "int32"),
             ("FLOOR_DIV", "int32"),
             ("FLOOR_MOD", "int32"),
             ("FLOOR_DIV", "float32"),

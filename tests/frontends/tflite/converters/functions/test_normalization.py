@@ -54,6 +54,16 @@ def test_compiled_softmax_equals_litert(dtype: str) -> None:
     sheet.check()
 
 
+def test_softmax_of_nothing_equals_litert() -> None:
+    sheet = Sheet()
+    for dtype, scale, point in (("int8", 1 / 256, -128), ("int16", 2.0**-15, 0)):
+        for shape in ((2, 0), (0,)):
+            data = x(*shape, dtype=dtype, encoding=Quantization.per_tensor(0.125, 0))
+            result = (shape, dtype, Quantization.per_tensor(scale, point))
+            sheet.add("SOFTMAX", data, gives=result, beta=1.0)
+    sheet.check()
+
+
 def check(sheet: Sheet) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
