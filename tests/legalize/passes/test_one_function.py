@@ -174,7 +174,7 @@ def test_a_main_beyond_a_limit_stays(
     tvm.ir.assert_structural_equal(OneFunction()(before), before)
 
 
-@pytest.mark.parametrize(("count", "has_bodies"), [(11, True), (12, False)])
+@pytest.mark.parametrize(("count", "has_bodies"), [(15, True), (16, False)])
 def test_many_calls_are_calls_by_name(count: int, has_bodies: bool) -> None:
     before = called(module({"x": TY}, lambda x: chain(x, count)))
     assert len(calls(before)) == count + 1  # the first sum is one of its own
