@@ -109,17 +109,19 @@ class _Writer(PyExprMutator):
             bias, made = constant_of(call.args[1 - place]), self._binding(operand)
             if bias is None or self.uses[original.args[place]] > 1:
                 continue
-            if (parts := self.parts.get(made)) is not None and bias.ndim == 1:
+            *outer, units = spec_of(operand).shape
+            # ONNX Runtime takes a bias of two axes only if the product has two.
+            has_axes = bias.ndim == 1 or bias.ndim - 1 == len(outer) == 1
+            if not (has_axes and bias.size == units == bias.shape[-1]):
+                continue
+            if (parts := self.parts.get(made)) is not None:
                 return self._total([relax.const(bias), *parts])
             if operator_name(made) != _RESHAPE:
                 continue
             product = self._binding(made.args[0])
             is_product = operator_of(product) is float_conv2d and len(product.args) == 2
-            if not is_product or attrs_of(product).order != ORDERS[3]:
-                continue
-            units = spec_of(product).shape[3]
-            if bias.size == units == bias.shape[-1]:
-                operands = [*product.args, relax.const(bias.reshape(units))]
+            if is_product and attrs_of(product).order == ORDERS[3]:
+                operands = [*product.args, relax.const(bias.reshape(-1))]
                 whole = self.builder_.emit(relax.Call(product.op, operands, product.attrs))
                 return R.reshape(whole, spec_of(call).shape)
         return call

@@ -105,16 +105,37 @@ def test_products_are_those_of_onnx_runtime(name: str) -> None:
     check_equal(model_of(nodes, inputs, ["y"], constants), inputs, in_float=True)
 
 
-@pytest.mark.parametrize(("operator", "rank"), [("MatMul", 2), ("MatMul", 3), ("Gemm", 2)])
+@pytest.mark.parametrize("bias", [(1, 40), (1, 1, 40), (1,)])
+@pytest.mark.parametrize("shape", [(5, 600), (2, 5, 600)])
+def test_a_bias_of_other_axes_is_a_part_of_a_product_as_in_onnx_runtime(
+    bias: tuple[int, ...], shape: tuple[int, ...]
+) -> None:
+    inputs = {"x": RNG.normal(size=shape).astype(np.float32)}
+    constants = {"w": (600, 40), "c": bias}
+    drawn = {name: RNG.normal(size=size).astype(np.float32) for name, size in constants.items()}
+    nodes: list[Any] = [("MatMul", "x w", "m", {}), ("Add", "m c", "y", {})]
+    check_equal(model_of(nodes, inputs, ["y"], drawn), inputs, in_float=True)
+
+
+@pytest.mark.parametrize(
+    ("operator", "rank", "bias"),
+    [
+        ("MatMul", 2, (40,)),
+        ("MatMul", 2, (1, 40)),
+        ("MatMul", 2, (1,)),
+        ("MatMul", 3, (40,)),
+        ("Gemm", 2, (40,)),
+    ],
+)
 @pytest.mark.parametrize("depth", [200, 600])
 def test_products_of_open_rows_are_those_of_onnx_runtime(
-    operator: str, rank: int, depth: int
+    operator: str, rank: int, bias: tuple[int, ...], depth: int
 ) -> None:
     """A bias is a part of a long sum only if the product has two axes."""
     shape = (5,) * (rank - 1) + (depth,)
     constants = {
         "w": RNG.normal(size=(depth, 40)).astype(np.float32),
-        "c": RNG.normal(size=40).astype(np.float32),
+        "c": RNG.normal(size=bias).astype(np.float32),
     }
     nodes: list[Any] = [("Gemm", "x w c", "y", {})]
     if operator == "MatMul":
