@@ -13,9 +13,8 @@ The model of the time on n threads is ``alone + shared / n + barriers * launch(n
   that must be woken: ``launch(n) = (n - 1) * launch(2)``.
 - ``alone`` and ``shared`` follow from the times on one and on two threads.
 
-The last column has the time in which two threads read as many bytes as the weights have, from a
-tensor that the caches of two cores do not hold. If more threads read no faster, a network whose
-weights come from there takes at least this time.
+The last column is the time in which two threads read as many bytes as the weights have, at the rate
+at which they read a tensor of 16 MiB again and again.
 """
 
 from __future__ import annotations

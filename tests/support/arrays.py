@@ -29,7 +29,7 @@ def every_value(dtype: str) -> np.ndarray[Any, Any]:
 
 
 class Chances:
-    """What a random model draws by its generator of random numbers."""
+    """The random choices of a model, from its generator of random numbers."""
 
     rng: np.random.Generator
 

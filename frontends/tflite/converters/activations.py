@@ -104,7 +104,7 @@ def convert_relu(ctx: Context) -> relax.Expr:
 def convert_float_relu(ctx: Context) -> relax.Expr:
     """Return a clamp that keeps NaN and -0.0."""
     low, high = _FLOAT_RANGES[ctx.operator.code.lower()]
-    # Of two numbers without an order, or equal ones, TVM's extremes are the second one.
+    # TVM's extremes return the second of two numbers that are equal or have no order.
     expr = R.maximum(relax.const(np.float32(low)), ctx.input(0).expr)
     if high == _MOST:
         return expr

@@ -112,7 +112,7 @@ def stated_form(attrs: Attrs, dtypes: tuple[str, str], sign: int) -> AffineForm 
 
 
 class _Conflict(tuple[int, int]):
-    """Two pairs of operands, by index, of which each excludes the addends of the other."""
+    """Two pairs of operands, by index, that no addend serves together."""
 
 
 def _addends(lhs: int, rhs: int, middle: int, needs: Array) -> tuple[int, int] | _Conflict:
@@ -123,6 +123,9 @@ def _addends(lhs: int, rhs: int, middle: int, needs: Array) -> tuple[int, int] |
         rhs: the factor of the right operand.
         middle: a sum of products.
         needs: int64 [4, pairs]: the operands of each pair, and its least and greatest sum.
+
+    Returns:
+        The addends, or two pairs that rule each other out.
     """
     if not needs.shape[1]:
         return 0, 0

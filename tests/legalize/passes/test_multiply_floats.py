@@ -151,7 +151,7 @@ SIZES: dict[str, list[Callable[[int], int]]] = {
         lambda size: size if size > 40 else max(size // 3, min(size, 2)),  # few rows
     ],
 }
-"""What a kernel of known sizes, or of open ones, is called with, given the product's own sizes."""
+"""The sizes that a kernel is called with, from the product's own: known or open ones."""
 
 
 def check(

@@ -110,7 +110,8 @@ def line_through(
         factor: the factor by which the lines' accumulators are too large.
 
     Returns:
-        None if a channel has no such line.
+        For each channel the first line that serves, from the nearest scale on; None if a channel
+        has no such line.
     """
     # If a step is out of reach, the furthest accumulator must be on its side of the limit.
     at = (factor * np.maximum(first, lowest)).astype(np.float32).astype(np.float64)
