@@ -109,10 +109,10 @@ class _Writer(PyExprMutator):
             bias, made = constant_of(call.args[1 - place]), self._binding(operand)
             if bias is None or self.uses[original.args[place]] > 1:
                 continue
-            *outer, units = spec_of(operand).shape
+            shape = spec_of(operand).shape
             # ONNX Runtime takes a bias of two axes only if the product has two.
-            has_axes = bias.ndim == 1 or bias.ndim - 1 == len(outer) == 1
-            if not (has_axes and bias.size == units == bias.shape[-1]):
+            has_axes = bias.ndim == 1 or bias.ndim == len(shape) == 2
+            if not (has_axes and shape[-1:] == bias.shape[-1:] == (bias.size,)):
                 continue
             if (parts := self.parts.get(made)) is not None:
                 return self._total([relax.const(bias), *parts])
