@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from legalize.kernels.conv2d.constants import check_scales, fold_zero_points, per_channel
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import Addend, ConvSpec, OutputStage
@@ -28,6 +30,9 @@ EPILOGUES: dict[str, tuple[type[Epilogue], ...]] = {
 }
 """The epilogues of outputs that are rounded, by the rounding, the cheapest first."""
 
+_SMALL_SHIFT = -7
+"""The shift of channels without weights, if other channels shift further to the right."""
+
 
 def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tuple[Array, Scales]:
     """Check the values of each channel, and fold zero points into the bias.
@@ -47,8 +52,32 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
     bias = per_channel(spec, "bias", 0 if weights.bias is None else weights.bias)
     if dtype == "int32":
         check_scales(spec, multiplier, shift)
+        if not spec.output.fills_lanes and spec.fusion.addend is None:
+            has_weights = (kernel != zero_point).reshape(spec.out_channels, -1).any(axis=1)
+            constants = _small_sums(spec.output, has_weights, multiplier, shift, bias)
+            multiplier, shift, bias = constants
     folded, bound = fold_zero_points(spec, kernel, zero_point, bias)
     return folded, Scales(multiplier, shift, bias, bound, weights.columns)
+
+
+def _small_sums(
+    output: OutputStage, has_weights: Array, multiplier: Array, shift: Array, bias: Array
+) -> tuple[Array, Array, Array]:
+    """Return multipliers, shifts and a bias with which channels without weights have small sums.
+
+    Such a channel has one output. Converters give it the smallest possible scale, and a bias near
+    2^30 for it; one sum of this size would keep the whole layer from the cheaper epilogues.
+    """
+    zero_point = output.zero_point
+    outputs = output.rule.scaled(bias, multiplier, shift) + zero_point
+    steps = np.clip(outputs, output.low, output.high) - zero_point
+    # A power of two divides exactly. The shift is one of the other channels', if that is small.
+    common = min(int(shift.max(where=has_weights, initial=_SMALL_SHIFT)), 0)
+    return (
+        np.where(has_weights, multiplier, 1 << 30),
+        np.where(has_weights, shift, common),
+        np.where(has_weights, bias, steps << (1 - common)),
+    )
 
 
 def choose_epilogue(
