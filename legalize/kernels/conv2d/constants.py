@@ -163,15 +163,15 @@ def check_scales(spec: ConvSpec, multiplier: Array, shift: Array) -> None:
 
 def fold_zero_points(
     spec: ConvSpec, kernel: Array, zero_point: int, bias: Array
-) -> tuple[Array, int]:
-    """Return the bias that raw products need, and the largest possible |accumulator|."""
+) -> tuple[Array, Array]:
+    """Return the bias that raw products need, and each channel's largest possible |accumulator|."""
     zx = spec.staged_zero_point
     centred = (kernel - zero_point).reshape(spec.out_channels, -1)
     # bias − zx·Σw + K·zx·zw; conv_calls takes no call whose result could leave int32 here.
     folded = (bias - zx * centred.sum(axis=1)).astype(np.int32)
     dtype = spec.in_dtype if spec.staged_dtype == "int16" else spec.staged_dtype
     sums = product_sums(centred, centred_bounds(dtype, zx)) + bias
-    return folded, int(max(sums.high.max(), -sums.low.min()))
+    return folded, np.maximum(sums.high, -sums.low)
 
 
 def deal(values: Array, lanes: Array, filler: int = 0) -> Array:

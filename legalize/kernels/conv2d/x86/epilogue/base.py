@@ -16,13 +16,14 @@ from legalize.kernels.ir.vectors import Array, Vector
 
 @dataclass(frozen=True, eq=False)
 class Scales:
-    """The multipliers of accumulators, and the accumulators' bound.
+    """The multipliers of accumulators, and the accumulators' bounds.
 
     Attributes:
         multiplier: [out_channels] of ``multiplier_dtype``.
         shift: int32 [out_channels], positive to the left.
         bias: int32 [out_channels], part of the accumulators.
-        bound: no accumulator is further from zero.
+        bounds: int64 [out_channels], or one for all channels; no accumulator of the channel is
+            further from zero.
         columns: the constants of float32 outputs.
         factor: the factor by which the given accumulators are too large.
     """
@@ -30,9 +31,14 @@ class Scales:
     multiplier: Array
     shift: Array
     bias: Array
-    bound: int
+    bounds: Array | int
     columns: Columns | None = None
     factor: int = 1
+
+    @property
+    def bound(self) -> int:
+        """No accumulator of any channel is further from zero."""
+        return int(np.max(self.bounds))
 
 
 class Chosen(NamedTuple):

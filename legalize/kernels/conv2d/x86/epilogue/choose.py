@@ -56,8 +56,8 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
             has_weights = (kernel != zero_point).reshape(spec.out_channels, -1).any(axis=1)
             constants = _small_sums(spec.output, has_weights, multiplier, shift, bias)
             multiplier, shift, bias = constants
-    folded, bound = fold_zero_points(spec, kernel, zero_point, bias)
-    return folded, Scales(multiplier, shift, bias, bound, weights.columns)
+    folded, bounds = fold_zero_points(spec, kernel, zero_point, bias)
+    return folded, Scales(multiplier, shift, bias, bounds, weights.columns)
 
 
 def _small_sums(
@@ -76,7 +76,7 @@ def _small_sums(
     return (
         np.where(has_weights, multiplier, 1 << 30),
         np.where(has_weights, shift, common),
-        np.where(has_weights, bias, steps << (1 - common)),
+        np.where(has_weights, bias, steps << (1 - common)).astype(bias.dtype),
     )
 
 

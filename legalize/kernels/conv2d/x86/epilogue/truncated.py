@@ -55,7 +55,7 @@ class Floor(Epilogue):
         if not fits(scales, offset):
             return None
         offset = offset.astype(np.int64)
-        ends = (offset[:, None] + bound for bound in (-scales.bound, scales.bound))
+        ends = ((offset + sign * scales.bounds)[:, None] for sign in (-1, 1))
         first = steps.first + offset[:, None]
         line = line_through(steps.scale, first, steps.outputs, *ends, factor=scales.factor)
         if line is None:
@@ -103,9 +103,9 @@ class Truncated(Epilogue):
         # to the accumulator before its own.
         k = steps.outputs - output.zero_point
         first = np.where(k > 0, steps.first, 1 - steps.first)
-        nothing, bound = np.zeros((len(first), 1), np.int64), np.full((len(first), 1), scales.bound)
+        bounds = np.reshape(scales.bounds, (-1, 1))
         limits = np.where(k > 0, k, 1 - k)
-        line = line_through(steps.scale, first, limits, nothing, bound, factor=scales.factor)
+        line = line_through(steps.scale, first, limits, 0 * bounds, bounds, factor=scales.factor)
         if line is None or line.addend.min() < 0:
             return None
         table = np.stack([deal(row, lanes) for row in (line.scale, line.addend)], axis=1)

@@ -70,7 +70,7 @@ def test_takes_accumulators_that_are_a_factor_too_large(factor: int, low: int) -
     multiplier, shift = scales_of(rng, "any", (-9, -6))
     scales = Scales(multiplier, shift, 0 * shift, 3_000_000, factor=factor)
     check_epilogue(Float32, spec, scales, accumulators(spec, scales, rng))
-    far = replace(scales, bound=2**31 // factor + 1)
+    far = replace(scales, bounds=2**31 // factor + 1)
     assert Float32.choose(spec.output, None, far, LANES) is None
 
 

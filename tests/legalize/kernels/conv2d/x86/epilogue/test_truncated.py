@@ -60,7 +60,7 @@ def test_takes_accumulators_that_are_a_factor_too_large(epilogue: Any, factor: i
     assert share > 0.3
     assert scales.factor == factor
     check_epilogue(epilogue, spec, scales, accumulators(spec, scales, rng))
-    wide = replace(scales, bound=2**31 // factor + 1)
+    wide = replace(scales, bounds=2**31 // factor + 1)
     assert epilogue.choose(spec.output, None, wide, LANES) is None
 
 
