@@ -69,13 +69,22 @@ _AS_WRITTEN = (
 )
 
 
+# They ask how functions are divided into modules.
+_IN_PARTS = ("tvm_qnn/target", "tvm_qnn/library")
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _as_written(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Compile without LLVM's optimization in some folders and files."""
-    with pytest.MonkeyPatch.context() as patch:
-        if any(request.path.is_relative_to(_ROOT / place) for place in _AS_WRITTEN):
-            from tests.support.as_written import compile_as_written
+    """Compile in few modules; without LLVM's optimization in some folders and files."""
+    from tests.support.as_written import compile_as_written, compile_in_few_modules
 
+    def is_in(places: tuple[str, ...]) -> bool:
+        return any(request.path.is_relative_to(_ROOT / place) for place in places)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if not is_in(_IN_PARTS):
+            compile_in_few_modules(patch)
+        if is_in(_AS_WRITTEN):
             compile_as_written(patch)
         yield
 
