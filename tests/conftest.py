@@ -58,16 +58,19 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-# The tests of these ask what a model or an operator means, or how a library is called. LLVM's
-# optimization took half of their time. All others compile as users do: tests of kernels, passes,
-# whole networks, random graphs, code, and primitives on several processors.
+# The tests of these ask what a model or an operator means, how a library is called, or what a
+# command prints. LLVM's optimization took half of their time. All others compile as users do: tests
+# of kernels, passes, whole networks, random graphs, code, and primitives on several processors.
 _ROOT = Path(__file__).parent
 _AS_WRITTEN = (
     "frontends",
     *(f"legalize/primitives/test_{each}.py" for each in ("primitives", "quantized_binary")),
     *(f"tvm_qnn/{each}" for each in ("litert", "onnxruntime", "relay")),
+    *(f"tvm_qnn/{each}" for each in ("cli", "compare", "demo", "evaluate", "text", "throughput")),
+    *(f"benchmarks/test_bench_{each}.py" for each in ("one_line", "open_pairs", "open_sizes")),
+    *(f"benchmarks/test_bench_{each}.py" for each in ("tokens", "transformer")),
+    "test_snippets.py",
 )
-
 
 # They ask how functions are divided into modules.
 _IN_PARTS = ("tvm_qnn/target", "tvm_qnn/library")
