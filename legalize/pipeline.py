@@ -10,6 +10,7 @@ from legalize.kernels.isa.mcu import CORES, RISCV32
 from legalize.kernels.kernel import has_features
 from legalize.passes import (
     CopyRows,
+    FoldConstants,
     FuseLookups,
     InlineElementwise,
     InterleaveVectors,
@@ -48,6 +49,7 @@ def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
             *cpu.library_dispatch_passes(target),
             # Fusion does not see through a variable that is bound to another one.
             relax.transform.CanonicalizeBindings(),
+            FoldConstants(floats=True),
             legalize,
             annotate,
             FuseLookups(),

@@ -58,24 +58,36 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-# The tests of these ask what a model or an operator means, or how a library is called. LLVM's
-# optimization took half of their time. All others compile as users do: tests of kernels, passes,
-# whole networks, random graphs, code, and primitives on several processors.
+# The tests of these ask what a model or an operator means, how a library is called, or what a
+# command prints. LLVM's optimization took half of their time. All others compile as users do: tests
+# of kernels, passes, whole networks, random graphs, code, and primitives on several processors.
 _ROOT = Path(__file__).parent
 _AS_WRITTEN = (
     "frontends",
     *(f"legalize/primitives/test_{each}.py" for each in ("primitives", "quantized_binary")),
     *(f"tvm_qnn/{each}" for each in ("litert", "onnxruntime", "relay")),
+    *(f"tvm_qnn/{each}" for each in ("cli", "compare", "demo", "evaluate", "text", "throughput")),
+    *(f"benchmarks/test_bench_{each}.py" for each in ("one_line", "open_pairs", "open_sizes")),
+    *(f"benchmarks/test_bench_{each}.py" for each in ("tokens", "transformer")),
+    "test_snippets.py",
 )
+
+# They ask how functions are divided into modules.
+_IN_PARTS = ("tvm_qnn/target", "tvm_qnn/library")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _as_written(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Compile without LLVM's optimization in some folders and files."""
-    with pytest.MonkeyPatch.context() as patch:
-        if any(request.path.is_relative_to(_ROOT / place) for place in _AS_WRITTEN):
-            from tests.support.as_written import compile_as_written
+    """Compile in few modules; without LLVM's optimization in some folders and files."""
+    from tests.support.as_written import compile_as_written, compile_in_few_modules
 
+    def is_in(places: tuple[str, ...]) -> bool:
+        return any(request.path.is_relative_to(_ROOT / place) for place in places)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if not is_in(_IN_PARTS):
+            compile_in_few_modules(patch)
+        if is_in(_AS_WRITTEN):
             compile_as_written(patch)
         yield
 

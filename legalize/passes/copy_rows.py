@@ -25,12 +25,12 @@ def CopyRows() -> tvm.transform.Pass:
     come from a table, as in a resize, become pieces of one length: LLVM would read the table again
     for each element.
     """
-    return tir_block_pass(_vectorize, "CopyRows")
+    return tir_block_pass(_vectorize, "CopyRows", _copies)
 
 
 def _vectorize(schedule: s_tir.Schedule, block: Any) -> None:
     tir_block, loops = schedule.get(block), schedule.get_loops(block)
-    if not loops or not is_elementwise(tir_block) or not _copies(tir_block.body):
+    if not loops or not _copies(tir_block):
         return
     extent = schedule.get(loops[-1]).extent
     if not isinstance(extent, tirx.IntImm) or len(loops) != len(tir_block.iter_vars):
@@ -50,7 +50,10 @@ def _piece(extent: int, *, looks_up: bool) -> int | None:
     return next((piece for piece in pieces if extent % piece == 0), None)
 
 
-def _copies(store: tirx.BufferStore) -> bool:
+def _copies(tir_block: Any) -> bool:
+    if not is_elementwise(tir_block):
+        return False
+    store = tir_block.body
     return isinstance(store.value, TensorLoad) and store.buffer.dtype != "bool"
 
 

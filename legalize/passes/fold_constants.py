@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -14,16 +15,19 @@ from qnn_ops.dialect.known_values import Array, value_of
 from qnn_ops.dialect.registry import constant_of
 
 
-def FoldConstants() -> tvm.transform.Pass:
-    """Compute integer arithmetic on constants, such as centred weights, biases and zero points.
+def FoldConstants(*, floats: bool = False) -> tvm.transform.Pass:
+    """Compute arithmetic on constants, such as centred weights, biases and zero points.
 
     TVM's own FoldConstant would compile and run a function for each such call, which takes as
-    long as compiling an operator of the model. The integers are the same. Arithmetic of floats is
-    left to TVM.
+    long as compiling an operator of the model. The numbers are the same.
+
+    Args:
+        floats: whether to compute arithmetic of float32, too. Functions that numpy rounds in
+            another way are left to TVM.
     """
 
     def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
-        folder = _Folder(mod)
+        folder = _Folder(mod, floats)
         for variable, function in mod.functions_items():
             if isinstance(function, relax.Function):
                 folder.builder_.update_func(variable, folder.visit_expr(function))
@@ -40,6 +44,12 @@ _ARITHMETIC = (
     *("relax.not_equal", "relax.right_shift", "relax.subtract", "relax.sum", "relax.where"),
 )
 """Functions of integers and truth values; numpy wraps as the processor does."""
+_OF_FLOATS = (
+    *("relax.abs", "relax.add", "relax.divide", "relax.equal", "relax.greater"),
+    *("relax.greater_equal", "relax.less", "relax.less_equal", "relax.maximum", "relax.minimum"),
+    *("relax.multiply", "relax.negative", "relax.subtract", "relax.where"),
+)
+"""Functions of float32 that round once, or not at all."""
 
 # TVM folds zeros only up to this number of elements. Larger ones would make a library larger.
 _MOST_ZEROS = 1024
@@ -47,13 +57,14 @@ _MOST_ZEROS = 1024
 
 @mutator
 class _Folder(PyExprMutator):
-    def __init__(self, mod: tvm.IRModule) -> None:
+    def __init__(self, mod: tvm.IRModule, floats: bool) -> None:
         super().__init__(mod)
+        self._of_floats = _OF_FLOATS if floats else ()
         self._folded: dict[Any, Any] = {}
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
-        array = _value_of(rebuilt)
+        array = _value_of(rebuilt, self._of_floats)
         return rebuilt if array is None else relax.const(array, array.dtype.name)
 
     def visit_var_binding_(self, binding: relax.VarBinding) -> None:
@@ -68,10 +79,10 @@ class _Folder(PyExprMutator):
         return self.visit_expr_post_order(variable) if folded is None else folded
 
 
-def _value_of(call: Any) -> Array | None:
+def _value_of(call: Any, of_floats: Sequence[str]) -> Array | None:
     """Return the call's result; None if the call stays."""
     name = getattr(getattr(call, "op", None), "name", "")
-    if name not in (*_MOVES, *_ARITHMETIC) or not _has_known_shape(call):
+    if name not in (*_MOVES, *_ARITHMETIC, *of_floats) or not _has_known_shape(call):
         return None
     if name == "relax.zeros" and prod(map(int, call.ty.shape.values)) > _MOST_ZEROS:
         return None
@@ -81,10 +92,14 @@ def _value_of(call: Any) -> Array | None:
     fields = [field for each in call.args if isinstance(each, relax.Tuple) for field in each.fields]
     if not all(isinstance(field, tirx.IntImm) for field in fields):
         return None  # each run decides what is sliced
-    kinds = {_kind(each) for each in (*tensors, *([call] if name == "relax.astype" else []))}
-    if name in _ARITHMETIC and not kinds <= {*"iub"}:
+    typed = (*tensors, *([call] if name == "relax.astype" else []))
+    dtypes = {str(each.ty.dtype) for each in typed}
+    if name in of_floats:
+        dtypes.discard("float32")
+    if name not in _MOVES and not {np.dtype(each).kind for each in dtypes} <= {*"iub"}:
         return None
-    result: Array = value_of(call, *map(_operand, call.args))
+    with np.errstate(all="ignore"):
+        result: Array = value_of(call, *map(_operand, call.args))
     return result
 
 
@@ -99,7 +114,3 @@ def _is_tensor(value: Any) -> bool:
 def _has_known_shape(call: relax.Call) -> bool:
     sizes = getattr(call.ty.shape, "values", None)
     return sizes is not None and all(isinstance(size, tirx.IntImm) for size in sizes)
-
-
-def _kind(expr: relax.Expr) -> str:
-    return np.dtype(str(expr.ty.dtype)).kind

@@ -7,7 +7,7 @@ from tvm import s_tir, tirx
 
 from legalize.kernels.kernel import IS_KERNEL
 from legalize.loop_functions import OPAQUE
-from legalize.passes.tir_blocks import blocks_of, is_elementwise
+from legalize.passes.tir_blocks import is_elementwise, tir_blocks_in
 
 # Relax's pattern kind for functions whose output elements are elements of the input.
 _INJECTIVE = 2
@@ -36,6 +36,5 @@ def FuseLookups() -> tvm.transform.Pass:
 def _is_one_elementwise_step(function: tirx.PrimFunc) -> bool:
     if not isinstance(function.body, s_tir.SBlockRealize):
         return False
-    schedule = s_tir.Schedule(function, debug_mask=0)
-    blocks = [schedule.get(b) for b in blocks_of(schedule, function)]
-    return len(blocks) == 1 and is_elementwise(blocks[0])
+    found = tir_blocks_in(function)
+    return len(found) == 1 and is_elementwise(found[0])

@@ -37,12 +37,12 @@ def InlineElementwise() -> tvm.transform.Pass:
     * blocks that are read backwards, if they are also read through quotients or remainders, or the
       other way around: TVM's simplifier gets remainders of a falling index wrong.
     """
-    return tir_block_pass(_inline, "InlineElementwise")
+    return tir_block_pass(_inline, "InlineElementwise", _may_be_inlined, least=2)
 
 
 def _inline(schedule: s_tir.Schedule, block: Any) -> None:
     tir_block = schedule.get(block)
-    if not is_elementwise(tir_block) or _is_narrowed(tir_block):
+    if not _may_be_inlined(tir_block):
         return
     readers = [schedule.get(reader) for reader in schedule.get_consumers(block)]
     if (
@@ -56,10 +56,12 @@ def _inline(schedule: s_tir.Schedule, block: Any) -> None:
         schedule.compute_inline(block)
 
 
-def _is_narrowed(tir_block: Any) -> bool:
-    """Tell whether the block narrows a value that was computed with more bits."""
+def _may_be_inlined(tir_block: Any) -> bool:
+    """Tell whether the block is elementwise, and does not narrow a value of more bits."""
+    if not is_elementwise(tir_block):
+        return False
     value = tir_block.body.value
-    return isinstance(value, tirx.Cast) and str(value.ty) in ("int8", "uint8")
+    return not (isinstance(value, tirx.Cast) and str(value.ty) in ("int8", "uint8"))
 
 
 def _has_few_shifts(tree: Any) -> bool:

@@ -36,7 +36,7 @@ def InterleaveVectors(target: tvm.target.Target) -> tvm.transform.Pass:
 
     def interleave(schedule: s_tir.Schedule, block: Any) -> None:
         loops, tir_block = schedule.get_loops(block), schedule.get(block)
-        if not loops or not is_elementwise(tir_block) or _steps(tir_block) < _LEAST_STEPS:
+        if not loops or not _has_polynomial(tir_block):
             return
         extent = schedule.get(loops[-1]).extent
         if not isinstance(extent, tirx.IntImm) or not _runs_along_memory(schedule, block):
@@ -47,11 +47,16 @@ def InterleaveVectors(target: tvm.target.Target) -> tvm.transform.Pass:
             _, inner = schedule.split(loops[-1], [None, size])
             schedule.vectorize(inner)
 
-    return tir_block_pass(interleave, "InterleaveVectors")
+    return tir_block_pass(interleave, "InterleaveVectors", _has_polynomial)
 
 
-def _steps(tir_block: Any) -> int:
-    """Count the fused multiply-adds of a block, which are LLVM intrinsics."""
+def _has_polynomial(tir_block: Any) -> bool:
+    """Tell whether an elementwise block has enough fused multiply-adds.
+
+    They are LLVM intrinsics.
+    """
+    if not is_elementwise(tir_block):
+        return False
     found: list[Any] = []
 
     def visit(call: Any) -> None:
@@ -59,7 +64,7 @@ def _steps(tir_block: Any) -> int:
             found.append(call)
 
     structural_walk(tir_block.body, (tvm.ir.Call, visit))
-    return len(found)
+    return len(found) >= _LEAST_STEPS
 
 
 def _runs_along_memory(schedule: s_tir.Schedule, block: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import tvm
@@ -82,12 +83,12 @@ class _Member:
         """The function's name."""
         return str(self.call.args[0].name_hint)
 
-    @property
+    @cached_property
     def arguments(self) -> tuple[relax.Expr, ...]:
         """The tensors that it reads."""
         return tuple(self.call.args[1].fields)
 
-    @property
+    @cached_property
     def tensors(self) -> list[tuple[Any, Any]]:
         """Arguments and result, each with the function's own tensor for it."""
         return list(zip((*self.arguments, self.variable), self.loops.parameters, strict=True))
@@ -125,6 +126,11 @@ class _Joiner(PyExprMutator):
     def enter(self, function: relax.Function) -> None:
         """Find the groups of a function."""
         uses, groups = count_uses(function), list[_Group]()
+        bindings = [each for block in function.body.blocks for each in block.bindings]
+        operands = {each.var: _variables_of(each) for each in bindings if _is_plain(each)}
+        read = operands.keys() & set().union(*operands.values())
+        reading = {each for each, own in operands.items() if own & operands.keys()}
+        self.linked = read | reading
         for block in function.body.blocks:
             run: list[_Member] = []
             for binding in block.bindings:
@@ -143,12 +149,9 @@ class _Joiner(PyExprMutator):
         self.groups = {group.members[-1].call: group for group in groups}
 
     def _member(self, binding: Any) -> _Member | None:
+        if binding.var not in self.linked:
+            return None
         call = binding.value
-        if not isinstance(binding, relax.VarBinding) or not isinstance(call, relax.Call):
-            return None
-        is_plain = call.op == tvm.ir.Op.get("relax.call_tir") and len(call.args) == 2
-        if not is_plain or not isinstance(call.ty, relax.TensorType):
-            return None
         if any(static_shape(each) is None for each in (binding.var, *call.args[1].fields)):
             return None
         loops = loops_of(self.builder_.get()[call.args[0]])
@@ -165,6 +168,18 @@ class _Joiner(PyExprMutator):
         name = "_".join(member.name.removeprefix("fused_") for member in group.members)
         variable = self.builder_.add_func(_joined(group), f"rows_{name[:_LONGEST_NAME]}")
         return relax.call_tir(variable, given, call.ty)
+
+
+def _is_plain(binding: Any) -> bool:
+    call = binding.value
+    if not isinstance(binding, relax.VarBinding) or not isinstance(call, relax.Call):
+        return False
+    is_plain = call.op == tvm.ir.Op.get("relax.call_tir") and len(call.args) == 2
+    return is_plain and isinstance(call.ty, relax.TensorType)
+
+
+def _variables_of(binding: relax.VarBinding) -> set[Any]:
+    return {each for each in binding.value.args[1].fields if isinstance(each, relax.Var)}
 
 
 def _cut(run: Sequence[_Member], uses: Counter[Any]) -> list[_Group]:

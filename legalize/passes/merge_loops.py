@@ -24,19 +24,25 @@ def MergeLoops() -> tvm.transform.Pass:
     and scatters elements to vectorize the loop around it. The pass merges loops that together run
     along memory, or stand still, in all tensors that the block reads and writes.
     """
-    return tir_block_pass(_merge, "MergeLoops")
+    return tir_block_pass(_merge, "MergeLoops", _has_short_rows)
 
 
 def _merge(schedule: s_tir.Schedule, block: Any) -> None:
     tir_block, loops = schedule.get(block), schedule.get_loops(block)
-    axes = tir_block.iter_vars
-    if not is_elementwise(tir_block) or len(loops) != len(axes) or len(loops) < 2:
+    if not _has_short_rows(tir_block) or len(loops) != len(tir_block.iter_vars):
         return
-    extents = [axis.dom.extent for axis in axes[-2:]]
-    if not all(isinstance(extent, tirx.IntImm) and extent.value > 1 for extent in extents):
-        return
-    if extents[1].value <= _LONGEST and _runs_along_memory(tir_block):
+    if _runs_along_memory(tir_block):
         schedule.fuse(*loops[-2:])
+
+
+def _has_short_rows(tir_block: Any) -> bool:
+    extents = [axis.dom.extent for axis in tir_block.iter_vars[-2:]]
+    return (
+        is_elementwise(tir_block)
+        and len(extents) == 2
+        and all(isinstance(extent, tirx.IntImm) and extent.value > 1 for extent in extents)
+        and extents[1].value <= _LONGEST
+    )
 
 
 def _runs_along_memory(tir_block: Any) -> bool:

@@ -21,12 +21,12 @@ def OrderReductions() -> tvm.transform.Pass:
     If several loops compute one element, they become one loop, and its initial value is set before
     it. On nested loops that gather in memory LLVM 22 may never finish.
     """
-    return tir_block_pass(_order, "OrderReductions")
+    return tir_block_pass(_order, "OrderReductions", _reduces)
 
 
 def _order(schedule: s_tir.Schedule, block: Any) -> None:
     tir_block, loops = schedule.get(block), schedule.get_loops(block)
-    if tir_block.init is None or len(loops) != len(tir_block.iter_vars):
+    if not _reduces(tir_block) or len(loops) != len(tir_block.iter_vars):
         return
     axes = list(zip(tir_block.iter_vars, loops, strict=True))
     reduced = [loop for axis, loop in axes if axis.iter_type == tirx.IterVar.CommReduce]
@@ -40,6 +40,10 @@ def _order(schedule: s_tir.Schedule, block: Any) -> None:
     if _runs_along_memory(last, tir_block):
         schedule.reorder(*reduced, loop)
         schedule.decompose_reduction(block, reduced[0])
+
+
+def _reduces(tir_block: Any) -> bool:
+    return tir_block.init is not None
 
 
 def _runs_along_memory(axis: Any, tir_block: Any) -> bool:

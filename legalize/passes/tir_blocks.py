@@ -8,6 +8,7 @@ from typing import Any
 
 import tvm
 from tvm import s_tir, tirx
+from tvm_ffi import structural_walk
 
 from legalize.kernels.kernel import IS_KERNEL
 
@@ -25,17 +26,32 @@ class _Schedule(s_tir.Schedule):
     get_loops = inspect.unwrap(s_tir.Schedule.get_loops)
 
 
-def tir_block_pass(change: Callable[[s_tir.Schedule, Any], None], name: str) -> tvm.transform.Pass:
+def tir_block_pass(
+    change: Callable[[s_tir.Schedule, Any], None],
+    name: str,
+    may_change: Callable[[Any], bool],
+    least: int = 1,
+) -> tvm.transform.Pass:
     """Return a pass that calls ``change(schedule, block)`` for each block of each TIR function.
 
     Kernels stay unchanged. So does a block whose form the schedule refuses to change (a scan, a
     call into the runtime).
+
+    Args:
+        change: changes a block.
+        name: the pass's name.
+        may_change: False for a block that ``change`` leaves as it is. A schedule takes longer than
+            most changes, so functions with only such blocks get none.
+        least: the fewest blocks of a function that changes.
     """
 
     def rewrite(
         function: tirx.PrimFunc, _mod: tvm.IRModule, _context: tvm.transform.PassContext
     ) -> tirx.PrimFunc:
         if not isinstance(function.body, s_tir.SBlockRealize) or IS_KERNEL in function.attrs:
+            return function
+        found = tir_blocks_in(function)
+        if len(found) < least or not any(map(may_change, found)):
             return function
         schedule = _Schedule(function, debug_mask=0, error_render_level="none")
         for block in blocks_of(schedule, function):
@@ -46,6 +62,13 @@ def tir_block_pass(change: Callable[[s_tir.Schedule, Any], None], name: str) -> 
         return schedule.mod["main"]
 
     return tirx.transform.prim_func_pass(rewrite, opt_level=0, name=name)
+
+
+def tir_blocks_in(function: tirx.PrimFunc) -> list[Any]:
+    """Return the nodes of all blocks within a function's outermost one."""
+    found: list[Any] = []
+    structural_walk(function.body.block.body, (s_tir.SBlock, found.append))
+    return found
 
 
 def blocks_of(schedule: s_tir.Schedule, function: tirx.PrimFunc) -> Sequence[Any]:

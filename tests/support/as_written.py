@@ -1,4 +1,4 @@
-"""Code that LLVM does not optimize, for tests whose subject is not the code."""
+"""How tests compile: in few modules, and without optimization if their subject is not the code."""
 
 from __future__ import annotations
 
@@ -13,14 +13,25 @@ from tvm.tirx.build import codegen_build
 from tvm_qnn.target import codegen
 
 
-def compile_as_written(patch: pytest.MonkeyPatch) -> None:
-    """Let LLVM translate what TVM writes, and no more.
+def compile_in_few_modules(patch: pytest.MonkeyPatch) -> None:
+    """Compile functions together.
 
-    Each build makes few modules: without a store for their objects, each takes some 10 ms.
+    The code of a function does not depend on the other functions of its module, but each module
+    takes some 20 ms.
+    """
+    patch.setattr(codegen, "_PARTS", 1)
+    patch.setattr(codegen, "_SHARES", 1)
+
+
+def compile_as_written(patch: pytest.MonkeyPatch) -> None:
+    """Let LLVM translate what TVM writes, and no more, without the checks of arguments.
+
+    The checks of a function take longer to compile than the function. The virtual machine checks
+    the inputs of ``main``, too.
     """
     # tvm.tirx.build is the function, too.
     patch.setattr(sys.modules["tvm.tirx.build"], "codegen_build", _codegen_build)
-    patch.setattr(codegen, "_PARTS", 1)
+    patch.setattr(codegen, "_reading", lambda *_: set())
 
 
 @functools.cache

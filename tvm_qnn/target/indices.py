@@ -22,9 +22,10 @@ def wide_indices(functions: Iterable[tirx.PrimFunc], target: tvm.target.Target) 
     no such check. Nor is there one if addresses have 32 bits; there indices of 64 bits would keep
     LLVM busy without end.
     """
+    if not any(map(_has_mask, functions)):
+        return []
     architecture, _ = parts(requirements(target).platform)
-    is_wide = "64" in architecture and any(map(_has_mask, functions))
-    return ["tirx.NarrowDataType"] if is_wide else []
+    return ["tirx.NarrowDataType"] if "64" in architecture else []
 
 
 def _has_mask(function: tirx.PrimFunc) -> bool:

@@ -61,15 +61,44 @@ def test_a_chain_of_constants_becomes_one() -> None:
     ],
 )
 def test_integers_are_those_of_compiled_code(function: Any, operands: list[Any]) -> None:
-    constants = [relax.const(np.asarray(operand)) for operand in operands]
-    mod = _module(function(*constants))
-    folded = FoldConstants()(mod)
-    (binding,) = folded["main"].body.blocks[0].bindings
+    mod = _module(function(*(relax.const(np.asarray(operand)) for operand in operands)))
+    np.testing.assert_array_equal(*folded_and_run(mod, FoldConstants()))
+
+
+FLOATS = np.array([0.1, -0.0, 0, 3e38, -1e-45, np.inf, -np.inf, np.nan, 1e-20], np.float32)
+PAIRS = FLOATS.repeat(len(FLOATS)), np.tile(FLOATS, len(FLOATS))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(R.add, R.divide, R.maximum, R.minimum, R.multiply, R.subtract),
+        *(R.equal, R.greater, R.greater_equal, R.less, R.less_equal),
+        *(partial(lambda one, x, _: one(x), one) for one in (R.abs, R.negative)),
+        lambda x, y: R.where(relax.const(PAIRS[0] > 0), x, y),
+    ],
+)
+def test_floats_are_those_of_compiled_code(function: Any) -> None:
+    mod = _module(function(*map(relax.const, PAIRS)))
+    tvm.ir.assert_structural_equal(FoldConstants()(mod), mod)
+    found, expected = folded_and_run(mod, FoldConstants(floats=True))
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+def test_functions_that_numpy_rounds_in_another_way_are_left() -> None:
+    mod = _module(R.exp(relax.const(FLOATS)))
+    tvm.ir.assert_structural_equal(FoldConstants(floats=True)(mod), mod)
+
+
+def folded_and_run(mod: tvm.IRModule, fold: tvm.transform.Pass) -> tuple[Any, Any]:
+    """Return the constant that a pass makes of a module's result, and the result of a run."""
+    (binding,) = fold(mod)["main"].body.blocks[0].bindings
     assert isinstance(binding.value, tvm.ir.GenericConst)
     machine = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
     found, expected = binding.value.value.numpy(), machine["main"]().numpy()
     assert found.dtype == expected.dtype
-    np.testing.assert_array_equal(found, expected)
+    return found, expected
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int64"])
