@@ -6,6 +6,8 @@ import numpy as np
 
 from tests.differential.graphs import Graph, Value, step
 from tests.support.composites import runs
+from tests.support.tflite import fixed
+from tests.support.tflite_graphs import NUMBER, Subgraph, doubled, smaller, unary
 
 _CODES = ("RELU", "RELU6", "RELU_N1_TO_1")
 
@@ -21,27 +23,24 @@ def repeat(graph: Graph, value: Value) -> Value | None:
     left = [graph.tensor([], "int32", None) for _ in range(2)]
     result = graph.result(value, value.shape)
     is_nested = graph.chance(0.3)
-    for place, is_body in enumerate((False, True) * (2 if is_nested else 1)):
-        inner = graph.writer.subgraph()
-        i, n = (inner.tensor(name, (), "int32") for name in "in")
-        data = inner.tensor("data", value.shape, value.dtype, value.encoding)
-        if not is_body:
-            more = inner.tensor("more", (), "bool")
-            inner.operator("LESS", [i, n], [more])
-            inner.end([i, n, data], [more])
-            continue
-        one = inner.tensor("one", (), "int32", None, np.array(1, np.int32))
-        following = inner.tensor("following", (), "int32")
-        twice = inner.tensor("twice", value.shape, value.dtype, value.encoding)
-        inner.operator("ADD", [i, one], [following], version=1)
-        if is_nested and place == 1:
-            zero = inner.tensor("zero", (), "int32", None, np.array(0, np.int32))
-            ends = [inner.tensor(name, (), "int32") for name in ("j", "m")]
-            loop = {"cond_subgraph_index": first + 2, "body_subgraph_index": first + 3}
-            inner.operator("WHILE", [zero, i, data], [*ends, twice], **loop)
-        else:
-            inner.operator("ADD", [data, data], [twice])
-        inner.end([i, n, data], [following, n, twice])
+    kind = value.shape, value.dtype, value.encoding
+    loop = {"cond_subgraph_index": first + 2, "body_subgraph_index": first + 3}
+    outer = Subgraph(
+        {
+            "i n j m following": NUMBER,
+            "data twice": kind,
+            "zero": fixed(0, "int32"),
+            "one": fixed(1, "int32"),
+        },
+        [
+            ("ADD", "i one", "following", {"version": 1}),
+            ("WHILE", "zero i data", "j m twice", loop),
+        ],
+        *("i n data", "following n twice"),
+    )
+    parts = [smaller(*kind), doubled(*kind)]
+    for part in [smaller(*kind), outer, *parts] if is_nested else parts:
+        part.add_to(graph.writer)
     subgraphs = {"cond_subgraph_index": first, "body_subgraph_index": first + 1}
     graph.operator("WHILE", [begin, end, value.index], *left, result, **subgraphs)
     return result
@@ -52,10 +51,8 @@ def combine(graph: Graph, value: Value) -> Value:
     """Run a subgraph that defines an operator of another name."""
     number = graph.writer.subgraphs + 1
     result = graph.result(value, value.shape)
-    inner = graph.writer.subgraph()
-    a, b, c = (inner.tensor(name, value.shape, value.dtype, value.encoding) for name in "abc")
-    inner.operator("MAXIMUM", [a, b], [c])
-    inner.end([a, b], [c])
+    kind = value.shape, value.dtype, value.encoding
+    Subgraph({"a b c": kind}, [("MAXIMUM", "a b", "c")], "a b", "c").add_to(graph.writer)
     other = graph.data(value.dtype, value.shape)
     operands = [value.index, graph.constant(other, value.encoding)]
     graph.operator("STABLEHLO_COMPOSITE", operands, result, **runs(number))
@@ -74,10 +71,7 @@ def choose(graph: Graph, value: Value) -> Value | None:
     result = graph.result(value, value.shape)
     codes = _CODES[:2] if value.dtype == "int16" else _CODES
     for code in graph.rng.choice(codes, 2):
-        inner = graph.writer.subgraph()
-        a, b = (inner.tensor(name, value.shape, value.dtype, value.encoding) for name in "ab")
-        inner.operator(str(code), [a], [b])
-        inner.end([a], [b])
+        unary(str(code), value.shape, value.dtype, value.encoding).add_to(graph.writer)
     operands = [flag, value.index]
     branches = {"then_subgraph_index": first, "else_subgraph_index": first + 1}
     graph.operator("IF", operands, result, **branches)

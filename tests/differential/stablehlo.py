@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 
 from tests.differential.graphs import Graph, Value, step
+from tests.support.tflite_graphs import combining
 
 _CODES = ("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM")
 
@@ -135,9 +136,4 @@ def _counts(shape: list[int] | tuple[int, ...], window: list[int], strides: list
 
 def _combining(graph: Graph, value: Value, code: str) -> int:
     """Return the number of a subgraph that combines two numbers by an operator, or by none."""
-    inner = graph.writer.subgraph()
-    a, b, c = (inner.tensor(name, (), value.dtype, value.encoding) for name in "abc")
-    if code:
-        inner.operator(code, [a, b], [c])
-    inner.end([a, b], [c if code else b])
-    return graph.writer.subgraphs
+    return combining(code, value.dtype, value.encoding).add_to(graph.writer)

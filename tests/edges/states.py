@@ -13,6 +13,8 @@ from tests.support.composites import runs
 from tests.support.float_lstm import Lstm
 from tests.support.lstm_models import CODE, LstmModel
 from tests.support.rnn_models import Rnn
+from tests.support.tflite import fixed
+from tests.support.tflite_graphs import Subgraph, unary
 
 
 @drawn("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
@@ -111,11 +113,9 @@ def both_ways(draw: Draw) -> None:
 def combine(draw: Draw) -> None:
     shape, dtype = draw.shape(0, 4), draw.dtype()
     encoding = draw.encoding(dtype)
-    inner, kind = draw.writer.subgraph(), (shape, dtype, encoding)
-    a, b, c = (inner.tensor(name, *kind) for name in "abc")
-    sizes = np.array(shape, np.int32)
-    inner.operator("RESHAPE", [b, inner.tensor("s", sizes.shape, "int32", None, sizes)], [c])
-    inner.end([a, b], [c] if draw.chance(0.9) else [c, a])
+    tensors = {"a b c": (shape, dtype, encoding), "s": fixed(shape, "int32")}
+    gives = "c" if draw.chance(0.9) else "c a"
+    Subgraph(tensors, [("RESHAPE", "b s", "c")], "a b", gives).add_to(draw.writer)
     operands = [draw.operand(shape, dtype, encoding) for _ in range(2)]
     number = 1 if draw.chance(0.95) else draw.choice(0, 2, -1)
     draw.make(operands, (dtype, encoding), shape=shape, **runs(number))
@@ -147,10 +147,7 @@ def control(draw: Draw) -> None:
     flag = draw.constant(np.array(draw.chance(0.5)))
     data = draw.operand(shape, "int8", encoding)
     for code in ("RELU", "RELU6"):
-        inner = draw.writer.subgraph()
-        a, b = (inner.tensor(name, shape, "int8", encoding) for name in "ab")
-        inner.operator(code, [a], [b])
-        inner.end([a], [b])
+        unary(code, shape, "int8", encoding).add_to(draw.writer)
     draw.code = "IF"
     numbers = {"then_subgraph_index": 1, "else_subgraph_index": 2 + int(draw.chance(0.05))}
     draw.make([flag, data], ("int8", encoding), shape=shape, **numbers)
@@ -167,11 +164,8 @@ def choose(draw: Draw) -> None:
     index = given(np.asarray(number, "int64" if draw.chance(0.05) else "int32"))
     data = draw.input(draw.data(dtype, shape), encoding)
     for _ in range(count):
-        inner = draw.writer.subgraph()
-        a, b = (inner.tensor(name, shape, dtype, encoding) for name in "ab")
-        axis = inner.tensor("axis", (1,), "int32", None, np.array([draw.axis(len(shape))], "int32"))
-        inner.operator("REVERSE_V2", [a, axis], [b])
-        inner.end([a], [b])
+        tensors = {"a b": (shape, dtype, encoding), "axis": fixed([draw.axis(len(shape))], "int32")}
+        Subgraph(tensors, [("REVERSE_V2", "a axis", "b")], "a", "b").add_to(draw.writer)
     # LiteRT dies of fewer branches than subgraphs.
     branches = [1 + int(place) for place in draw.rng.permutation(count)]
     options = {"branch_subgraph_indices": branches, "version": 1}

@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pytest
 
 import tvm_qnn as qnn
 from frontends.onnx import from_onnx
 from qnn_ops.errors import LeftInFloatWarning
+from tests.support.onnx_graphs import onnx as onnx
+from tests.support.onnx_graphs import proto_of
 from tvm_qnn.oracle import onnxruntime_tensors
-
-onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(7)
@@ -139,10 +137,7 @@ class Branches:
             helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
             for name in self.outputs
         ]
-        constants = [onnx.numpy_helper.from_array(a, name) for name, a in self.constants.items()]
-        graph = helper.make_graph(self.nodes, "branches", values, results, constants)
-        opsets = [helper.make_opsetid("", 18)]
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+        model = proto_of(self.nodes, values, results, self.constants, 18)
         return onnx.shape_inference.infer_shapes(model)  # of the outputs
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,17 @@ import pytest
 
 import tvm_qnn as qnn
 from frontends.onnx import from_onnx
-from qnn_ops.errors import LeftInFloatWarning
+from qnn_ops.errors import LeftInFloatWarning, QnnError
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 Array = np.ndarray[Any, Any]
 Node = tuple[Any, ...]
-"""An operator, the names of its operands and of its results, and its attributes."""
+"""An operator, the names of its operands and of its results, and its attributes if it has some.
+
+Names are words of one text, ``_`` for none.
+"""
 
 MICROSOFT = {
     *("BiasGelu", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat"),
@@ -27,57 +31,208 @@ MICROSOFT = {
     *("MultiHeadAttention", "QAttention", "QEmbedLayerNormalization", "QGemm", "QuickGelu"),
     *("FusedConv", "FusedGemm", "FusedMatMul", "MatMulBnb4", "MatMulInteger16"),
     *("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
+    *("QLinearAdd", "QLinearAveragePool", "QLinearConcat", "QLinearGlobalAveragePool"),
+    *("QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid", "QLinearSoftmax", "QLinearWhere"),
 }
 
 
-def model_of(
-    nodes: Sequence[Node],
-    inputs: Mapping[str, Array],
-    outputs: Sequence[str],
-    constants: Mapping[str, Any],
-    opset: int = 17,
+class Net:
+    """A model and the data of a run.
+
+    Args:
+        nodes: of it.
+        data: the inputs by name.
+        constants: by name.
+        outputs: names of them. None for the results that no node reads.
+        opset: the version of the standard's operators.
+        standard: operators that are the standard's; ONNX Runtime has others of these names.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        data: dict[str, Array],
+        constants: Mapping[str, Any] | None = None,
+        outputs: Sequence[str] | None = None,
+        *,
+        opset: int = 17,
+        standard: Sequence[str] = (),
+    ) -> None:
+        helper, self.data = onnx.helper, data
+        made = [node_of(*node, standard=standard) for node in nodes]
+        if outputs is None:
+            read = {name for node in made for name in node.input}
+            results = [name for node in made for name in node.output]
+            outputs = [name for name in results if name and name not in read]
+        given = [
+            helper.make_tensor_value_info(
+                name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
+            )
+            for name, array in data.items()
+        ]
+        wanted = [helper.make_empty_tensor_value_info(name) for name in outputs]
+        self.model = proto_of(made, given, wanted, constants or {}, opset)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.model, self.data))
+
+    def theirs(self) -> list[Array]:
+        """Return the outputs of ONNX Runtime."""
+        return on_runtime(self.model, self.data)
+
+    def ours(self, **options: Any) -> list[Array]:
+        """Return the outputs of the model as it is compiled here."""
+        return compiled(self.model, self.data, **options)
+
+    def check(self, **options: Any) -> list[Array]:
+        """Compare every bit, as `check_equal` does."""
+        return check_equal(self.model, self.data, **options)
+
+    def check_near(
+        self, part: float = 0, *, rtol: float = 0, atol: float = 0, in_float: bool = False
+    ) -> None:
+        """Compare; results may be apart by a part of the largest, or as numpy's tolerances say."""
+        for ours, theirs in zip(self.ours(in_float=in_float), self.theirs(), strict=True):
+            assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+            finite = np.abs(theirs[np.isfinite(theirs)]).max(initial=0)
+            np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol + part * finite)
+
+    def check_refused(self, reason: str, error: type[Exception] = QnnError) -> None:
+        """Import the model; the error must have this text."""
+        with pytest.raises(error, match=reason):
+            from_onnx(self.model)
+
+
+@dataclass(frozen=True)
+class Held:
+    """An array that is a constant of an operator."""
+
+    array: Array
+
+
+def one(op: str, *operands: Any, opset: int = 17, results: int = 1, **attributes: Any) -> Net:
+    """Return a model of one operator.
+
+    Args:
+        op: its name.
+        *operands: an array is data of the run; `Held`, a number or a list is a constant, of float32
+            if it has a point; None is an operand that is missing.
+        opset: the version of the standard's operators.
+        results: how many there are.
+        **attributes: of the operator.
+    """
+    data: dict[str, Array] = {}
+    constants: dict[str, Any] = {}
+    names = []
+    for number, operand in enumerate(operands):
+        same = [name for name, array in data.items() if array is operand]
+        names.append("_" if operand is None else same[0] if same else f"x{number}")
+        if isinstance(operand, np.ndarray):
+            data[names[-1]] = operand
+        elif operand is not None:
+            constants[names[-1]] = _constant(operand)
+    outputs = " ".join(f"y{number}" for number in range(results))
+    return Net([(op, " ".join(names), outputs, attributes)], data, constants, opset=opset)
+
+
+def _constant(operand: Any) -> Array:
+    if isinstance(operand, Held):
+        return operand.array
+    array = np.asarray(operand)
+    is_plain = array.dtype == np.float64 and not isinstance(operand, np.generic)
+    return array.astype(np.float32) if is_plain else array
+
+
+def equal(rows: Mapping[str, Net], **options: Any) -> Callable[..., None]:
+    """Return a test that compares every bit of the results of models."""
+
+    @pytest.mark.parametrize("net", rows.values(), ids=[*rows])
+    def test(net: Net) -> None:
+        net.check(**options)
+
+    return test
+
+
+def near(rows: Mapping[str, Net], part: float = 0, **tolerances: Any) -> Callable[..., None]:
+    """Return a test of results of models, which may be apart as `Net.check_near` says."""
+
+    @pytest.mark.parametrize("net", rows.values(), ids=[*rows])
+    def test(net: Net) -> None:
+        net.check_near(part, **tolerances)
+
+    return test
+
+
+def refused(*rows: tuple[str, Net], error: type[Exception] = QnnError) -> Callable[..., None]:
+    """Return a test that imports models; the error of each must have its text."""
+
+    @pytest.mark.parametrize(("reason", "net"), rows)
+    def test(reason: str, net: Net) -> None:
+        net.check_refused(reason, error)
+
+    return test
+
+
+def node_of(
+    op: str,
+    operands: str,
+    results: str,
+    attributes: Mapping[str, Any] | None = None,
+    *,
     standard: Sequence[str] = (),
 ) -> Any:
-    """Return a model.
+    """Return a node."""
+    return onnx.helper.make_node(
+        op,
+        *(["" if name == "_" else name for name in words.split()] for words in (operands, results)),
+        domain="com.microsoft" if op in MICROSOFT and op not in standard else "",
+        **(attributes or {}),
+    )
 
-    Of operators that ONNX Runtime has, too, those that ``standard`` names are the standard's.
-    Operands and results are words of one text, ``_`` for none. An output that is not float32 has
-    its dtype behind a colon.
-    """
-    helper = onnx.helper
-    made = [
-        helper.make_node(
-            op,
-            ["" if name == "_" else name for name in operands.split()],
-            ["" if name == "_" else name for name in results.split()],
-            domain="com.microsoft" if op in MICROSOFT and op not in standard else "",
-            **attributes,
-        )
-        for op, operands, results, attributes in nodes
+
+def pair(operands: str, result: str, **attributes: Any) -> list[Node]:
+    """Return the nodes that quantize a tensor, by a scale and a zero point, and dequantize it."""
+    integers, (_, *encoding) = f"{result}_integers", operands.split()
+    return [
+        ("QuantizeLinear", operands, integers, attributes),
+        ("DequantizeLinear", " ".join([integers, *encoding]), result, attributes),
     ]
-    given = [
-        helper.make_tensor_value_info(
-            name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
-        )
-        for name, array in inputs.items()
-    ]
-    wanted = []
-    for text in outputs:
-        name, _, dtype = text.partition(":")
-        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype or "float32"))
-        wanted.append(helper.make_tensor_value_info(name, kind, None))
-    tensors = [
+
+
+def tensors_of(constants: Mapping[str, Any]) -> list[Any]:
+    """Return constants by name as those of a graph."""
+    return [
         onnx.numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()
     ]
-    graph = helper.make_graph(made, "graph", given, wanted, tensors)
+
+
+def proto_of(
+    nodes: Sequence[Any],
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    constants: Mapping[str, Any],
+    opset: int = 17,
+    **told: Any,
+) -> Any:
+    """Return a model of nodes and values of the package onnx."""
+    helper = onnx.helper
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, tensors_of(constants))
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=8 if opset < 21 else 10)
-    for value, array in zip(model.graph.output, on_runtime(model, inputs), strict=True):
-        # The package's checker wants to know it.
-        for size in array.shape:
-            value.type.tensor_type.shape.dim.add().dim_value = size
-        value.type.tensor_type.shape.SetInParent()
-    return model
+    version = 8 if opset < 21 else 10
+    return helper.make_model(graph, **{"opset_imports": opsets, "ir_version": version, **told})
+
+
+def subgraph(
+    nodes: Sequence[Node],
+    inputs: Sequence[tuple[str, int, Sequence[int]]],
+    outputs: Sequence[tuple[str, int, Sequence[int] | None]],
+    **constants: Any,
+) -> Any:
+    """Return a branch or the body of a loop; inputs and outputs have a name, a type and a shape."""
+    info = onnx.helper.make_tensor_value_info
+    values = [[info(*each) for each in values] for values in (inputs, outputs)]
+    made = [node_of(*node) for node in nodes]
+    return onnx.helper.make_graph(made, "body", *values, tensors_of(constants))
 
 
 def on_runtime(model: Any, inputs: Mapping[str, Array]) -> list[Array]:

@@ -7,9 +7,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import pytest
 
-onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+from tests.support.onnx_graphs import MICROSOFT, onnx, proto_of
 
 Array = np.ndarray[Any, Any]
 
@@ -67,7 +66,7 @@ class Network:
 
     def node(self, op: str, inputs: list[str], **attributes: Any) -> str:
         output = self.fresh()
-        domain = "com.microsoft" if op in _MICROSOFT else ""
+        domain = "com.microsoft" if op in MICROSOFT else ""
         made = onnx.helper.make_node(op, inputs, [output], domain=domain, **attributes)
         self.nodes.append(made)
         return output
@@ -227,24 +226,12 @@ class Network:
 
     def model(self, result: Tensor) -> Any:
         """Return the network that gives ``result``, dequantized."""
-        helper = onnx.helper
         output = self.real(result)
         values = [
-            helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+            onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
             for name, shape in (("x", self.shape), (output, result.shape))
         ]
-        constants = [
-            onnx.numpy_helper.from_array(array, name) for name, array in self.constants.items()
-        ]
-        graph = helper.make_graph(self.nodes, "network", values[:1], values[1:], constants)
-        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=8)
-
-
-_MICROSOFT = {
-    *("QGemm", "QLinearAdd", "QLinearMul", "QLinearConcat", "QLinearGlobalAveragePool"),
-    *("QLinearSigmoid", "QLinearSoftmax", "QLinearLeakyRelu"),
-}
+        return proto_of(self.nodes, values[:1], values[1:], self.constants)
 
 
 def resnet(style: Style, seed: int = 0) -> Any:

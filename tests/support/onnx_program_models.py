@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
+from tests.support.onnx_graphs import onnx as onnx
+from tests.support.onnx_graphs import proto_of
 from tests.support.onnx_networks import Network, Style, Tensor
-
-onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
 Array = np.ndarray[Any, Any]
 
@@ -47,10 +46,8 @@ class Program(Network):
 
     def proto(self, **told: Any) -> Any:
         """Return the model before it is written."""
-        held = [onnx.numpy_helper.from_array(array, name) for name, array in self.constants.items()]
-        graph = onnx.helper.make_graph(self.nodes, "program", *self.values, held)
-        opsets = [onnx.helper.make_opsetid("", 17)]
-        return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8, **told)
+        inputs, outputs = self.values
+        return proto_of(self.nodes, inputs, outputs, self.constants, **told)
 
     def picture(self, name: str, size: int, channels: int = 3) -> Tensor:
         """Add a picture as an input, and quantize it."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.onnx_graphs import model_of
+from tests.support.onnx_graphs import Net
 
 Array = np.ndarray[Any, Any]
 
@@ -32,7 +32,7 @@ def recurrent(
     opset: int = 17,
     given: Mapping[str, Any] | None = None,
     **attributes: Any,
-) -> tuple[Any, dict[str, Array]]:
+) -> Net:
     """Return a model of one operator, and its data.
 
     Args:
@@ -52,7 +52,7 @@ def recurrent(
         given: constants that replace random ones.
         attributes: of the operator.
     """
-    rng, gates, count = np.random.default_rng(seed), GATES[op], DIRECTIONS[direction]
+    rng, gates, count = np.random.default_rng(seed), GATES[op], DIRECTIONS.get(direction, 1)
     has_cells, columns = gates == GATES["LSTM"], gates * units
 
     def reals(*shape: int) -> Array:
@@ -92,5 +92,4 @@ def recurrent(
         " ".join(word if word == "_" else f"out_{word}" for word in words),
         {"direction": direction, "hidden_size": units, **attributes},
     )
-    outputs = [f"out_{word}" for word in words if word != "_"]
-    return model_of([node], data, outputs, constants, opset), data
+    return Net([node], data, constants, opset=opset)

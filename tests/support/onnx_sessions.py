@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pytest
 
 from qnn_ops.errors import QnnError
+from tests.support.onnx_graphs import node_of, proto_of
+from tests.support.onnx_graphs import onnx as onnx
+from tests.support.onnx_graphs import onnxruntime as onnxruntime
 from tvm_qnn import onnxruntime as own
-
-onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-real = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 Array = np.ndarray[Any, Any]
 Tensor = tuple[str, str, Sequence[int | str | None] | None]
 """Name, ONNX's name of its type, and shape."""
 
+real = onnxruntime
 real.set_default_logger_severity(4)
 
 
@@ -40,15 +40,13 @@ def model_of(
         told: to ``onnx.helper.make_model``.
     """
     helper = onnx.helper
-    made = [helper.make_node(op, ins.split(), outs.split()) for op, ins, outs in nodes]
     values = [
         [helper.make_tensor_value_info(n, getattr(onnx.TensorProto, t), s) for n, t, s in tensors]
         for tensors in (inputs, outputs)
     ]
-    held = [onnx.numpy_helper.from_array(a, name) for name, a in (constants or {}).items()]
-    graph = helper.make_graph(made, "graph", *values, held)
-    opsets = [helper.make_opsetid("", 17)]
-    return helper.make_model(graph, **{"opset_imports": opsets, "ir_version": 8, **told})
+    given, wanted = values
+    made = [node_of(*node) for node in nodes]
+    return proto_of(made, given, wanted, constants or {}, **told)
 
 
 def sums() -> bytes:

@@ -53,11 +53,13 @@ class Operand:
         kind: its shape, dtype and quantization.
         array: its numbers; None if they are random.
         is_constant: whether the file has them; otherwise a run gets them.
+        is_state: whether the model keeps them from run to run.
     """
 
     kind: Output
     array: Array | None = None
     is_constant: bool = False
+    is_state: bool = False
 
 
 def x(*shape: int, dtype: str = "int8", encoding: Quantization | None = Q) -> Operand:
@@ -75,6 +77,11 @@ def fixed(values: Any, dtype: str, encoding: Quantization | None = None) -> Oper
     """Return a constant."""
     array = np.array(values, dtype)
     return Operand((array.shape, dtype, encoding), array, is_constant=True)
+
+
+def state(*shape: int, dtype: str = "float32", encoding: Quantization | None = None) -> Operand:
+    """Return a tensor that keeps its numbers from run to run."""
+    return Operand((shape, dtype, encoding), is_state=True)
 
 
 class Sheet:
@@ -169,6 +176,10 @@ class Sheet:
             return self.constant(np.array(operand, np.int32))
         if operand not in self._placed:
             shape, dtype, encoding = operand.kind
+            if operand.is_state:
+                name = self._name("s")
+                kept = self.writer.tensor(name, shape, dtype, encoding, is_variable=True)
+                return self._placed.setdefault(operand, kept)
             array = any_of(self.rng, dtype, shape) if operand.array is None else operand.array
             add = self.bias if operand.is_constant else self.input
             self._placed[operand] = add(array, encoding)

@@ -11,7 +11,7 @@ import pytest
 from frontends.onnx import from_onnx
 from legalize.passes.fold_qdq import fold_qdq
 from qnn_ops.errors import LeftInFloatWarning
-from tests.support.onnx_graphs import check_equal, model_of
+from tests.support.onnx_graphs import Net
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(5)
@@ -20,14 +20,14 @@ STEP = 2.0**-12
 """Of data times weights: sums of floats are exact."""
 
 
-def model(scale: Any, point: int = 0) -> Any:
+def model(scale: Any, point: int = 0) -> Net:
     scales = np.asarray(scale, np.float32)
     nodes = [
-        ("DequantizeLinear", "q sx zx", "x", {}),
-        ("DequantizeLinear", "w sw", "weights", {}),
+        ("DequantizeLinear", "q sx zx", "x"),
+        ("DequantizeLinear", "w sw", "weights"),
         ("DequantizeLinear", "b sb zb", "bias", {"axis": 0} if scales.ndim else {}),
-        ("Conv", "x weights bias", "y", {}),
-        ("QuantizeLinear", "y sy zx", "r", {}),
+        ("Conv", "x weights bias", "y"),
+        ("QuantizeLinear", "y sy zx", "r"),
     ]
     constants = {
         "sx": np.float32(2.0**-5),
@@ -39,12 +39,12 @@ def model(scale: Any, point: int = 0) -> Any:
         "zb": np.full(scales.shape, point, np.int32),
         "sy": np.float32(0.061),
     }
-    return model_of(nodes, DATA, ["r:uint8"], constants)
+    return Net(nodes, DATA, constants)
 
 
 @pytest.mark.parametrize("scale", [STEP, STEP * 1.009, STEP + 3e-6, [STEP] * 3])
 def test_what_is_near_is_a_bias_of_integers(scale: Any) -> None:
-    check_equal(model(scale), DATA)
+    model(scale).check()
 
 
 @pytest.mark.parametrize(
@@ -52,14 +52,14 @@ def test_what_is_near_is_a_bias_of_integers(scale: Any) -> None:
 )
 def test_what_is_far_leaves_the_convolution_in_float(scale: Any, point: int) -> None:
     far = model(scale, point)
-    check_equal(far, DATA, in_float=True)
+    far.check(in_float=True)
     with pytest.warns(LeftInFloatWarning, match="the scale of the bias is not that of data"):
-        fold_qdq(from_onnx(far)[0])
+        fold_qdq(from_onnx(far.model)[0])
 
 
 def test_where_the_tolerance_ends() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fold_qdq(from_onnx(model(STEP + 3.4e-6))[0])
+        fold_qdq(from_onnx(model(STEP + 3.4e-6).model)[0])
     with pytest.warns(LeftInFloatWarning):
-        fold_qdq(from_onnx(model(STEP + 3.5e-6))[0])
+        fold_qdq(from_onnx(model(STEP + 3.5e-6).model)[0])

@@ -10,7 +10,7 @@ import pytest
 from frontends.onnx.source import OnnxSource
 from frontends.summary import UNSUPPORTED
 from qnn_ops.errors import QnnError
-from tests.support.onnx_graphs import Array, Node, model_of, onnx
+from tests.support.onnx_graphs import Array, Net, Node, onnx
 
 ROWS, DEPTH, UNITS, HEADS = 6, 16, 8, 2
 
@@ -28,9 +28,9 @@ _OF_SCORES = 2 * ROWS * ROWS * DEPTH
 _PLAIN = ROWS * DEPTH * UNITS
 
 KINDS: dict[str, tuple[list[Node], dict[str, Array], int]] = {
-    "MatMul": ([("MatMul", "x w", "y", {})], {"w": MATRIX}, _PLAIN),
+    "MatMul": ([("MatMul", "x w", "y")], {"w": MATRIX}, _PLAIN),
     "Gemm": (
-        [("Reshape", "x s", "r", {}), ("Gemm", "r w", "y", {"transB": 1})],
+        [("Reshape", "x s", "r"), ("Gemm", "r w", "y", {"transB": 1})],
         {"w": MATRIX.T.copy(), "s": np.array([ROWS, DEPTH])},
         _PLAIN,
     ),
@@ -41,7 +41,7 @@ KINDS: dict[str, tuple[list[Node], dict[str, Array], int]] = {
         ROWS * ROWS * DEPTH,
     ),
     "DynamicQuantizeMatMul": (
-        [("DynamicQuantizeMatMul", "x w s", "y", {})],
+        [("DynamicQuantizeMatMul", "x w s", "y")],
         {"w": BYTES, "s": np.array(0.5, np.float32)},
         _PLAIN,
     ),
@@ -66,7 +66,7 @@ KINDS: dict[str, tuple[list[Node], dict[str, Array], int]] = {
         ROWS * 12 * (DEPTH + 3),
     ),
     "ConvTranspose": (
-        [("ConvTranspose", "x w", "y", {})],
+        [("ConvTranspose", "x w", "y")],
         {"w": reals(ROWS, 5, 3)},
         DEPTH * ROWS * 5 * 3,
     ),
@@ -77,7 +77,7 @@ KINDS: dict[str, tuple[list[Node], dict[str, Array], int]] = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_products_are_counted(kind: str) -> None:
     nodes, constants, macs = KINDS[kind]
-    summary = OnnxSource(model_of(nodes, DATA, ["y"], constants)).summary("m")
+    summary = OnnxSource(Net(nodes, DATA, constants).model).summary("m")
     assert [operator.macs for operator in summary.operators] == [*[0] * (len(nodes) - 1), macs]
 
 
@@ -91,14 +91,17 @@ def layers() -> Any:
     }
     nodes: list[Node] = [
         ("Attention", "x w b", "a", {"num_heads": HEADS}),
-        ("SkipLayerNormalization", "a x g g", "n", {}),
-        ("FusedMatMul", "n m", "f", {}),
-        ("FastGelu", "f", "h", {}),
+        ("SkipLayerNormalization", "a x g g", "n"),
+        ("FusedMatMul", "n m", "f"),
+        ("FastGelu", "f", "h"),
         ("FusedMatMul", "h m", "o", {"transB": 1}),
-        ("SkipLayerNormalization", "o n g g", "l", {}),
+        ("SkipLayerNormalization", "o n g g", "l"),
         ("Attention", "l w b", "y", {"num_heads": HEADS}),
     ]
-    return model_of(nodes, DATA, ["y"], constants)
+    model = Net(nodes, DATA, constants).model
+    whole = onnx.helper.make_tensor_value_info("y", 1, (1, ROWS, DEPTH))
+    model.graph.output[0].CopyFrom(whole)
+    return model
 
 
 def test_shapes_behind_operators_of_onnx_runtime_are_known() -> None:
@@ -151,4 +154,4 @@ def test_scales_of_float16_are_not_told_as_refused(
     constants = {"w": np.ones(weights, np.uint8), "s": np.ones(scales, np.float16)}
     nodes: list[Node] = [(kind, "x w s", "y", {"N": UNITS, "K": DEPTH, **sizes})]
     data = {"x": DATA["x"].astype(np.float16)}
-    assert not OnnxSource(model_of(nodes, data, ["y:float16"], constants)).summary("m").unsupported
+    assert not OnnxSource(Net(nodes, data, constants).model).summary("m").unsupported

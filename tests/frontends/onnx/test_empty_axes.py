@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from qnn_ops.errors import QnnError
-from tests.support.onnx_graphs import Node, model_of
+from tests.support.onnx_graphs import Net, Node, pair
 from tvm_qnn import build, from_onnx
 
 SCALE, POINT = np.float32(0.05), np.int8(3)
 WEIGHTS = np.arange(-64, 64, dtype=np.int8).reshape(8, 16)
 PAIR: list[Node] = [
-    ("QuantizeLinear", "x scale point", "q", {}),
-    ("DequantizeLinear", "q scale point", "pair", {}),
+    ("QuantizeLinear", "x scale point", "q"),
+    ("DequantizeLinear", "q scale point", "pair"),
 ]
 DYNAMIC: list[Node] = [
-    ("DynamicQuantizeLinear", "x", "q data_scale data_point", {}),
-    ("MatMulInteger", "q weights data_point", "sums", {}),
+    ("DynamicQuantizeLinear", "x", "q data_scale data_point"),
+    ("MatMulInteger", "q weights data_point", "sums"),
     ("Cast", "sums", "floats", {"to": 1}),
-    ("Mul", "floats data_scale", "y", {}),
+    ("Mul", "floats data_scale", "y"),
 ]
 CONSTANTS = {
     "scale": SCALE,
@@ -40,10 +40,9 @@ CASES: dict[str, tuple[list[Node], dict[str, tuple[int, ...]]]] = {
     "convolution": (
         [
             *PAIR,
-            ("DequantizeLinear", "kernel scale", "weights_of_it", {}),
-            ("Conv", "pair weights_of_it", "sums", {}),
-            ("QuantizeLinear", "sums scale point", "quantized", {}),
-            ("DequantizeLinear", "quantized scale point", "y", {}),
+            ("DequantizeLinear", "kernel scale", "weights_of_it"),
+            ("Conv", "pair weights_of_it", "sums"),
+            *pair("sums scale point", "y"),
         ],
         {"x": (0, 3, 8, 8)},
     ),
@@ -58,8 +57,8 @@ def opened(nodes: list[Node], shapes: dict[str, tuple[int, ...]]) -> Any:
     }
     used = {name for _, operands, *_ in nodes for name in operands.split()}
     constants = {name: value for name, value in CONSTANTS.items() if name in used}
-    model = model_of(nodes, data, ["y"], constants)
-    for value in (*model.graph.input, *model.graph.output):
+    model = Net(nodes, data, constants).model
+    for value in model.graph.input:
         for number, dim in enumerate(value.type.tensor_type.shape.dim):
             dim.dim_param = f"{value.name}_{number}"
     return model

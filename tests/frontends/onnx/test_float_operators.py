@@ -7,13 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontends.errors import UnsupportedOperatorError
-from frontends.onnx import from_onnx
-from tests.support.onnx_graphs import check_equal, model_of
-
-Array = np.ndarray[Any, Any]
-
-Node = tuple[str, str, str, dict[str, Any]]
+from tests.support.onnx_graphs import Array, Net, Node, equal, one, refused
 
 SHAPE = (2, 4, 6, 5)
 
@@ -26,125 +20,103 @@ def ints(values: Any) -> Array:
     return np.asarray(values, np.int64)
 
 
-CHANNELS = {"w": reals([0.5, 1.25, 0.75, 2]), "b": reals([0.1, -0.3, 0, 1])}
+BYTES = np.random.default_rng(3).integers(0, 256, SHAPE).astype(np.uint8)
+FEW_BYTES = BYTES // 32  # so that many are equal
+CHANNELS: dict[str, Any] = {"w": reals([0.5, 1.25, 0.75, 2]), "b": reals([0.1, -0.3, 0, 1])}
 CONSTANTS = {"s": np.float32(0.031), "z": np.uint8(119), "t": np.float32(0.047), "u": np.uint8(131)}
 
+
+def between_bytes(
+    *nodes: Node, data: Array = BYTES, opset: int = 17, end: str = "y t u", **constants: Any
+) -> Net:
+    """Return a model of operators that turn x, which is dequantized, to y, which is quantized."""
+    whole = [("DequantizeLinear", "q s z", "x"), *nodes, ("QuantizeLinear", end, "r")]
+    return Net(whole, {"q": data}, {**CONSTANTS, **constants}, opset=opset)
+
+
 ONE = [
-    *("Cos", "LogSoftmax", "Mish", "Selu", "Sign", "Sin", "Softplus", "Softsign"),
+    *("Cos", "LogSoftmax", "Selu", "Sign", "Sin", "Softplus", "Softsign"),
     *("ThresholdedRelu", "Reciprocal", "Trilu"),
 ]
 REDUCTIONS = ["ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare"]
-CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
-    **{operator: ("x", {}, {}) for operator in ONE},
-    **{operator: ("x", {"axes": [-1], "keepdims": 0}, {}) for operator in REDUCTIONS},
-    "CumSum": ("x axis", {"exclusive": 1}, {"axis": np.int64(1)}),
-    "Einsum": ("x x", {"equation": "abij,abkj->abik"}, {}),
-    "GatherND": ("x places", {}, {"places": ints([[0, 1], [1, 3]])}),
-    "GridSample": ("x grid", {}, {"grid": reals(np.linspace(-1, 1, 96).reshape(2, 6, 4, 2))}),
-    "InstanceNormalization": ("x w b", {}, CHANNELS),
-    "LRN": ("x", {"size": 3}, {}),
-    "Mean": ("x x k", {}, {"k": np.float32(0.25)}),
-    "ScatterElements": (
-        "x places news",
-        {"axis": 1},
-        {"places": ints([[[[2]]]]), "news": reals([[[[0.5]]]])},
-    ),
-    "Sum": ("x x k", {}, {"k": np.float32(0.25)}),
-}
-
-
-def between_bytes(operator: str, operands: str, attributes: dict[str, Any], more: Any) -> Any:
-    nodes: list[Node] = [
-        ("DequantizeLinear", "q s z", "x", {}),
-        (operator, operands, "y", attributes),
-        ("QuantizeLinear", "y t u", "r", {}),
-    ]
-    opset = 18 if operator == "Mish" else 17
-    return model_of(nodes, data(), ["r:uint8"], {**CONSTANTS, **more}, opset=opset)
-
-
-def data() -> dict[str, Array]:
-    return {"q": np.random.default_rng(3).integers(0, 256, SHAPE).astype(np.uint8)}
-
-
-@pytest.mark.parametrize("operator", CASES)
-def test_bytes_are_the_same(operator: str) -> None:
-    check_equal(between_bytes(operator, *CASES[operator]), data(), in_float=True)
-
-
-def test_group_normalization() -> None:
-    nodes: list[Node] = [
-        ("DequantizeLinear", "q s z", "x", {}),
-        ("GroupNormalization", "x w b", "y", {"num_groups": 2}),
-        ("QuantizeLinear", "y t u", "r", {}),
-    ]
-    check_equal(
-        model_of(nodes, data(), ["r:uint8"], {**CONSTANTS, **CHANNELS}, opset=21),
-        data(),
-        in_float=True,
-    )
-
-
-@pytest.mark.parametrize("largest", [0, 1])
-@pytest.mark.parametrize("axis", [1, -1])
-def test_top_k_and_its_places(axis: int, largest: int) -> None:
-    nodes: list[Node] = [
-        ("DequantizeLinear", "q s z", "x", {}),
-        ("TopK", "x k", "y i", {"axis": axis, "largest": largest}),
-        ("QuantizeLinear", "y t u", "r", {}),
-    ]
-    model = model_of(nodes, data(), ["r:uint8", "i:int64"], {**CONSTANTS, "k": ints([3])})
-    bytes_of_few = {"q": data()["q"] // 32}  # so that many are equal
-    check_equal(model, bytes_of_few, in_float=True)
+PLACES: dict[str, Any] = {"places": ints([[0, 1], [1, 3]])}
+GRID: dict[str, Any] = {"grid": reals(np.linspace(-1, 1, 96).reshape(2, 6, 4, 2))}
+NEWS: dict[str, Any] = {"places": ints([[[[2]]]]), "news": reals([[[[0.5]]]])}
+SIDES: dict[str, Any] = {"v": np.uint8(140), "sides": ints([0, 0, 1, 2, 0, 0, 2, 1])}
+test_bytes_are_the_same = equal(
+    {
+        **{op: between_bytes((op, "x", "y")) for op in ONE},
+        **{op: between_bytes((op, "x", "y", {"axes": [-1], "keepdims": 0})) for op in REDUCTIONS},
+        "Mish": between_bytes(("Mish", "x", "y"), opset=18),
+        "CumSum": between_bytes(("CumSum", "x axis", "y", {"exclusive": 1}), axis=np.int64(1)),
+        "Einsum": between_bytes(("Einsum", "x x", "y", {"equation": "abij,abkj->abik"})),
+        "GatherND": between_bytes(("GatherND", "x places", "y"), **PLACES),
+        "GridSample": between_bytes(("GridSample", "x grid", "y"), **GRID),
+        "InstanceNormalization": between_bytes(("InstanceNormalization", "x w b", "y"), **CHANNELS),
+        "GroupNormalization": between_bytes(
+            ("GroupNormalization", "x w b", "y", {"num_groups": 2}), opset=21, **CHANNELS
+        ),
+        "LRN": between_bytes(("LRN", "x", "y", {"size": 3})),
+        "Mean": between_bytes(("Mean", "x x k", "y"), k=np.float32(0.25)),
+        "ScatterElements": between_bytes(
+            ("ScatterElements", "x places news", "y", {"axis": 1}), **NEWS
+        ),
+        "Sum": between_bytes(("Sum", "x x k", "y"), k=np.float32(0.25)),
+        **{
+            f"TopK of axis {axis}, {largest}": between_bytes(
+                ("TopK", "x k", "y i", {"axis": axis, "largest": largest}),
+                data=FEW_BYTES,
+                k=ints([3]),
+            )
+            for axis in (1, -1)
+            for largest in (0, 1)
+        },
+    },
+    in_float=True,
+)
+test_groups_are_integers = equal(
+    {
+        "a dropout": between_bytes(
+            ("Dropout", "x rate", "d"), ("Sigmoid", "d", "y"), rate=np.float32(0.3)
+        ),
+        "padding with a number that is dequantized": between_bytes(
+            ("DequantizeLinear", "v s z", "value"),
+            ("Pad", "x sides value", "y"),
+            end="y s z",
+            **SIDES,
+        ),
+        "Resize of operator set 10": between_bytes(
+            ("Resize", "x factors", "y", {"mode": "nearest"}),
+            opset=10,
+            end="y s z",
+            factors=reals([1, 1, 2, 2]),
+        ),
+    }
+)
 
 
 @pytest.mark.parametrize("axis", [0, 2])
 def test_places_of_the_lowest(axis: int) -> None:
     nodes: list[Node] = [
-        ("DequantizeLinear", "q s z", "x", {}),
+        ("DequantizeLinear", "q s z", "x"),
         ("ArgMin", "x", "y", {"axis": axis, "keepdims": 0}),
     ]
-    model = model_of(nodes, data(), ["y:int64"], CONSTANTS)
-    check_equal(model, {"q": data()["q"] // 32})
+    Net(nodes, {"q": FEW_BYTES}, CONSTANTS).check()
 
 
-def test_a_dropout_hides_no_group() -> None:
+def test_a_dropout_may_be_last() -> None:
     nodes: list[Node] = [
-        ("DequantizeLinear", "q s z", "x", {}),
-        ("Dropout", "x rate", "d", {}),
-        ("Sigmoid", "d", "y", {}),
-        ("QuantizeLinear", "y t u", "r", {}),
-        ("Dropout", "y", "last", {}),
+        ("DequantizeLinear", "q s z", "x"),
+        ("Dropout", "x rate", "d"),
+        ("Sigmoid", "d", "y"),
+        ("Dropout", "y", "last"),
     ]
-    constants = {**CONSTANTS, "rate": np.float32(0.3)}
-    check_equal(model_of(nodes[:-1], data(), ["r:uint8"], constants), data())
-    check_equal(model_of([*nodes[:3], nodes[-1]], data(), ["last"], constants), data())
+    Net(nodes, {"q": BYTES}, {**CONSTANTS, "rate": np.float32(0.3)}).check()
 
 
-def test_padding_with_a_number_that_is_dequantized() -> None:
-    nodes: list[Node] = [
-        ("DequantizeLinear", "q s z", "x", {}),
-        ("DequantizeLinear", "v s z", "value", {}),
-        ("Pad", "x sides value", "y", {}),
-        ("QuantizeLinear", "y s z", "r", {}),
-    ]
-    sides = ints([0, 0, 1, 2, 0, 0, 2, 1])
-    constants = {**CONSTANTS, "v": np.uint8(140), "sides": sides}
-    check_equal(model_of(nodes, data(), ["r:uint8"], constants), data())
-
-
-def test_resize_of_operator_set_10() -> None:
-    nodes: list[Node] = [
-        ("DequantizeLinear", "q s z", "x", {}),
-        ("Resize", "x factors", "y", {"mode": "nearest"}),
-        ("QuantizeLinear", "y s z", "r", {}),
-    ]
-    constants = {**CONSTANTS, "factors": reals([1, 1, 2, 2])}
-    check_equal(model_of(nodes, data(), ["r:uint8"], constants, opset=10), data())
-
-
-def test_a_reduction_of_no_axes_is_refused_where_it_is_none() -> None:
-    nodes: list[Node] = [("ReduceL2", "x", "y", {"noop_with_empty_axes": 1})]
-    model = model_of(nodes, {"x": np.zeros(SHAPE, np.float32)}, ["y"], {}, opset=18)
-    with pytest.raises(UnsupportedOperatorError, match="noop_with_empty_axes"):
-        from_onnx(model)
+test_a_reduction_of_no_axes_is_refused_where_it_is_none = refused(
+    (
+        "noop_with_empty_axes",
+        one("ReduceL2", np.zeros(SHAPE, np.float32), noop_with_empty_axes=1, opset=18),
+    )
+)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from frontends.onnx import from_onnx
-from tests.support.onnx_graphs import check_equal, model_of, on_runtime
+from tests.support.onnx_graphs import Net, check_equal, on_runtime, pair
 from tests.support.x86 import runs_here
 from tvm_qnn import build
 
@@ -36,7 +36,7 @@ CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
 }
 
 
-def model(name: str, *, are_dequantized: bool) -> tuple[Any, dict[str, Array]]:
+def model(name: str, *, are_dequantized: bool) -> Net:
     """Return a network whose Relu keeps Conv apart from QuantizeLinear."""
     data, kernel, attributes = CASES[name]
     inputs = {"x": RNG.normal(size=data).astype(np.float32)}
@@ -48,10 +48,9 @@ def model(name: str, *, are_dequantized: bool) -> tuple[Any, dict[str, Array]]:
         constants["b"] = RNG.integers(-5000, 5000, kernel[0]).astype(np.int32)
         constants["sb"] = step * scale
         nodes = [
-            ("QuantizeLinear", "x sx zd", "q", {}),
-            ("DequantizeLinear", "q sx zd", "data", {}),
-            ("DequantizeLinear", "w sw", "weights", {}),
-            ("DequantizeLinear", "b sb", "bias", {}),
+            *pair("x sx zd", "data"),
+            ("DequantizeLinear", "w sw", "weights"),
+            ("DequantizeLinear", "b sb", "bias"),
         ]
     else:
         constants["weights"] = RNG.normal(size=kernel).astype(np.float32)
@@ -59,11 +58,10 @@ def model(name: str, *, are_dequantized: bool) -> tuple[Any, dict[str, Array]]:
     operands = f"{'data' if are_dequantized else 'x'} weights bias"
     nodes += [
         ("Conv", operands, "sums", attributes),
-        ("Relu", "sums", "y", {}),
-        ("QuantizeLinear", "y sx zx", "r", {}),
-        ("DequantizeLinear", "r sx zx", "z", {}),
+        ("Relu", "sums", "y"),
+        *pair("y sx zx", "z"),
     ]
-    return model_of(nodes, inputs, ["y", "z"], constants), inputs
+    return Net(nodes, inputs, constants, ["y", "z"])
 
 
 @pytest.mark.parametrize("are_dequantized", [True, False], ids=["dequantized", "constant"])
@@ -91,18 +89,17 @@ def test_products_are_those_of_onnx_runtime(name: str) -> None:
     constants: dict[str, Any] = {"s": np.float32(0.02), "z": np.uint8(128)}
     (constants if is_constant else inputs)["w"] = RNG.normal(size=rhs).astype(np.float32)
     nodes: list[Any] = [
-        ("QuantizeLinear", "x s z", "q", {}),
-        ("DequantizeLinear", "q s z", "d", {}),
-        ("Abs", "d", "data", {}),
+        *pair("x s z", "d"),
+        ("Abs", "d", "data"),
     ]
     if has_bias:
         constants["c"] = RNG.normal(size=rhs[0 if operator == "Gemm" else -1]).astype(np.float32)
     if operator == "Gemm":
         nodes.append(("Gemm", "data w c", "y", {"transB": 1}))
     else:
-        nodes.append(("MatMul", "data w", "m" if has_bias else "y", {}))
-        nodes += [("Add", "m c", "y", {})] if has_bias else []
-    check_equal(model_of(nodes, inputs, ["y"], constants), inputs, in_float=True)
+        nodes.append(("MatMul", "data w", "m" if has_bias else "y"))
+        nodes += [("Add", "m c", "y")] if has_bias else []
+    Net(nodes, inputs, constants).check(in_float=True)
 
 
 @pytest.mark.parametrize("bias", [(1, 40), (1, 1, 40), (1,)])
@@ -113,8 +110,8 @@ def test_a_bias_of_other_axes_is_a_part_of_a_product_as_in_onnx_runtime(
     inputs = {"x": RNG.normal(size=shape).astype(np.float32)}
     constants = {"w": (600, 40), "c": bias}
     drawn = {name: RNG.normal(size=size).astype(np.float32) for name, size in constants.items()}
-    nodes: list[Any] = [("MatMul", "x w", "m", {}), ("Add", "m c", "y", {})]
-    check_equal(model_of(nodes, inputs, ["y"], drawn), inputs, in_float=True)
+    nodes: list[Any] = [("MatMul", "x w", "m"), ("Add", "m c", "y")]
+    Net(nodes, inputs, drawn).check(in_float=True)
 
 
 @pytest.mark.parametrize(
@@ -137,15 +134,14 @@ def test_products_of_open_rows_are_those_of_onnx_runtime(
         "w": RNG.normal(size=(depth, 40)).astype(np.float32),
         "c": RNG.normal(size=bias).astype(np.float32),
     }
-    nodes: list[Any] = [("Gemm", "x w c", "y", {})]
+    nodes: list[Any] = [("Gemm", "x w c", "y")]
     if operator == "MatMul":
-        nodes = [("MatMul", "x w", "m", {}), ("Add", "c m", "y", {})]
-    model = model_of(nodes, {"x": np.zeros(shape, np.float32)}, ["y"], constants)
+        nodes = [("MatMul", "x w", "m"), ("Add", "c m", "y")]
+    model = Net(nodes, {"x": np.zeros(shape, np.float32)}, constants).model
     sizes = tuple("abc"[: rank - 1])
     dims = model.graph.input[0].type.tensor_type.shape.dim
     for dim, size in zip(dims, sizes, strict=False):
         dim.dim_param = size
-    del model.graph.output[0].type.tensor_type.shape.dim[:]
     mod, params = from_onnx(model, shape_dict={"x": (*sizes, depth)})
     library = build(mod, "host", params, num_threads=1)
     for count in (1, 2, 37):

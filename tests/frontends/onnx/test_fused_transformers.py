@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from frontends.onnx.source import OnnxSource
-from tests.support.onnx_graphs import Array, Node, compiled, model_of, on_runtime, onnx
+from tests.support.onnx_graphs import Array, Net, Node, compiled, on_runtime, onnx
 
 TOKENS, WIDTH, HEADS, INNER, WORDS, LAYERS = 12, 32, 4, 64, 50, 2
 
@@ -45,28 +45,27 @@ def network(mask: str) -> Any:
         for name, count in (("words", WORDS), ("places", 20), ("segments", 2))
     )
     embedding = f"ids kinds {tables} {norm('embedding')} mask"
-    nodes: list[Node] = [("EmbedLayerNormalization", embedding, "x0 seen", {})]
+    nodes: list[Node] = [("EmbedLayerNormalization", embedding, "x0 seen")]
     for layer in range(LAYERS):
         x, name = f"x{layer}", f"layer{layer}"
         qkv = f"{weights(f'{name}_qkv', WIDTH, 3 * WIDTH)} {numbers(f'{name}_b', 0, 3 * WIDTH)}"
         attention = {"num_heads": HEADS}
         nodes += [
             ("Attention", f"{x} {qkv} {mask}", f"{name}_mixed", attention),
-            ("MatMul", f"{name}_mixed {weights(f'{name}_o', WIDTH, WIDTH)}", f"{name}_sum", {}),
+            ("MatMul", f"{name}_mixed {weights(f'{name}_o', WIDTH, WIDTH)}", f"{name}_sum"),
             (
                 "SkipLayerNormalization",
                 f"{name}_sum {x} {norm(f'{name}_n')} {numbers(f'{name}_ob')}",
                 f"{name}_y",
                 {"epsilon": 1e-12},
             ),
-            ("MatMul", f"{name}_y {weights(f'{name}_i', WIDTH, INNER)}", f"{name}_inner", {}),
+            ("MatMul", f"{name}_y {weights(f'{name}_i', WIDTH, INNER)}", f"{name}_inner"),
             (
                 ("BiasGelu", "FastGelu")[layer % 2],
                 f"{name}_inner {numbers(f'{name}_ib', 0, INNER)}",
                 f"{name}_gelu",
-                {},
             ),
-            ("MatMul", f"{name}_gelu {weights(f'{name}_w', INNER, WIDTH)}", f"{name}_outer", {}),
+            ("MatMul", f"{name}_gelu {weights(f'{name}_w', INNER, WIDTH)}", f"{name}_outer"),
             (
                 "SkipLayerNormalization",
                 f"{name}_outer {name}_y {norm(f'{name}_m')} {numbers(f'{name}_wb')}",
@@ -77,12 +76,12 @@ def network(mask: str) -> Any:
     constants["first"] = np.array(0)
     nodes += [
         ("Gather", f"x{LAYERS} first", "token", {"axis": 1}),
-        ("MatMul", f"token {weights('pool', WIDTH, WIDTH)}", "pooled", {}),
-        ("Add", f"pooled {numbers('pool_bias')}", "biased", {}),
-        ("Tanh", "biased", "tanh", {}),
-        ("MatMul", f"tanh {weights('classes', WIDTH, 3)}", "y", {}),
+        ("MatMul", f"token {weights('pool', WIDTH, WIDTH)}", "pooled"),
+        ("Add", f"pooled {numbers('pool_bias')}", "biased"),
+        ("Tanh", "biased", "tanh"),
+        ("MatMul", f"tanh {weights('classes', WIDTH, 3)}", "y"),
     ]
-    return model_of(nodes, sentences(), [f"x{LAYERS}", "y"], constants)
+    return Net(nodes, sentences(), constants, [f"x{LAYERS}", "y"]).model
 
 
 def dynamic(model: Any, folder: Path, **options: Any) -> Any:

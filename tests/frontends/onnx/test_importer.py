@@ -12,11 +12,9 @@ import tvm_qnn as qnn
 from frontends.errors import ModelFormatError, UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from qnn_ops.errors import LeftInFloatWarning, QnnError
+from tests.support.onnx_graphs import one, onnx, refused
 from tests.support.onnx_networks import NETWORKS, Network, Style
 from tvm_qnn.oracle import onnxruntime_tensors
-
-onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 # Types of activations and weights, whether each channel has a scale, and whether the form is QDQ.
 STYLES = [
@@ -143,13 +141,9 @@ def test_old_operator_sets_are_refused() -> None:
 
 
 def test_operators_of_version_7_are_rewritten() -> None:
-    make, data = onnx.helper.make_tensor_value_info, np.arange(6, dtype=np.float32).reshape(2, 3)
-    slices = onnx.helper.make_node("Slice", ["x"], ["y"], starts=[1], ends=[3], axes=[1])
-    values = [make("x", 1, (2, 3))], [make("y", 1, None)]
-    graph = onnx.helper.make_graph([slices], "graph", *values)
-    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 7)])
-    mod, params = from_onnx(model)
-    np.testing.assert_array_equal(qnn.build(mod, "host", params).run(data), data[:, 1:])
+    data = np.arange(6, dtype=np.float32).reshape(2, 3)
+    net = one("Slice", data, starts=[1], ends=[3], axes=[1], opset=7)
+    np.testing.assert_array_equal(net.ours()[0], data[:, 1:])
 
 
 def test_what_a_file_tells_of_an_outputs_shape_may_be_wrong() -> None:
@@ -181,40 +175,22 @@ def _first_two(imported: Any) -> tuple[Any, str, Any]:
     return mod, "host", params
 
 
-def one_node(operator: str, dtype: int, *more: Any, **attributes: Any) -> Any:
-    """Return a model of an operator of data of three axes; its other operands are constants."""
-    helper = onnx.helper
-    names = [f"c{number}" for number in range(len(more))]
-    node = helper.make_node(operator, ["x", *names], ["y"], **attributes)
-    given = helper.make_tensor_value_info("x", dtype, [2, 3, 4])
-    kind = onnx.TensorProto.INT64 if operator == "Shape" else dtype
-    wanted = helper.make_tensor_value_info("y", kind, ["?"])
-    tensors = [
-        onnx.numpy_helper.from_array(np.asarray(array), name)
-        for name, array in zip(names, more, strict=True)
-    ]
-    graph = helper.make_graph([node], "one", [given], [wanted], tensors)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+VOLUME = np.zeros((2, 3, 4), np.float32)
 
 
 @pytest.mark.parametrize("dtype", ["BFLOAT16", "FLOAT8E5M2", "INT4"])
 def test_dtypes_of_which_there_are_no_arrays_are_refused(dtype: str) -> None:
-    model = one_node("Identity", getattr(onnx.TensorProto, dtype))
-    with pytest.raises(QnnError, match=r"'x' is .*: inputs and outputs may be bool, float16"):
+    model = one("Identity", VOLUME).model
+    model.graph.input[0].type.tensor_type.elem_type = getattr(onnx.TensorProto, dtype)
+    with pytest.raises(QnnError, match=r"'x0' is .*: inputs and outputs may be bool, float16"):
         from_onnx(model)
 
 
 def test_a_shape_may_be_an_output() -> None:
-    mod, params = from_onnx(one_node("Shape", onnx.TensorProto.FLOAT, start=1))
-    result = qnn.build(mod, "host", params).run(np.zeros((2, 3, 4), np.float32))
+    (result,) = one("Shape", VOLUME, start=1).check()
     np.testing.assert_array_equal(result, [3, 4])
-    assert result.dtype == np.int64
 
 
-def test_what_tvms_importer_does_not_take_names_the_operator() -> None:
-    model = one_node("Reshape", onnx.TensorProto.FLOAT, np.array([-1]))
-    constant = model.graph.initializer.pop()
-    shape = onnx.helper.make_tensor_value_info(constant.name, onnx.TensorProto.INT64, [1])
-    model.graph.input.append(shape)
-    with pytest.raises(UnsupportedOperatorError, match="operator 0 Reshape: "):
-        from_onnx(model)
+test_what_tvms_importer_does_not_take_names_the_operator = refused(
+    ("operator 0 Reshape: ", one("Reshape", VOLUME, np.array([-1]))), error=UnsupportedOperatorError
+)

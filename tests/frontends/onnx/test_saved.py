@@ -9,17 +9,13 @@ import numpy as np
 import pytest
 
 from frontends.errors import UnsupportedOperatorError
-from frontends.onnx import from_onnx
-from tests.support.onnx_graphs import Node, check_equal, model_of
-
-onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+from tests.support.onnx_graphs import Net, Node, check_equal, onnx, onnxruntime
 
 RNG = np.random.default_rng(12)
 SIZE = (1, 3, 16, 16)
 
 
-def network(dtype: str) -> tuple[Any, dict[str, Any]]:
+def network(dtype: str) -> Net:
     """Return groups of convolutions, pools, a sum, a product and a concatenation, and the input."""
     low = int(np.iinfo(dtype).min)
     constants: dict[str, Any] = {
@@ -31,13 +27,13 @@ def network(dtype: str) -> tuple[Any, dict[str, Any]]:
 
     def quantized(name: str, scale: float) -> str:
         constants[f"{name}_s"] = np.float32(scale)
-        nodes.append(("QuantizeLinear", f"{name} {name}_s z", f"{name}_q", {}))
-        nodes.append(("DequantizeLinear", f"{name}_q {name}_s z", f"{name}_r", {}))
+        nodes.append(("QuantizeLinear", f"{name} {name}_s z", f"{name}_q"))
+        nodes.append(("DequantizeLinear", f"{name}_q {name}_s z", f"{name}_r"))
         return f"{name}_r"
 
     def weights(name: str, *shape: int) -> str:
         constants[name] = RNG.integers(-127, 128, shape).astype(np.int8)
-        nodes.append(("DequantizeLinear", f"{name} t u", f"{name}_r", {}))
+        nodes.append(("DequantizeLinear", f"{name} t u", f"{name}_r"))
         return f"{name}_r"
 
     def group(op: str, operands: str, name: str, scale: float, **attributes: Any) -> str:
@@ -54,9 +50,9 @@ def network(dtype: str) -> tuple[Any, dict[str, Any]]:
     mean = group("AveragePool", summed, "m", 0.1, **square)
     gate = group("Sigmoid", mean, "g", 1 / 256)
     joined = group("Concat", f"{group('Mul', f'{gate} {mean}', 'f', 0.1)} {mean}", "j", 0.1, axis=1)
-    nodes.append(("Flatten", group("GlobalAveragePool", joined, "o", 0.05), "y", {}))
+    nodes.append(("Flatten", group("GlobalAveragePool", joined, "o", 0.05), "y"))
     data = {"x": RNG.normal(1, 2, SIZE).astype(np.float32)}
-    return model_of(nodes, data, ["y"], constants), data
+    return Net(nodes, data, constants)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
@@ -77,25 +73,10 @@ def test_optimized_models(dtype: str, tmp_path: Path) -> None:
 
 
 def test_data_of_unknown_rank_are_refused() -> None:
-    helper, kind = onnx.helper, onnx.TensorProto.UINT8
-    constants = {"s": np.float32(0.1), "z": np.uint8(3)}
-    nodes = [
-        helper.make_node("Squeeze", ["x"], ["y"]),
-        helper.make_node(
-            "QLinearGlobalAveragePool",
-            ["y", "s", "z", "s", "z"],
-            ["r"],
-            domain="com.microsoft",
-            channels_last=1,
-        ),
+    nodes: list[Node] = [
+        ("Squeeze", "x", "y"),
+        ("QLinearGlobalAveragePool", "y s z s z", "r", {"channels_last": 1}),
     ]
-    graph = helper.make_graph(
-        nodes,
-        "graph",
-        [helper.make_tensor_value_info("x", kind, [1, 5, 5, 3])],
-        [helper.make_tensor_value_info("r", kind, [1, 1, 3])],
-        [onnx.numpy_helper.from_array(np.asarray(each), name) for name, each in constants.items()],
-    )
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    with pytest.raises(UnsupportedOperatorError, match="the rank must be known"):
-        from_onnx(helper.make_model(graph, opset_imports=opsets, ir_version=8))
+    data = {"x": np.zeros((1, 5, 5, 3), np.uint8)}
+    net = Net(nodes, data, {"s": np.float32(0.1), "z": np.uint8(3)})
+    net.check_refused("the rank must be known", UnsupportedOperatorError)

@@ -4,14 +4,14 @@ import numpy as np
 import onnx
 
 from frontends.onnx.source import OnnxSource
-from tests.support.onnx_graphs import Node, model_of
+from tests.support.onnx_graphs import Net, Node
 
 
 def test_constants_are_those_of_the_tensors_they_are_named_for() -> None:
     """Also where a file lists them as inputs, as old ones do."""
     constants = {"w": np.full((1, 4), 2, np.float32), "v": np.full((4,), 3, np.float32)}
-    nodes: list[Node] = [("Mul", "x w", "y", {}), ("Add", "y v", "z", {})]
-    model = model_of(nodes, {"x": np.ones((1, 4), np.float32)}, ["z"], constants)
+    nodes: list[Node] = [("Mul", "x w", "y"), ("Add", "y v", "z")]
+    model = Net(nodes, {"x": np.ones((1, 4), np.float32)}, constants).model
     for name, array in constants.items():
         value = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, array.shape)
         model.graph.input.append(value)

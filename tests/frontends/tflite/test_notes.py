@@ -13,10 +13,10 @@ from frontends.formats import read_model
 from frontends.tflite import NotQuantizedWarning, from_tflite
 from frontends.tflite.operators import codes_with
 from frontends.tflite.quantization import Quantization
-from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
 from tests.frontends.tflite.converters.test_variables import ring
 from tests.support.tflite import Operand, Output, Q, Sheet, check_refused, given, one, x
+from tests.support.tflite_graphs import Subgraph, model_of
 from tests.support.tflm import golden, golden_names
 from tvm_qnn import build, digits
 from tvm_qnn.oracle import litert_tensors
@@ -70,17 +70,12 @@ def test_relu6_leaves_the_scale_as_it_is() -> None:
 
 
 def test_what_subgraphs_compute_is_tflm_s() -> None:
-    writer = ModelWriter()
-    other = writer.subgraph()
-    for graph in (writer, other):
-        graph.tensor("x", (4,), "int8", Quantization.per_tensor(0.1, 0))
-        graph.tensor("y", (4,), "int8", Quantization.per_tensor(0.05, 0))
-    other.operator("RELU6", [0], [1])
-    other.end([0], [1])
-    number = writer.subgraphs
-    which = writer.tensor("which", (1,), "bool")
-    writer.operator("IF", [which, 0], [1], then_subgraph_index=number, else_subgraph_index=number)
-    content = writer.finish([which, 0], [1])
+    encodings = {"x": Quantization.per_tensor(0.1, 0), "y": Quantization.per_tensor(0.05, 0)}
+    tensors = {name: ((4,), "int8", encoding) for name, encoding in encodings.items()}
+    numbers = {"then_subgraph_index": 1, "else_subgraph_index": 1}
+    nodes = [("IF", "which x", "y", numbers)]
+    main = Subgraph({**tensors, "which": ((1,), "bool")}, nodes, "which x", "y")
+    content = model_of(main, Subgraph(tensors, [("RELU6", "x", "y")], "x", "y"))
     data = [np.array([True]), np.array([-5, 7, 60, 61], np.int8)]
     assert computed(content, data, "tflm")[0].tolist() == [0, 7, 60, 60]
     assert computed(content, data, "litert")[0].tolist() == [0, 14, 120, 120]

@@ -11,6 +11,8 @@ from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.sparsity import Level, Sparsity
 from frontends.tflite.writer import ModelWriter
 from tests.support.composites import runs
+from tests.support.tflite import fixed
+from tests.support.tflite_graphs import Subgraph, model_of
 
 _Q = Quantization.per_tensor(0.5, 0)
 _UNSUPPORTED, _FORMAT = "UnsupportedOperatorError", "ModelFormatError"
@@ -58,27 +60,25 @@ def _loop(
     nested: bool = False,
 ) -> bytes:
     """Return a loop over a tensor and a flag, which it turns."""
-    writer = ModelWriter()
-    data = [writer.tensor("x", (1, 4), "int8", _Q)]
-    always = np.array([True]) if known else None
-    data.append(writer.tensor("go", (1,), "bool", None, always))
-    made = [writer.tensor("y", (1, 4), "int8", _Q), writer.tensor("went", (1,), "bool")]
-    subgraphs = {"cond_subgraph_index": cond, "body_subgraph_index": body}
-    writer.operator("WHILE", data, made, **subgraphs)
-    graph = writer.subgraph()
-    ends = [graph.tensor("x", (1, 4), "int8", _Q), graph.tensor("go", (1,), "bool")]
-    graph.end(ends, [ends[1]] * flags if flags >= 0 else ends[:1])
-    graph = writer.subgraph()
-    ends = [graph.tensor("x", (1, 4), "int8", _Q), graph.tensor("go", (1,), "bool")]
-    new = [graph.tensor("y", (1, 4), "int8", _Q), graph.tensor("on", (1,), "bool")]
-    if nested:
-        graph.operator("WHILE", ends, new, cond_subgraph_index=1, body_subgraph_index=2)
-    else:
-        graph.operator("RELU", [ends[0]], [new[0]])
-        graph.operator("LOGICAL_NOT", [ends[1]], [new[1]])
-        new = [new[0], ends[1]] if known else new
-    graph.end(ends, [*new, new[0]][:results])
-    return writer.finish(data[:1] if known else data, made[:1])
+    kinds: dict[str, Any] = {"x y": ((1, 4), "int8", _Q), "on": ((1,), "bool")}
+    go = {"go": kinds["on"]}
+    loop = {"cond_subgraph_index": cond, "body_subgraph_index": body}
+    again = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
+    turned = [("RELU", "x", "y"), ("LOGICAL_NOT", "go", "on")]
+    made = ["y", "go" if known and not nested else "on", "y"][:results]
+    return model_of(
+        Subgraph(
+            {**kinds, "go": fixed([True], "bool")} if known else {**kinds, **go},
+            [("WHILE", "x go", "y on", loop)],
+            *("x" if known else "x go", "y"),
+        ),
+        Subgraph({**kinds, **go}, [], "x go", " ".join(["go"] * flags) if flags >= 0 else "x"),
+        Subgraph(
+            {**kinds, **go},
+            [("WHILE", "x go", "y on", again)] if nested else turned,
+            *("x go", " ".join(made)),
+        ),
+    )
 
 
 def _choices() -> Iterator[tuple[str, bytes, str, str]]:
@@ -88,19 +88,19 @@ def _choices() -> Iterator[tuple[str, bytes, str, str]]:
         ("branches_of_two_shapes", [(1, 4), (4,)], (), 2, _UNSUPPORTED, "other shapes"),
         ("several_flags", [(1, 4)] * 2, (3,), 2, "QnnError", "condition must be one bool"),
     ):
-        writer = ModelWriter()
-        operands = [writer.tensor("go", flag, "bool"), writer.tensor("x", (1, 4), "int8", _Q)]
-        result = writer.tensor("y", (1, 4), "int8", _Q)
+        x = ((1, 4), "int8", _Q)
         branches = {"then_subgraph_index": 1, "else_subgraph_index": number}
-        writer.operator("IF", operands, [result], **branches)
-        for shape in shapes:
-            graph = writer.subgraph()
-            data, size = graph.tensor("x", (1, 4), "int8", _Q), np.array(shape, np.int32)
-            made = graph.tensor("y", shape, "int8", _Q)
-            sizes = graph.tensor("s", size.shape, "int32", None, size)
-            graph.operator("RESHAPE", [data, sizes], [made])
-            graph.end([data], [made])
-        yield f"if_{name}", writer.finish(operands, [result]), error, message
+        parts = [
+            Subgraph(
+                {"x": x, "y": (shape, "int8", _Q), "s": fixed(shape, "int32")},
+                [("RESHAPE", "x s", "y")],
+                *("x", "y"),
+            )
+            for shape in shapes
+        ]
+        nodes = [("IF", "go x", "y", branches)]
+        main = Subgraph({"go": (flag, "bool"), "x y": x}, nodes, "go x", "y")
+        yield f"if_{name}", model_of(main, *parts), error, message
 
 
 def _composites() -> Iterator[tuple[str, bytes, str, str]]:

@@ -73,11 +73,11 @@ def test_equals_litert() -> None:
 
 
 def test_equals_onnx_runtime() -> None:
-    from tests.support.onnx_graphs import model_of, on_runtime
+    from tests.support.onnx_graphs import Net
 
     rng = np.random.default_rng(5)
     names = ["a", "sa", "za", "b", "sb", "zb", "sy", "zy"]
-    nodes: list[Any] = [("QLinearMatMul", " ".join(names), "y", {})]
+    nodes: list[Any] = [("QLinearMatMul", " ".join(names), "y")]
     for case in range(12):
         dtypes = [("uint8", "uint8"), ("uint8", "int8"), ("int8", "int8")][case % 3]
         arrays = [
@@ -91,10 +91,10 @@ def test_equals_onnx_runtime() -> None:
         given = dict(zip(names, map(np.asarray, operands), strict=True))
         constants = {name: given[name] for name in names if name not in "ab"}
         data = {name: given[name] for name in "ab"}
-        model = model_of(nodes, data, [f"y:{dtypes[0]}"], constants)
+        model = Net(nodes, data, constants)
         arguments: list[Any] = [*arrays, *map(np.ndarray.item, map(np.asarray, numbers)), dtypes[0]]
         ours = quantized_matmul.evaluate(*arguments, rounding="float32")
-        np.testing.assert_array_equal(ours, on_runtime(model, data)[0])
+        np.testing.assert_array_equal(ours, model.theirs()[0])
 
 
 def test_text_and_json_give_the_call_back() -> None:

@@ -35,10 +35,10 @@ def test_near_the_true_functions() -> None:
     [("Erf", "erf"), ("Sigmoid", "onnxruntime_logistic"), ("Tanh", "onnxruntime_tanh")],
 )
 def test_equal_to_onnx_runtime(code: str, function: str) -> None:
-    from tests.support.onnx_graphs import model_of, on_runtime
+    from tests.support.onnx_graphs import Net, on_runtime
 
     data = {"x": np.concatenate([numbers(), numbers() * 9])}
-    expected = on_runtime(model_of([(code, "x", "y", {})], data, ["y"], {}), data)[0]
+    expected = on_runtime(Net([(code, "x", "y")], data).model, data)[0]
     np.testing.assert_array_equal(float_function.evaluate(data["x"], function), expected)
 
 

@@ -70,7 +70,7 @@ def test_a_known_model_is_not_compiled(compiled: list[Any]) -> None:
 
 
 def test_a_known_model_warns_as_its_build_did(compiled: list[Any]) -> None:
-    left = test_biases.model(2 * test_biases.STEP).SerializeToString()
+    left = test_biases.model(2 * test_biases.STEP).model.SerializeToString()
     for _ in range(2):
         with pytest.warns(LeftInFloatWarning, match="the scale of the bias") as caught:
             own.InferenceSession(left)

@@ -8,7 +8,7 @@ import pytest
 
 from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from tests.support.onnx_graphs import Node, model_of
+from tests.support.onnx_graphs import Net, Node, onnx, pair
 from tvm_qnn.oracle import (
     OnnxRuntimeSession,
     check_onnxruntime,
@@ -21,19 +21,15 @@ DATA = np.array([[-1.0, 0.26, 0.5]], np.float32)
 
 @pytest.fixture
 def model() -> Any:
-    nodes: list[Node] = [
-        ("QuantizeLinear", "x s z", "q", {}),
-        ("DequantizeLinear", "q s z", "y", {}),
-        ("Relu", "y", "r", {}),
-    ]
+    nodes: list[Node] = [*pair("x s z", "y"), ("Relu", "y", "r")]
     constants = {"s": np.float32(0.5), "z": np.int8(3)}
-    return model_of(nodes, {"x": DATA}, ["r"], constants)
+    return onnx.shape_inference.infer_shapes(Net(nodes, {"x": DATA}, constants).model)
 
 
 def test_every_quantized_tensor_comes_with_the_outputs(model: Any) -> None:
     found = onnxruntime_tensors(model, [DATA])
-    assert set(found) == {"q", "r"}
-    np.testing.assert_array_equal(found["q"], np.array([[1, 4, 4]], np.int8))
+    assert set(found) == {"y_integers", "r"}
+    np.testing.assert_array_equal(found["y_integers"], np.array([[1, 4, 4]], np.int8))
     np.testing.assert_array_equal(onnxruntime_outputs(model, [DATA])["r"], found["r"])
 
 
@@ -45,7 +41,7 @@ def test_a_session_knows_inputs_and_outputs(model: Any) -> None:
 
 
 def test_a_number_of_numpy_is_an_input_without_axes() -> None:
-    model = model_of([("Neg", "x", "y", {})], {"x": np.array(0.5, np.float32)}, ["y"], {})
+    model = Net([("Neg", "x", "y")], {"x": np.array(0.5, np.float32)}).model
     # An element of an array is no array.
     assert OnnxRuntimeSession(model, 1).run([DATA[0, 2]])["y"] == -0.5
 

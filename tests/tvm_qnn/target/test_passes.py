@@ -153,7 +153,7 @@ def test_kernels_of_x86_have_a_level_of_their_own(
 
 def test_loops_over_time_are_not_compiled_as_kernels() -> None:
     target = parse_target("x86-avx2")
-    mod, params = from_onnx(recurrent("LSTM")[0])
+    mod, params = from_onnx(recurrent("LSTM").model)
     with target:
         lowered = lower(relax.transform.BindParams("main", params)(mod), target)
     (loop,) = (

@@ -9,16 +9,16 @@ import pytest
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
-from tests.frontends.onnx.normalize.test_turns import BOOL, FLOAT, INT, body
-from tests.support.onnx_graphs import Array, Node, check_equal, model_of
+from tests.frontends.onnx.normalize.test_turns import BOOL, FLOAT, INT
+from tests.support.onnx_graphs import Array, Net, Node, pair, subgraph
 
-HALVES = body(
+HALVES = subgraph(
     [
-        ("Mul", "v half", "w", {}),
-        ("Add", "w step", "v_out", {}),
+        ("Mul", "v half", "w"),
+        ("Add", "w step", "v_out"),
         ("ReduceMax", "v_out", "top", {"keepdims": 0}),
-        ("Greater", "top end", "goes_out", {}),
-        ("Add", "n one", "n_out", {}),
+        ("Greater", "top end", "goes_out"),
+        ("Add", "n one", "n_out"),
     ],
     [("turn", INT, ()), ("goes", BOOL, ()), ("v", FLOAT, (3, 4)), ("n", INT, ())],
     [("goes_out", BOOL, ()), ("v_out", FLOAT, (3, 4)), ("n_out", INT, ())],
@@ -28,7 +28,7 @@ HALVES = body(
 """Halves numbers until they are small; what it adds, and the end, are of the outer graph."""
 
 
-def halving(operands: str, **given: Any) -> tuple[Any, dict[str, Array]]:
+def halving(operands: str, **given: Any) -> Net:
     data: dict[str, Array] = {
         "x": np.random.default_rng(0).normal(0, 5, (3, 4)).astype(np.float32),
         "step": np.full((3, 4), 0.01, np.float32),
@@ -37,7 +37,7 @@ def halving(operands: str, **given: Any) -> tuple[Any, dict[str, Array]]:
     for name, value in given.items():
         (data if name in ("m", "on") else constants)[name] = np.array(value)
     node: Node = ("Loop", operands, "y n", {"body": HALVES})
-    return model_of([node], data, ["y", "n:int64"], constants), data
+    return Net([node], data, constants)
 
 
 @pytest.mark.parametrize(
@@ -51,17 +51,16 @@ def halving(operands: str, **given: Any) -> tuple[Any, dict[str, Array]]:
     ],
 )
 def test_equal_to_onnx_runtime(operands: str, given: dict[str, Any], turns: int) -> None:
-    model, data = halving(operands, **given)
-    assert check_equal(model, data)[1] == turns
+    assert halving(operands, **given).check()[1] == turns
 
 
 def test_numbers_and_flags_of_one_axis() -> None:
-    counts = body(
+    counts = subgraph(
         [
             ("Cast", "turn", "real", {"to": FLOAT}),
-            ("Add", "v real", "v_out", {}),
-            ("ReduceMax", "v_out", "top", {}),
-            ("Less", "top end", "goes_out", {}),
+            ("Add", "v real", "v_out"),
+            ("ReduceMax", "v_out", "top"),
+            ("Less", "top end", "goes_out"),
         ],
         [("turn", INT, (1,)), ("goes", BOOL, (1,)), ("v", FLOAT, (4,))],
         [("goes_out", BOOL, (1,)), ("v_out", FLOAT, (4,))],
@@ -69,22 +68,20 @@ def test_numbers_and_flags_of_one_axis() -> None:
     )
     data = {"x": np.arange(4, dtype=np.float32)}
     node = ("Loop", "_ true x", "y", {"body": counts})
-    check_equal(model_of([node], data, ["y"], {"true": np.array([True])}), data)
+    Net([node], data, {"true": np.array([True])}).check()
 
 
 def test_groups_inside_are_integers() -> None:
     scales = {"s": np.float32(0.05), "z": np.uint8(128), "t": np.float32(0.002), "o": np.int8(0)}
     weights = np.random.default_rng(2).integers(-127, 128, (8, 8)).astype(np.int8)
-    inner = body(
+    inner = subgraph(
         [
-            ("QuantizeLinear", "v s z", "q", {}),
-            ("DequantizeLinear", "q s z", "d", {}),
-            ("DequantizeLinear", "w t o", "e", {}),
-            ("MatMul", "d e", "p", {}),
-            ("QuantizeLinear", "p s z", "r", {}),
-            ("DequantizeLinear", "r s z", "v_out", {}),
+            *pair("v s z", "d"),
+            ("DequantizeLinear", "w t o", "e"),
+            ("MatMul", "d e", "p"),
+            *pair("p s z", "v_out"),
             ("ReduceMax", "v_out", "top", {"keepdims": 0}),
-            ("Greater", "top end", "goes_out", {}),
+            ("Greater", "top end", "goes_out"),
         ],
         [("turn", INT, ()), ("goes", BOOL, ()), ("v", FLOAT, (5, 8))],
         [("goes_out", BOOL, ()), ("v_out", FLOAT, (5, 8))],
@@ -95,37 +92,25 @@ def test_groups_inside_are_integers() -> None:
     data = {"x": np.random.default_rng(1).normal(0, 2, (5, 8)).astype(np.float32)}
     constants = {"true": np.array(True), "most": np.array(5000)}
     node = ("Loop", "most true x", "y", {"body": inner})
-    model = model_of([node], data, ["y"], constants)
-    check_equal(model, data)
-    text = from_onnx(model)[0].script()
-    assert "loop_body" in text
+    net = Net([node], data, constants)
+    net.check()
+    assert "loop_body" in from_onnx(net.model)[0].script()
 
 
 REFUSED: dict[str, tuple[Node, tuple[int, ...]]] = {
     "shapes or types change": (("Concat", "v v", "v_out", {"axis": 0}), (8,)),
-    "in its body: Bernoulli: no conversion rule": (("Bernoulli", "v", "v_out", {}), (4,)),
+    "in its body: Bernoulli: no conversion rule": (("Bernoulli", "v", "v_out"), (4,)),
 }
 
 
 @pytest.mark.parametrize("reason", REFUSED)
 def test_bodies_that_are_refused(reason: str) -> None:
     node, shape = REFUSED[reason]
-    ends = body(
-        [node, ("Not", "goes", "goes_out", {})],
+    ends = subgraph(
+        [node, ("Not", "goes", "goes_out")],
         [("turn", INT, ()), ("goes", BOOL, ()), ("v", FLOAT, (4,))],
         [("goes_out", BOOL, ()), ("v_out", FLOAT, shape)],
     )
-    halves, _ = halving("_ true x zero")
-    model = type(halves)()
-    model.CopyFrom(halves)
-    import onnx
-
-    loop = onnx.helper.make_node("Loop", ["", "true", "x"], ["y"], body=ends)
-    model.graph.node[0].CopyFrom(loop)
-    model.graph.input[0].type.tensor_type.shape.CopyFrom(
-        onnx.helper.make_tensor_value_info("x", FLOAT, (4,)).type.tensor_type.shape
-    )
-    del model.graph.output[1:]
-    model.graph.output[0].type.tensor_type.ClearField("shape")
-    with pytest.raises(UnsupportedOperatorError, match=reason):
-        from_onnx(model)
+    loop: Node = ("Loop", "_ true x", "y", {"body": ends})
+    net = Net([loop], {"x": np.zeros(4, np.float32)}, {"true": np.array(True)})
+    net.check_refused(reason, UnsupportedOperatorError)

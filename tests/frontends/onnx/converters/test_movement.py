@@ -5,27 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 import tvm
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.errors import UnsupportedOperatorError
-from frontends.onnx import from_onnx
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph_importer import import_graph
 from tests.support.modules import module
-from tests.support.onnx_graphs import Node, check_equal, model_of
+from tests.support.onnx_graphs import Net, Node, equal, one, refused
 
 
 def test_sizes_are_constants() -> None:
     nodes: list[Node] = [
         ("Shape", "x", "s", {"start": 1}),
-        ("Gather", "s last", "size", {}),
+        ("Gather", "s last", "size"),
         ("Cast", "size", "real", {"to": 1}),
-        ("Mul", "x real", "y", {}),
+        ("Mul", "x real", "y"),
     ]
-    model = model_of(nodes, {"x": np.zeros((2, 3, 4), np.float32)}, ["y"], {"last": np.int64(-1)})
+    model = Net(nodes, {"x": np.zeros((2, 3, 4), np.float32)}, {"last": np.int64(-1)}).model
     mod, _ = import_graph(Graph(model))
 
     def product(x: Any) -> relax.Expr:
@@ -35,21 +32,21 @@ def test_sizes_are_constants() -> None:
     tvm.ir.assert_structural_equal(mod["main"].body, wanted["main"].body, map_free_vars=True)
 
 
-@pytest.mark.parametrize("mode", [None, "DCR", "CRD"])
-@pytest.mark.parametrize("dtype", ["float32", "uint8"])
-def test_equals_onnx_runtime(dtype: str, mode: str | None) -> None:
-    data = {"x": np.arange(2 * 3 * 4 * 6).reshape(2, 3, 4, 6).astype(dtype)}
-    attributes = {"blocksize": 2} | ({"mode": mode} if mode else {})
-    opset = 28 if mode else 17  # which version has modes
-    check_equal(
-        model_of([("SpaceToDepth", "x", "y", attributes)], data, [f"y:{dtype}"], {}, opset), data
+IMAGES = np.arange(2 * 3 * 4 * 6).reshape(2, 3, 4, 6)
+MODES: dict[str, dict[str, Any]] = {"": {}, "DCR": {"mode": "DCR"}, "CRD": {"mode": "CRD"}}
+test_equals_onnx_runtime = equal(
+    {
+        # The later version has modes.
+        f"{dtype} {mode}": one(
+            "SpaceToDepth", IMAGES.astype(dtype), blocksize=2, opset=28 if mode else 17, **how
+        )
+        for dtype in ("float32", "uint8")
+        for mode, how in MODES.items()
+    }
+)
+test_sizes_that_do_not_fit_are_refused = refused(
+    (
+        "blocks of 3 in data of shape",
+        one("SpaceToDepth", np.zeros((1, 3, 4, 6), np.float32), blocksize=3),
     )
-
-
-def test_sizes_that_do_not_fit_are_refused() -> None:
-    data = {"x": np.zeros((1, 3, 4, 6), np.float32)}
-    model = model_of([("SpaceToDepth", "x", "y", {"blocksize": 2})], data, ["y"], {})
-    model.graph.node[0].attribute[0].i = 3
-    del model.graph.output[0].type.tensor_type.shape.dim[:]
-    with pytest.raises(UnsupportedOperatorError, match="blocks of 3 in data of shape"):
-        from_onnx(model)
+)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.onnx_branches import RNG, Case, Weights, check, floats
-from tests.support.onnx_graphs import Node, check_equal, compiled, model_of, on_runtime
+from tests.support.onnx_graphs import Held, Net, Node, one
 
 HELD = Weights(RNG.integers(-127, 128, 4).astype(np.int8), np.array(0.01, np.float32))
 
@@ -46,15 +46,11 @@ def test_every_bit_is_onnx_runtimes(width: int) -> None:
         ("LayerNormalization", "x s b", "y", {"axis": -1, "epsilon": 1e-6}),
         ("LayerNormalization", "x w", "z", {"axis": 1}),
     ]
-    check_equal(model_of(nodes, data, ["y", "z"], constants), data)
+    Net(nodes, data, constants).check()
 
 
 @pytest.mark.parametrize("width", [7, 24])
 def test_mean_and_deviation_as_results(width: int) -> None:
-    data = {"x": np.random.default_rng(width).normal(0.5, 2, (2, 3, width)).astype(np.float32)}
-    node: Node = ("LayerNormalization", "x s", "y mean deviation", {"axis": 2})
-    constants = {"s": np.ones(width, np.float32)}
-    net = model_of([node], data, ["y", "mean", "deviation"], constants)
-    for ours, theirs in zip(compiled(net, data), on_runtime(net, data), strict=True):
-        assert ours.shape == theirs.shape
-        np.testing.assert_allclose(ours, theirs, rtol=2.0**-22)  # the sum may have another order
+    data = np.random.default_rng(width).normal(0.5, 2, (2, 3, width)).astype(np.float32)
+    net = one("LayerNormalization", data, Held(np.ones(width, np.float32)), axis=2, results=3)
+    net.check_near(rtol=2.0**-22)  # the sum may have another order

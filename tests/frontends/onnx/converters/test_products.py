@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.onnx_graphs import Array, Node, check_equal, model_of
+from tests.support.onnx_graphs import Array, Held, Net, Node, one
 
 DYNAMIC: list[Node] = [
-    ("DynamicQuantizeLinear", "x", "q sx zx", {}),
-    ("MatMulInteger", "q w zx zw", "sums", {}),
+    ("DynamicQuantizeLinear", "x", "q sx zx"),
+    ("MatMulInteger", "q w zx zw", "sums"),
     ("Cast", "sums", "real", {"to": 1}),
-    ("Mul", "sx sw", "factor", {}),
-    ("Mul", "real factor", "product", {}),
-    ("Add", "product bias", "y", {}),
+    ("Mul", "sx sw", "factor"),
+    ("Mul", "real factor", "product"),
+    ("Add", "product bias", "y"),
 ]
 """What quantize_dynamic makes of a MatMul, which ONNX Runtime fuses, with the bias after it."""
 
@@ -45,7 +45,7 @@ def weights(dtype: str, per_column: bool, points: str) -> dict[str, Array]:
 def test_chains_of_dynamic_quantization(dtype: str, per_column: bool, points: str) -> None:
     constants = weights(dtype, per_column, points)
     data = {"x": np.random.default_rng(1).normal(0.3, 2, (2, 9, 70)).astype(np.float32)}
-    check_equal(model_of(DYNAMIC, data, ["y"], constants), data, primitives=True)
+    Net(DYNAMIC, data, constants).check(primitives=True)
 
 
 def test_bytes_with_readers_of_several_products() -> None:
@@ -53,52 +53,38 @@ def test_bytes_with_readers_of_several_products() -> None:
     constants = weights("int8", False, "zero")
     second = [
         (op, *(text.replace("sums", "s").replace("real", "r") for text in texts), attrs)
-        for op, *texts, attrs in DYNAMIC[1:3]
+        for op, *texts, attrs in ((*node[:3], dict(*node[3:])) for node in DYNAMIC[1:3])
     ]
-    nodes = [*DYNAMIC, *second, ("Mul", "r factor", "other", {})]
+    nodes = [*DYNAMIC, *second, ("Mul", "r factor", "other")]
     data = {"x": np.random.default_rng(2).normal(0, 2, (5, 70)).astype(np.float32)}
-    check_equal(model_of(nodes, data, ["y", "other"], constants), data)
+    Net(nodes, data, constants).check()
 
 
 @pytest.mark.parametrize("data_dtype", ["uint8", "int8"])
 def test_constant_zero_points(data_dtype: str) -> None:
     rng = np.random.default_rng(3)
-    constants = {**weights("int8", False, "zero"), "zx": np.array(7, data_dtype)}
-    info = np.iinfo(data_dtype)
-    data = {"x": rng.integers(info.min, info.max + 1, (4, 70)).astype(data_dtype)}
-    nodes: list[Node] = [("MatMulInteger", "x w zx zw", "y", {})]
-    check_equal(model_of(nodes, data, ["y:int32"], constants), data)
-    nodes = [("MatMulInteger", "x w", "y", {})]
-    check_equal(model_of(nodes, data, ["y:int32"], constants), data)
+    info, known = np.iinfo(data_dtype), weights("int8", False, "zero")
+    data = rng.integers(info.min, info.max + 1, (4, 70)).astype(data_dtype)
+    w, zw, zx = Held(known["w"]), Held(known["zw"]), Held(np.array(7, data_dtype))
+    one("MatMulInteger", data, w, zx, zw).check()
+    one("MatMulInteger", data, w).check()
 
 
 def test_two_that_vary() -> None:
     rng = np.random.default_rng(5)
-    data: dict[str, Any] = {
-        "x": rng.integers(0, 256, (3, 6, 30)).astype(np.uint8),
-        "w": rng.integers(-128, 128, (3, 30, 8)).astype(np.int8),
-        "zx": np.array(131, np.uint8),
-    }
-    model = model_of([("MatMulInteger", "x w zx", "y", {})], data, ["y:int32"], {})
-    check_equal(model, data)
+    x = rng.integers(0, 256, (3, 6, 30)).astype(np.uint8)
+    w = rng.integers(-128, 128, (3, 30, 8)).astype(np.int8)
+    one("MatMulInteger", x, w, np.array(131, np.uint8)).check()
 
 
 @pytest.mark.parametrize("axes", [1, 2], ids=["row", "image"])
 @pytest.mark.parametrize("padding", [{"auto_pad": "SAME_UPPER"}, {"auto_pad": "VALID"}], ids=str)
 def test_convolutions_whose_scales_the_run_tells(padding: dict[str, Any], axes: int) -> None:
     rng, image = np.random.default_rng(6), [7] * axes
-    data: dict[str, Any] = {
-        "x": rng.integers(0, 256, (2, 3, *image)).astype(np.uint8),
-        "sx": np.array(0.02, np.float32),
-        "sy": np.array(0.5, np.float32),
-        "sw": rng.uniform(0.001, 0.1, 4).astype(np.float32),
-        "bias": rng.integers(-900, 900, 4).astype(np.int32),
-    }
-    constants = {
-        "w": rng.integers(-127, 128, (4, 3, *[3] * axes)).astype(np.int8),
-        "zw": np.zeros(4, np.int8),
-        "zx": np.array(120, np.uint8),
-        "zy": np.array(7, np.uint8),
-    }
-    node: Node = ("QLinearConv", "x sx zx w sw zw sy zy bias", "y", padding)
-    check_equal(model_of([node], data, ["y:uint8"], constants), data)
+    x = rng.integers(0, 256, (2, 3, *image)).astype(np.uint8)
+    w = Held(rng.integers(-127, 128, (4, 3, *[3] * axes)).astype(np.int8))
+    sx, sy = np.array(0.02, np.float32), np.array(0.5, np.float32)
+    sw = rng.uniform(0.001, 0.1, 4).astype(np.float32)
+    zx, zw, zy = np.uint8(120), Held(np.zeros(4, np.int8)), np.uint8(7)
+    bias = rng.integers(-900, 900, 4).astype(np.int32)
+    one("QLinearConv", x, sx, zx, w, sw, zw, sy, zy, bias, **padding).check()

@@ -8,7 +8,7 @@ import pytest
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from tests.support.onnx_branches import Branches, Case, check, floats, ints
-from tests.support.onnx_graphs import Node, check_equal, model_of
+from tests.support.onnx_graphs import Net, Node
 
 SIZES = {
     "twice": (floats(1, 1, 2, 2),),
@@ -46,7 +46,7 @@ def test_cubic(name: str) -> None:
     for mode, slope in [*((mode, -0.75) for mode in MODES), ("half_pixel", -0.5)]:
         attributes = {"coordinate_transformation_mode": mode, "cubic_coeff_a": slope}
         nodes.append(("Resize", operands, f"y{len(nodes)}", {"mode": "cubic", **attributes}))
-    check_equal(model_of(nodes, data, [node[2] for node in nodes], constants), data)
+    Net(nodes, data, constants).check()
 
 
 @pytest.mark.parametrize(

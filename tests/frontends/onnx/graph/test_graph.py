@@ -7,19 +7,19 @@ import pytest
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
-from tests.support.onnx_graphs import Node, model_of, onnx
+from tests.support.onnx_graphs import Net, Node, onnx
 
 NODES: list[Node] = [
-    ("Relu", "x", "a", {}),
-    ("Add", "a a", "b", {}),
-    ("Mul", "a c", "y", {}),
+    ("Relu", "x", "a"),
+    ("Add", "a a", "b"),
+    ("Mul", "a c", "y"),
 ]
 DATA = {"x": np.zeros((2, 3), np.float32)}
 
 
 def graph_of(nodes: list[Node] = NODES, **constants: Any) -> Graph:
     known = {"c": np.float32(2)} | constants
-    return Graph(model_of(nodes, DATA, ["y"], known))
+    return Graph(Net(nodes, DATA, known, ["y"]).model)
 
 
 def test_knows_what_makes_and_reads_each_tensor() -> None:
@@ -31,7 +31,7 @@ def test_knows_what_makes_and_reads_each_tensor() -> None:
 
 
 def test_the_file_stays_as_it_is() -> None:
-    model = model_of(NODES, DATA, ["y"], {"c": np.float32(2)})
+    model = Net(NODES, DATA, {"c": np.float32(2)}, ["y"]).model
     before, graph = model.SerializeToString(), Graph(model)
     graph.node[0].op_type = "Neg"
     graph.constant(np.zeros(3), "more")
@@ -49,7 +49,7 @@ def test_a_copy_may_get_other_nodes() -> None:
 
 
 def test_new_nodes_have_names_and_constants_of_their_own() -> None:
-    graph = graph_of([("Identity", "x", "tvm_qnn_x", {}), ("Identity", "tvm_qnn_x", "y", {})])
+    graph = graph_of([("Identity", "x", "tvm_qnn_x"), ("Identity", "tvm_qnn_x", "y")])
     for _ in graph.rewritten():
         graph.add("Identity", graph.add("Mul", "x", 2.0), output="y")
     names = [name for node in graph.node for name in node.output if name != "y"]
@@ -59,7 +59,7 @@ def test_new_nodes_have_names_and_constants_of_their_own() -> None:
 
 
 def test_a_rule_replaces_nodes_keeps_others_and_drops_what_fed_them() -> None:
-    graph = graph_of([("Relu", "x", "a", {}), ("Neg", "a", "b", {}), ("Abs", "b", "y", {})])
+    graph = graph_of([("Relu", "x", "a"), ("Neg", "a", "b"), ("Abs", "b", "y")])
 
     def rule(graph: Graph, node: Any) -> bool:
         if node.op_type != "Neg":

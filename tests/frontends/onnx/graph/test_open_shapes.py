@@ -12,10 +12,8 @@ from benchmarks.transformer import TINY, dynamic, network
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from qnn_ops.errors import QnnError
-from tests.support.onnx_graphs import Array, on_runtime, onnx
+from tests.support.onnx_graphs import Array, Net, Node, on_runtime, onnx
 from tests.support.onnx_networks import NETWORKS, Style
-
-Node = tuple[str, str, str, dict[str, Any]]
 
 RNG = np.random.default_rng(4)
 CONSTANTS: dict[str, Any] = {
@@ -29,81 +27,73 @@ CONSTANTS: dict[str, Any] = {
     "weights": RNG.normal(size=(8, 8)).astype(np.float32),
 }
 SIZES: list[Node] = [
-    ("Shape", "x", "shape", {}),
-    ("Gather", "shape i0", "batch", {}),
-    ("Gather", "shape i1", "length", {}),
-    ("Unsqueeze", "batch v0", "batches", {}),
-    ("Unsqueeze", "length v0", "lengths", {}),
+    ("Shape", "x", "shape"),
+    ("Gather", "shape i0", "batch"),
+    ("Gather", "shape i1", "length"),
+    ("Unsqueeze", "batch v0", "batches"),
+    ("Unsqueeze", "length v0", "lengths"),
 ]
 CASES: dict[str, list[Node]] = {
     "heads": [
         ("Concat", "batches lengths v2 v4", "wide", {"axis": 0}),
-        ("Reshape", "x wide", "a", {}),
+        ("Reshape", "x wide", "a"),
         ("Transpose", "a", "b", {"perm": [0, 2, 1, 3]}),
         ("Softmax", "b", "c", {"axis": 2}),
         ("Transpose", "c", "d", {"perm": [0, 2, 1, 3]}),
-        ("Concat", "batches lengths v_1", "whole", {"axis": 0}),
-        ("Reshape", "d whole", "y", {}),
+        ("Concat", "batches lengths v-1", "whole", {"axis": 0}),
+        ("Reshape", "d whole", "y"),
     ],
     "rows": [
-        ("Mul", "batches lengths", "count", {}),
-        ("Concat", "count v_1", "rows", {"axis": 0}),
-        ("Reshape", "x rows", "a", {}),
-        ("Gemm", "a weights", "b", {}),
-        ("Reshape", "b shape", "y", {}),
+        ("Mul", "batches lengths", "count"),
+        ("Concat", "count v-1", "rows", {"axis": 0}),
+        ("Reshape", "x rows", "a"),
+        ("Gemm", "a weights", "b"),
+        ("Reshape", "b shape", "y"),
     ],
     "positions": [
-        ("Range", "i0 length i1", "numbers", {}),
+        ("Range", "i0 length i1", "numbers"),
         ("Cast", "numbers", "a", {"to": 1}),
-        ("Unsqueeze", "a v1", "b", {}),
-        ("Add", "x b", "y", {}),
+        ("Unsqueeze", "a v1", "b"),
+        ("Add", "x b", "y"),
     ],
     "a part of a table": [
-        ("Slice", "table v0 lengths v0", "part", {}),
-        ("Add", "x part", "y", {}),
+        ("Slice", "table v0 lengths v0", "part"),
+        ("Add", "x part", "y"),
     ],
     "filled, and expanded": [
-        ("ConstantOfShape", "shape", "zeros", {}),
-        ("Equal", "shape shape", "same", {}),
-        ("Where", "same shape ones", "wanted", {}),
-        ("Expand", "half wanted", "halves", {}),
-        ("Add", "zeros halves", "a", {}),
-        ("Sub", "x a", "y", {}),
+        ("ConstantOfShape", "shape", "zeros"),
+        ("Equal", "shape shape", "same"),
+        ("Where", "same shape ones", "wanted"),
+        ("Expand", "half wanted", "halves"),
+        ("Add", "zeros halves", "a"),
+        ("Sub", "x a", "y"),
     ],
     "slices that end at the end": [
-        ("Slice", "x v0 long v1", "a", {}),
-        ("Slice", "a v_1 long v1", "last", {}),
-        ("Mul", "a last", "y", {}),
+        ("Slice", "x v0 long v1", "a"),
+        ("Slice", "a v-1 long v1", "last"),
+        ("Mul", "a last", "y"),
     ],
-    "a last row": [("Gather", "x v_1", "a", {"axis": 1}), ("Mul", "x a", "y", {})],
+    "a last row": [("Gather", "x v-1", "a", {"axis": 1}), ("Mul", "x a", "y")],
     "twice as long": [
         ("Concat", "x x", "a", {"axis": 1}),
         ("Flatten", "a", "b", {"axis": 2}),
-        ("Relu", "b", "y", {}),
+        ("Relu", "b", "y"),
     ],
     "a size as a number": [
         ("Cast", "length", "a", {"to": 1}),
-        ("Div", "x a", "y", {}),
+        ("Div", "x a", "y"),
     ],
-    "sizes as a result": [("Identity", "shape", "y", {})],
+    "sizes as a result": [("Identity", "shape", "y")],
 }
 
 
 def model_of(nodes: list[Node]) -> Any:
     """Return a model of x, whose batch and length are open."""
-    helper = onnx.helper
-    made = [
-        helper.make_node(op, operands.replace("v_1", "v-1").split(), results.split(), **attributes)
-        for op, operands, results, attributes in [*SIZES, *nodes]
-    ]
-    read = {name for node in made for name in node.input}
-    held = [
-        onnx.numpy_helper.from_array(np.asarray(CONSTANTS[n]), n) for n in CONSTANTS if n in read
-    ]
-    x = helper.make_tensor_value_info("x", 1, ["N", "seq.length", 8])
-    y = helper.make_tensor_value_info("y", 7 if nodes[-1][1] == "shape" else 1, None)
-    graph = helper.make_graph(made, "graph", [x], [y], held)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    x = np.zeros((1, 1, 8), np.float32)
+    model = Net([*SIZES, *nodes], {"x": x}, CONSTANTS, [nodes[-1][2]]).model
+    given = onnx.helper.make_tensor_value_info("x", 1, ["N", "seq.length", 8])
+    model.graph.input[0].CopyFrom(given)
+    return model
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -180,7 +170,7 @@ def test_a_range_that_the_data_ends_is_refused() -> None:
     nodes: list[Node] = [
         ("ReduceMax", "x", "most", {"keepdims": 0}),
         ("Cast", "most", "end", {"to": 7}),
-        ("Range", "i0 end i1", "numbers", {}),
+        ("Range", "i0 end i1", "numbers"),
         ("Cast", "numbers", "y", {"to": 1}),
     ]
     with pytest.raises(UnsupportedOperatorError, match="Range: how many numbers it has depends on"):

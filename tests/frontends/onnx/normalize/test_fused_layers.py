@@ -9,7 +9,7 @@ import pytest
 
 from frontends.onnx.graph.shapes import with_shapes
 from frontends.onnx.normalize.fused_layers import write_fused_layers
-from tests.support.onnx_graphs import Node, check_equal, model_of
+from tests.support.onnx_graphs import Net, Node
 
 SHAPE = (2, 9, 40)
 RNG = np.random.default_rng(5)
@@ -23,19 +23,19 @@ CONSTANTS: dict[str, Any] = {
 }
 LAST = {"axes": [-1]}
 ROOT: list[Node] = [
-    ("Pow", "d c2", "p", {}),
+    ("Pow", "d c2", "p"),
     ("ReduceMean", "p", "v", LAST),
-    ("Add", "v e", "w", {}),
-    ("Sqrt", "w", "q", {}),
+    ("Add", "v e", "w"),
+    ("Sqrt", "w", "q"),
 ]
-SCALED: list[Node] = [("Mul", "s n", "m", {}), ("Add", "m b", "y", {})]
+SCALED: list[Node] = [("Mul", "s n", "m"), ("Add", "m b", "y")]
 TANH: list[Node] = [
-    ("Mul", "t root", "u", {}),
-    ("Tanh", "u", "h", {}),
-    ("Add", "c1 h", "a", {}),
+    ("Mul", "t root", "u"),
+    ("Tanh", "u", "h"),
+    ("Add", "c1 h", "a"),
 ]
-ERF: list[Node] = [("Erf", "t", "h", {}), ("Add", "h c1", "a", {})]
-HALVED: list[Node] = [("Mul", "x c0.5", "o", {}), ("Mul", "o a", "y", {})]
+ERF: list[Node] = [("Erf", "t", "h"), ("Add", "h c1", "a")]
+HALVED: list[Node] = [("Mul", "x c0.5", "o"), ("Mul", "o a", "y")]
 
 
 def of(nodes: list[Node], source: str) -> list[Node]:
@@ -46,39 +46,39 @@ LAYERS: dict[str, tuple[list[Node], str]] = {
     "normalization": (
         [
             ("ReduceMean", "x", "k", LAST),
-            ("Sub", "x k", "d", {}),
+            ("Sub", "x k", "d"),
             *ROOT,
-            ("Div", "d q", "n", {}),
+            ("Div", "d q", "n"),
             *SCALED,
         ],
         "LayerNormalization",
     ),
     "root mean square": (
-        [*of(ROOT, "x"), ("Div", "x q", "n", {}), ("Mul", "s n", "y", {})],
+        [*of(ROOT, "x"), ("Div", "x q", "n"), ("Mul", "s n", "y")],
         "RMSNormalization",
     ),
     "reciprocal": (
         [
             *of(ROOT, "x"),
-            ("Div", "c1 q", "i", {}),
-            ("Mul", "x i", "n", {}),
-            ("Mul", "s n", "y", {}),
+            ("Div", "c1 q", "i"),
+            ("Mul", "x i", "n"),
+            ("Mul", "s n", "y"),
         ],
         "RMSNormalization",
     ),
     "tanh of a power": (
         [
-            ("Pow", "x c3", "p", {}),
-            ("Mul", "cubic p", "c", {}),
-            ("Add", "x c", "t", {}),
+            ("Pow", "x c3", "p"),
+            ("Mul", "cubic p", "c"),
+            ("Add", "x c", "t"),
             *TANH,
             *HALVED,
         ],
         "Gelu",
     ),
-    "erf of a quotient": ([("Div", "x sqrt2", "t", {}), *ERF, *HALVED], "Gelu"),
+    "erf of a quotient": ([("Div", "x sqrt2", "t"), *ERF, *HALVED], "Gelu"),
     "erf, halved at the end": (
-        [("Div", "x sqrt2", "t", {}), *ERF, ("Mul", "x a", "o", {}), ("Mul", "o c0.5", "y", {})],
+        [("Div", "x sqrt2", "t"), *ERF, ("Mul", "x a", "o"), ("Mul", "o c0.5", "y")],
         "Gelu",
     ),
 }
@@ -89,35 +89,34 @@ def data() -> dict[str, Any]:
     return {name: rng.normal(0.5, 2, SHAPE).astype(np.float32) for name in "xr"}
 
 
-def model(nodes: list[Node], outputs: list[str]) -> tuple[Any, dict[str, Any]]:
+def model(nodes: list[Node], outputs: list[str]) -> Net:
     names = {name for node in nodes for name in node[1].split()}
     given = {name: array for name, array in data().items() if name in names}
     used = {name: array for name, array in CONSTANTS.items() if name in names}
-    return model_of(nodes, given, outputs, used, 13), given
+    return Net(nodes, given, used, outputs, opset=13)
 
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_layer_is_one_operator(name: str) -> None:
     nodes, code = LAYERS[name]
-    nodes = [*nodes, ("Neg", "y", "z", {})]  # of no output ONNX Runtime makes a Gelu of tanh
-    proto, given = model(nodes, ["z"])
-    graph = with_shapes(proto, None)
+    nodes = [*nodes, ("Neg", "y", "z")]  # of no output ONNX Runtime makes a Gelu of tanh
+    net = model(nodes, ["z"])
+    graph = with_shapes(net.model, None)
     write_fused_layers(graph)
     assert [node.op_type for node in graph.node] == [code, "Neg"]
-    check_equal(proto, given)
+    net.check()
 
 
 @pytest.mark.parametrize("outputs", [["y", "p"], ["y"]])
 @pytest.mark.parametrize("name", ["root mean square", "tanh of a power"])
 def test_what_gives_outputs_may_keep_a_layer_apart(name: str, outputs: list[str]) -> None:
-    proto, given = model(LAYERS[name][0], outputs)
-    check_equal(proto, given)
+    model(LAYERS[name][0], outputs).check()
 
 
 @pytest.mark.parametrize("outputs", [["y"], ["y", "a"]])
 def test_a_sum_before_a_normalization_is_a_part_of_it(outputs: list[str]) -> None:
-    nodes: list[Node] = [("Add", "x r", "a", {}), ("LayerNormalization", "a s b", "y", {})]
+    nodes: list[Node] = [("Add", "x r", "a"), ("LayerNormalization", "a s b", "y")]
     rest = {name: CONSTANTS[name] for name in "sb"}
-    check_equal(model_of(nodes, data(), outputs, rest), data())
+    Net(nodes, data(), rest, outputs).check()
     flat = {name: array[0] for name, array in data().items()}
-    check_equal(model_of(nodes, flat, outputs, rest), flat)
+    Net(nodes, flat, rest, outputs).check()

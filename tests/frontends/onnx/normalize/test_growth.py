@@ -12,19 +12,16 @@ import pytest
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from qnn_ops.errors import QnnError
-from tests.support.onnx_graphs import Node, check_equal, onnx
+from tests.support.onnx_graphs import Net, Node, check_equal, onnx, pair, subgraph
 
 MOST_MEGABYTES = 256
 """Of an import here; ``docs/reliability.md`` promises twice as much."""
 
 DATA = {"x": np.linspace(-2, 2, 4, dtype=np.float32)[None]}
 N = 500_000_000
-QUANTIZED: list[Node] = [
-    ("QuantizeLinear", "x s z", "q", {}),
-    ("DequantizeLinear", "q s z", "d", {}),
-]
-MAXIMUM: list[Node] = [("ReduceMax", "e", "m", {"keepdims": 0}), ("Add", "d m", "y", {})]
-IMAGE: Node = ("Reshape", "d image", "r", {})
+QUANTIZED = pair("x s z", "d")
+MAXIMUM: list[Node] = [("ReduceMax", "e", "m", {"keepdims": 0}), ("Add", "d m", "y")]
+IMAGE: Node = ("Reshape", "d image", "r")
 ONE, NO_MORE = np.array([1], np.float32), "all results of constants alone may have"
 LETTERS = ascii_letters[:40].replace("z", "Z")
 EQUATION = ",".join(f"z{letter}" for letter in LETTERS) + "->" + LETTERS
@@ -32,41 +29,30 @@ DOUBLED: list[Node] = [("Concat", f"k{i} k{i}", f"k{i + 1}", {"axis": 0}) for i 
 
 
 def proto(nodes: list[Node], sizes: Any = (1, 4), **constants: Any) -> Any:
-    helper = onnx.helper
-    made = [helper.make_node(op, a.split(), b.split(), **more) for op, a, b, more in nodes]
-    for node in made:
-        node.input[:] = ["" if name == "_" else name for name in node.input]
-    constants |= {"s": np.float32(0.1), "z": np.uint8(128)}
-    tensors = [onnx.numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()]
-    values = [
-        helper.make_tensor_value_info(name, 1, shape) for name, shape in (("x", sizes), ("y", None))
-    ]
-    graph = helper.make_graph(made, "g", values[:1], values[1:], tensors)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = Net(nodes, DATA, {**constants, "s": np.float32(0.1), "z": np.uint8(128)}, ["y"]).model
+    model.graph.input[0].CopyFrom(onnx.helper.make_tensor_value_info("x", 1, sizes))
+    return model
 
 
 def loop(turns: int) -> Any:
-    helper = onnx.helper
-    info = helper.make_tensor_value_info
-    body = helper.make_graph(
-        [helper.make_node("Add", ["a", "a"], ["b"]), helper.make_node("Identity", ["go"], ["on"])],
-        "body",
-        [info("i", 7, []), info("go", 9, []), info("a", 1, [1, 4])],
-        [info("on", 9, []), info("b", 1, [1, 4])],
+    body = subgraph(
+        [("Add", "a a", "b"), ("Identity", "go", "on")],
+        [("i", 7, []), ("go", 9, []), ("a", 1, [1, 4])],
+        [("on", 9, []), ("b", 1, [1, 4])],
     )
     return proto([*QUANTIZED, ("Loop", "n _ d", "y", {"body": body})], n=np.int64(turns))
 
 
 CASES: dict[str, tuple[Any, str]] = {
     "expand": (
-        proto([*QUANTIZED, ("Expand", "k n", "e", {}), *MAXIMUM], k=ONE, n=[N]),
+        proto([*QUANTIZED, ("Expand", "k n", "e"), *MAXIMUM], k=ONE, n=[N]),
         f"Expand: it makes a constant of 2,000,000,000 bytes.*{NO_MORE}",
     ),
-    "tile": (proto([*QUANTIZED, ("Tile", "k n", "e", {}), *MAXIMUM], k=ONE, n=[N]), NO_MORE),
-    "pad": (proto([*QUANTIZED, ("Pad", "k n", "e", {}), *MAXIMUM], k=ONE, n=[0, N]), NO_MORE),
+    "tile": (proto([*QUANTIZED, ("Tile", "k n", "e"), *MAXIMUM], k=ONE, n=[N]), NO_MORE),
+    "pad": (proto([*QUANTIZED, ("Pad", "k n", "e"), *MAXIMUM], k=ONE, n=[0, N]), NO_MORE),
     "range": (
         proto(
-            [*QUANTIZED, ("Range", "a b c", "e", {}), *MAXIMUM],
+            [*QUANTIZED, ("Range", "a b c", "e"), *MAXIMUM],
             a=np.float32(0),
             b=np.float32(N),
             c=np.float32(1),
@@ -75,7 +61,7 @@ CASES: dict[str, tuple[Any, str]] = {
     ),
     "long range": (
         proto(
-            [*QUANTIZED, ("Range", "a b c", "e", {}), *MAXIMUM],
+            [*QUANTIZED, ("Range", "a b c", "e"), *MAXIMUM],
             a=np.float32(0),
             b=np.float32(60_000_000),
             c=np.float32(1),
@@ -84,16 +70,16 @@ CASES: dict[str, tuple[Any, str]] = {
     ),
     "one hot": (
         proto(
-            [*QUANTIZED, ("OneHot", "i n v", "e", {}), *MAXIMUM],
+            [*QUANTIZED, ("OneHot", "i n v", "e"), *MAXIMUM],
             i=[0, 1],
             n=np.int64(N),
             v=np.array([0, 1], np.float32),
         ),
         NO_MORE,
     ),
-    "fill": (proto([*QUANTIZED, ("ConstantOfShape", "n", "e", {}), *MAXIMUM], n=[N]), NO_MORE),
+    "fill": (proto([*QUANTIZED, ("ConstantOfShape", "n", "e"), *MAXIMUM], n=[N]), NO_MORE),
     "doubled": (
-        proto([*QUANTIZED, *DOUBLED, ("Identity", "k30", "e", {}), *MAXIMUM], k0=ONE),
+        proto([*QUANTIZED, *DOUBLED, ("Identity", "k30", "e"), *MAXIMUM], k0=ONE),
         NO_MORE,
     ),
     "resize": (
@@ -113,7 +99,7 @@ CASES: dict[str, tuple[Any, str]] = {
         "Resize: an axis of 100,000,000 values",
     ),
     "tile of data": (
-        proto([*QUANTIZED, ("Tile", "d n", "y", {})], n=[100_000_000, 1]),
+        proto([*QUANTIZED, ("Tile", "d n", "y")], n=[100_000_000, 1]),
         "Tile: it makes a tensor of 1,600,000,000 bytes",
     ),
     "outer product": (
@@ -135,7 +121,7 @@ def test_what_takes_gigabytes_is_refused_before_it_is_made(name: str) -> None:
 
 
 def test_an_input_of_too_many_elements_is_named() -> None:
-    model = proto([*QUANTIZED, ("Relu", "d", "y", {})], [1 << 62])
+    model = proto([*QUANTIZED, ("Relu", "d", "y")], [1 << 62])
     with pytest.raises(
         QnnError, match="input 'x': a tensor has 4,611,686,018,427,387,904 elements"
     ):
@@ -145,7 +131,7 @@ def test_an_input_of_too_many_elements_is_named() -> None:
 def test_a_range_of_real_numbers_is_added_up_as_there() -> None:
     """Also where nothing folds it: a result of the model is none of the shapes."""
     numbers = {"a": np.float32(0.3), "b": np.float32(7), "c": np.float32(0.1)}
-    nodes = [*QUANTIZED, ("Range", "a b c", "e", {}), *MAXIMUM]
+    nodes = [*QUANTIZED, ("Range", "a b c", "e"), *MAXIMUM]
     model = proto(nodes, **numbers)
-    model.graph.output.append(onnx.helper.make_tensor_value_info("e", 1, None))
+    model.graph.output.append(onnx.helper.make_empty_tensor_value_info("e"))
     check_equal(model, DATA)

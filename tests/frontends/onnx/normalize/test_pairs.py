@@ -10,74 +10,49 @@ import pytest
 import tvm_qnn as qnn
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
+from tests.support.onnx_graphs import Array, Net, Node, equal, node_of, onnx, pair, refused
 from tvm_qnn.oracle import onnxruntime_tensors
-
-onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 RNG = np.random.default_rng(11)
 
 
-def model_of(encodings: list[tuple[Any, Any, str]]) -> Any:
+DATA = RNG.normal(0, 4, 512).astype(np.float32)
+
+
+def pairs_of(encodings: list[tuple[Any, Any, str]], data: Array = DATA) -> Net:
     """Return a model that quantizes a tensor by each, and dequantizes it again."""
-    helper = onnx.helper
-    nodes, constants, name = [], [], "x"
+    nodes: list[Node] = []
+    constants: dict[str, Any] = {}
     for number, (scale, point, dtype) in enumerate(encodings):
-        names = [f"s{number}", f"z{number}"]
-        arrays = (np.asarray(scale, np.float32), np.asarray(point).astype(dtype))
-        for array, key in zip(arrays, names, strict=True):
-            constants.append(onnx.numpy_helper.from_array(array, key))
+        constants[f"s{number}"] = np.asarray(scale, np.float32)
+        constants[f"z{number}"] = np.asarray(point).astype(dtype)
         axis = {"axis": 0} if np.ndim(scale) else {}
-        nodes.append(helper.make_node("QuantizeLinear", [name, *names], [f"q{number}"], **axis))
-        name = f"d{number}"
-        nodes.append(helper.make_node("DequantizeLinear", [f"q{number}", *names], [name], **axis))
-    values = [
-        helper.make_tensor_value_info(key, onnx.TensorProto.FLOAT, (512,)) for key in ("x", name)
-    ]
-    graph = helper.make_graph(nodes, "pairs", values[:1], values[1:], constants)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-
-
-def by_onnxruntime(model: Any, data: Any) -> Any:
-    """Run it; the oracle's further outputs would keep the pairs apart."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.add_session_config_entry("session.qdqisint8allowed", "1")
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    return session.run(None, {"x": data})[0]
+        source = f"d{number - 1}" if number else "x"
+        nodes += pair(f"{source} s{number} z{number}", f"d{number}", **axis)
+    return Net(nodes, {"x": data}, constants, opset=21)
 
 
 @pytest.mark.parametrize("pairs", [2, 3, 4])
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 def test_pairs_in_a_row_are_one(dtype: str, pairs: int) -> None:
     low = np.iinfo(dtype).min
-    data = RNG.normal(0, 4, 512).astype(np.float32)
     for _ in range(4):
         scales, points = RNG.uniform(0.01, 0.06, pairs), RNG.integers(20, 236, pairs)
         encodings = [
             (float(scale), int(low + point), dtype)
             for scale, point in zip(scales, points, strict=True)
         ]
-        model = model_of(encodings)
-        mod, params = from_onnx(model)
-        result = qnn.build(mod, "host", params).run(data)
-        np.testing.assert_array_equal(result, by_onnxruntime(model, data))
+        pairs_of(encodings).check()
 
 
 @pytest.mark.parametrize("others", [0, 1])
 def test_so_they_are_where_the_second_is_read_twice(others: int) -> None:
-    model = model_of([(0.05, 100, "uint8"), (0.04, 90, "uint8")])
-    nodes, names = model.graph.node, [["q1", "s1", "z1"], ["q0", "s0", "z0"]][others]
-    nodes.append(onnx.helper.make_node("DequantizeLinear", names, ["again"]))
-    nodes.append(onnx.helper.make_node("Add", ["d1", "again"], ["sum"]))
-    model.graph.output[0].name = "sum"
-    data = RNG.normal(0, 4, 512).astype(np.float32)
-    mod, params = from_onnx(model)
-    result = qnn.build(mod, "host", params).run(data)
-    np.testing.assert_array_equal(result, by_onnxruntime(model, data))
+    net = pairs_of([(0.05, 100, "uint8"), (0.04, 90, "uint8")])
+    operands = ("d1_integers s1 z1", "d0_integers s0 z0")[others]
+    net.model.graph.node.append(node_of("DequantizeLinear", operands, "again"))
+    net.model.graph.node.append(node_of("Add", "d1 again", "sum"))
+    net.model.graph.output[0].name = "sum"
+    net.check()
 
 
 WORD = (0.0002, 30000, "uint16")
@@ -93,28 +68,25 @@ OTHERS: dict[str, list[tuple[Any, Any, str]]] = {
 }
 
 
-@pytest.mark.parametrize("case", OTHERS)
-def test_other_pairs_stay_two(case: str) -> None:
-    model = model_of(OTHERS[case])
-    data = RNG.normal(0, 4, 512).astype(np.float32)
-    mod, params = from_onnx(model)
-    result = qnn.build(mod, "host", params).run(data)
-    np.testing.assert_array_equal(result, by_onnxruntime(model, data))
+test_other_pairs_stay_two = equal(
+    {name: pairs_of(case) for name, case in OTHERS.items()}, in_float=True
+)
 
 
 def test_an_axis_of_one_scale_means_nothing() -> None:
-    model = model_of([(0.05, 100, "uint8"), (0.04, 90, "uint8")])
-    for node in model.graph.node:
+    net = pairs_of([(0.05, 100, "uint8"), (0.04, 90, "uint8")])
+    for node in net.model.graph.node:
         node.attribute.append(onnx.helper.make_attribute("axis", 0))
-    data = RNG.normal(0, 4, 512).astype(np.float32)
-    mod, params = from_onnx(model)
-    result = qnn.build(mod, "host", params).run(data)
-    np.testing.assert_array_equal(result, by_onnxruntime(model, data))
+    net.check()
 
 
-def test_ranges_without_a_common_part_are_refused() -> None:
-    with pytest.raises(UnsupportedOperatorError, match="QuantizeLinear: its tensor was quantized"):
-        from_onnx(model_of([(0.1, 127, "int8"), (0.2, -128, "int8")]))
+test_ranges_without_a_common_part_are_refused = refused(
+    (
+        "QuantizeLinear: its tensor was quantized",
+        pairs_of([(0.1, 127, "int8"), (0.2, -128, "int8")]),
+    ),
+    error=UnsupportedOperatorError,
+)
 
 
 @pytest.mark.parametrize("is_inside", [True, False])
@@ -122,19 +94,16 @@ def test_a_pair_that_gives_back_its_bytes_ends_a_row(is_inside: bool) -> None:
     data = RNG.integers(0, 256, 512).astype(np.uint8)
     narrow, wide = (0.06, 255, "uint8"), (0.11, 178, "uint8")
     first, second = (narrow, wide) if is_inside else (wide, narrow)
-    model = model_of([first, first, second, (0.125, 247, "uint8")])
-    del model.graph.node[0]
-    model.graph.node[0].input[0] = "x"
-    model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.UINT8
-    mod, params = from_onnx(model)
-    found = qnn.build(mod, "llvm", params).run(data)
-    np.testing.assert_array_equal(found, by_onnxruntime(model, data))
+    net = pairs_of([first, first, second, (0.125, 247, "uint8")], data)
+    del net.model.graph.node[0]
+    net.model.graph.node[0].input[0] = "x"
+    net.check()
 
 
 def test_kept_tensors_stay_apart() -> None:
-    model = model_of([(0.05, 100, "uint8"), (0.04, 90, "uint8")])
-    data = RNG.normal(0, 4, 512).astype(np.float32)
+    net = pairs_of([(0.05, 100, "uint8"), (0.04, 90, "uint8")])
+    model = onnx.shape_inference.infer_shapes(net.model)
     mod, params = from_onnx(model, outputs="all")
-    results = qnn.build(mod, "host", params).run(data)
-    for name, array in onnxruntime_tensors(model, [data]).items():
+    results = qnn.build(mod, "host", params).run(DATA)
+    for name, array in onnxruntime_tensors(model, [DATA]).items():
         np.testing.assert_array_equal(results[name], array, err_msg=name)

@@ -10,9 +10,9 @@ import pytest
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.normalize.parameters import decode_few_bits
 from tests.support.onnx_branches import RNG, Case, Weights, check, floats
-from tests.support.onnx_graphs import Array, Node, check_equal, model_of
+from tests.support.onnx_graphs import Array, Net, Node, node_of, onnx, pair
 
-onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+DECODED: Node = ("DequantizeLinear", "q s z", "y")
 
 
 def constants(dtype: str, scale: Any, point: Any) -> dict[str, Any]:
@@ -22,10 +22,8 @@ def constants(dtype: str, scale: Any, point: Any) -> dict[str, Any]:
     return {"q": array, "s": np.asarray(scale, np.float32), "z": points}
 
 
-def decoded(node: Any, known: dict[str, Any], outputs: list[str]) -> Graph:
-    values = [onnx.helper.make_empty_tensor_value_info(name) for name in outputs]
-    tensors = [onnx.numpy_helper.from_array(array, name) for name, array in known.items()]
-    graph = Graph(onnx.helper.make_model(onnx.helper.make_graph([node], "", [], values, tensors)))
+def decoded(node: Node, known: dict[str, Any], outputs: list[str]) -> Graph:
+    graph = Graph(Net([node], {}, known, outputs).model)
     graph.apply(decode_few_bits)
     return graph
 
@@ -44,8 +42,7 @@ CASES: dict[str, tuple[Any, Any, dict[str, int], Any]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_gives_real_numbers(case: str, dtype: str) -> None:
     scale, point, attributes, wanted = CASES[case]
-    node = onnx.helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"], **attributes)
-    graph = decoded(node, constants(dtype, scale, point), [])
+    graph = decoded((*DECODED, attributes), constants(dtype, scale, point), [])
     assert not graph.node
     np.testing.assert_array_equal(graph.constants["y"], wanted)
     assert graph.constants["y"].dtype == np.float32
@@ -54,14 +51,14 @@ def test_gives_real_numbers(case: str, dtype: str) -> None:
 BLOCKS = {"axis": 1, "block_size": 16}
 READERS: dict[str, list[Any]] = {
     "Gemm": [("Gemm", "x d", "y", {"transB": 1})],
-    "Transpose": [("Transpose", "d", "t", {"perm": [1, 0]}), ("MatMul", "x t", "y", {})],
-    "Gather": [("Gather", "d i", "y", {})],
+    "Transpose": [("Transpose", "d", "t", {"perm": [1, 0]}), ("MatMul", "x t", "y")],
+    "Gather": [("Gather", "d i", "y")],
     "Conv": [
-        ("Reshape", "x shape", "image", {}),
-        ("Reshape", "d shape", "window", {}),
-        ("Conv", "image window", "y", {}),
+        ("Reshape", "x shape", "image"),
+        ("Reshape", "d shape", "window"),
+        ("Conv", "image window", "y"),
     ],
-    "several": [("Add", "d b", "t", {}), ("Mul", "t d", "y", {})],
+    "several": [("Add", "d b", "t"), ("Mul", "t d", "y")],
 }
 
 
@@ -80,20 +77,18 @@ def test_blocks_of_bytes_beside_any_operator(case: str, dtype: str) -> None:
     nodes = [("DequantizeLinear", "q s z", "d", BLOCKS), *READERS[case]]
     # Numbers whose sums are the same in any order.
     data = {"x": rng.integers(-8, 8, (3, 32)).astype(np.float32)}
-    check_equal(model_of(nodes, data, ["y"], known, opset=21), data)
+    Net(nodes, data, known, opset=21).check()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int4"])
 def test_others_stay(dtype: str) -> None:
-    node = onnx.helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"])
     kept = ["y"] if dtype == "int4" else []
-    assert decoded(node, constants(dtype, 1, 0), kept).node == [node]
+    assert decoded(DECODED, constants(dtype, 1, 0), kept).node == [node_of(*DECODED)]
 
 
 def test_scales_that_do_not_fit_stay() -> None:
-    node = onnx.helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"])
     known = constants("int4", [1, 2, 3], [0, 0, 0])
-    assert decoded(node, known, []).node == [node]
+    assert decoded(DECODED, known, []).node == [node_of(*DECODED)]
 
 
 RNG_ZERO_SCALES = np.random.default_rng(12)
@@ -148,22 +143,22 @@ def test_such_channels_give_their_zero_point(kind: str, bias: str) -> None:
             constants["bs"] = constants["s"] * SCALES
             nodes, operands = [("DequantizeLinear", "b bs", "d", {"axis": 0})], "a r d"
     nodes += [
-        ("DequantizeLinear", "x s z", "a", {}),
+        ("DequantizeLinear", "x s z", "a"),
         ("DequantizeLinear", "w ws", "r", axis),
         (op, operands, result, how),
-        ("QuantizeLinear", "c t z", "y", {}),
+        ("QuantizeLinear", "c t z", "y"),
     ]
     data = {"x": RNG_ZERO_SCALES.integers(0, 256, shape).astype(np.uint8)}
-    model = model_of(nodes, data, ["y:uint8"], constants)
-    check_equal(model, data, in_float=kind == "ConvTranspose")
+    model = Net(nodes, data, constants)
+    model.check(in_float=kind == "ConvTranspose")
 
 
 @pytest.mark.parametrize("scales", [SCALES, np.zeros((), np.float32)])
 def test_so_do_those_of_quantized_operators(scales: Array) -> None:
     constants = {**known("Conv", IMAGE), "ws": scales, "wz": np.full(scales.shape, 3, np.int8)}
     data = {"x": RNG_ZERO_SCALES.integers(0, 256, IMAGE).astype(np.uint8)}
-    nodes: list[Node] = [("QLinearConv", "x s z w ws wz t z", "y", {})]
-    check_equal(model_of(nodes, data, ["y:uint8"], constants), data)
+    nodes: list[Node] = [("QLinearConv", "x s z w ws wz t z", "y")]
+    Net(nodes, data, constants).check()
 
 
 REALS = RNG.normal(0, 0.2, (6, 4, 3, 3)).astype(np.float32)
@@ -229,12 +224,10 @@ def test_a_bias_of_a_transposed_convolution_is_quantized_where_its_channels_have
         "bias": rng.normal(size=4).astype(np.float32),
     }
     nodes: list[Node] = [
-        ("QuantizeLinear", "x scale point", "q", {}),
-        ("DequantizeLinear", "q scale point", "real", {}),
+        *pair("x scale point", "real"),
         ("DequantizeLinear", "kernel scales points", "weights", {"axis": axis}),
         ("ConvTranspose", "real weights bias", "sums", {"group": groups}),
-        ("Relu", "sums", "relu", {}),
-        ("QuantizeLinear", "relu scale point", "quantized", {}),
-        ("DequantizeLinear", "quantized scale point", "y", {}),
+        ("Relu", "sums", "relu"),
+        *pair("relu scale point", "y"),
     ]
-    check_equal(model_of(nodes, data, ["y", "sums"], constants), data, in_float=True)
+    Net(nodes, data, constants, ["y", "sums"]).check(in_float=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,35 +13,19 @@ from frontends.onnx import from_onnx
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.normalize.control import write_subgraphs
 from frontends.onnx.source import OnnxSource
-from tests.support.onnx_graphs import Node, check_equal, model_of, on_runtime, onnx
+from tests.support.onnx_graphs import Net, Node, check_equal, on_runtime, pair, subgraph
 
 DATA = {"x": np.random.default_rng(1).normal(0, 2, (5, 3, 4)).astype(np.float32)}
 FLOAT, INT, BOOL = 1, 7, 9
 
 
-def body(
-    nodes: Sequence[Node],
-    inputs: Sequence[tuple[str, int, Sequence[int]]],
-    outputs: Sequence[tuple[str, int, Sequence[int]]],
-    **constants: Any,
-) -> Any:
-    helper = onnx.helper
-    return helper.make_graph(
-        [helper.make_node(op, ins.split(), outs.split(), **more) for op, ins, outs, more in nodes],
-        "body",
-        [helper.make_tensor_value_info(*each) for each in inputs],
-        [helper.make_tensor_value_info(*each) for each in outputs],
-        [onnx.numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items()],
-    )
-
-
-LOOP = body(
+LOOP = subgraph(
     [
         ("Gather", "x turn", "row", {"axis": 0}),
-        ("Mul", "sum half", "less", {}),
-        ("Add", "less row", "sum_out", {}),
-        ("Tanh", "sum_out", "bent", {}),
-        ("Identity", "goes", "goes_out", {}),
+        ("Mul", "sum half", "less"),
+        ("Add", "less row", "sum_out"),
+        ("Tanh", "sum_out", "bent"),
+        ("Identity", "goes", "goes_out"),
     ],
     [("turn", INT, ()), ("goes", BOOL, ()), ("sum", FLOAT, (3, 4))],
     [("goes_out", BOOL, ()), ("sum_out", FLOAT, (3, 4)), ("bent", FLOAT, (3, 4))],
@@ -66,7 +49,7 @@ def ops(model: Any) -> list[str]:
 def test_loops_with_a_number_of_turns(opset: int, condition: str) -> None:
     nodes = [("Loop", f"four {condition} zero", "end all", {"body": LOOP})]
     constants = {**START, "four": np.array(4)}
-    model = model_of(nodes, DATA, ["end", "all"], constants, opset=opset)
+    model = Net(nodes, DATA, constants, opset=opset).model
     assert "Loop" not in ops(model)
     assert ops(model).count("Tanh") == 4
     (operator,) = OnnxSource(model).summary("loop").operators
@@ -78,28 +61,28 @@ def test_loops_with_a_number_of_turns(opset: int, condition: str) -> None:
 
 def test_the_number_may_follow_from_shapes() -> None:
     nodes: list[Node] = [
-        ("Shape", "x", "shape", {}),
+        ("Shape", "x", "shape"),
         ("Gather", "shape first", "count", {"axis": 0}),
         ("Loop", "count true zero", "end", {"body": LOOP}),
     ]
     # It has fewer results than its body.
     nodes[-1] = ("Loop", "count true zero", "end all", {"body": LOOP})
     constants = {**START, "first": np.array(0)}
-    model = model_of(nodes, DATA, ["end"], constants)
+    model = Net(nodes, DATA, constants, ["end"]).model
     assert ops(model).count("Tanh") == 5
     check_equal(model, DATA)
 
 
 def test_no_turn() -> None:
-    only = body(
-        [("Add", "sum x", "sum_out", {}), ("Identity", "goes", "goes_out", {})],
+    only = subgraph(
+        [("Add", "sum x", "sum_out"), ("Identity", "goes", "goes_out")],
         [("turn", INT, ()), ("goes", BOOL, ()), ("sum", FLOAT, (5, 3, 4))],
         [("goes_out", BOOL, ()), ("sum_out", FLOAT, (5, 3, 4))],
     )
     for count, goes in ((0, True), (-3, True), (7, False)):
         constants = {"count": np.array(count), "goes_on": np.array(goes)}
         nodes = [("Loop", "count goes_on x", "end", {"body": only})]
-        model = model_of(nodes, DATA, ["end"], constants)
+        model = Net(nodes, DATA, constants).model
         assert "Add" not in ops(model)
         check_equal(model, DATA)
 
@@ -110,7 +93,7 @@ def test_results_of_turns_that_the_data_tell_are_refused_by_name() -> None:
         ("Loop", "count true zero", "end all", {"body": LOOP}),
     ]
     data = {**DATA, "n": np.full(1, 3, np.float32)}
-    model = model_of(nodes, data, ["end"], START)
+    model = Net(nodes, data, START, ["end"]).model
     assert OnnxSource(model).summary("loop").operators[1].reason
     with pytest.raises(UnsupportedOperatorError, match="Loop: it has results of all turns"):
         from_onnx(model)
@@ -118,30 +101,30 @@ def test_results_of_turns_that_the_data_tell_are_refused_by_name() -> None:
 
 def test_constants_of_a_body_are_there_once() -> None:
     nodes = [("Loop", "four true zero", "end all", {"body": LOOP})]
-    model = model_of(nodes, DATA, ["end"], {**START, "four": np.array(4)})
+    model = Net(nodes, DATA, {**START, "four": np.array(4)}, ["end"]).model
     assert sum(name.endswith("half") for name in written(model).constants) == 1
 
 
 def test_many_turns_are_a_loop() -> None:
-    only = body(
-        [("Add", "sum one", "sum_out", {}), ("Identity", "goes", "goes_out", {})],
+    only = subgraph(
+        [("Add", "sum one", "sum_out"), ("Identity", "goes", "goes_out")],
         [("turn", INT, ()), ("goes", BOOL, ()), ("sum", FLOAT, (5, 3, 4))],
         [("goes_out", BOOL, ()), ("sum_out", FLOAT, (5, 3, 4))],
         one=np.float32(1),
     )
     nodes = [("Loop", "count true x", "end", {"body": only})]
-    model = model_of(nodes, DATA, ["end"], {**START, "count": np.array(5000)})
+    model = Net(nodes, DATA, {**START, "count": np.array(5000)}).model
     assert "Loop" in ops(model)
     (operator,) = OnnxSource(model).summary("loop").operators
     assert not operator.reason
     check_equal(model, DATA)
 
 
-SCAN = body(
+SCAN = subgraph(
     [
-        ("Mul", "sum half", "less", {}),
-        ("Add", "less row", "sum_out", {}),
-        ("Sub", "sum_out other", "list", {}),
+        ("Mul", "sum half", "less"),
+        ("Add", "less row", "sum_out"),
+        ("Sub", "sum_out other", "list"),
     ],
     [("sum", FLOAT, (3, 4)), ("row", FLOAT, (3, 4)), ("other", FLOAT, (3, 4))],
     [("sum_out", FLOAT, (3, 4)), ("list", FLOAT, (3, 4))],
@@ -163,7 +146,7 @@ def test_scans(attributes: dict[str, Any]) -> None:
     shape = (3, 4, 5) if "scan_input_axes" in attributes else (5, 3, 4)
     data = {**DATA, "y": np.random.default_rng(2).normal(0, 2, shape).astype(np.float32)}
     node = ("Scan", "zero x y", "end all", {"body": SCAN, "num_scan_inputs": 2, **attributes})
-    model = model_of([node], data, ["end", "all"], START)
+    model = Net([node], data, START).model
     assert "Scan" not in ops(model)
     check_equal(model, data)
 
@@ -179,27 +162,26 @@ def test_groups_in_turns_are_integers_but_not_across_their_ends() -> None:
         "three": np.array(3),
         "true": np.array(True),
     }
-    turn = body(
+    turn = subgraph(
         [
-            ("DequantizeLinear", "q s z", "d", {}),
-            ("DequantizeLinear", "w s_w z_w", "dw", {}),
-            ("MatMul", "d dw", "m", {}),
-            ("QuantizeLinear", "m s z", "mq", {}),
-            ("DequantizeLinear", "mq s z", "given", {}),
-            ("Add", "given outer", "more", {}),
-            ("QuantizeLinear", "more s z", "q_out", {}),
-            ("Identity", "goes", "goes_out", {}),
+            ("DequantizeLinear", "q s z", "d"),
+            ("DequantizeLinear", "w s_w z_w", "dw"),
+            ("MatMul", "d dw", "m"),
+            *pair("m s z", "given"),
+            ("Add", "given outer", "more"),
+            ("QuantizeLinear", "more s z", "q_out"),
+            ("Identity", "goes", "goes_out"),
         ],
         [("turn", INT, ()), ("goes", BOOL, ()), ("q", 2, (5, 3, 4))],
         [("goes_out", BOOL, ()), ("q_out", 2, (5, 3, 4))],
     )
     nodes: list[Node] = [
-        ("QuantizeLinear", "x s z", "begin", {}),
-        ("DequantizeLinear", "begin s z", "outer", {}),
+        ("QuantizeLinear", "x s z", "begin"),
+        ("DequantizeLinear", "begin s z", "outer"),
         ("Loop", "three true begin", "end", {"body": turn}),
-        ("DequantizeLinear", "end s z", "y", {}),
+        ("DequantizeLinear", "end s z", "y"),
     ]
-    model = model_of(nodes, DATA, ["y"], constants)
+    model = Net(nodes, DATA, constants, ["y"]).model
     with pytest.warns(UserWarning, match="computed in float32"):
         library = qnn.build(from_onnx(model)[0], "host")
     np.testing.assert_array_equal(library.run(DATA["x"]), on_runtime(model, DATA)[0])

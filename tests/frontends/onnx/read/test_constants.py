@@ -16,7 +16,7 @@ from legalize.passes.fold_qdq import FoldQdq
 from qnn_ops import quantized_conv2d
 from qnn_ops.dialect.registry import constant_of, operator_of
 from qnn_ops.errors import QnnError
-from tests.support.onnx_graphs import check_equal, model_of, on_runtime, onnx
+from tests.support.onnx_graphs import Net, check_equal, on_runtime, onnx, pair
 
 Array = np.ndarray[Any, Any]
 X = np.arange(16, dtype=np.float32).reshape(2, 8)
@@ -155,18 +155,17 @@ def test_sparse_constants_are_named() -> None:
 @pytest.mark.parametrize("op", ["Cast", "Identity", "Mul"])
 def test_scales_that_follow_from_constants(op: str) -> None:
     constants: dict[str, Any] = {"t": np.float32(0.3), "u": np.float32(0.1), "z": np.uint8(7)}
-    made: tuple[Any, ...] = (op, "t u" if op == "Mul" else "t", "s", {})
+    made: tuple[Any, ...] = (op, "t u" if op == "Mul" else "t", "s")
     if op == "Cast":
         constants["t"], made = np.float64(0.03), ("Cast", "t", "s", {"to": 1})
     nodes = [
         made,
-        ("QuantizeLinear", "x s z", "q", {}),
-        ("DequantizeLinear", "q s z", "r", {}),
-        ("Add", "r r", "a", {}),
-        ("QuantizeLinear", "a s z", "y", {}),
+        *pair("x s z", "r"),
+        ("Add", "r r", "a"),
+        ("QuantizeLinear", "a s z", "y"),
     ]
     inputs = {"x": np.random.default_rng(0).normal(1, 2, (4, 9)).astype(np.float32)}
-    check_equal(model_of(nodes, inputs, ["y:uint8"], constants), inputs)
+    Net(nodes, inputs, constants).check()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -183,16 +182,14 @@ def test_weights_that_a_node_quantizes_are_constants(dtype: str) -> None:
         constants |= {"t": np.float32(0.01), "u": np.uint8(131)}
     axis = {} if dtype == "uint8" else {"axis": 0}
     nodes: list[Any] = [
-        ("QuantizeLinear", "x s z", "p", {}),
-        ("DequantizeLinear", "p s z", "d", {}),
+        *pair("x s z", "d"),
         ("QuantizeLinear", "w t u", "k", axis),
         ("DequantizeLinear", "k t u", "e", axis),
         ("Conv", "d e", "c", {"pads": [1] * 4}),
-        ("QuantizeLinear", "c s z", "b", {}),
-        ("DequantizeLinear", "b s z", "y", {}),
+        *pair("c s z", "y"),
     ]
     data = {"x": rng.normal(0, 1, (1, 4, 9, 9)).astype(np.float32)}
-    model = model_of(nodes, data, ["y"], constants)
+    model = Net(nodes, data, constants).model
     check_equal(model, data)
     mod, _ = from_onnx(model)
     calls = [binding.value for binding in FoldQdq()(mod)["main"].body.blocks[0].bindings]
@@ -205,11 +202,9 @@ def test_weights_that_a_node_quantizes_are_constants(dtype: str) -> None:
 def test_what_is_split_into_one_part() -> None:
     constants = {"s": np.float32(0.07), "z": np.uint8(3)}
     nodes: list[Any] = [
-        ("QuantizeLinear", "x s z", "p", {}),
-        ("DequantizeLinear", "p s z", "d", {}),
+        *pair("x s z", "d"),
         ("Split", "d", "c", {"axis": 1}),
-        ("QuantizeLinear", "c s z", "q", {}),
-        ("DequantizeLinear", "q s z", "y", {}),
+        *pair("c s z", "y"),
     ]
     data = {"x": np.random.default_rng(1).normal(0, 5, (1, 2, 6)).astype(np.float32)}
-    check_equal(model_of(nodes, data, ["y"], constants), data)
+    Net(nodes, data, constants).check()

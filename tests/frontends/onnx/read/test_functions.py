@@ -10,12 +10,10 @@ import pytest
 from frontends.errors import ModelFormatError
 from frontends.onnx import from_onnx
 from qnn_ops.errors import QnnError
-from tests.support.onnx_graphs import check_equal
-
-onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+from tests.support.onnx_graphs import Net, Node, check_equal, node_of, onnx
 
 RNG = np.random.default_rng(8)
-OPSETS = [("", 17), ("own", 1)]
+DATA = RNG.integers(0, 256, (1, 3, 7, 7)).astype(np.uint8)
 
 
 def function(name: str, nodes: list[Any], attributes: tuple[str, ...] = (), opset: int = 17) -> Any:
@@ -26,7 +24,7 @@ def function(name: str, nodes: list[Any], attributes: tuple[str, ...] = (), opse
 
 
 def call(name: str, operands: str, result: str, **attributes: Any) -> Any:
-    node = onnx.helper.make_node(name, operands.split(), [result], **attributes)
+    node = node_of(name, operands, result, attributes)
     if name.startswith("Own"):
         node.domain = "own"
     return node
@@ -34,12 +32,11 @@ def call(name: str, operands: str, result: str, **attributes: Any) -> Any:
 
 def model(functions: list[Any]) -> Any:
     """Return one that quantizes what ``OwnFirst`` makes of dequantized data and weights."""
-    helper = onnx.helper
-    nodes = [
-        call("DequantizeLinear", "q s z", "x"),
-        call("DequantizeLinear", "w t u", "k"),
-        call("OwnFirst", "x k", "c"),
-        call("QuantizeLinear", "c v z", "r"),
+    nodes: list[Node] = [
+        ("DequantizeLinear", "q s z", "x"),
+        ("DequantizeLinear", "w t u", "k"),
+        ("OwnFirst", "x k", "c"),
+        ("QuantizeLinear", "c v z", "r"),
     ]
     constants = {
         "s": np.float32(0.03),
@@ -49,18 +46,11 @@ def model(functions: list[Any]) -> Any:
         "u": np.int8(0),
         "v": np.float32(0.1),
     }
-    graph = helper.make_graph(
-        nodes,
-        "graph",
-        [helper.make_tensor_value_info("q", onnx.TensorProto.UINT8, [1, 3, 7, 7])],
-        [helper.make_tensor_value_info("r", onnx.TensorProto.UINT8, None)],
-        [onnx.numpy_helper.from_array(np.asarray(each), name) for name, each in constants.items()],
-    )
-    graph.output[0].type.tensor_type.shape.SetInParent()
-    for size in (1, 4, 3, 3):
-        graph.output[0].type.tensor_type.shape.dim.add().dim_value = size
-    opsets = [helper.make_opsetid(*each) for each in OPSETS]
-    return helper.make_model(graph, functions=functions, opset_imports=opsets, ir_version=8)
+    made = Net(nodes, {"q": DATA}, constants).model
+    made.graph.node[2].domain = "own"
+    made.opset_import.add(domain="own", version=1)
+    made.functions.extend(functions)
+    return made
 
 
 def convolution() -> Any:
@@ -75,8 +65,7 @@ def convolution() -> Any:
 def test_functions_in_functions_with_attributes() -> None:
     inner = function("OwnSecond", [convolution()], ("steps",))
     outer = function("OwnFirst", [call("OwnSecond", "a b", "y", steps=[2, 2])])
-    data = RNG.integers(0, 256, (1, 3, 7, 7)).astype(np.uint8)
-    check_equal(model([outer, inner]), {"q": data})
+    check_equal(model([outer, inner]), {"q": DATA})
 
 
 def test_functions_that_grow_are_refused_at_once() -> None:

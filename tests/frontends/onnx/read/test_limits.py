@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from frontends.errors import ModelFormatError, UnsupportedOperatorError
-from frontends.onnx import from_onnx
 from frontends.onnx.graph.shapes import with_shapes
 from frontends.onnx.read.limits import WINDOWS
 from frontends.onnx.read.reader import read_proto
-from tests.support.onnx_graphs import check_equal, model_of, onnx
+from tests.support.onnx_graphs import Net, Node, equal, on_runtime, one, onnx, refused, subgraph
 
 Shapes = list[tuple[int, ...]]
 
@@ -37,64 +36,41 @@ UNFIT: dict[str, tuple[str, Shapes]] = {
 }
 
 
-def file(equation: str, shapes: Shapes) -> Any:
-    helper, real = onnx.helper, onnx.TensorProto.FLOAT
-    names = [f"x{number}" for number in range(len(shapes))]
-    node = helper.make_node("Einsum", names, ["y"], equation=equation)
-    pairs = zip(names, shapes, strict=True)
-    given = [helper.make_tensor_value_info(name, real, shape) for name, shape in pairs]
-    result = helper.make_tensor_value_info("y", real, None)
-    graph = helper.make_graph([node], "graph", given, [result])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-
-
-@pytest.mark.parametrize(("equation", "shapes"), TAKEN)
-def test_equals_onnx_runtime(equation: str, shapes: Shapes) -> None:
+def einsum(equation: str, shapes: Shapes) -> Net:
     rng = np.random.default_rng(1)
-    data = {
-        f"x{number}": rng.integers(-9, 9, shape).astype(np.float32)
-        for number, shape in enumerate(shapes)
-    }
-    node = ("Einsum", " ".join(data), "y", {"equation": equation})
-    check_equal(model_of([node], data, ["y"], {}), data)
+    arrays = (rng.integers(-9, 9, shape).astype(np.float32) for shape in shapes)
+    return one("Einsum", *arrays, equation=equation, opset=13)
 
 
-@pytest.mark.parametrize("reason", MALFORMED)
-def test_what_is_no_equation(reason: str) -> None:
-    with pytest.raises(ModelFormatError, match=rf"Einsum 'y': equation .*{reason}"):
-        from_onnx(file(*MALFORMED[reason]))
+test_equals_onnx_runtime = equal({equation: einsum(equation, each) for equation, each in TAKEN})
+test_what_is_no_equation = refused(
+    *((rf"Einsum 'y0': equation .*{reason}", einsum(*row)) for reason, row in MALFORMED.items()),
+    error=ModelFormatError,
+)
+test_letters_of_two_sizes = refused(
+    *((reason, einsum(*row)) for reason, row in UNFIT.items()), error=UnsupportedOperatorError
+)
 
 
-@pytest.mark.parametrize("reason", UNFIT)
-def test_letters_of_two_sizes(reason: str) -> None:
-    with pytest.raises(UnsupportedOperatorError, match=reason):
-        from_onnx(file(*UNFIT[reason]))
-
-
-helper = onnx.helper
 MOST = (1 << 63) - 1
+DATA = {"x": np.ones((1, 1, 8, 8), np.float32)}
+CUT: Node = ("Slice", "t low high axes", "y")
 
 
-def sliced(*nodes: Any, result: Any = ("t", "y")) -> Any:
+def sliced(*nodes: Node) -> Any:
     """Return a model of nodes from x, of shape [1, 1, 8, 8], and a Slice after them."""
-    constants: dict[str, np.ndarray[Any, Any]] = {
-        "low": np.array([0], np.int64),
-        "high": np.array([3], np.int64),
-        "axes": np.array([2], np.int64),
+    constants: dict[str, Any] = {
+        "low": np.array([0]),
+        "high": np.array([3]),
+        "axes": np.array([2]),
         "w": np.ones((1, 1, 12, 1), np.float32),
         "flag": np.array(True),
     }
-    nodes = (*nodes, helper.make_node("Slice", [result[0], "low", "high", "axes"], [result[1]]))
-    values = [helper.make_tensor_value_info("x", 1, [1, 1, 8, 8])]
-    output = helper.make_tensor_value_info(result[1], 1, [None] * 4)
-    tensors = [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()]
-    graph = helper.make_graph(nodes, "g", values, [output], tensors)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return Net([*nodes, CUT], DATA, constants).model
 
 
-def _window(operator: str, **attributes: Any) -> Any:
-    inputs = ["x", "w"] if operator.startswith("Conv") else ["x"]
-    return helper.make_node(operator, inputs, ["t"], **attributes)
+def _window(operator: str, **attributes: Any) -> Node:
+    return (operator, "x w" if operator.startswith("Conv") else "x", "t", attributes)
 
 
 def _shape_of(model: Any, name: str) -> list[int]:
@@ -141,35 +117,34 @@ def test_a_window_larger_than_its_data(
 def test_a_window_that_onnx_runtime_runs(
     operator: str, attributes: dict[str, Any], size: int
 ) -> None:
-    ort = pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
     model = sliced(_window(operator, **attributes))
     assert _shape_of(model, "y")[2] == size
-    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    (result,) = session.run(None, {"x": np.ones((1, 1, 8, 8), np.float32)})
-    assert result.shape[2] == size
+    assert on_runtime(model, DATA)[0].shape[2] == size
 
 
 def test_a_window_after_a_slice() -> None:
-    first = helper.make_node("Slice", ["x", "low", "high", "axes"], ["s"])
-    window = helper.make_node("MaxPool", ["s"], ["t"], kernel_shape=[6, 1])
+    nodes: list[Node] = [
+        ("Slice", "x low high axes", "s"),
+        ("MaxPool", "s", "t", {"kernel_shape": [6, 1]}),
+    ]
     with pytest.raises(ModelFormatError, match=re.escape("data of shape [1, 1, 3, 8]")):
-        _shape_of(sliced(first, window), "y")
+        _shape_of(sliced(*nodes), "y")
 
 
 def test_a_window_in_a_branch() -> None:
-    nodes = [
-        helper.make_node("MaxPool", ["x"], ["p"], kernel_shape=[12, 1]),
-        helper.make_node("Slice", ["p", "low", "high", "axes"], ["q"]),
+    nodes: list[Node] = [
+        ("MaxPool", "x", "p", {"kernel_shape": [12, 1]}),
+        ("Slice", "p low high axes", "q"),
     ]
-    graph = helper.make_graph(nodes, "b", [], [helper.make_tensor_value_info("q", 1, None)])
-    choice = helper.make_node("If", ["flag"], ["t"], then_branch=graph, else_branch=graph)
+    graph = subgraph(nodes, [], [("q", 1, None)])
+    choice: Node = ("If", "flag", "t", {"then_branch": graph, "else_branch": graph})
     with pytest.raises(ModelFormatError, match="MaxPool 'p' has a window too large"):
         _shape_of(sliced(choice), "y")
 
 
 def test_a_wrong_shape_of_an_output_hides_nothing() -> None:
     model = sliced(_window("MaxPool", kernel_shape=[12, 1]))
-    model.graph.output.append(helper.make_tensor_value_info("t", 1, [1, 1, 5, 8]))
+    model.graph.output.append(onnx.helper.make_tensor_value_info("t", 1, [1, 1, 5, 8]))
     with pytest.raises(ModelFormatError, match="MaxPool 't' has a window too large"):
         _shape_of(model, "y")
 

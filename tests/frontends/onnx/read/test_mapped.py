@@ -15,18 +15,16 @@ from frontends.onnx.read.constants import constants_of
 from frontends.onnx.read.mapped import is_mapped, map_constants
 from frontends.onnx.read.reader import read_proto
 from qnn_ops.dialect.registry import constant_of
-from tests.support.onnx_graphs import Node, model_of, on_runtime, onnx
+from tests.support.onnx_graphs import Net, Node, on_runtime, onnx, pair
 from tvm_qnn.oracle import onnxruntime_outputs
 
 X = np.linspace(-2, 2, 2 * 512, dtype=np.float32).reshape(2, 512)
 WEIGHTS = np.random.default_rng(0).integers(-127, 128, (512, 256), np.int8)
 NODES: list[Node] = [
-    ("QuantizeLinear", "x s z", "q", {}),
-    ("DequantizeLinear", "q s z", "d", {}),
-    ("DequantizeLinear", "w s_w z_w", "dw", {}),
-    ("MatMul", "d dw", "m", {}),
-    ("QuantizeLinear", "m s_y z", "mq", {}),
-    ("DequantizeLinear", "mq s_y z", "y", {}),
+    *pair("x s z", "d"),
+    ("DequantizeLinear", "w s_w z_w", "dw"),
+    ("MatMul", "d dw", "m"),
+    *pair("m s_y z", "y"),
 ]
 ENCODINGS = {
     "s": np.float32(0.02),
@@ -38,7 +36,8 @@ ENCODINGS = {
 
 
 def dense() -> Any:
-    return model_of(NODES, {"x": X}, ["y"], {"w": WEIGHTS, **ENCODINGS})
+    model = Net(NODES, {"x": X}, {"w": WEIGHTS, **ENCODINGS}).model
+    return onnx.shape_inference.infer_shapes(model)
 
 
 def saved(folder: Path, model: Any) -> Path:

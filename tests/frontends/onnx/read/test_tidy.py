@@ -11,7 +11,7 @@ import pytest
 import tvm_qnn as qnn
 from frontends.errors import ModelFormatError
 from frontends.onnx import from_onnx
-from tests.support.onnx_graphs import check_equal, compiled, model_of, on_runtime, onnx
+from tests.support.onnx_graphs import Net, check_equal, compiled, on_runtime, onnx
 
 DATA = {"x": np.linspace(-2, 2, 16, dtype=np.float32).reshape(2, 8)}
 CONSTANTS: dict[str, Any] = {
@@ -20,17 +20,17 @@ CONSTANTS: dict[str, Any] = {
     "z_w": np.int8(0),
 }
 DENSE = [
-    ("DynamicQuantizeLinear", "x", "q s z", {}),
-    ("MatMulInteger", "q w z z_w", "sums", {}),
+    ("DynamicQuantizeLinear", "x", "q s z"),
+    ("MatMulInteger", "q w z z_w", "sums"),
     ("Cast", "sums", "real", {"to": 1}),
-    ("Mul", "s s_w", "m", {}),
-    ("Mul", "real m", "d", {}),
-    ("Relu", "d", "y", {}),
+    ("Mul", "s s_w", "m"),
+    ("Mul", "real m", "d"),
+    ("Relu", "d", "y"),
 ]
 
 
 def dense() -> Any:
-    return model_of(DENSE, DATA, ["y"], CONSTANTS)
+    return onnx.shape_inference.infer_shapes(Net(DENSE, DATA, CONSTANTS).model)
 
 
 def backwards(nodes: Any) -> None:
@@ -147,10 +147,10 @@ def test_domains_need_no_version_where_another_has_one(op: str, declared: str) -
             "z": np.uint8(3),
             "b": rng.integers(0, 9, (3, 3), np.uint8),
         }
-        model = model_of([(op, "a s z b s z", "y", {})], inputs, ["y"], constants)
+        model = Net([(op, "a s z b s z", "y")], inputs, constants).model
     else:
         inputs = {n: rng.integers(-30000, 30000, (2, 3, 3)).astype(np.int16) for n in "ab"}
-        model = model_of([(op, "a b", "y", {})], inputs, ["y:int32"], {})
+        model = Net([(op, "a b", "y")], inputs).model
     kept = [each for each in model.opset_import if each.domain == declared]
     del model.opset_import[:]
     model.opset_import.extend(kept)
@@ -159,7 +159,7 @@ def test_domains_need_no_version_where_another_has_one(op: str, declared: str) -
 
 def test_a_scalar_input_takes_the_shape_that_is_given() -> None:
     data = {"x": np.array([1.5, 2.5], np.float32)}
-    model = model_of([("Neg", "x", "y", {})], {"x": np.ones((), np.float32)}, ["y"], {})
+    model = Net([("Neg", "x", "y")], {"x": np.ones((), np.float32)}).model
     mod, params = from_onnx(model, {"x": (2,)})
     library = qnn.build(mod, "host", params)
     np.testing.assert_array_equal(library.run(data), on_runtime(model, data)[0])

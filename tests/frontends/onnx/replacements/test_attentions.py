@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
 from frontends.errors import UnsupportedOperatorError
-from frontends.onnx import from_onnx
-from tests.support.onnx_graphs import Array, Node, check_equal, compiled, model_of, on_runtime, onnx
+from tests.support.onnx_graphs import Array, Held, Net, Node, one, refused
 
 BATCH, TOKENS, HEADS, DEPTH, WIDTH = 2, 7, 2, 12, 16
 
@@ -32,41 +30,35 @@ def reals(rng: np.random.Generator, *shape: int) -> Array:
     return rng.normal(0, 1, shape).astype(np.float32)
 
 
-def check_near(model: Any, data: Mapping[str, Array]) -> None:
-    """Compare results, which are means of values that lie around 1.
+NEAR = 2.0**-20
+"""How far results, means of values that lie around 1, may be, as a part of the largest.
 
-    Scores are sums in another order, and ONNX Runtime's exponential is another polynomial: 2^-20
-    of the largest result. Scores of tokens that are all hidden are rounded to 2^-10 beside the
-    -10,000 of the mask, and rarely are one such step apart.
-    """
-    ours, theirs = compiled(model, data)[0], on_runtime(model, data)[0]
-    assert ours.shape == theirs.shape
-    assert np.abs(ours - theirs).max() <= 2.0**-20 * np.abs(theirs).max()
+Scores are sums in another order, and ONNX Runtime's exponential is another polynomial. Scores of
+tokens that are all hidden are rounded to 2^-10 beside the -10,000 of the mask, and rarely are one
+such step apart.
+"""
 
 
 def attention(
-    *, mask: Array | None = None, addend: Array | None = None, **attributes: Any
-) -> tuple[Any, dict[str, Array]]:
+    *,
+    mask: Array | None = None,
+    past: Array | None = None,
+    addend: Array | None = None,
+    **attributes: Any,
+) -> Net:
     rng = np.random.default_rng(1)
     widths = attributes.get("qkv_hidden_sizes", [WIDTH] * 3)
-    data = {"x": reals(rng, BATCH, TOKENS, DEPTH)}
-    constants = {
-        "w": reals(rng, DEPTH, sum(widths)) * np.float32(0.3),
-        "b": reals(rng, sum(widths)),
-    }
-    operands = ["x", "w", "b", "_", "_", "_"]
-    if mask is not None:
-        data["m"], operands[3] = mask, "m"
-    if addend is not None:
-        data["a"], operands[5] = addend, "a"
-    node = ("Attention", " ".join(operands), "y", {"num_heads": HEADS, **attributes})
-    return model_of([node], data, ["y"], constants), data
+    x = reals(rng, BATCH, TOKENS, DEPTH)
+    weights = Held(reals(rng, DEPTH, sum(widths)) * np.float32(0.3))
+    operands = (x, weights, Held(reals(rng, sum(widths))), mask, past, addend)
+    given = {"num_heads": HEADS, **attributes}
+    return one("Attention", *operands, results=1 if past is None else 2, **given)
 
 
 @pytest.mark.parametrize("is_causal", [0, 1])
 @pytest.mark.parametrize("mask", MASKS)
 def test_attention_of_floats(mask: str, is_causal: int) -> None:
-    check_near(*attention(mask=MASKS[mask], unidirectional=is_causal))
+    attention(mask=MASKS[mask], unidirectional=is_causal).check_near(NEAR)
 
 
 @pytest.mark.parametrize(
@@ -75,13 +67,13 @@ def test_attention_of_floats(mask: str, is_causal: int) -> None:
     ids=str,
 )
 def test_attributes(attributes: dict[str, Any]) -> None:
-    check_near(*attention(mask=RAW, **attributes))
+    attention(mask=RAW, **attributes).check_near(NEAR)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (BATCH, 1), (1, HEADS), (BATCH, HEADS)])
 def test_what_is_added_to_scores(shape: tuple[int, int]) -> None:
     addend = reals(np.random.default_rng(2), *shape, TOKENS, TOKENS)
-    check_near(*attention(mask=RAW, addend=addend))
+    attention(mask=RAW, addend=addend).check_near(NEAR)
 
 
 QUANTIZED: dict[str, tuple[str, bool, str]] = {
@@ -93,9 +85,7 @@ QUANTIZED: dict[str, tuple[str, bool, str]] = {
 """The dtype of weights, whether each column has a scale, and their zero points."""
 
 
-def of_bytes(
-    case: str, mask: Array | None, *, identity: bool = False, **attributes: Any
-) -> tuple[Any, dict[str, Array]]:
+def of_bytes(case: str, mask: Array | None, *, identity: bool = False, **attributes: Any) -> Net:
     """Return a QAttention of data that is quantized when it runs.
 
     Args:
@@ -121,26 +111,30 @@ def of_bytes(
     if mask is not None:
         data["m"], operands[5] = mask, "m"
     nodes: list[Node] = [
-        ("DynamicQuantizeLinear", "x", "q sx zx", {}),
+        ("DynamicQuantizeLinear", "x", "q sx zx"),
         ("QAttention", " ".join(operands), "y", {"num_heads": HEADS, **attributes}),
     ]
-    return model_of(nodes, data, ["y"], constants), data
+    return Net(nodes, data, constants)
 
 
 @pytest.mark.parametrize("case", QUANTIZED)
 def test_products_of_bytes_have_every_bit(case: str) -> None:
     # The softmax of one token is 1, so the result is its value.
-    check_equal(*of_bytes(case, None, identity=True))
+    of_bytes(case, None, identity=True).check()
 
 
 @pytest.mark.parametrize("case", QUANTIZED)
 @pytest.mark.parametrize("mask", ["none", "lengths", "of tokens"])
 def test_attention_of_bytes(case: str, mask: str) -> None:
-    check_near(*of_bytes(case, MASKS[mask]))
+    of_bytes(case, MASKS[mask]).check_near(NEAR)
 
 
 def test_attention_of_bytes_that_sees_what_was_before() -> None:
-    check_near(*of_bytes("int8", LENGTHS, unidirectional=1))
+    of_bytes("int8", LENGTHS, unidirectional=1).check_near(NEAR)
+
+
+def heads(*operands: Any, results: int = 1, **attributes: Any) -> Net:
+    return one("MultiHeadAttention", *operands, results=results, num_heads=HEADS, **attributes)
 
 
 @pytest.mark.parametrize("keys", [TOKENS, 5])
@@ -149,17 +143,14 @@ def test_attention_of_bytes_that_sees_what_was_before() -> None:
 )
 def test_heads_of_what_is_computed_before(keys: int, mask: str | None, has_bias: bool) -> None:
     rng = np.random.default_rng(4)
-    data = {"q": reals(rng, BATCH, TOKENS, WIDTH)}
-    data |= {name: reals(rng, BATCH, keys, WIDTH) for name in "kv"}
-    constants = {"b": reals(rng, 3 * WIDTH)} if has_bias else {}
-    if mask:
-        data["m"] = np.array([keys, 3], np.int32) if mask == "lengths" else RAW[:, :keys]
-    operands = f"q k v {'b' if has_bias else '_'} {'m' if mask else '_'}"
-    for attributes in ({}, {"unidirectional": 1, "scale": 0.3}):
-        if attributes and keys != TOKENS:
-            continue
-        node = ("MultiHeadAttention", operands, "y", {"num_heads": HEADS, **attributes})
-        check_near(model_of([node], data, ["y"], constants), data)
+    q = reals(rng, BATCH, TOKENS, WIDTH)
+    k, v = (reals(rng, BATCH, keys, WIDTH) for _ in "kv")
+    bias = Held(reals(rng, 3 * WIDTH)) if has_bias else None
+    lengths = np.array([keys, 3], np.int32) if mask == "lengths" else RAW[:, :keys]
+    settings: list[dict[str, Any]] = [{}, {"unidirectional": 1, "scale": 0.3}]
+    for attributes in settings:
+        if not attributes or keys == TOKENS:
+            heads(q, k, v, bias, lengths if mask else None, **attributes).check_near(NEAR)
 
 
 REFUSED: dict[str, dict[str, Any]] = {
@@ -171,29 +162,16 @@ REFUSED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("reason", REFUSED)
-def test_attributes_that_are_refused(reason: str) -> None:
-    model, _ = attention()
-    (node,) = model.graph.node
-    for name, value in REFUSED[reason].items():
-        kept = [each for each in node.attribute if each.name != name]
-        del node.attribute[:]
-        node.attribute.extend([*kept, onnx.helper.make_attribute(name, value)])
-    with pytest.raises(UnsupportedOperatorError, match=reason):
-        from_onnx(model)
+test_attributes_that_are_refused = refused(
+    *((reason, attention(**attributes)) for reason, attributes in REFUSED.items()),
+    error=UnsupportedOperatorError,
+)
 
 
 def test_beginnings_and_ends_of_sentences() -> None:
     ends_and_starts = np.array([6, 7, 2, 0], np.int32)
-    check_near(*attention(mask=ends_and_starts))
-    check_near(*attention(mask=ends_and_starts, unidirectional=1))
-
-
-def test_a_mask_of_another_length_is_refused() -> None:
-    model, _ = attention(mask=LENGTHS)
-    model.graph.input[1].type.tensor_type.shape.dim[0].dim_value = 3 * BATCH + 2
-    with pytest.raises(UnsupportedOperatorError, match="a mask of 8 numbers for 2 sentences"):
-        from_onnx(model)
+    attention(mask=ends_and_starts).check_near(NEAR)
+    attention(mask=ends_and_starts, unidirectional=1).check_near(NEAR)
 
 
 PAST = 3
@@ -204,73 +182,40 @@ PAST_MASKS: dict[str, Array | None] = {
 }
 
 
-def check_all_near(model: Any, data: Mapping[str, Array]) -> None:
-    """Compare the result, and every bit of the kept tensors except for the order of sums."""
-    ours, theirs = compiled(model, data), on_runtime(model, data)
-    assert [each.shape for each in ours] == [each.shape for each in theirs]
-    for mine, other in zip(ours, theirs, strict=True):
-        assert np.abs(mine - other).max() <= 2.0**-20 * np.abs(other).max()
-
-
 @pytest.mark.parametrize("is_causal", [0, 1])
 @pytest.mark.parametrize("mask", PAST_MASKS)
 def test_keys_and_values_of_the_past(mask: str, is_causal: int) -> None:
-    model, data = attention(unidirectional=is_causal)
-    rng = np.random.default_rng(8)
-    data["p"] = reals(rng, 2, BATCH, HEADS, PAST, WIDTH // HEADS)
-    operands = ["x", "w", "b", "_", "p"]
-    if (given := PAST_MASKS[mask]) is not None:
-        data["m"], operands[3] = given, "m"
-    constants = {each.name: onnx.numpy_helper.to_array(each) for each in model.graph.initializer}
-    attributes = {"num_heads": HEADS, "unidirectional": is_causal}
-    node = ("Attention", " ".join(operands), "y present", attributes)
-    check_all_near(model_of([node], data, ["y", "present"], constants), data)
+    past = reals(np.random.default_rng(8), 2, BATCH, HEADS, PAST, WIDTH // HEADS)
+    net = attention(mask=PAST_MASKS[mask], past=past, unidirectional=is_causal)
+    net.check_near(NEAR)
 
 
 def test_keys_and_values_that_are_kept() -> None:
     rng = np.random.default_rng(4)
-    data = {name: reals(rng, BATCH, TOKENS, WIDTH) for name in "qkv"}
-    node: Node = ("MultiHeadAttention", "q k v", "y pk pv", {"num_heads": HEADS})
-    check_all_near(model_of([node], data, ["y", "pk", "pv"], {}), data)
+    heads(*(reals(rng, BATCH, TOKENS, WIDTH) for _ in "qkv"), results=3).check_near(NEAR)
 
 
 @pytest.mark.parametrize("is_causal", [0, 1])
 @pytest.mark.parametrize("has_mask", [False, True])
 def test_heads_with_a_past(has_mask: bool, is_causal: int) -> None:
     rng = np.random.default_rng(4)
-    data = {name: reals(rng, BATCH, TOKENS, WIDTH) for name in "qkv"}
-    if has_mask:
-        data["m"] = np.array([[1] * 8 + [0] * 2, [0] * 2 + [1] * 8], np.int32)
-    data |= {name: reals(rng, BATCH, HEADS, PAST, WIDTH // HEADS) for name in ("a", "c")}
-    constants = {"b": reals(rng, 3 * WIDTH)}
-    operands = f"q k v b {'m' if has_mask else '_'} _ a c"
-    attributes = {"num_heads": HEADS, "unidirectional": is_causal}
-    node: Node = ("MultiHeadAttention", operands, "y pk pv", attributes)
-    check_all_near(model_of([node], data, ["y", "pk", "pv"], constants), data)
+    qkv = [reals(rng, BATCH, TOKENS, WIDTH) for _ in "qkv"]
+    mask = np.array([[1] * 8 + [0] * 2, [0] * 2 + [1] * 8], np.int32) if has_mask else None
+    past = [reals(rng, BATCH, HEADS, PAST, WIDTH // HEADS) for _ in "kv"]
+    operands = (*qkv, Held(reals(rng, 3 * WIDTH)), mask, None, *past)
+    heads(*operands, results=3, unidirectional=is_causal).check_near(NEAR)
 
 
 def test_keys_and_values_that_are_heads() -> None:
     rng = np.random.default_rng(4)
-    data = {"q": reals(rng, BATCH, TOKENS, WIDTH)}
-    data |= {name: reals(rng, BATCH, HEADS, 5, WIDTH // HEADS) for name in "kv"}
-    node: Node = ("MultiHeadAttention", "q k v", "y", {"num_heads": HEADS})
-    check_near(model_of([node], data, ["y"], {}), data)
+    q = reals(rng, BATCH, TOKENS, WIDTH)
+    heads(q, *(reals(rng, BATCH, HEADS, 5, WIDTH // HEADS) for _ in "kv")).check_near(NEAR)
 
 
-def test_masks_of_four_axes_are_refused() -> None:
-    model, _ = attention(mask=LENGTHS)
-    shape = [BATCH, 1, 16, 16]
-    kind = onnx.TensorProto.INT32
-    model.graph.input[1].CopyFrom(onnx.helper.make_tensor_value_info("m", kind, shape))
-    with pytest.raises(UnsupportedOperatorError, match="a mask of 4 axes"):
-        from_onnx(model)
-
-
-def test_packed_keys_are_refused() -> None:
-    rng = np.random.default_rng(5)
-    data = {name: reals(rng, BATCH, TOKENS, WIDTH) for name in "qkv"}
-    node: Node = ("MultiHeadAttention", "q k v", "y", {"num_heads": HEADS})
-    model = model_of([node], data, ["y"], {})
-    del model.graph.node[0].input[1:]
-    with pytest.raises(UnsupportedOperatorError, match="packed"):
-        from_onnx(model)
+WIDE = reals(np.random.default_rng(5), BATCH, TOKENS, WIDTH)
+test_operands_that_are_refused = refused(
+    ("a mask of 8 numbers for 2 sentences", attention(mask=np.zeros(3 * BATCH + 2, np.int32))),
+    ("a mask of 4 axes", attention(mask=np.zeros((BATCH, 1, 16, 16), np.int32))),
+    ("packed", heads(WIDE)),
+    error=UnsupportedOperatorError,
+)

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from frontends.errors import UnsupportedOperatorError
-from frontends.onnx import from_onnx
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.normalize.weight_products import weight_product
-from tests.support.onnx_graphs import Array, Node, check_equal, compiled, model_of, on_runtime
+from tests.support.onnx_graphs import Array, Held, Net, Node, one, onnx, pair, refused
 
 UNITS = 24
 POINTS = ["none", "bytes", "floats"]
@@ -51,10 +50,10 @@ def model(
     constants: dict[str, Array],
     operands: str = "",
     **attributes: Any,
-) -> Any:
+) -> Net:
     text = operands or f"x w s {'z' if 'z' in constants else '_'} _ {'b' * ('b' in constants)}"
     given = {"N": UNITS, "K": data["x"].shape[-1], "bits": 4, "block_size": 32, **attributes}
-    return model_of([("MatMulNBits", text.rstrip("_ "), "y", given)], data, ["y"], constants)
+    return Net([("MatMulNBits", text.rstrip("_ "), "y", given)], data, constants)
 
 
 @pytest.mark.parametrize("level", [0, 4])
@@ -79,7 +78,7 @@ def test_near_onnx_runtime(bits: int, size: int, depth: int, points: str, level:
             data["x"] = data["x"][:1]
         constants["b"] = np.random.default_rng(1).normal(0, 1, UNITS).astype(np.float32)
         net = model(data, constants, bits=bits, block_size=size, accuracy_level=level)
-        ours, theirs = compiled(net, data)[0], on_runtime(net, data)[0]
+        ours, theirs = net.ours()[0], net.theirs()[0]
         # Sums of products, or of blocks of them, in another order. One integer of the data that
         # is another would be a thousandth.
         sizes = np.abs(data["x"]).astype(np.float64) @ np.abs(real)
@@ -97,7 +96,7 @@ def test_four_bits_that_choose_a_number(size: int, depth: int, kind: int) -> Non
     }
     data = {"x": np.eye(depth, dtype=np.float32)[np.newaxis]}  # the weights themselves
     how = {"N": UNITS, "K": depth, "block_size": size, "quant_type": kind}
-    check_equal(model_of([("MatMulBnb4", "x w s", "y", how)], data, ["y"], known), data)
+    Net([("MatMulBnb4", "x w s", "y", how)], data, known).check()
 
 
 def test_data_of_zeros() -> None:
@@ -105,7 +104,7 @@ def test_data_of_zeros() -> None:
     data["x"][:, :, :64] = 0
     data["x"][0, 0] = 0
     net = model(data, constants, accuracy_level=4)
-    ours, theirs = compiled(net, data)[0], on_runtime(net, data)[0]
+    ours, theirs = net.ours()[0], net.theirs()[0]
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
     assert not ours[0, 0].any()
 
@@ -116,7 +115,7 @@ def test_ties_are_rounded_to_even_steps() -> None:
     data["x"][...] = np.random.default_rng(2).integers(-200, 200, data["x"].shape) / 2
     data["x"][..., ::32] = 127
     constants["s"][...] = 0.25
-    check_equal(model(data, constants, accuracy_level=4), data)
+    model(data, constants, accuracy_level=4).check()
 
 
 @pytest.mark.parametrize(("bits", "points"), [(4, False), (4, True), (8, False), (8, True)])
@@ -132,7 +131,7 @@ def test_rows_of_tables_have_every_bit(bits: int, points: bool) -> None:
     data = {"i": rng.integers(0, 50, (2, 7))}
     attributes = {"bits": bits, "block_size": 32, "gather_axis": 0, "quantize_axis": 1}
     node = ("GatherBlockQuantized", f"t i s {'z' if points else ''}", "y", attributes)
-    check_equal(model_of([node], data, ["y"], constants), data)
+    Net([node], data, constants).check()
 
 
 def test_rows_whose_last_block_is_short() -> None:
@@ -143,7 +142,7 @@ def test_rows_whose_last_block_is_short() -> None:
     }
     data = {"i": rng.integers(-20, 20, 9).astype(np.int32)}
     node = ("GatherBlockQuantized", "t i s", "y", {"bits": 8, "block_size": 16})
-    check_equal(model_of([node], data, ["y"], constants), data)
+    Net([node], data, constants).check()
 
 
 REFUSED: dict[str, dict[str, Any]] = {
@@ -156,68 +155,36 @@ REFUSED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("reason", REFUSED)
-def test_attributes_that_are_refused(reason: str) -> None:
-    data, constants, _ = product()
-    net = model(data, constants)
-    (node,) = net.graph.node
-    for name, value in REFUSED[reason].items():
-        kept = [each for each in node.attribute if each.name != name]
-        del node.attribute[:]
-        node.attribute.extend([*kept, onnx.helper.make_attribute(name, value)])
-    with pytest.raises(UnsupportedOperatorError, match=reason):
-        from_onnx(net)
+FEW = product()[:2]
+test_attributes_that_are_refused = refused(
+    *((reason, model(*FEW, **attributes)) for reason, attributes in REFUSED.items()),
+    error=UnsupportedOperatorError,
+)
 
 
 def test_columns_in_the_order_of_blocks_are_multiplied_as_floats() -> None:
     data, constants, real = product()
     constants["g"] = (np.arange(128) // 32).astype(np.int32)
     net = model(data, constants, "x w s _ g", accuracy_level=4)
-    ours, theirs = compiled(net, data)[0], on_runtime(net, data)[0]
+    ours, theirs = net.ours()[0], net.theirs()[0]
     sizes = np.abs(data["x"]).astype(np.float64) @ np.abs(real)
     assert (np.abs(ours - theirs) <= 2.0**-21 * sizes).all()
 
 
-def test_columns_in_another_order_are_refused() -> None:
-    data, constants, _ = product()
-    net = model(data, constants)
-    order = np.random.default_rng(0).permutation(np.arange(128) // 32).astype(np.int32)
-    net.graph.initializer.append(onnx.numpy_helper.from_array(order, "g"))
-    net.graph.node[0].input.extend(["", "g"])
-    with pytest.raises(UnsupportedOperatorError, match="g_idx"):
-        from_onnx(net)
+ORDER = (np.random.default_rng(0).permutation(128) // 32).astype(np.int32)
+TABLE = Held(np.random.default_rng(6).integers(0, 256, (20, 32)).astype(np.uint8))
+SCALES, PLACES = Held(np.full((20, 2), 0.02, np.float32)), np.arange(9, dtype=np.int32)
+test_operands_that_are_refused = refused(
+    ("g_idx", model(FEW[0], {**FEW[1], "g": ORDER}, "x w s _ g")),
+    ("'w' must be a constant", model({**FEW[0], "w": FEW[1]["w"]}, {"s": FEW[1]["s"]})),
+    (
+        "rows of tables alone",
+        one("GatherBlockQuantized", TABLE, PLACES, SCALES, bits=8, block_size=16, gather_axis=1),
+    ),
+    error=UnsupportedOperatorError,
+)
 
-
-def test_weights_that_the_run_tells_are_refused() -> None:
-    data, constants, _ = product()
-    net = model(data, constants)
-    kind = onnx.TensorProto.UINT8
-    shape = constants["w"].shape
-    net.graph.input.append(onnx.helper.make_tensor_value_info("w", kind, shape))
-    kept = [each for each in net.graph.initializer if each.name != "w"]
-    del net.graph.initializer[:]
-    net.graph.initializer.extend(kept)
-    with pytest.raises(UnsupportedOperatorError, match="'w' must be a constant"):
-        from_onnx(net)
-
-
-def test_tables_of_other_axes_are_refused() -> None:
-    rng = np.random.default_rng(6)
-    constants = {
-        "t": rng.integers(0, 256, (20, 32)).astype(np.uint8),
-        "s": rng.uniform(0.01, 0.05, (20, 2)).astype(np.float32),
-    }
-    data = {"i": rng.integers(0, 20, 9).astype(np.int32)}
-    node: Node = ("GatherBlockQuantized", "t i s", "y", {"bits": 8, "block_size": 16})
-    net = model_of([node], data, ["y"], constants)
-    net.graph.node[0].attribute.append(onnx.helper.make_attribute("gather_axis", 1))
-    with pytest.raises(UnsupportedOperatorError, match="rows of tables alone"):
-        from_onnx(net)
-
-
-onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-
-DEPTH, UNITS_WEIGHT_PRODUCTS = 40, 24
+DEPTH, COLUMNS = 40, 24
 ORDERS = {"Transpose": {"perm": [0, 1]}}
 LIMITS = {"INT4": (-8, 8), "UINT4": (0, 16), "INT8": (-128, 128), "UINT8": (0, 256)}
 NEAR = 2.0**-21
@@ -236,7 +203,7 @@ def model_weight_products(
     reads: int = 1,
     after: str = "",
     **attributes: Any,
-) -> Any:
+) -> Net:
     """Return a model of one product.
 
     Args:
@@ -251,50 +218,29 @@ def model_weight_products(
         reads: how many products read the weights.
         attributes: of the operator.
     """
-    rng, helper = np.random.default_rng(7), onnx.helper
-    kind, (low, high) = getattr(onnx.TensorProto, dtype), LIMITS[dtype]
-    shape = (
-        (UNITS_WEIGHT_PRODUCTS, DEPTH)
-        if attributes.get("transB")
-        else (DEPTH, UNITS_WEIGHT_PRODUCTS)
-    )
+    rng = np.random.default_rng(7)
+    kind = onnx.helper.tensor_dtype_to_np_dtype(getattr(onnx.TensorProto, dtype))
+    shape = (COLUMNS, DEPTH) if attributes.get("transB") else (DEPTH, COLUMNS)
     sizes: tuple[int, ...] = () if axis is None else (shape[axis],)
     where: dict[str, int] = {} if axis is None else {"axis": axis}
     if block:
-        sizes, where = (-(-DEPTH // block), UNITS_WEIGHT_PRODUCTS), {"axis": 0, "block_size": block}
-    scales = np.asarray(rng.random(sizes) * 0.01 + 0.001, np.float32)
-    tensors = [
-        helper.make_tensor("w", kind, shape, rng.integers(low, high, shape).ravel().tolist()),
-        helper.make_tensor("z", kind, sizes, rng.integers(low, high, sizes or 1).ravel().tolist()),
-        onnx.numpy_helper.from_array(scales, "s"),
-    ]
-    if data:
-        tensors.append(onnx.numpy_helper.from_array(np.float32(0.0002), "t"))
-        tensors.append(onnx.numpy_helper.from_array(np.array(5, data), "u"))
-    if bias is not None:
-        tensors.append(onnx.numpy_helper.from_array(rng.normal(0, 1, bias).astype("f"), "b"))
-    nodes = []
-    if data:
-        nodes.append(helper.make_node("QuantizeLinear", ["x", "t", "u"], ["q"]))
-        nodes.append(helper.make_node("DequantizeLinear", ["q", "t", "u"], ["d"]))
-    points = ["z"] if has_points else []
-    nodes.append(helper.make_node("DequantizeLinear", ["w", "s", *points], ["r"], **where))
-    operands = ["d" if data else "x", "r", *(["b"] if bias is not None else [])]
-    outputs = [f"y{number}" for number in range(reads)]
-    nodes += [helper.make_node(operator, operands, [name], **attributes) for name in outputs]
+        sizes, where = (-(-DEPTH // block), COLUMNS), {"axis": 0, "block_size": block}
+    constants: dict[str, Any] = {
+        "s": np.asarray(rng.random(sizes) * 0.01 + 0.001, np.float32),
+        "w": rng.integers(*LIMITS[dtype], shape).astype(kind),
+        "z": np.asarray(rng.integers(*LIMITS[dtype], sizes)).astype(kind),
+        "b": rng.normal(0, 1, bias or ()).astype(np.float32),
+        **({"t": np.float32(0.0002), "u": np.array(5, data)} if data else {}),
+        **({"t": np.float32(0.05), "u": np.uint8(120)} if after else {}),
+    }
+    nodes: list[Node] = pair("x t u", "d") if data else []
+    nodes.append(("DequantizeLinear", "w s z" if has_points else "w s", "r", where))
+    operands = f"{'d' if data else 'x'} r {'' if bias is None else 'b'}"
+    nodes += [(operator, operands, f"y{number}", attributes) for number in range(reads)]
     if after:
-        tensors.append(onnx.numpy_helper.from_array(np.float32(0.05), "t"))
-        tensors.append(onnx.numpy_helper.from_array(np.uint8(120), "u"))
-        nodes[-1].output[0] = "p"
-        nodes.append(helper.make_node(after, ["p"], ["e"], **ORDERS.get(after, {})))
-        nodes.append(helper.make_node("QuantizeLinear", ["e", "t", "u"], ["o"]))
-        nodes.append(helper.make_node("DequantizeLinear", ["o", "t", "u"], outputs))
-    value, real = helper.make_tensor_value_info, onnx.TensorProto.FLOAT
-    given = [value("x", real, [3, DEPTH])]
-    wanted = [value(name, real, [3, UNITS_WEIGHT_PRODUCTS]) for name in outputs]
-    graph = helper.make_graph(nodes, "product", given, wanted, tensors)
-    opsets = [helper.make_opsetid("", 21)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+        nodes += [(after, "y0", "e", ORDERS.get(after, {})), *pair("e t u", "y")]
+    x = np.random.default_rng(8).normal(0, 1, (3, DEPTH)).astype(np.float32)
+    return Net(nodes, {"x": x}, constants, opset=21)
 
 
 CASES: dict[str, dict[str, Any]] = {
@@ -306,7 +252,7 @@ CASES: dict[str, dict[str, Any]] = {
     "words": {"data": "uint16"},
     "Gemm": {"operator": "Gemm", "axis": 1},
     "Gemm with beta": {"operator": "Gemm", "beta": 2.0},
-    "Gemm with a bias": {"operator": "Gemm", "bias": (UNITS_WEIGHT_PRODUCTS,)},
+    "Gemm with a bias": {"operator": "Gemm", "bias": (COLUMNS,)},
 }
 OTHERS: dict[str, dict[str, Any]] = {
     "rows": {"axis": 0},
@@ -317,24 +263,20 @@ OTHERS: dict[str, dict[str, Any]] = {
     "bytes and four bits": {"dtype": "INT4", "data": "uint8"},
     "int8 and uint8": {"dtype": "UINT8", "data": "int8"},
     "transposed": {"operator": "Gemm", "transB": 1},
-    "a bias of two axes": {"operator": "Gemm", "bias": (1, UNITS_WEIGHT_PRODUCTS)},
+    "a bias of two axes": {"operator": "Gemm", "bias": (1, COLUMNS)},
 }
 
 
-def written(net: Any) -> list[str]:
-    graph = Graph(net)
+def written(net: Net) -> list[str]:
+    graph = Graph(net.model)
     graph.apply(weight_product)
     return [node.op_type for node in graph.node]
 
 
-def data() -> dict[str, Array]:
-    return {"x": np.random.default_rng(8).normal(0, 1, (3, DEPTH)).astype(np.float32)}
-
-
-def check(net: Any) -> None:
-    ours, theirs = compiled(net, data(), in_float=True)[0], on_runtime(net, data())[0]
+def check(net: Net) -> None:
+    ours, theirs = net.ours(in_float=True)[0], net.theirs()[0]
     # Weights are at most 0.011 * 255 each.
-    most = np.abs(data()["x"]).sum(1, keepdims=True) * 0.011 * 255
+    most = np.abs(net.data["x"]).sum(1, keepdims=True) * 0.011 * 255
     assert np.all(np.abs(ours - theirs) <= NEAR * most)
 
 

@@ -8,40 +8,23 @@ import numpy as np
 import pytest
 
 from frontends.errors import UnsupportedOperatorError
-from frontends.onnx import from_onnx
-from tests.support.onnx_graphs import Array, Node, check_equal, compiled, model_of, on_runtime
+from tests.support.onnx_graphs import Array, Held, Net, near, one, refused
 
-CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "bias": ("BiasGelu", "x b", {}),
-    "fast": ("FastGelu", "x", {}),
-    "fast, with a bias": ("FastGelu", "x b", {}),
-    "quick": ("QuickGelu", "x", {}),
-    "quick, of a slope": ("QuickGelu", "x", {"alpha": 0.7}),
-    "quick, of slope 1": ("QuickGelu", "x", {"alpha": 1.0}),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_near_onnx_runtime(case: str) -> None:
-    """Its error function, tangent and sigmoid are sums of products in an order of their own."""
-    op, operands, attributes = CASES[case]
-    rng = np.random.default_rng(1)
-    data = {"x": rng.normal(0, 2, (7, 33)).astype(np.float32)}
-    constants = {"b": rng.normal(0, 1, 33).astype(np.float32)} if "b" in operands.split() else {}
-    model = model_of([(op, operands, "y", attributes)], data, ["y"], constants)
-    ours, theirs = compiled(model, data)[0], on_runtime(model, data)[0]
-    np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-7)
-
-
-@pytest.mark.parametrize("operands", ["b", "x b b"])
-def test_operands_that_are_not_the_operators(operands: str) -> None:
-    data = {"x": np.ones((7, 33), np.float32)}
-    model = model_of([("BiasGelu", "x b", "y", {})], data, ["y"], {"b": np.ones(33, np.float32)})
-    node = model.graph.node[0]
-    del node.input[:]
-    node.input.extend(operands.split())
-    with pytest.raises(UnsupportedOperatorError, match="BiasGelu"):
-        from_onnx(model)
+RNG = np.random.default_rng(1)
+X, B = RNG.normal(0, 2, (7, 33)).astype(np.float32), RNG.normal(0, 1, 33).astype(np.float32)
+# Its error function, tangent and sigmoid are sums of products in an order of their own.
+test_near_onnx_runtime = near(
+    {
+        "bias": one("BiasGelu", X, Held(B)),
+        "fast": one("FastGelu", X),
+        "fast, with a bias": one("FastGelu", X, Held(B)),
+        "quick": one("QuickGelu", X),
+        "quick, of a slope": one("QuickGelu", X, alpha=0.7),
+        "quick, of slope 1": one("QuickGelu", X, alpha=1.0),
+    },
+    rtol=1e-6,
+    atol=1e-7,
+)
 
 
 SIZES = [1, 32, 77]
@@ -59,7 +42,7 @@ def test_skip_layer_normalization(operands: str, size: int) -> None:
     data = {"x": reals(rng, 2, 9, size), "r": reals(rng, 2, 9, size)}
     given = {name: reals(rng, size) for name in operands.split()[2:] if name != "_"}
     node = ("SkipLayerNormalization", operands, "y _ _ t", {"epsilon": 1e-6})
-    check_equal(model_of([node], data, ["y", "t"], given), data)
+    Net([node], data, given).check()
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -69,7 +52,7 @@ def test_skip_simplified_layer_normalization(operands: str, size: int) -> None:
     data = {"x": reals(rng, 2, 9, size), "r": reals(rng, 2, 9, size)}
     given = {name: reals(rng, size) for name in operands.split()[2:]}
     node = ("SkipSimplifiedLayerNormalization", operands, "y _ _ t", {"epsilon": 1e-6})
-    check_equal(model_of([node], data, ["y", "t"], given), data)
+    Net([node], data, given).check()
 
 
 @pytest.mark.parametrize("shape", [(5, 8), (1, 5, 8)])
@@ -77,20 +60,19 @@ def test_a_residual_may_be_that_of_each_sentence(shape: tuple[int, ...]) -> None
     rng = np.random.default_rng(3)
     data = {"x": reals(rng, 3, 5, 8), "r": reals(rng, *shape)}
     for op in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"):
-        check_equal(model_of([(op, "x r s", "y", {})], data, ["y"], {"s": reals(rng, 8)}), data)
+        Net([(op, "x r s", "y")], data, {"s": reals(rng, 8)}).check()
 
 
 def test_numbers_that_lie_far_from_0_keep_their_variance() -> None:
     rng = np.random.default_rng(4)
     data = {"x": reals(rng, 2, 3, 64) * np.float32(0.01) + 5000, "r": np.zeros((2, 3, 64), "f")}
     given = {"s": np.ones(64, np.float32)}
-    model = model_of([("SkipLayerNormalization", "x r s", "y", {})], data, ["y"], given)
-    check_equal(model, data)
+    Net([("SkipLayerNormalization", "x r s", "y")], data, given).check()
 
 
 def embedding(
     operands: str, results: str, *, size: int = 32, opset: int = 17, **attributes: Any
-) -> tuple[Any, dict[str, Array]]:
+) -> Net:
     rng = np.random.default_rng(size)
     arrays: dict[str, Array] = {
         "w": reals(rng, 50, size),
@@ -109,20 +91,17 @@ def embedding(
     data = {name: data[name] for name in names if name in data}
     constants = {name: arrays[name] for name in names if name in arrays}
     node = ("EmbedLayerNormalization", operands, results, attributes)
-    outputs = [name + (":int32" if name == "n" else "") for name in results.split() if name != "_"]
-    return model_of([node], data, outputs, constants, opset), data
+    return Net([node], data, constants, opset=opset)
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("operands", ["i g w p k s b m", "i _ w p _ s b m", "i g w p k s b _ at"])
 def test_embed_layer_normalization(operands: str, size: int) -> None:
-    model, data = embedding(operands, "y n t", size=size, epsilon=1e-6)
-    check_equal(model, data)
+    embedding(operands, "y n t", size=size, epsilon=1e-6).check()
 
 
 def test_operators_of_old() -> None:
-    model, data = embedding("i g w p k s b m", "y n", opset=11)
-    check_equal(model, data)
+    embedding("i g w p k s b m", "y n", opset=11).check()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -149,7 +128,7 @@ def test_embeddings_of_bytes(dtype: str, has_segments: bool) -> None:
         data.pop("g")
     used = {name: array for name, array in constants.items() if name in operands.split()}
     node = ("QEmbedLayerNormalization", operands, "y n", {"epsilon": 1e-6})
-    check_equal(model_of([node], data, ["y", "n:int32"], used), data)
+    Net([node], data, used).check()
 
 
 @pytest.mark.parametrize("op", ["SimplifiedLayerNormalization", "RMSNormalization"])
@@ -158,27 +137,19 @@ def test_without_a_sum_are_the_same(op: str, size: int) -> None:
     rng = np.random.default_rng(size)
     data, given = {"x": reals(rng, 2, 9, size)}, {"s": reals(rng, size)}
     opset = 23 if op == "RMSNormalization" else 17
-    check_equal(model_of([(op, "x s", "y", {"epsilon": 1e-6})], data, ["y"], given, opset), data)
+    Net([(op, "x s", "y", {"epsilon": 1e-6})], data, given, opset=opset).check()
 
 
-@pytest.mark.parametrize("results", ["y m", "y _ d"])
-def test_mean_and_deviation_are_refused(results: str) -> None:
-    rng = np.random.default_rng(6)
-    data = {"x": reals(rng, 2, 3, 8), "r": reals(rng, 2, 3, 8)}
-    node: Node = ("SkipLayerNormalization", "x r s", "y", {})
-    model = model_of([node], data, ["y"], {"s": reals(rng, 8)})
-    model.graph.node[0].output.extend(name.replace("_", "") for name in results.split()[1:])
-    with pytest.raises(UnsupportedOperatorError, match="mean and deviation"):
-        from_onnx(model)
-
-
-@pytest.mark.parametrize("operands", ["x", "x r", "x r s s s s s"])
-def test_operands_that_are_not_the_operators_of_normalizations(operands: str) -> None:
-    rng = np.random.default_rng(7)
-    data = {"x": reals(rng, 2, 3, 8), "r": reals(rng, 2, 3, 8)}
-    node: Node = ("SkipSimplifiedLayerNormalization", "x r s", "y", {})
-    model = model_of([node], data, ["y"], {"s": reals(rng, 8)})
-    del model.graph.node[0].input[:]
-    model.graph.node[0].input.extend(operands.split())
-    with pytest.raises(UnsupportedOperatorError, match="SkipSimplifiedLayerNormalization"):
-        from_onnx(model)
+ROWS = reals(np.random.default_rng(6), 2, 3, 8), reals(np.random.default_rng(7), 2, 3, 8)
+SCALE = Held(np.ones(8, np.float32))
+SKIP, SIMPLE = "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"
+NAMED, RESULTS = {"r": ROWS[1], "x": ROWS[0]}, ("y m", "y _ d")
+test_operands_and_results_that_are_not_the_operators = refused(
+    ("BiasGelu", one("BiasGelu", Held(B))),
+    ("BiasGelu", one("BiasGelu", X, Held(B), Held(B))),
+    (SIMPLE, one(SIMPLE, ROWS[0])),
+    (SIMPLE, one(SIMPLE, *ROWS)),
+    (SIMPLE, one(SIMPLE, *ROWS, *[SCALE] * 5)),
+    *(("mean and deviation", Net([(SKIP, "x r r", each)], NAMED)) for each in RESULTS),
+    error=UnsupportedOperatorError,
+)

@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tvm_qnn as qnn
 from benchmarks.transformer import TINY, dynamic, network, sentence
 from frontends.errors import UnsupportedOperatorError
-from frontends.onnx import from_onnx
 from tests.frontends.onnx.converters.test_products import weights
 from tests.support.onnx_graphs import (
     Array,
+    Held,
+    Net,
     Node,
-    check_equal,
     compiled,
-    model_of,
     on_runtime,
+    one,
+    onnx,
     onnxruntime,
+    pair,
+    refused,
 )
-from tests.support.onnx_graphs import model_of as graph_of
-from tvm_qnn.oracle import onnxruntime_tensors
 
 
 @pytest.mark.parametrize("tail", ["", " zw", " zw bias", " _ bias"])
@@ -31,16 +31,16 @@ def test_products_of_bytes_with_float_results(tail: str) -> None:
     constants = {**weights("int8", True, "zero"), "sx": np.float32(0.02), "zx": np.uint8(3)}
     rng = np.random.default_rng(1)
     data = {"x": rng.integers(0, 256, (3, 5, 70)).astype(np.uint8)}
-    nodes: list[Node] = [("MatMulIntegerToFloat", f"x w sx sw zx{tail}", "y", {})]
-    check_equal(model_of(nodes, data, ["y"], constants), data)
+    nodes: list[Node] = [("MatMulIntegerToFloat", f"x w sx sw zx{tail}", "y")]
+    Net(nodes, data, constants).check()
 
 
 @pytest.mark.parametrize("tail", ["", " zw", " zw bias", " _ bias"])
 def test_products_of_floats_and_bytes(tail: str) -> None:
     constants = weights("uint8", False, "one" if "zw" in tail else "zero")
     data = {"x": np.random.default_rng(2).normal(0, 3, (3, 5, 70)).astype(np.float32)}
-    nodes: list[Node] = [("DynamicQuantizeMatMul", f"x w sw{tail}", "y", {})]
-    check_equal(model_of(nodes, data, ["y"], constants), data)
+    nodes: list[Node] = [("DynamicQuantizeMatMul", f"x w sw{tail}", "y")]
+    Net(nodes, data, constants).check()
 
 
 @pytest.mark.parametrize("scales", [(7,), (2, 1, 7), (1,)], ids=str)
@@ -59,8 +59,8 @@ def test_scales_of_several_matrices(operator: str, tail: str, scales: tuple[int,
     reals, steps = rng.normal(0, 3, (2, 5, 30)), rng.integers(0, 256, (2, 5, 30))
     data = {"x": reals.astype(np.float32) if is_real else steps.astype(np.uint8)}
     operands = "x w sw _" if is_real else "x w sx sw _ _"
-    nodes: list[Node] = [(operator, f"{operands}{tail}", "y", {})]
-    check_equal(model_of(nodes, data, ["y"], constants), data)
+    nodes: list[Node] = [(operator, f"{operands}{tail}", "y")]
+    Net(nodes, data, constants).check()
 
 
 def parts(dtype: str, *, has_bias: bool) -> tuple[list[Node], dict[str, Array], dict[str, Array]]:
@@ -78,12 +78,11 @@ def parts(dtype: str, *, has_bias: bool) -> tuple[list[Node], dict[str, Array], 
         "sb": np.float32(0.03) * np.float32(0.01),
     }
     nodes: list[Node] = [
-        ("QuantizeLinear", "x sx zx", "q", {}),
-        ("DequantizeLinear", "q sx zx", "d", {}),
-        ("DequantizeLinear", "w sw zw", "v", {}),
+        *pair("x sx zx", "d"),
+        ("DequantizeLinear", "w sw zw", "v"),
     ]
     if has_bias:
-        nodes.append(("DequantizeLinear", "b sb", "c", {}))
+        nodes.append(("DequantizeLinear", "b sb", "c"))
     return nodes, data, {key: np.asarray(value) for key, value in constants.items()}
 
 
@@ -98,13 +97,12 @@ def test_products_of_bytes(
     attributes = {"alpha": alpha, "beta": beta}
     nodes.append(("Gemm", "d v c" if has_bias else "d v", "y", attributes))
     if is_quantized:
-        nodes.append(("QuantizeLinear", "y sy zx", "r", {}))
-    results = [f"r:{dtype}"] if is_quantized else ["y"]
-    net = model_of(nodes, data, results, constants)
+        nodes.append(("QuantizeLinear", "y sy zx", "r"))
+    net = Net(nodes, data, constants)
     if has_bias and not is_quantized:
-        check_near(net, data)
+        net.check_near(2.0**-21, in_float=True)
     else:
-        check_equal(net, data, in_float=True)
+        net.check(in_float=True)
 
 
 @pytest.mark.parametrize("operands", ["x w", "x w b"])
@@ -114,13 +112,7 @@ def test_products_of_floats(operands: str) -> None:
     shapes = {"w": (24, 10), "b": (10,)}
     constants = {key: rng.normal(0, 1, shape).astype("f") for key, shape in shapes.items()}
     nodes: list[Node] = [("Gemm", operands, "y", {"alpha": 0.3, "beta": 1.7})]
-    check_near(model_of(nodes, data, ["y"], constants), data)
-
-
-def check_near(net: Any, data: dict[str, Array]) -> None:
-    """Compare floats: ONNX Runtime multiplies sums by ``alpha``, and the data are here."""
-    ours, theirs = compiled(net, data, in_float=True)[0], on_runtime(net, data)[0]
-    assert np.abs(ours - theirs).max() <= 2.0**-21 * np.abs(theirs).max()
+    Net(nodes, data, constants).check_near(2.0**-21, in_float=True)
 
 
 def reals(rng: np.random.Generator, *shape: int) -> Array:
@@ -137,7 +129,7 @@ def test_products_of_matrices(turned: tuple[int, int], alpha: float) -> None:
         for name, shape, is_turned in zip("ab", shapes, turned, strict=True)
     }
     attributes = {"transA": turned[0], "transB": turned[1], "alpha": alpha}
-    check_equal(model_of([("FusedMatMul", "a b", "y", attributes)], data, ["y"], {}), data)
+    Net([("FusedMatMul", "a b", "y", attributes)], data).check()
 
 
 ACTIVATIONS: dict[str, dict[str, float]] = {
@@ -154,7 +146,7 @@ def test_activations_of_products(activation: str) -> None:
     rng = np.random.default_rng(2)
     data, constants = {"x": reals(rng, 4, 8)}, {"w": reals(rng, 6, 8), "b": reals(rng, 6)}
     attributes = {"activation": activation, "transB": 1, **ACTIVATIONS[activation]}
-    check_equal(model_of([("FusedGemm", "x w b", "y", attributes)], data, ["y"], constants), data)
+    Net([("FusedGemm", "x w b", "y", attributes)], data, constants).check()
 
 
 def test_a_network_that_onnx_runtime_has_written(tmp_path: Path) -> None:
@@ -176,24 +168,12 @@ def test_a_network_that_onnx_runtime_has_written(tmp_path: Path) -> None:
     np.testing.assert_allclose(ours, theirs, atol=0.02)
 
 
-REFUSED: dict[str, dict[str, Any]] = {
-    "transposed batches": {"transBatchA": 1},
-    "the activation 'Sine'": {"activation": "Sine"},
-}
-
-
-@pytest.mark.parametrize("reason", REFUSED)
-def test_attributes_that_are_refused(reason: str) -> None:
-    data = {name: reals(np.random.default_rng(3), 8, 8) for name in "ab"}
-    op = "FusedGemm" if "activation" in REFUSED[reason] else "FusedMatMul"
-    given = {"activation": "Relu"} if op == "FusedGemm" else {}
-    model = model_of([(op, "a b", "y", given)], data, ["y"], {})
-    del model.graph.node[0].attribute[:]
-    model.graph.node[0].attribute.extend(
-        onnx.helper.make_attribute(name, value) for name, value in REFUSED[reason].items()
-    )
-    with pytest.raises(UnsupportedOperatorError, match=reason):
-        from_onnx(model)
+SQUARES = [reals(np.random.default_rng(3), 8, 8) for _ in "ab"]
+test_attributes_that_are_refused = refused(
+    ("transposed batches", one("FusedMatMul", *SQUARES, transBatchA=1)),
+    ("the activation 'Sine'", one("FusedGemm", *SQUARES, activation="Sine")),
+    error=UnsupportedOperatorError,
+)
 
 
 PARAMETERS: dict[str, list[float]] = {
@@ -220,72 +200,56 @@ def test_convolutions_with_an_activation(activation: str, operands: str) -> None
     attributes = {"activation": activation, "activation_params": PARAMETERS[activation]}
     attributes = {key: value for key, value in attributes.items() if value}
     known = {name: array for name, array in known.items() if name in operands.split()}
-    check_equal(model_of([("FusedConv", operands, "y", attributes)], data, ["y"], known), data)
+    Net([("FusedConv", operands, "y", attributes)], data, known).check()
 
 
-def test_an_activation_without_its_parameters_is_refused() -> None:
-    data = {"x": np.zeros((1, 1, 4, 4), np.float32)}
-    known = {"w": np.zeros((1, 1, 3, 3), np.float32)}
-    model = model_of([("FusedConv", "x w", "y", {"activation": "Relu"})], data, ["y"], known)
-    model.graph.node[0].attribute[0].s = b"Gelu"
-    with pytest.raises(UnsupportedOperatorError, match="the activation 'Gelu' with 0 parameters"):
-        from_onnx(model)
-
-
-onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+IMAGE, WINDOW = np.zeros((1, 1, 4, 4), np.float32), np.zeros((1, 1, 3, 3), np.float32)
+test_an_activation_without_its_parameters_is_refused = refused(
+    (
+        "the activation 'Gelu' with 0 parameters",
+        one("FusedConv", IMAGE, Held(WINDOW), activation="Gelu"),
+    ),
+    error=UnsupportedOperatorError,
+)
 
 ROWS, DEPTH, UNITS = 7, 96, 10
 
 
-def model_of_float_products(form: str, dtype: str, rng: np.random.Generator) -> Any:
+def model_of_float_products(form: str, dtype: str) -> Net:
     """Return a product as "Gemm", "Gemm without bias" or "MatMul" of a QDQ model, or "QGemm"."""
-    point = np.asarray(np.iinfo(dtype).min + 117).astype(dtype)
+    rng = np.random.default_rng(13)
     is_transposed = form != "MatMul"
     shape = (UNITS, DEPTH) if is_transposed else (DEPTH, UNITS)
     scales = rng.uniform(0.001, 0.02, UNITS).astype(np.float32)
     constants: dict[str, Any] = {
         "sx": np.float32(0.0437),
-        "zx": point,
+        "zx": np.asarray(np.iinfo(dtype).min + 117).astype(dtype),
         "w": rng.integers(-127, 128, shape).astype(np.int8),
         "sw": scales,
         "zw": np.zeros(UNITS, np.int8),
         "b": rng.integers(-9000, 9000, UNITS).astype(np.int32),
         "sb": np.float32(0.0437) * scales,
     }
-    make, axis = onnx.helper.make_node, 0 if is_transposed else 1
-    nodes = [make("QuantizeLinear", ["x", "sx", "zx"], ["q"])]
-    if form == "QGemm":
-        operands = ["q", "sx", "zx", "w", "sw", "zw", "b"]
-        nodes.append(make(form, operands, ["y"], domain="com.microsoft", transB=1))
-    else:
-        nodes.append(make("DequantizeLinear", ["q", "sx", "zx"], ["real"]))
-        nodes.append(make("DequantizeLinear", ["w", "sw", "zw"], ["weights"], axis=axis))
-        operands = ["real", "weights"]
-        if form == "Gemm":
-            nodes.append(make("DequantizeLinear", ["b", "sb"], ["bias"], axis=0))
-            operands.append("bias")
-        attributes = {} if form == "MatMul" else {"transB": 1}
-        nodes.append(make(form.split()[0], operands, ["y"], **attributes))
-    values = [
-        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, (ROWS, size))
-        for name, size in (("x", DEPTH), ("y", UNITS))
+    turned, axis = {"transB": 1} if is_transposed else {}, {"axis": 0 if is_transposed else 1}
+    nodes: list[Node] = [
+        *pair("x sx zx", "real"),
+        ("DequantizeLinear", "w sw zw", "weights", axis),
+        ("DequantizeLinear", "b sb", "bias", {"axis": 0}),
+        (form.split()[0], "real weights bias" if form == "Gemm" else "real weights", "y", turned),
     ]
-    tensors = [onnx.numpy_helper.from_array(np.asarray(a), name) for name, a in constants.items()]
-    graph = onnx.helper.make_graph(nodes, "product", values[:1], values[1:], tensors)
-    opsets = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("com.microsoft", 1)]
-    return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    if form == "QGemm":
+        nodes = [
+            ("QuantizeLinear", "x sx zx", "q"),
+            ("QGemm", "q sx zx w sw zw b", "y", turned),
+        ]
+    data = {"x": rng.normal(0, 3, (ROWS, DEPTH)).astype(np.float32)}
+    return Net(nodes, data, constants, ["y"])
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 @pytest.mark.parametrize("form", ["Gemm", "Gemm without bias", "MatMul", "QGemm"])
 def test_products_have_all_bits(form: str, dtype: str) -> None:
-    rng = np.random.default_rng(13)
-    model = model_of_float_products(form, dtype, rng)
-    data = rng.normal(0, 3, (ROWS, DEPTH)).astype(np.float32)
-    wanted = onnxruntime_tensors(model, [data])["y"]
-    mod, params = from_onnx(model)
-    np.testing.assert_array_equal(qnn.build(mod, "host", params).run(data), wanted)
+    model_of_float_products(form, dtype).check(in_float=True)
 
 
 # Relu at a point of 0 and a Clip without ends are dropped; Relu at another point is not.
@@ -313,16 +277,14 @@ def test_a_clip_that_is_quantized_may_leave_the_product_in_float(
         "last_point": np.uint8(point),
     }
     nodes: list[Node] = [
-        ("QuantizeLinear", "x scale point", "q", {}),
-        ("DequantizeLinear", "q scale point", "real", {}),
-        ("DequantizeLinear", "matrix step none", "weights", {}),
-        (product, "real weights", "sums", {}),
-        (name, "sums", "clipped", {}),
-        ("QuantizeLinear", "clipped last_scale last_point", "quantized", {}),
-        ("DequantizeLinear", "quantized last_scale last_point", "y", {}),
+        *pair("x scale point", "real"),
+        ("DequantizeLinear", "matrix step none", "weights"),
+        (product, "real weights", "sums"),
+        (name, "sums", "clipped"),
+        *pair("clipped last_scale last_point", "y"),
     ]
     results = outputs.split()
     if other:
-        nodes.append(("Abs", other, "absolute", {}))
+        nodes.append(("Abs", other, "absolute"))
         results.append("absolute")
-    check_equal(graph_of(nodes, data, results, constants), data, in_float=True)
+    Net(nodes, data, constants, results).check(in_float=True)

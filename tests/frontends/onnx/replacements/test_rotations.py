@@ -8,22 +8,21 @@ import numpy as np
 import pytest
 
 from frontends.errors import UnsupportedOperatorError
-from frontends.onnx import from_onnx
-from tests.support.onnx_graphs import Array, compiled, model_of, on_runtime
+from tests.support.onnx_graphs import Array, Net
 
 BATCH, HEADS, TOKENS, WIDTH, PLACES = 2, 3, 5, 16, 20
 
 
 def model(
     shape: tuple[int, ...], *, half: int = WIDTH // 2, places: Array | None = None, **attrs: Any
-) -> tuple[Any, dict[str, Array]]:
+) -> Net:
     rng = np.random.default_rng(1)
     drawn = rng.integers(0, PLACES, (BATCH, TOKENS))
     data: dict[str, Array] = {"x": rng.normal(0, 1, shape).astype(np.float32)}
     data["p"] = drawn if places is None else places
     angles = rng.uniform(0, 6, (PLACES, half)).astype(np.float32)
     node = ("RotaryEmbedding", "x p c s", "y", attrs)
-    return model_of([node], data, ["y"], {"c": np.cos(angles), "s": np.sin(angles)}), data
+    return Net([node], data, {"c": np.cos(angles), "s": np.sin(angles)})
 
 
 SHAPES = {
@@ -39,20 +38,18 @@ def test_near_onnx_runtime(shape: str, half: int, interleaved: int) -> None:
     attrs: dict[str, Any] = {"interleaved": interleaved}
     if half < WIDTH // 2:
         attrs |= {"num_heads": HEADS, "rotary_embedding_dim": 2 * half}
-    net, data = model(SHAPES[shape], half=half, **attrs)
-    ours, theirs = compiled(net, data)[0], on_runtime(net, data)[0]
+    net = model(SHAPES[shape], half=half, **attrs)
     # ONNX Runtime rounds a product and a sum at once, depending on the width.
-    np.testing.assert_allclose(ours, theirs, atol=2.0**-22 * np.abs(data["x"]).max())
+    net.check_near(rtol=1e-7, atol=2.0**-22 * np.abs(net.data["x"]).max())
 
 
 def test_the_place_of_the_first_token() -> None:
-    net, data = model(SHAPES["side by side"], places=np.array([4]))
-    np.testing.assert_allclose(compiled(net, data)[0], on_runtime(net, data)[0], atol=1e-6)
+    model(SHAPES["side by side"], places=np.array([4])).check_near(rtol=1e-7, atol=1e-6)
 
 
 def standard(
     shape: tuple[int, ...], *, half: int = WIDTH // 2, has_places: bool = True, **attrs: Any
-) -> tuple[Any, dict[str, Array]]:
+) -> Net:
     """Return a model of the standard's operator, whose tables may be of tokens."""
     rng = np.random.default_rng(1)
     data: dict[str, Array] = {"x": rng.normal(0, 1, shape).astype(np.float32)}
@@ -63,7 +60,7 @@ def standard(
     attrs |= {"num_heads": HEADS} if len(shape) == 3 else {}
     node = ("RotaryEmbedding", "x c s p" if has_places else "x c s", "y", attrs)
     constants = {"c": np.cos(angles), "s": np.sin(angles)}
-    return model_of([node], data, ["y"], constants, 23, ["RotaryEmbedding"]), data
+    return Net([node], data, constants, opset=23, standard=["RotaryEmbedding"])
 
 
 @pytest.mark.parametrize("interleaved", [0, 1])
@@ -73,13 +70,11 @@ def test_the_standards_is_near(shape: str, half: int, has_places: bool, interlea
     attrs: dict[str, Any] = {"interleaved": interleaved}
     if half < WIDTH // 2:
         attrs["rotary_embedding_dim"] = 2 * half
-    net, data = standard(SHAPES[shape], half=half, has_places=has_places, **attrs)
-    ours, theirs = compiled(net, data)[0], on_runtime(net, data)[0]
-    np.testing.assert_allclose(ours, theirs, atol=2.0**-22 * np.abs(data["x"]).max())
+    net = standard(SHAPES[shape], half=half, has_places=has_places, **attrs)
+    net.check_near(rtol=1e-7, atol=2.0**-22 * np.abs(net.data["x"]).max())
 
 
 def test_what_is_refused() -> None:
-    net, _ = standard(SHAPES["heads"])
-    del net.graph.node[0].input[3]
-    with pytest.raises(UnsupportedOperatorError, match="cosines of 2 axes"):
-        from_onnx(net)
+    net = standard(SHAPES["heads"])
+    del net.model.graph.node[0].input[3]
+    net.check_refused("cosines of 2 axes", UnsupportedOperatorError)

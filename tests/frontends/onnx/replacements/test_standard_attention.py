@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 
 from frontends.errors import UnsupportedOperatorError
-from frontends.onnx import from_onnx
-from tests.support.onnx_graphs import Array, compiled, model_of, on_runtime
+from tests.support.onnx_graphs import Array, Net, near, refused
 
 BATCH, HEADS, TOKENS, SEEN, WIDTH = 2, 4, 5, 7, 8
 
@@ -30,7 +28,7 @@ def model(
     lengths: Array | None = None,
     has_scores: bool = False,
     **attributes: Any,
-) -> tuple[Any, dict[str, Array]]:
+) -> Net:
     """Return a model of one attention, and data of it.
 
     Args:
@@ -68,17 +66,7 @@ def model(
     opset = 23 if lengths is None else 24
     if any("window" in name for name in attributes):
         opset = 28
-    outputs = [name for name in results.split() if name != "_"]
-    made = model_of([node], data, outputs, {}, opset, standard=["Attention"])
-    return made, data
-
-
-def check(net: Any, data: dict[str, Array]) -> None:
-    """Compare as tests/frontends/onnx/replacements/test_attentions.py does."""
-    ours, theirs = compiled(net, data), on_runtime(net, data)
-    assert [each.shape for each in ours] == [each.shape for each in theirs]
-    for mine, other in zip(ours, theirs, strict=True):
-        assert np.abs(mine - other).max() <= 2.0**-20 * np.abs(other).max()
+    return Net([node], data, opset=opset, standard=["Attention"])
 
 
 CASES: dict[str, dict[str, Any]] = {
@@ -110,9 +98,9 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_near_onnx_runtime(case: str) -> None:
-    check(*model(**CASES[case]))
+NEAR = 2.0**-20
+"""As tests/frontends/onnx/replacements/test_attentions.py says."""
+test_near_onnx_runtime = near({name: model(**case) for name, case in CASES.items()}, NEAR)
 
 
 @pytest.mark.parametrize("stage", range(4))
@@ -120,7 +108,7 @@ def test_scores_as_a_result(stage: int) -> None:
     mask = np.random.default_rng(3).random((TOKENS, SEEN)) < 0.6
     mask[0] = False
     attributes: dict[str, Any] = {"qk_matmul_output_mode": stage, "softcap": 0.7}
-    check(*model(seen=SEEN, mask=mask, has_scores=True, **attributes))
+    model(seen=SEEN, mask=mask, has_scores=True, **attributes).check_near(NEAR)
 
 
 @pytest.mark.parametrize("is_causal", [0, 1])
@@ -130,20 +118,11 @@ def test_masks(is_bool: bool, shape: tuple[int, ...], is_causal: int) -> None:
     rng = np.random.default_rng(2)
     mask = rng.random(shape) < 0.6 if is_bool else reals(rng, *shape)
     mask[..., 0, :] = False if is_bool else -np.inf  # a token that sees nothing
-    check(*model(seen=SEEN, mask=mask, is_causal=is_causal, softcap=3.0 * is_causal))
+    model(seen=SEEN, mask=mask, is_causal=is_causal, softcap=3.0 * is_causal).check_near(NEAR)
 
 
-REFUSED: dict[str, dict[str, Any]] = {
-    "softmax must be of float32": {"softmax_precision": 11},
-    "qk_matmul_output_mode is 4": {"qk_matmul_output_mode": 4},
-}
-
-
-@pytest.mark.parametrize("reason", REFUSED)
-def test_what_is_refused(reason: str) -> None:
-    net, _ = model()
-    for name, value in REFUSED[reason].items():
-        net.graph.node[0].attribute.append(onnx.helper.make_attribute(name, value))
-    net.opset_import[0].version = 28
-    with pytest.raises(UnsupportedOperatorError, match=reason):
-        from_onnx(net)
+test_what_is_refused = refused(
+    ("softmax must be of float32", model(softmax_precision=11)),
+    ("qk_matmul_output_mode is 4", model(qk_matmul_output_mode=4)),
+    error=UnsupportedOperatorError,
+)

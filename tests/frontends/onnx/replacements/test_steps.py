@@ -26,8 +26,6 @@ def step_of(whole: Any, data: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
         if value.name == "a":
             for dim, size in zip(value.type.tensor_type.shape.dim, columns.shape, strict=True):
                 dim.dim_value = size
-    for value in proto.graph.output:
-        value.type.tensor_type.ClearField("shape")
     return proto, {**data, "a": columns}
 
 

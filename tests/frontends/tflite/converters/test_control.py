@@ -11,9 +11,9 @@ import pytest
 from frontends.errors import UnsupportedOperatorError
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
-from frontends.tflite.writer import ModelWriter
 from tests.support.composites import runs
-from tests.support.tflite import check_refused
+from tests.support.tflite import check_refused, fixed
+from tests.support.tflite_graphs import FLAG, NUMBER, Subgraph, model_of, unary
 from tvm_qnn import Library, build
 from tvm_qnn.compare import compare
 from tvm_qnn.oracle import LiteRtSession
@@ -23,19 +23,18 @@ Array = np.ndarray[Any, Any]
 Q = Quantization.per_tensor(0.5, 3)
 
 
+ROW = ((1, 4), "int8", Q)
+CODES = ("RELU", "RELU6", "RELU_N1_TO_1")
+BRANCHES = {"then_subgraph_index": 1, "else_subgraph_index": 2}
+ITSELF = {"then_subgraph_index": 1, "else_subgraph_index": 1}
+
+
 def choice(known: bool | None) -> bytes:
-    writer = ModelWriter()
-    x = writer.tensor("x", (1, 4), "int8", Q)
-    data = None if known is None else np.array(known)
-    flag = writer.tensor("flag", (), "bool", None, data)
-    y = writer.tensor("y", (1, 4), "int8", Q)
-    writer.operator("IF", [flag, x], [y], then_subgraph_index=1, else_subgraph_index=2)
-    for code in ("RELU", "RELU6"):
-        graph = writer.subgraph()
-        a, b = (graph.tensor(name, (1, 4), "int8", Q) for name in "ab")
-        graph.operator(code, [a], [b])
-        graph.end([a], [b])
-    return writer.finish([x] if known is not None else [x, flag], [y])
+    flag = FLAG if known is None else fixed(known, "bool")
+    nodes = [("IF", "flag x", "y", BRANCHES)]
+    takes = "x flag" if known is None else "x"
+    main = Subgraph({"x": ROW, "flag": flag, "y": ROW}, nodes, takes, "y")
+    return model_of(main, *(unary(code, *ROW) for code in CODES[:2]))
 
 
 @pytest.mark.parametrize("is_known", [False, True])
@@ -51,18 +50,12 @@ def case(
     number: int | None, branches: Sequence[int] = (1, 2, 3), *, dtype: str = "int32", size: int = 1
 ) -> bytes:
     """Return a model that chooses one of three subgraphs."""
-    writer = ModelWriter()
-    x, y = (writer.tensor(name, (1, 4), "int8", Q) for name in "xy")
-    data = None if number is None else np.full(size, number, dtype)
-    index = writer.tensor("number", (size,), dtype, None, data)
+    index = ((size,), dtype) if number is None else fixed([number] * size, dtype)
     options: dict[str, Any] = {"branch_subgraph_indices": branches, "version": 1}
-    writer.operator("STABLEHLO_CASE", [index, x], [y], **options)
-    for code in ("RELU", "RELU6", "RELU_N1_TO_1"):
-        graph = writer.subgraph()
-        a, b = (graph.tensor(name, (1, 4), "int8", Q) for name in "ab")
-        graph.operator(code, [a], [b])
-        graph.end([a], [b])
-    return writer.finish([x] if number is not None else [x, index], [y])
+    nodes = [("STABLEHLO_CASE", "number x", "y", options)]
+    takes = "x number" if number is None else "x"
+    main = Subgraph({"x y": ROW, "number": index}, nodes, takes, "y")
+    return model_of(main, *(unary(code, *ROW) for code in CODES))
 
 
 def _built(model: bytes) -> Library:
@@ -114,50 +107,34 @@ def test_cases_that_are_refused(model: bytes, message: str) -> None:
 
 
 def test_subgraphs_that_run_themselves() -> None:
-    writer = ModelWriter()
-    flag = writer.tensor("flag", (), "bool", None, np.array(True))
-    x, y = (writer.tensor(name, (1, 4), "int8", Q) for name in "xy")
-    writer.operator("IF", [flag, x], [y], then_subgraph_index=1, else_subgraph_index=1)
-    graph = writer.subgraph()
-    again = graph.tensor("flag", (), "bool", None, np.array(True))
-    a, b = (graph.tensor(name, (1, 4), "int8", Q) for name in "ab")
-    graph.operator("IF", [again, a], [b], then_subgraph_index=1, else_subgraph_index=1)
-    graph.end([a], [b])
-    check_refused(writer.finish([x], [y]), "more than 8 deep", UnsupportedOperatorError)
+    itself = Subgraph(
+        {"flag": fixed(True, "bool"), "x y": ROW}, [("IF", "flag x", "y", ITSELF)], "x", "y"
+    )
+    check_refused(model_of(itself, itself), "more than 8 deep", UnsupportedOperatorError)
 
 
 def test_a_subgraph_takes_what_it_is_given() -> None:
-    writer = ModelWriter()
-    flag = writer.tensor("flag", (), "bool", None, np.array(True))
-    x = writer.tensor("x", (1, 4), "int8", Q)
-    writer.operator("IF", [flag], [x], then_subgraph_index=1, else_subgraph_index=1)
-    graph = writer.subgraph()
-    a = graph.tensor("a", (1, 4), "int8", Q)
-    graph.end([a], [a])
-    check_refused(writer.finish([], [x]), "its subgraph takes 1 tensors, gets 0")
+    main = Subgraph({"flag": fixed(True, "bool"), "x": ROW}, [("IF", "flag", "x", ITSELF)], "", "x")
+    model = model_of(main, Subgraph({"a": ROW}, [], "a", "a"))
+    check_refused(model, "its subgraph takes 1 tensors, gets 0")
 
 
 def composite(number: int = 1, inner: int = 2) -> bytes:
     """Return a dense layer and a subgraph that runs it, whose weights are arguments."""
-    rng, writer = np.random.default_rng(3), ModelWriter()
-    x = writer.tensor("x", (2, 70), "int8", Q)
-    y, z = (writer.tensor(name, (2, 64), "int8", Q) for name in "yz")
-    scale = Quantization.per_tensor(0.01, 0)
+    rng = np.random.default_rng(3)
     array = rng.integers(-127, 128, (64, 70)).astype(np.int8)
-    weights = writer.tensor("weights", array.shape, "int8", scale, array)
-    writer.operator("STABLEHLO_COMPOSITE", [x, weights], [y, z], **runs(number))
-    graph = writer.subgraph()
-    a = graph.tensor("a", (2, 70), "int8", Q)
-    b = graph.tensor("b", array.shape, "int8", scale)
-    c, d = (graph.tensor(name, (2, 64), "int8", Q) for name in "cd")
-    graph.operator("FULLY_CONNECTED", [a, b], [c])
-    graph.operator("STABLEHLO_COMPOSITE", [c], [d], **runs(inner))
-    graph.end([a, b], [d, c])
-    graph = writer.subgraph()
-    e, f = (graph.tensor(name, (2, 64), "int8", Q) for name in "ef")
-    graph.operator("RELU", [e], [f])
-    graph.end([e], [f])
-    return writer.finish([x], [y, z])
+    weights = fixed(array, "int8", Quantization.per_tensor(0.01, 0))
+    data, result = ((2, 70), "int8", Q), ((2, 64), "int8", Q)
+    layer = [("FULLY_CONNECTED", "a b", "c"), ("STABLEHLO_COMPOSITE", "c", "d", runs(inner))]
+    return model_of(
+        Subgraph(
+            {"x": data, "y z": result, "weights": weights},
+            [("STABLEHLO_COMPOSITE", "x weights", "y z", runs(number))],
+            *("x", "y z"),
+        ),
+        Subgraph({"a": data, "b": weights.kind, "c d": result}, layer, "a b", "d c"),
+        unary("RELU", *result),
+    )
 
 
 def test_operators_that_make_up_one_equal_litert() -> None:
@@ -174,45 +151,32 @@ def test_composites_of_wrong_subgraphs(numbers: Any, message: str) -> None:
 
 
 def loop_in_a_branch(code: str) -> bytes:
-    writer = ModelWriter()
-    x, y = (writer.tensor(name, (4,), "int8", Q) for name in "xy")
-    n = writer.tensor("n", (), "int32")
-    if code == "IF":
-        flag = writer.tensor("flag", (), "bool")
-        writer.operator(code, [flag, x, n], [y], then_subgraph_index=1, else_subgraph_index=2)
-    else:
-        flag = writer.tensor("flag", (), "int32")
-        numbers: dict[str, Any] = {"branch_subgraph_indices": (1, 1, 2), "version": 1}
-        writer.operator(code, [flag, x, n], [y], **numbers)
-    graph = writer.subgraph()
-    a, b = (graph.tensor(name, (4,), "int8", Q) for name in "ab")
-    m = graph.tensor("m", (), "int32")
-    graph.operator("STABLEHLO_COMPOSITE", [a, m], [b], **runs(3))
-    graph.end([a, m], [b])
-    graph = writer.subgraph()
-    a, b = (graph.tensor(name, (4,), "int8", Q) for name in "ab")
-    m = graph.tensor("m", (), "int32")
-    graph.operator("RELU", [a], [b])
-    graph.end([a, m], [b])
-    graph = writer.subgraph()  # doubles until n is 0, which -1 never becomes
-    a, b = (graph.tensor(name, (4,), "int8", Q) for name in "ab")
-    m, end = (graph.tensor(name, (), "int32") for name in ("m", "end"))
+    row = ((4,), "int8", Q)
+    numbers = {"branch_subgraph_indices": (1, 1, 2), "version": 1}
+    kind, options = (FLAG, BRANCHES) if code == "IF" else (NUMBER, numbers)
     loop = {"cond_subgraph_index": 4, "body_subgraph_index": 5}
-    graph.operator("WHILE", [a, m], [b, end], **loop)
-    graph.end([a, m], [b])
-    graph = writer.subgraph()
-    a, m = graph.tensor("a", (4,), "int8", Q), graph.tensor("m", (), "int32")
-    more, zero = graph.tensor("more", (), "bool"), np.array(0, np.int32)
-    graph.operator("NOT_EQUAL", [m, graph.tensor("zero", (), "int32", None, zero)], [more])
-    graph.end([a, m], [more])
-    graph = writer.subgraph()
-    a, b = (graph.tensor(name, (4,), "int8", Q) for name in "ab")
-    m, less = (graph.tensor(name, (), "int32") for name in ("m", "less"))
-    one = graph.tensor("one", (), "int32", None, np.array(1, np.int32))
-    graph.operator("ADD", [a, a], [b])
-    graph.operator("SUB", [m, one], [less], version=1)
-    graph.end([a, m], [b, less])
-    return writer.finish([x, flag, n], [y])
+    branch: dict[str, Any] = {"a b": row, "m": NUMBER}
+    return model_of(
+        Subgraph(
+            {"x y": row, "n": NUMBER, "flag": kind},
+            [(code, "flag x n", "y", options)],
+            *("x flag n", "y"),
+        ),
+        Subgraph(branch, [("STABLEHLO_COMPOSITE", "a m", "b", runs(3))], "a m", "b"),
+        Subgraph(branch, [("RELU", "a", "b")], "a m", "b"),
+        # It doubles until n is 0, which -1 never becomes.
+        Subgraph({**branch, "end": NUMBER}, [("WHILE", "a m", "b end", loop)], "a m", "b"),
+        Subgraph(
+            {"a": row, "m": NUMBER, "more": FLAG, "zero": fixed(0, "int32")},
+            [("NOT_EQUAL", "m zero", "more")],
+            *("a m", "more"),
+        ),
+        Subgraph(
+            {**branch, "less": NUMBER, "one": fixed(1, "int32")},
+            [("ADD", "a a", "b"), ("SUB", "m one", "less", {"version": 1})],
+            *("a m", "b less"),
+        ),
+    )
 
 
 def test_a_loop_inside_a_composite_runs_in_the_chosen_branch_alone() -> None:

@@ -13,11 +13,11 @@ import tvm_qnn
 from frontends.errors import UnsupportedOperatorError
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
-from frontends.tflite.writer import ModelWriter
 from tests.support.arrays import full_range
 from tests.support.recurrent import recurrent
 from tests.support.standalone import run_standalone
-from tests.support.tflite import check_refused
+from tests.support.tflite import check_refused, fixed
+from tests.support.tflite_graphs import FLAG, NUMBER, Subgraph, doubled, model_of, smaller
 from tvm_qnn.compare import compare
 
 Array = np.ndarray[Any, Any]
@@ -27,47 +27,47 @@ needs_cc = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler cc o
 Q = Quantization.per_tensor(0.5, 3)
 
 
+LOOP = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
+INNER = {"cond_subgraph_index": 3, "body_subgraph_index": 4}
+ROW, DATA = ((1, 3), "int8", Q), ((5, 1, 3), "int8", Q)
+ZERO, ONE = fixed(0, "int32"), fixed(1, "int32")
+
+
 def loop(turns: int | None, step: int = 1) -> bytes:
     """Return a loop that sums a row of data each iteration; ``turns`` is an input if it is None."""
-    writer = ModelWriter()
-    x = writer.tensor("x", (5, 1, 3), "int8", Q)
-    sums = writer.tensor("zero", (1, 3), "int8", Q, np.full((1, 3), 3, np.int8))
-    begin = writer.tensor("begin", (), "int32", None, np.array(0, np.int32))
-    end = writer.tensor(
-        "end", (), "int32", None, None if turns is None else np.array(turns, np.int32)
+    end = NUMBER if turns is None else fixed(turns, "int32")
+    main = Subgraph(
+        {
+            "x": DATA,
+            "zero": fixed([[3, 3, 3]], "int8", Q),
+            "begin": ZERO,
+            "end": end,
+            "y0 y1": NUMBER,
+            "y2": DATA,
+            "y3": ROW,
+        },
+        [("WHILE", "begin end x zero", "y0 y1 y2 y3", LOOP)],
+        *("x end" if turns is None else "x", "y3"),
     )
-    results = [
-        writer.tensor(f"y{i}", shape, dtype, encoding)
-        for i, (shape, dtype, encoding) in enumerate(
-            (((), "int32", None), ((), "int32", None), ((5, 1, 3), "int8", Q), ((1, 3), "int8", Q))
-        )
-    ]
-    writer.operator(
-        "WHILE", [begin, end, x, sums], results, cond_subgraph_index=1, body_subgraph_index=2
+    carried = {"i n": NUMBER, "data": DATA, "total": ROW}
+    more = Subgraph({**carried, "more": FLAG}, [("LESS", "i n", "more")], "i n data total", "more")
+    body = Subgraph(
+        {
+            **carried,
+            "one": fixed(step, "int32"),
+            "row new weighed": ROW,
+            "following": NUMBER,
+            "weight": fixed([[1, -7, 9]], "int8", Q),
+        },
+        [
+            ("GATHER", "data i", "row", {"axis": 0}),
+            ("MUL", "row weight", "weighed"),
+            ("ADD", "total weighed", "new"),
+            ("ADD", "i one", "following", {"version": 1}),
+        ],
+        *("i n data total", "following n data new"),
     )
-    for is_body in (False, True):
-        graph = writer.subgraph()
-        i, n = (graph.tensor(name, (), "int32") for name in ("i", "n"))
-        data, total = (
-            graph.tensor("data", (5, 1, 3), "int8", Q),
-            graph.tensor("total", (1, 3), "int8", Q),
-        )
-        if not is_body:
-            more = graph.tensor("more", (), "bool")
-            graph.operator("LESS", [i, n], [more])
-            graph.end([i, n, data, total], [more])
-            continue
-        one = graph.tensor("one", (), "int32", None, np.array(step, np.int32))
-        row, new = (graph.tensor(name, (1, 3), "int8", Q) for name in ("row", "new"))
-        following = graph.tensor("following", (), "int32")
-        graph.operator("GATHER", [data, i], [row], axis=0)
-        weight = graph.tensor("weight", (1, 3), "int8", Q, np.array([[1, -7, 9]], np.int8))
-        weighed = graph.tensor("weighed", (1, 3), "int8", Q)
-        graph.operator("MUL", [row, weight], [weighed])
-        graph.operator("ADD", [total, weighed], [new])
-        graph.operator("ADD", [i, one], [following], version=1)
-        graph.end([i, n, data, total], [following, n, data, new])
-    return writer.finish([x] if turns is not None else [x, end], results[3:])
+    return model_of(main, more, body)
 
 
 def rows() -> Array:
@@ -146,18 +146,9 @@ def test_a_list_of_slices_in_a_loop_equals_litert(known: bool) -> None:
 
 def doubling(turns: int) -> bytes:
     """Return a loop of a known number of iterations, which double their data."""
-    writer, kind = ModelWriter(), ((1, 3), "int8", Q)
-    x, y = writer.tensor("x", *kind), writer.tensor("y", *kind)
-    begin = [
-        writer.tensor(name, (), "int32", None, np.array(number, np.int32))
-        for name, number in (("begin", 0), ("end", turns))
-    ]
-    ends = [writer.tensor(name, (), "int32") for name in ("i_end", "n_end")]
-    subgraphs = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
-    writer.operator("WHILE", [*begin, x], [*ends, y], **subgraphs)
-    smaller(writer.subgraph())
-    doubled(writer.subgraph())
-    return writer.finish([x], [y])
+    tensors = {"x y": ROW, "begin": ZERO, "end": fixed(turns, "int32"), "i_end n_end": NUMBER}
+    nodes = [("WHILE", "begin end x", "i_end n_end y", LOOP)]
+    return model_of(Subgraph(tensors, nodes, "x", "y"), smaller(*ROW), doubled(*ROW))
 
 
 def test_a_loop_of_any_number_of_turns_is_repeated() -> None:
@@ -165,54 +156,20 @@ def test_a_loop_of_any_number_of_turns_is_repeated() -> None:
     assert "R.qnn.loop(" in from_tflite(doubling(2_000_000_000))[0].script()
 
 
-def counted(graph: Any, first: str, second: str, *data: Any) -> tuple[list[int], int]:
-    """Return two counters and a tensor of a subgraph, and the constant 1."""
-    names = [graph.tensor(name, (), "int32") for name in (first, second)]
-    one = graph.tensor("one", (), "int32", None, np.array(1, np.int32))
-    return [*names, graph.tensor("data", *data)], one
-
-
-def doubled(graph: Any, step: int = 1) -> None:
-    """Make a subgraph the body of a loop that counts and doubles."""
-    kind = ((1, 3), "int8", Q)
-    (i, n, data), _ = counted(graph, "i", "n", *kind)
-    by = graph.tensor("by", (), "int32", None, np.array(step, np.int32))
-    following, twice = graph.tensor("following", (), "int32"), graph.tensor("twice", *kind)
-    graph.operator("ADD", [i, by], [following], version=1)
-    graph.operator("ADD", [data, data], [twice])
-    graph.end([i, n, data], [following, n, twice])
-
-
-def smaller(graph: Any) -> None:
-    """Make a subgraph the condition of a loop: whether one counter is below the other."""
-    (i, n, data), _ = counted(graph, "i", "n", (1, 3), "int8", Q)
-    more = graph.tensor("more", (), "bool")
-    graph.operator("LESS", [i, n], [more])
-    graph.end([i, n, data], [more])
-
-
 def nested() -> bytes:
     """Return a loop whose iterations, as many as an input says, double once more each time."""
-    writer, kind = ModelWriter(), ((1, 3), "int8", Q)
-    x, turns = writer.tensor("x", *kind), writer.tensor("turns", (), "int32")
-    begin = writer.tensor("begin", (), "int32", None, np.array(0, np.int32))
-    ends = [writer.tensor(name, (), "int32") for name in ("i_end", "n_end")]
-    ends.append(writer.tensor("y", *kind))
-    loop_of = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
-    writer.operator("WHILE", [begin, turns, x], ends, **loop_of)
-    smaller(writer.subgraph())
-    graph = writer.subgraph()
-    (i, n, data), one = counted(graph, "i", "n", *kind)
-    zero = graph.tensor("zero", (), "int32", None, np.array(0, np.int32))
-    inner = [graph.tensor(name, (), "int32") for name in ("j", "m")]
-    following, made = graph.tensor("following", (), "int32"), graph.tensor("made", *kind)
-    loop_of = {"cond_subgraph_index": 3, "body_subgraph_index": 4}
-    graph.operator("WHILE", [zero, i, data], [*inner, made], **loop_of)
-    graph.operator("ADD", [i, one], [following], version=1)
-    graph.end([i, n, data], [following, n, made])
-    smaller(writer.subgraph())
-    doubled(writer.subgraph())
-    return writer.finish([x, turns], [ends[2]])
+    tensors = {"x y": ROW, "turns": NUMBER, "begin": ZERO, "i_end n_end": NUMBER}
+    nodes = [("WHILE", "begin turns x", "i_end n_end y", LOOP)]
+    body = Subgraph(
+        {"i n j m following": NUMBER, "data made": ROW, "zero": ZERO, "one": ONE},
+        [
+            ("WHILE", "zero i data", "j m made", INNER),
+            ("ADD", "i one", "following", {"version": 1}),
+        ],
+        *("i n data", "following n made"),
+    )
+    main, condition = Subgraph(tensors, nodes, "x turns", "y"), smaller(*ROW)
+    return model_of(main, condition, body, condition, doubled(*ROW))
 
 
 def few(*turns: int) -> list[list[Array]]:
@@ -237,26 +194,16 @@ def test_a_loop_inside_another_runs_in_c(tmp_path: Path) -> None:
 
 def branching(step: int) -> bytes:
     """Return a branch that loops as often as an input says, and one that does not loop."""
-    writer, kind = ModelWriter(), ((1, 3), "int8", Q)
-    x, n = writer.tensor("x", *kind), writer.tensor("turns", (), "int32")
-    flag, y = writer.tensor("flag", (1,), "bool"), writer.tensor("y", *kind)
-    writer.operator("IF", [flag, x, n], [y], then_subgraph_index=1, else_subgraph_index=2)
-    graph = writer.subgraph()
-    data, n_inner = graph.tensor("data", *kind), graph.tensor("n", (), "int32")
-    zero = graph.tensor("zero", (), "int32", None, np.array(0, np.int32))
-    inner = [graph.tensor(name, (), "int32") for name in ("j", "m")]
-    made = graph.tensor("made", *kind)
-    loop_of = {"cond_subgraph_index": 3, "body_subgraph_index": 4}
-    graph.operator("WHILE", [zero, n_inner, data], [*inner, made], **loop_of)
-    graph.end([data, n_inner], [made])
-    graph = writer.subgraph()
-    data, n_inner = graph.tensor("data", *kind), graph.tensor("n", (), "int32")
-    made = graph.tensor("made", *kind)
-    graph.operator("RELU", [data], [made])
-    graph.end([data, n_inner], [made])
-    smaller(writer.subgraph())
-    doubled(writer.subgraph(), step)
-    return writer.finish([flag, x, n], [y])
+    branches = {"then_subgraph_index": 1, "else_subgraph_index": 2}
+    tensors = {"x y": ROW, "turns": NUMBER, "flag": ((1,), "bool")}
+    branch = {"data made": ROW, "n j m": NUMBER, "zero": ZERO}
+    return model_of(
+        Subgraph(tensors, [("IF", "flag x turns", "y", branches)], "flag x turns", "y"),
+        Subgraph(branch, [("WHILE", "zero n data", "j m made", INNER)], "data n", "made"),
+        Subgraph(branch, [("RELU", "data", "made")], "data n", "made"),
+        smaller(*ROW),
+        doubled(*ROW, step=step),
+    )
 
 
 def test_a_loop_inside_a_branch_equals_litert() -> None:
@@ -279,25 +226,17 @@ def test_the_loop_of_a_branch_that_is_not_taken_is_not_run() -> None:
     [("CONCATENATION", "change from turn to turn"), ("WHILE", "more than 8 deep")],
 )
 def test_bodies_that_no_loop_has(code: str, message: str) -> None:
-    writer = ModelWriter()
-    begin = [writer.tensor("x", (1, 4), "int8", Q), writer.tensor("go", (1,), "bool")]
-    ends = [writer.tensor("y", (1, 4), "int8", Q), writer.tensor("went", (1,), "bool")]
-    writer.operator("WHILE", begin, ends, cond_subgraph_index=1, body_subgraph_index=2)
-    for part in range(3):
-        graph = writer.subgraph()
-        data, go = graph.tensor("data", (1, 4), "int8", Q), graph.tensor("go", (1,), "bool")
-        if part == 0:
-            graph.end([data, go], [go])
-            continue
-        made, gone = graph.tensor("made", (1, 4), "int8", Q), graph.tensor("gone", (1,), "bool")
-        if code == "WHILE" and part == 1:
-            subgraphs = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
-            graph.operator("WHILE", [data, go], [made, gone], **subgraphs)
-        else:
-            graph.operator("LOGICAL_NOT", [go], [gone])
-            graph.operator("CONCATENATION", [data, data], [made], axis=1)
-        graph.end([data, go], [made, gone])
-    check_refused(writer.finish(begin, [ends[0]]), message, UnsupportedOperatorError)
+    carried = {"data made": ((1, 4), "int8", Q), "go gone": ((1,), "bool")}
+    body = [("LOGICAL_NOT", "go", "gone"), ("CONCATENATION", "data data", "made", {"axis": 1})]
+    again = [("WHILE", "data go", "made gone", LOOP)]
+    ends = "data go", "made gone"
+    model = model_of(
+        Subgraph(carried, again, "data go", "made"),
+        Subgraph(carried, [], "data go", "go"),
+        Subgraph(carried, again if code == "WHILE" else body, *ends),
+        Subgraph(carried, body, *ends),
+    )
+    check_refused(model, message, UnsupportedOperatorError)
 
 
 def test_a_loop_without_an_end() -> None:

@@ -11,11 +11,10 @@ import tvm_qnn
 from frontends.errors import ModelFormatError, UnsupportedOperatorError
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
-from frontends.tflite.writer import ModelWriter
-from qnn_ops import QnnError
 from qnn_ops.dialect.signature import signature_of
 from tests.support.arrays import full_range
-from tests.support.tflite import check_refused
+from tests.support.tflite import check_refused, fixed, one, refused, state
+from tests.support.tflite_graphs import Subgraph, model_of
 from tvm_qnn.compare import compare
 
 Array = np.ndarray[Any, Any]
@@ -24,37 +23,46 @@ Q = Quantization.per_tensor(0.5, 3)
 FIRST = np.arange(8, dtype=np.int8).reshape(1, 4, 2)
 
 
-def handle(writer: ModelWriter, name: str = "ring") -> int:
-    index = writer.tensor(f"{name}_handle", (1,), "resource")
-    writer.operator("VAR_HANDLE", [], [index], shared_name=name)
-    return index
+HANDLE: dict[str, Any] = {"handle": ((1,), "resource")}
+ROW = ((1, 4), "int8", Q)
+
+
+def handle(name: str = "ring") -> tuple[Any, ...]:
+    return ("VAR_HANDLE", "", "handle", {"shared_name": name})
+
+
+def call_once(number: int = 1) -> tuple[Any, ...]:
+    return ("CALL_ONCE", "", "", {"init_subgraph_index": number})
 
 
 def ring(first: Array | None = FIRST, name: str = "ring") -> bytes:
     """Return a model that keeps its last four inputs, and gives them all."""
-    writer = ModelWriter()
-    x = writer.tensor("x", (1, 1, 2), "int8", Q)
-    if first is not None:
-        writer.operator("CALL_ONCE", [], [], init_subgraph_index=1)
-        begin = writer.subgraph()
-        value = begin.tensor("first", first.shape, first.dtype.name, Q, first)
-        begin.operator("ASSIGN_VARIABLE", [handle(begin, name), value], [])
-        begin.end([], [])
-    known = handle(writer)
-    old, all_five, new, y = (
-        writer.tensor(each, (1, size, 2), "int8", Q)
-        for each, size in (("old", 4), ("all", 5), ("new", 4), ("y", 4))
+    kept = ((1, 4, 2), "int8", Q)
+    main = Subgraph(
+        {
+            **HANDLE,
+            "x": ((1, 1, 2), "int8", Q),
+            "old new y": kept,
+            "all": ((1, 5, 2), "int8", Q),
+            "begin": fixed((0, 1, 0), "int32"),
+            "size": fixed((1, 4, 2), "int32"),
+        },
+        [
+            *([] if first is None else [call_once()]),
+            handle(),
+            ("READ_VARIABLE", "handle", "old"),
+            ("CONCATENATION", "old x", "all", {"axis": 1}),
+            ("SLICE", "all begin size", "new"),
+            ("ASSIGN_VARIABLE", "handle new", ""),
+            ("RELU", "new", "y"),
+        ],
+        *("x", "y"),
     )
-    writer.operator("READ_VARIABLE", [known], [old])
-    writer.operator("CONCATENATION", [old, x], [all_five], axis=1)
-    bounds = [
-        writer.tensor(f"b{i}", (3,), "int32", None, np.array(values, np.int32))
-        for i, values in enumerate(((0, 1, 0), (1, 4, 2)))
-    ]
-    writer.operator("SLICE", [all_five, *bounds], [new])
-    writer.operator("ASSIGN_VARIABLE", [known, new], [])
-    writer.operator("RELU", [new], [y])
-    return writer.finish([x], [y])
+    if first is None:
+        return model_of(main)
+    nodes = [handle(name), ("ASSIGN_VARIABLE", "handle first", "")]
+    begin = Subgraph({**HANDLE, "first": fixed(first, first.dtype.name, Q)}, nodes, "", "")
+    return model_of(main, begin)
 
 
 def inputs(count: int) -> list[list[Array]]:
@@ -97,59 +105,35 @@ def test_a_first_value_that_does_not_fit(first: Array, message: str) -> None:
     check_refused(ring(first), message)
 
 
-def called(number: int) -> ModelWriter:
-    writer = ModelWriter()
-    writer.operator("CALL_ONCE", [], [], init_subgraph_index=number)
-    writer.tensor("x", (1, 4), "int8", Q)
-    return writer
+def called(number: int, *others: Subgraph) -> bytes:
+    return model_of(Subgraph({"x": ROW}, [call_once(number)], "x", "x"), *others)
 
 
 @pytest.mark.parametrize("number", [0, 1, 2**31 - 1, -1])
 def test_a_subgraph_that_there_is_not(number: int) -> None:
-    check_refused(
-        called(number).finish([0], [0]), f"CALL_ONCE runs subgraph {number}, there are 0 others"
-    )
+    check_refused(called(number), f"CALL_ONCE runs subgraph {number}, there are 0 others")
 
 
 def test_call_once_may_do_nothing_else() -> None:
-    writer = called(1)
-    other = writer.subgraph()
-    x, y = (other.tensor(name, (1, 4), "int8", Q) for name in "xy")
-    other.operator("RELU", [x], [y])
-    other.end([x], [])
-    check_refused(
-        writer.finish([0], [0]), "operator 0 CALL_ONCE: runs RELU", UnsupportedOperatorError
-    )
+    other = Subgraph({"x y": ROW}, [("RELU", "x", "y")], "x", "")
+    check_refused(called(1, other), "operator 0 CALL_ONCE: runs RELU", UnsupportedOperatorError)
 
 
 def test_errors_of_a_subgraph_name_it() -> None:
-    writer = called(1)
-    other = writer.subgraph()
-    x = other.tensor("x", (1, 4), "int8", Q)
-    other.operator("RELU", [x], [other.tensor("y", (1, 4), "int8", Q)])
-    check_refused(
-        writer.finish([0], [0]), "subgraph 1: operator 0 RELU: reads tensor 0", ModelFormatError
-    )
+    other = Subgraph({"x y": ROW}, [("RELU", "x", "y")], "", "")
+    message = "subgraph 1: operator 0 RELU: reads tensor 0"
+    check_refused(called(1, other), message, ModelFormatError)
 
 
 def test_what_is_assigned_must_fit_and_be_a_variable() -> None:
-    writer = ModelWriter()
-    x, y = (writer.tensor(name, (1, 4), "int8", Q) for name in "xy")
-    wide = writer.tensor("wide", (2, 4), "int8", Q)
-    known = handle(writer)
-    writer.operator("ASSIGN_VARIABLE", [known, x], [])
-    writer.operator("READ_VARIABLE", [known], [wide])
-    with pytest.raises(QnnError, match=r"'ring' is int8 of shape \(1, 4\), and int8 of shape \(2"):
-        from_tflite(writer.finish([x], [wide]))
-    writer = ModelWriter()
-    x, y = (writer.tensor(name, (1, 4), "int8", Q) for name in "xy")
-    writer.operator("READ_VARIABLE", [x], [y])
-    check_refused(writer.finish([x], [y]), "first input is no result of a VAR_HANDLE")
+    nodes = [handle(), ("ASSIGN_VARIABLE", "handle x", ""), ("READ_VARIABLE", "handle", "wide")]
+    tensors = {"x": ROW, "wide": ((2, 4), "int8", Q), **HANDLE}
+    message = r"'ring' is int8 of shape \(1, 4\), and int8 of shape \(2"
+    check_refused(model_of(Subgraph(tensors, nodes, "x", "wide")), message)
+    main = Subgraph({"x y": ROW}, [("READ_VARIABLE", "x", "y")], "x", "y")
+    check_refused(model_of(main), "first input is no result of a VAR_HANDLE")
 
 
-def test_a_variable_tensor_is_of_a_type_that_has_values() -> None:
-    writer = ModelWriter()
-    x = writer.tensor("x", (1,), "resource", is_variable=True)
-    y = writer.tensor("y", (1,), "float32")
-    writer.operator("ABS", [x], [y])
-    check_refused(writer.finish([], [y]), "keeps a value of type resource")
+test_a_variable_tensor_is_of_a_type_that_has_values = refused(
+    ("keeps a value of type resource", one("ABS", state(1, dtype="resource"), gives="float32"))
+)

@@ -12,7 +12,17 @@ from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from frontends.onnx.source import OnnxSource
 from qnn_ops.errors import LeftInFloatWarning
-from tests.support.onnx_graphs import check_equal, compiled, model_of, on_runtime, steps_apart
+from tests.support.onnx_graphs import (
+    Held,
+    Net,
+    check_equal,
+    compiled,
+    on_runtime,
+    one,
+    pair,
+    refused,
+    steps_apart,
+)
 from tests.support.onnx_recurrent import DIRECTIONS, recurrent
 
 
@@ -47,7 +57,7 @@ def test_equal_to_onnx_runtime(
     ids=str,
 )
 def test_attributes(linear: int, attributes: dict[str, Any]) -> None:
-    check_equal(*recurrent("GRU", linear_before_reset=linear, **attributes))
+    recurrent("GRU", linear_before_reset=linear, **attributes).check()
 
 
 @pytest.mark.parametrize(("without", "results"), [("b", "_ h"), ("h", "y"), ("bh", "y h")])
@@ -65,19 +75,7 @@ def test_operands_and_results_may_be_left_out(without: str, results: str) -> Non
 
 def test_many_products_have_another_order() -> None:
     # ONNX Runtime adds up 256 products at a time: 2^-21 of their sizes, which come to about 400.
-    model, data = recurrent("GRU", size=700, units=300, steps=2, batch=2)
-    for ours, theirs in zip(compiled(model, data), on_runtime(model, data), strict=True):
-        assert np.abs(ours - theirs).max() <= 400 * 2.0**-21
-
-
-def test_too_few_functions() -> None:
-    model, _ = recurrent("GRU")
-    import onnx
-
-    (node,) = model.graph.node
-    node.attribute.append(onnx.helper.make_attribute("activations", ["Tanh"]))
-    with pytest.raises(UnsupportedOperatorError, match=r"GRU.*activations are 1, needs 2"):
-        from_onnx(model)
+    recurrent("GRU", size=700, units=300, steps=2, batch=2).check_near(atol=400 * 2.0**-21)
 
 
 KINDS = ("LSTM", "DynamicQuantizeLSTM")
@@ -117,14 +115,13 @@ def test_weights_of_bytes(dtype: str, per_channel: bool) -> None:
 def test_results_may_be_left_out(op: str, results: str) -> None:
     # Of sequences that end, ONNX Runtime keeps the last hidden values where they are no outputs.
     # They count for the range of those that go on.
-    model, data = recurrent(op, lengths=(1, 5, 2), results=results, direction="reverse")
-    check_equal(model, data)
+    recurrent(op, lengths=(1, 5, 2), results=results, direction="reverse").check()
 
 
 @BOTH
 @pytest.mark.parametrize("without", ["b", "hc", "bcp"])
 def test_operands_may_be_left_out(op: str, without: str) -> None:
-    check_equal(*recurrent(op, without=without, direction="bidirectional"))
+    recurrent(op, without=without, direction="bidirectional").check()
 
 
 @BOTH
@@ -144,7 +141,7 @@ def test_operands_may_be_left_out(op: str, without: str) -> None:
     ids=str,
 )
 def test_attributes_of_lstm(op: str, attributes: dict[str, Any]) -> None:
-    check_equal(*recurrent(op, **attributes))
+    recurrent(op, **attributes).check()
 
 
 @pytest.mark.parametrize("name", ["Elu", "ScaledTanh", "Softplus"])
@@ -164,7 +161,7 @@ def test_functions_of_the_c_library_are_near(name: str) -> None:
 def test_lengths_may_be_constants() -> None:
     given = {"l": np.array([3, 1, 3], np.int32)}
     for op in KINDS:
-        check_equal(*recurrent(op, given=given, direction="bidirectional"))
+        recurrent(op, given=given, direction="bidirectional").check()
 
 
 def test_steps_beyond_every_length_have_no_part_in_the_range() -> None:
@@ -175,15 +172,13 @@ def test_steps_beyond_every_length_have_no_part_in_the_range() -> None:
 
 @BOTH
 def test_one_step_of_one_sequence(op: str) -> None:
-    check_equal(*recurrent(op, steps=1, batch=1, direction="bidirectional", lengths=(1,)))
+    recurrent(op, steps=1, batch=1, direction="bidirectional", lengths=(1,)).check()
 
 
 def test_many_products_have_another_order_of_lstm() -> None:
     # ONNX Runtime adds up 256 products at a time: 2^-21 of their sizes, which come to about 400.
-    model, data = recurrent("LSTM", size=700, units=300, steps=2, batch=2)
-    for ours, theirs in zip(compiled(model, data), on_runtime(model, data), strict=True):
-        assert np.abs(ours - theirs).max() <= 400 * 2.0**-21
-    check_equal(*recurrent("DynamicQuantizeLSTM", size=700, units=300, steps=2, batch=2))
+    recurrent("LSTM", size=700, units=300, steps=2, batch=2).check_near(atol=400 * 2.0**-21)
+    recurrent("DynamicQuantizeLSTM", size=700, units=300, steps=2, batch=2).check()
 
 
 def test_quantize_dynamic(tmp_path: Any) -> None:
@@ -201,9 +196,9 @@ def test_quantize_dynamic(tmp_path: Any) -> None:
     constants["m"] = reals(32, 10)
     nodes = [
         ("LSTM", "x w r b", "y", {"hidden_size": 32, "direction": "bidirectional"}),
-        ("MatMul", "y m", "z", {}),
+        ("MatMul", "y m", "z"),
     ]
-    onnx.save(model_of(nodes, data, ["z"], constants), tmp_path / "float.onnx")
+    onnx.save(Net(nodes, data, constants).model, tmp_path / "float.onnx")
     for per_channel in (False, True):
         target = tmp_path / f"{per_channel}.onnx"
         quantize_dynamic(tmp_path / "float.onnx", target, per_channel=per_channel)
@@ -224,13 +219,12 @@ def test_beside_quantized_operators() -> None:
         "r": rng.normal(0, 0.5, (1, 32, 8)).astype(np.float32),
     }
     nodes = [
-        ("QuantizeLinear", "x s z", "q", {}),
-        ("DequantizeLinear", "q s z", "d", {}),
+        *pair("x s z", "d"),
         ("LSTM", "d w r", "y _ c", {"hidden_size": 8}),
-        ("QuantizeLinear", "y t o", "p", {}),
+        ("QuantizeLinear", "y t o", "p"),
     ]
     data = {"x": rng.normal(0, 1, (4, 2, 6)).astype(np.float32)}
-    model = model_of(nodes, data, ["p:int8", "c"], constants)
+    model = Net(nodes, data, constants, ["p", "c"]).model
     with pytest.warns(LeftInFloatWarning, match="an operand is float"):
         library = qnn.build(from_onnx(model)[0], "host")
     for ours, theirs in zip(library.run(data["x"]).values(), on_runtime(model, data), strict=True):
@@ -247,73 +241,48 @@ REFUSED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("reason", REFUSED)
-@BOTH
-def test_attributes_that_are_refused(op: str, reason: str) -> None:
-    model, _ = recurrent(op)
-    helper = onnx_helper()
-    (node,) = model.graph.node
-    for name, value in REFUSED[reason].items():
-        kept = [each for each in node.attribute if each.name != name]
-        del node.attribute[:]
-        node.attribute.extend([*kept, helper.make_attribute(name, value)])
-    with pytest.raises(UnsupportedOperatorError, match=reason):
-        from_onnx(model)
-
-
-def onnx_helper() -> Any:
-    import onnx
-
-    return onnx.helper
-
-
-def renamed(model: Any, name: str, array: Any) -> Any:
-    """Give a constant another value."""
-    import onnx
-
-    for tensor in model.graph.initializer:
-        if tensor.name == name:
-            tensor.CopyFrom(onnx.numpy_helper.from_array(array, name))
-    return model
-
-
-@pytest.mark.parametrize(
-    ("op", "name", "array", "reason"),
-    [
-        ("LSTM", "w", np.zeros((1, 28, 8), np.float32), "W has shape .*, needs .1, 28, 9."),
-        ("LSTM", "r", np.zeros((1, 27, 7), np.float32), "R has shape .*, needs .1, 28, 7."),
-        ("LSTM", "b", np.zeros((1, 28), np.float32), "B has shape .*, needs .1, 56."),
-        ("LSTM", "p", np.zeros((1, 7), np.float32), "P has shape .*, needs .1, 21."),
-        ("DynamicQuantizeLSTM", "ws", np.ones(2, np.float32), "W has scales of shape .2."),
-        ("DynamicQuantizeLSTM", "rz", np.ones(2, np.int8), "zero points of shape .2."),
-    ],
+test_attributes_that_are_refused = refused(
+    *(
+        (reason, recurrent(op, **attributes))
+        for reason, attributes in REFUSED.items()
+        for op in KINDS
+    ),
+    error=UnsupportedOperatorError,
 )
-def test_constants_that_do_not_fit(op: str, name: str, array: Any, reason: str) -> None:
-    model = renamed(recurrent(op)[0], name, array)
-    with pytest.raises(UnsupportedOperatorError, match=reason):
-        from_onnx(model)
 
 
-def test_zero_points_that_differ() -> None:
-    points = np.arange(28, dtype=np.uint8).reshape(1, 28)
-    model, _ = recurrent("DynamicQuantizeLSTM", dtype="uint8", per_channel=True)
-    with pytest.raises(UnsupportedOperatorError, match="W has zero points that differ"):
-        from_onnx(renamed(model, "wz", points))
+def of_constants(op: str, **given: Any) -> Net:
+    return recurrent(op, given=given)
 
 
-def test_lengths_that_do_not_fit() -> None:
-    model, _ = recurrent("LSTM", given={"l": np.array([1, 2, 3], np.int32)})
-    for lengths in ([1, 6, 2], [-1, 2, 2]):
-        with pytest.raises(UnsupportedOperatorError, match="sequence_lens has"):
-            from_onnx(renamed(model, "l", np.array(lengths, np.int32)))
+POINTS = np.arange(28, dtype=np.uint8).reshape(1, 28)
+BYTES: dict[str, Any] = {"dtype": "uint8", "per_channel": True}
+test_constants_that_do_not_fit = refused(
+    ("W has shape .*, needs .1, 28, 9.", of_constants("LSTM", w=np.zeros((1, 28, 8), "f"))),
+    ("R has shape .*, needs .1, 28, 7.", of_constants("LSTM", r=np.zeros((1, 27, 7), "f"))),
+    ("B has shape .*, needs .1, 56.", of_constants("LSTM", b=np.zeros((1, 28), "f"))),
+    ("P has shape .*, needs .1, 21.", of_constants("LSTM", p=np.zeros((1, 7), "f"))),
+    ("W has scales of shape .2.", of_constants("DynamicQuantizeLSTM", ws=np.ones(2, "f"))),
+    ("zero points of shape .2.", of_constants("DynamicQuantizeLSTM", rz=np.ones(2, np.int8))),
+    (
+        "W has zero points that differ",
+        recurrent("DynamicQuantizeLSTM", given={"wz": POINTS}, **BYTES),
+    ),
+    ("sequence_lens has", of_constants("LSTM", l=np.array([1, 6, 2], np.int32))),
+    ("sequence_lens has", of_constants("LSTM", l=np.array([-1, 2, 2], np.int32))),
+    (r"GRU.*activations are 1, needs 2", recurrent("GRU", activations=["Tanh"])),
+    error=UnsupportedOperatorError,
+)
 
 
-def test_weights_must_be_constants() -> None:
-    data = {"x": np.zeros((2, 1, 3), np.float32), "w": np.zeros((1, 8, 3), np.float32)}
-    constants = {"r": np.zeros((1, 8, 2), np.float32)}
-    model = model_of([("LSTM", "x w r", "y", {"hidden_size": 2})], data, ["y"], constants)
-    with pytest.raises(UnsupportedOperatorError, match=r"LSTM.*W must be a constant"):
-        from_onnx(model)
+STEPS = np.zeros((2, 1, 3), np.float32), np.zeros((1, 8, 3), np.float32)
+test_weights_must_be_constants = refused(
+    (
+        r"LSTM.*W must be a constant",
+        one("LSTM", *STEPS, Held(np.zeros((1, 8, 2), np.float32)), hidden_size=2),
+    ),
+    error=UnsupportedOperatorError,
+)
 
 
 @directions((5, 1, 3))
@@ -338,9 +307,7 @@ def test_functions_of_the_c_library_are_near_of_rnn() -> None:
 
 def test_one_row_is_added_up_in_another_order() -> None:
     # ONNX Runtime has vectors along the products there, not along the units.
-    model, data = recurrent("RNN", batch=1, activations=["Relu"])
-    for ours, theirs in zip(compiled(model, data), on_runtime(model, data), strict=True):
-        assert np.abs(ours - theirs).max() <= 2.0**-20 * np.abs(theirs).max()
+    recurrent("RNN", batch=1, activations=["Relu"]).check_near(2.0**-20)
 
 
 @pytest.mark.parametrize(
@@ -356,4 +323,4 @@ def test_one_row_is_added_up_in_another_order() -> None:
     ids=str,
 )
 def test_attributes_of_rnn(attributes: dict[str, Any]) -> None:
-    check_equal(*recurrent("RNN", **attributes))
+    recurrent("RNN", **attributes).check()

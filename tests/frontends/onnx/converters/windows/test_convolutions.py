@@ -8,18 +8,21 @@ import numpy as np
 import pytest
 
 from frontends.errors import UnsupportedOperatorError
-from frontends.onnx import from_onnx
-from tests.support.onnx_graphs import Node, check_equal, model_of, onnx
+from tests.support.onnx_graphs import Held, Net, Node, one, refused
 
-CHAIN: list[Node] = [
-    ("DynamicQuantizeLinear", "x", "q sx zx", {}),
-    ("ConvInteger", "q w zx zw", "sums", {}),
-    ("Cast", "sums", "real", {"to": 1}),
-    ("Mul", "sx sw", "factor", {}),
-    ("Mul", "real factor", "product", {}),
-    ("Add", "product bias", "y", {}),
-]
-WINDOWS = [
+
+def chain(**window: Any) -> list[Node]:
+    return [
+        ("DynamicQuantizeLinear", "x", "q sx zx"),
+        ("ConvInteger", "q w zx zw", "sums", window),
+        ("Cast", "sums", "real", {"to": 1}),
+        ("Mul", "sx sw", "factor"),
+        ("Mul", "real factor", "product"),
+        ("Add", "product bias", "y"),
+    ]
+
+
+WINDOWS: list[dict[str, Any]] = [
     {"pads": [1, 1, 1, 1]},
     {"pads": [0, 1, 2, 0], "strides": [2, 1], "dilations": [1, 2]},
     {"group": 2},
@@ -43,17 +46,15 @@ def constants(group: int, dtype: str, rng: np.random.Generator) -> dict[str, Any
 def test_chains_of_dynamic_quantization(window: dict[str, Any], dtype: str) -> None:
     rng = np.random.default_rng(1)
     made = constants(window.get("group", 1), dtype, rng)
-    nodes = [(op, *rest, window if op == "ConvInteger" else attrs) for op, *rest, attrs in CHAIN]
     data = {"x": rng.normal(0.5, 2, (2, 6, 9, 8)).astype(np.float32)}
-    check_equal(model_of(nodes, data, ["y"], made), data)
+    Net(chain(**window), data, made).check()
 
 
-def test_a_constant_zero_point() -> None:
+def test_weights_of_the_file_and_of_the_run() -> None:
     rng = np.random.default_rng(2)
-    made = {**constants(1, "int8", rng), "zx": np.array(9, np.uint8)}
-    data = {"x": rng.integers(0, 256, (1, 6, 7, 7)).astype(np.uint8)}
-    nodes: list[Node] = [("ConvInteger", "x w zx", "y", WINDOWS[0])]
-    check_equal(model_of(nodes, data, ["y:int32"], made), data)
+    w, x = constants(1, "int8", rng)["w"], rng.integers(0, 256, (1, 6, 7, 7)).astype(np.uint8)
+    one("ConvInteger", x, Held(w), np.uint8(9), **WINDOWS[0]).check()
+    one("ConvInteger", x, w, **WINDOWS[0]).check()
 
 
 @pytest.mark.parametrize("window", [{"pads": [2, 1]}, {"auto_pad": "SAME_UPPER", "group": 3}])
@@ -61,12 +62,11 @@ def test_rows(window: dict[str, Any]) -> None:
     rng = np.random.default_rng(4)
     made = constants(window.get("group", 1), "int8", rng)
     made |= {"w": made["w"][:, :, 0], "bias": made["bias"][..., 0]}
-    nodes = [(op, *rest, window if op == "ConvInteger" else attrs) for op, *rest, attrs in CHAIN]
     data = {"x": rng.normal(0.5, 2, (2, 6, 9)).astype(np.float32)}
-    check_equal(model_of(nodes, data, ["y"], made), data)
+    Net(chain(**window), data, made).check()
     del made["w"]  # now an input, as a branch may give it
     data |= {"w": rng.integers(-128, 128, (12, 6 // window.get("group", 1), 3)).astype(np.int8)}
-    check_equal(model_of(nodes, data, ["y"], made), data)
+    Net(chain(**window), data, made).check()
 
 
 @pytest.mark.parametrize(
@@ -84,27 +84,13 @@ def test_volumes(window: dict[str, Any]) -> None:
     made = constants(group, "uint8", rng)
     weights = rng.integers(0, 256, (12, 6 // group, 2, 3, 3)).astype(np.uint8)
     made |= {"w": weights, "bias": made["bias"][..., np.newaxis]}
-    nodes = [(op, *rest, window if op == "ConvInteger" else attrs) for op, *rest, attrs in CHAIN]
     data = {"x": rng.normal(0.5, 2, (2, 6, 4, 7, 5)).astype(np.float32)}
-    check_equal(model_of(nodes, data, ["y"], made), data)
+    Net(chain(**window), data, made).check()
     del made["w"]
-    check_equal(model_of(nodes, data | {"w": weights}, ["y"], made), data | {"w": weights})
+    Net(chain(**window), data | {"w": weights}, made).check()
 
 
-def test_more_dimensions_are_refused() -> None:
-    shape = (2, 6, 3, 3, 3, 3)
-    data = {name: np.zeros(shape, np.uint8) for name in "xw"}
-    model = model_of([("Identity", "x", "y", {})], data, ["y:uint8"], {})
-    del model.graph.node[:]
-    model.graph.node.append(onnx.helper.make_node("ConvInteger", ["x", "w"], ["y"]))
-    model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.INT32
-    with pytest.raises(UnsupportedOperatorError, match="one to three dimensions"):
-        from_onnx(model)
-
-
-def test_weights_that_the_run_tells() -> None:
-    rng = np.random.default_rng(4)
-    made = constants(1, "int8", rng)
-    data = {"x": rng.integers(0, 256, (1, 6, 7, 7)).astype(np.uint8), "w": made.pop("w")}
-    nodes: list[Node] = [("ConvInteger", "x w", "y", WINDOWS[0])]
-    check_equal(model_of(nodes, data, ["y:int32"], made), data)
+BEYOND = [np.zeros((2, 6, 3, 3, 3, 3), np.uint8) for _ in "xw"]
+test_more_dimensions_are_refused = refused(
+    ("one to three dimensions", one("ConvInteger", *BEYOND)), error=UnsupportedOperatorError
+)

@@ -23,6 +23,7 @@ from tests.support.tflite import (
     refused,
     x,
 )
+from tests.support.tflite_graphs import combining
 from tvm_qnn.compare import compare
 
 AXES = ([1, 2], [-1], [0], [0, 1, 2, 3], [3, -1])
@@ -151,13 +152,8 @@ def windows(
     writer, dtype = ModelWriter(), data.dtype.name
     x = writer.tensor("x", data.shape, dtype, encoding)
     s = writer.tensor("s", start.shape, dtype, encoding)
-    inner = writer.subgraph()
-    a, b, c = (inner.tensor(name, (), dtype, encoding) for name in "abc")
-    if code:
-        inner.operator(code, [a, b], [c])
-    inner.end([a, b], [c if code else b])
     y = writer.tensor("y", ANY, dtype, encoding)
-    number = {"body_subgraph_index": writer.subgraphs, **options}
+    number = {"body_subgraph_index": combining(code, dtype, encoding).add_to(writer), **options}
     writer.operator("STABLEHLO_REDUCE_WINDOW", [x, s], [y], **number)
     return writer.finish([x, s], [y])
 

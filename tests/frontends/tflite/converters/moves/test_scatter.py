@@ -11,6 +11,7 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from tests.support.arrays import full_range
 from tests.support.tflite import ANY, Q, Sheet, check_refused, fixed, given, one, refused, x
+from tests.support.tflite_graphs import Subgraph, combining, model_of
 from tvm_qnn.compare import compare
 
 ON, OFF = fixed(2.5, "float32"), fixed(-1.0, "float32")
@@ -147,13 +148,9 @@ def scattered(
     i = writer.tensor("i", indices.shape, kind, None, indices if is_constant else None)
     results = []
     for code in codes:
-        inner = writer.subgraph()
-        a, b, c = (inner.tensor(name, (), dtype, encoding) for name in "abc")
-        if code:
-            inner.operator(code, [a, b], [c])
-        inner.end([a, b], [c if code else b])
         results.append(writer.tensor(f"y{code}", data.shape, dtype, encoding))
-        number = {"update_computation_subgraph_index": writer.subgraphs, **options}
+        inner = combining(code, dtype, encoding).add_to(writer)
+        number = {"update_computation_subgraph_index": inner, **options}
         writer.operator("STABLEHLO_SCATTER", [d, i, u], results[-1:], **number)
     return writer.finish([d, u] if is_constant else [d, u, i], results)
 
@@ -230,15 +227,10 @@ def test_data_of_too_many_indices() -> None:
 
 
 def test_data_and_updates_of_two_types() -> None:
-    writer = ModelWriter()
-    data = writer.tensor("x", (4, 5), "int8")
-    updates, y = writer.tensor("u", (2, 5), "uint8"), writer.tensor("y", (4, 5), "int8")
-    i, inner = writer.tensor("i", (2, 1), "int32"), writer.subgraph()
-    a, b = (inner.tensor(name, (), "int8") for name in "ab")
-    inner.end([a, b], [b])
+    tensors = {"x y": ((4, 5), "int8"), "u": ((2, 5), "uint8"), "i": ((2, 1), "int32")}
     number = {"update_computation_subgraph_index": 1, **ROWS}
-    writer.operator("STABLEHLO_SCATTER", [data, i, updates], [y], **number)
-    check_refused(writer.finish([data, updates, i], [y]), "uint8 in int8")
+    main = Subgraph(tensors, [("STABLEHLO_SCATTER", "x i u", "y", number)], "x u i", "y")
+    check_refused(model_of(main, combining("", "int8")), "uint8 in int8")
 
 
 def test_one_hot_equals_litert() -> None:

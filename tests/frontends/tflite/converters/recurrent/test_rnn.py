@@ -18,7 +18,7 @@ from tests.support.bidirectional import BothWays
 from tests.support.float_lstm import Lstm
 from tests.support.lstm_models import LstmModel
 from tests.support.rnn_models import Rnn
-from tests.support.tflite import check_refused
+from tests.support.tflite import check_refused, one, refused, x
 from tvm_qnn.compare import compare
 from tvm_qnn.oracle import litert_runs
 
@@ -47,8 +47,8 @@ def test_every_run_of_a_stream_is_near_litert(model: Rnn) -> None:
     mod, params = from_tflite(content)
     library = tvm_qnn.build(mod, "host", params)
     (output,) = read_model(content).outputs
-    for (x,), expected in zip(runs, litert_runs(content, runs), strict=True):
-        np.testing.assert_allclose(library.run(x), expected[output], rtol=0, atol=_TOLERANCE)
+    for (data,), expected in zip(runs, litert_runs(content, runs), strict=True):
+        np.testing.assert_allclose(library.run(data), expected[output], rtol=0, atol=_TOLERANCE)
 
 
 @pytest.mark.parametrize(
@@ -159,13 +159,9 @@ def test_what_litert_mixes_up_is_refused(model: BothWays, message: str) -> None:
     check_refused(model.write(), message, UnsupportedOperatorError)
 
 
-def test_data_of_integers_is_refused() -> None:
-    writer = ModelWriter()
-    x, y = (writer.tensor(name, (1, 2, 3), "int8") for name in "xy")
-    writer.operator("BIDIRECTIONAL_SEQUENCE_LSTM", [x], [y])
-    check_refused(writer.finish([x], [y]), "of int8 data", UnsupportedOperatorError)
-
-
+test_data_of_integers_is_refused = refused(
+    ("of int8 data", one("BIDIRECTIONAL_SEQUENCE_LSTM", x(1, 2, 3))), error=UnsupportedOperatorError
+)
 Array = np.ndarray[Any, Any]
 
 

@@ -17,7 +17,7 @@ from qnn_ops import quantized_svdf, quantized_svdf_state
 from qnn_ops.dialect.signature import signature_of
 from tests.support.arrays import full_range
 from tests.support.hybrid import float_rows
-from tests.support.tflite import check_refused
+from tests.support.tflite import Operand, Sheet, fixed, one, refused, state, x
 from tvm_qnn.compare import compare
 from tvm_qnn.oracle import litert_runs
 
@@ -84,12 +84,12 @@ def test_a_state_of_int8_begins_with_its_zero_point() -> None:
     library = tvm_qnn.build(mod, "llvm", params)
     arrays = list(params.values())
     kept = state.array()
-    for (x,) in stream(1, 4, 4):
+    for (data,) in stream(1, 4, 4):
         features, times, bias = (each.numpy() for each in arrays)
-        sums = (x.astype(np.int32) + 3) @ features.T.astype(np.int32)
+        sums = (data.astype(np.int32) + 3) @ features.T.astype(np.int32)
         kept = quantized_svdf_state.evaluate(sums, kept, 0.05, 0.01, 0.5, 5)
         expected = quantized_svdf.evaluate(kept, times, 2, 0.5, 5, 0.01, 0.7, 9, bias=bias)
-        np.testing.assert_array_equal(library.run(x), expected)
+        np.testing.assert_array_equal(library.run(data), expected)
         np.testing.assert_array_equal(library.state["memory"], kept)
 
 
@@ -151,10 +151,12 @@ def test_real_numbers_differ_by_the_order_of_sums_at_most(
     library = tvm_qnn.build(mod, target, params)
     (output,) = read_model(model).outputs
     sizes = np.zeros((batch, filters, steps))  # sums of what is added up to each value
-    for (x,), expected in zip(runs, litert_runs(model, runs), strict=True):
-        result = library.run(x)
+    for (data,), expected in zip(runs, litert_runs(model, runs), strict=True):
+        result = library.run(data)
         values = library.state["memory"].reshape(sizes.shape)
-        added = np.abs(x) @ np.abs(features.T) if weights == "float32" else np.zeros((1, filters))
+        added = (
+            np.abs(data) @ np.abs(features.T) if weights == "float32" else np.zeros((1, filters))
+        )
         newest = np.broadcast_to(added, (batch, filters))[:, :, np.newaxis]
         sizes = np.concatenate([sizes[:, :, 1:], newest], axis=2)
         # Two sums of n products, in any order and with fused products or without, each lie within
@@ -176,45 +178,34 @@ def test_values_of_bytes_are_exact(asymmetric: bool) -> None:
     assert compare(model, first, then=then).differing == ()
 
 
-def test_other_types_are_refused() -> None:
-    writer = ModelWriter()
-    x, y, bias = (writer.tensor(name, (1, 2), "float32") for name in ("x", "y", "b"))
-    weights = writer.tensor("w", (2, 2), "float32", None, np.zeros((2, 2), np.float32))
-    state = writer.tensor("s", (1, 4), "int16", Q(1.0, 0), is_variable=True)
-    writer.operator("SVDF", [x, weights, weights, bias, state], [y], rank=1)
-    check_refused(
-        writer.finish([x, bias], [y]),
+def real(*shape: int) -> Operand:
+    return fixed(np.zeros(shape), "float32")
+
+
+def of_six_filters(rank: int) -> Sheet:
+    row = x(1, 4, dtype="float32")
+    return one("SVDF", row, real(6, 4), real(6, 3), real(3), state(1, 18), rank=rank)
+
+
+def of_a_scalar(weights: Operand) -> Sheet:
+    number = x(dtype="float32")
+    return one("SVDF", number, weights, weights, None, state(1, 4), gives="float32", rank=1)
+
+
+WORDS = state(1, 4, dtype="int16", encoding=Q(1.0, 0))
+ROW, BIAS, MATRIX = x(1, 2, dtype="float32"), x(1, 2, dtype="float32"), real(2, 2)
+test_other_types_are_refused = refused(
+    (
         r"of float32 data, .* and a state int16",
-        UnsupportedOperatorError,
-    )
-
-
-@pytest.mark.parametrize(
-    ("shape", "change", "message"),
-    [
-        ((1, 4, 6, 3, 2), {"rank": 4}, "rank must divide the 6 filters, got 4"),
-        ((1, 4, 6, 3, 2), {"rank": 3}, r"needs a bias of 2, got \(3,\)"),
-    ],
+        one("SVDF", ROW, MATRIX, MATRIX, BIAS, WORDS, rank=1),
+    ),
+    error=UnsupportedOperatorError,
 )
-def test_real_operands_that_do_not_fit(shape: Any, change: Any, message: str) -> None:
-    writer = ModelWriter()
-    batch, size, filters, steps, rank = shape
-    x = writer.tensor("x", (batch, size), "float32")
-    arrays = [np.zeros(each, np.float32) for each in ((filters, size), (filters, steps), (3,))]
-    operands = [x, *(writer.tensor("w", each.shape, "float32", None, each) for each in arrays)]
-    operands.append(writer.tensor("s", (batch, filters * steps), "float32", is_variable=True))
-    y = writer.tensor("y", (batch, filters // rank), "float32")
-    writer.operator("SVDF", operands, [y], **{"rank": rank, **change})
-    check_refused(writer.finish([x], [y]), message)
-
-
-@pytest.mark.parametrize("kind", ["int8", "float32"])
-def test_a_scalar_is_no_rows(kind: str) -> None:
-    writer = ModelWriter()
-    x = writer.tensor("x", (), "float32")
-    encoding = Q(0.5, 0) if kind == "int8" else None
-    weights = writer.tensor("w", (2, 2), kind, encoding, np.zeros((2, 2), kind))
-    state = writer.tensor("s", (1, 4), "float32", is_variable=True)
-    y = writer.tensor("y", (1, 2), "float32")
-    writer.operator("SVDF", [x, weights, weights, -1, state], [y], rank=1)
-    check_refused(writer.finish([x], [y]), "is a scalar, and no rows of data")
+test_real_operands_that_do_not_fit = refused(
+    ("rank must divide the 6 filters, got 4", of_six_filters(rank=4)),
+    (r"needs a bias of 2, got \(3,\)", of_six_filters(rank=3)),
+)
+test_a_scalar_is_no_rows = refused(
+    ("is a scalar, and no rows of data", of_a_scalar(fixed(np.zeros((2, 2)), "int8", Q(0.5, 0)))),
+    ("is a scalar, and no rows of data", of_a_scalar(MATRIX)),
+)
