@@ -29,7 +29,7 @@ from functools import cache
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.blockwise.kernel import AHEAD, Weights, declared, fetch
+from legalize.kernels.blockwise.kernel import AHEAD, Weights, declared
 from legalize.kernels.blockwise.spec import GROUP, QUAD, Blockwise
 from legalize.kernels.ir.arithmetic import magnitude_bits, round_half_even, rounded_apart
 from legalize.kernels.ir.rows import store_lanes
@@ -38,6 +38,7 @@ from legalize.kernels.ir.vectors import (
     Buffer,
     Index,
     Vector,
+    fetch,
     get_lanes,
     kept,
     local_vector,

@@ -29,6 +29,7 @@ from legalize.kernels.ir.vectors import (
     Buffer,
     Index,
     Vector,
+    fetch,
     get_lanes,
     kept,
     local_vector,
@@ -44,14 +45,6 @@ AHEAD = 1024
 """How many bytes of a group's weights a prefetch is ahead."""
 _BLOCKS_AHEAD = 4
 """How many blocks a prefetch of scales is ahead."""
-_READ_SOON = (T.int32(0), T.int32(3), T.int32(1))
-"""LLVM's flags of a prefetch: of data, to read it, into the first level of caches."""
-
-
-def fetch(buffer: Buffer, place: Index) -> None:
-    """Prefetch a line of the cache. Past the end of the buffer this is harmless: no access."""
-    address = T.address_of(buffer[place])
-    T.evaluate(T.call_llvm_intrin("void", "llvm.prefetch.p0", address, *_READ_SOON))
 
 
 @dataclass(frozen=True)
