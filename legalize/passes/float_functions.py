@@ -13,7 +13,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.call import call_tir
-from legalize.kernels.softmax.floats import Kernel, Step
+from legalize.kernels.softmax.floats import CONDITION, Kernel, Step
 from legalize.passes.rewriter import count_uses
 from legalize.primitives.float_layers import rounded
 from legalize.qdq.group import operator_name
@@ -127,7 +127,7 @@ def _step(call: relax.Call | None) -> tuple[relax.Expr, _Taken] | None:
             return None
         (condition,) = conditions
         apply, shape = _chosen(number, is_second=is_second), spec_of(condition).shape
-        return rows, (Step(apply, shape, "int8"), condition)
+        return rows, (Step(apply, shape, CONDITION), condition)
     apply = _STEPS[name]
     if is_second:
         apply = _turned(apply)

@@ -29,7 +29,7 @@ from functools import cache
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.blockwise.kernel import Weights, declared
+from legalize.kernels.blockwise.kernel import AHEAD, Weights, declared
 from legalize.kernels.blockwise.spec import GROUP, QUAD, Blockwise
 from legalize.kernels.ir.arithmetic import magnitude_bits, round_half_even, rounded_apart
 from legalize.kernels.ir.rows import store_lanes
@@ -38,6 +38,7 @@ from legalize.kernels.ir.vectors import (
     Buffer,
     Index,
     Vector,
+    fetch,
     get_lanes,
     kept,
     local_vector,
@@ -84,8 +85,13 @@ def add_quads(
     turns = at_once // spec.in_byte
     words = [[local_vector(2 * lanes, "int16") for _ in own] for own in sums]
     with T.serial(in_block // at_once) as part:
+        begin = block * (in_block // spec.in_byte) + part * turns
+        # More rows read the weights again.
+        for unit in units if len(sums) == spec.rows else ():
+            for turn in range(turns):
+                fetch(weights, _place(spec, unit, begin + turn) + AHEAD)
         for turn in range(turns):
-            step = kept(block * (in_block // spec.in_byte) + part * turns + turn)
+            step = kept(begin + turn)
             loaded = [_loaded(spec, weights, unit, step, lanes) for unit in units]
             for field in range(spec.in_byte):
                 found = [kept(_field(spec, each, field, lanes)) for each in loaded]
@@ -115,9 +121,14 @@ def _loaded(
     spec: Blockwise, weights: Buffer, unit: tuple[Index, Index], step: Index, lanes: int
 ) -> Vector:
     """Load a vector of units: four bytes of each."""
+    place = T.ramp(_place(spec, unit, step), 1, QUAD * lanes)
+    return kept(T.reinterpret(f"int32x{lanes}", weights[place]))
+
+
+def _place(spec: Blockwise, unit: tuple[Index, Index], step: Index) -> Index:
+    """Return the first of these bytes."""
     group, first = unit
-    place = ((group * (spec.steps // QUAD) + step) * GROUP + first) * QUAD
-    return kept(T.reinterpret(f"int32x{lanes}", weights[T.ramp(place, 1, QUAD * lanes)]))
+    return ((group * (spec.steps // QUAD) + step) * GROUP + first) * QUAD
 
 
 def _field(spec: Blockwise, loaded: Vector, field: int, lanes: int) -> Vector:
@@ -249,20 +260,21 @@ class _Tile:
         totals, sums = (self._vectors(dtype) for dtype in ("float32", "int32"))
         self._clear(totals, "float32")
         with T.serial(spec.blocks) as block:
-            self._clear(sums, "int32")
+            numbers = [self.weights.numbers(group, block, first, lanes) for group, first in places]
+            for number, own in enumerate(sums):
+                moved = spread(kept(-self.data.sums[(row + number) * spec.blocks + block]), lanes)
+                for each, (_, point) in zip(own, numbers, strict=True):
+                    set_lanes(each, T.Cast(f"int32x{lanes}", point) * moved, lanes)
             if spec.has_quads:
                 given = self.weights.buffers[0], self.data.steps
                 add_quads(self.isa, spec, given, sums, (places, row, block))
             else:
                 with T.serial(spec.size // _PAIR) as pair:
                     self._add_products(sums, places, row, block * (spec.size // _PAIR) + pair)
-            for column, (group, first) in enumerate(places):
-                scale, point = self.weights.numbers(group, block, first, lanes)
-                whole = T.Cast(f"int32x{lanes}", point)
+            for column, (scale, _) in enumerate(numbers):
                 for number in range(self.rows):
                     place = (row + number) * spec.blocks + block
-                    moved = whole * spread(kept(self.data.sums[place]), lanes)
-                    found = get_lanes(sums[number][column], lanes) - moved
+                    found = get_lanes(sums[number][column], lanes)
                     factor = scale * spread(kept(self.data.values[place]), lanes)
                     total = totals[number][column]
                     value = self.isa.multiply_add(

@@ -29,6 +29,7 @@ from legalize.kernels.ir.vectors import (
     Buffer,
     Index,
     Vector,
+    fetch,
     get_lanes,
     kept,
     local_vector,
@@ -38,6 +39,12 @@ from legalize.kernels.ir.vectors import (
 )
 from legalize.kernels.isa.base import VectorIsa
 from legalize.written import flat, new_function
+
+# One row reads each weight once, from memory, and the processor itself looks ahead too little.
+AHEAD = 1024
+"""How many bytes of a group's weights a prefetch is ahead."""
+_BLOCKS_AHEAD = 4
+"""How many blocks a prefetch of scales is ahead."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,9 @@ class Weights:
         self, group: Index, block: Index, first: Index, lanes: int
     ) -> tuple[Vector, Vector]:
         """Return the scales and zero points of a block of some units of a group."""
-        place = T.ramp((group * self.spec.blocks + block) * GROUP + first, 1, lanes)
+        start = (group * self.spec.blocks + block) * GROUP + first
+        fetch(self.buffers[1], start + _BLOCKS_AHEAD * GROUP)
+        place = T.ramp(start, 1, lanes)
         scale = kept(self.buffers[1][place])
         if not self.spec.points:
             return scale, splat("float32", self.spec.middle, lanes)
@@ -67,7 +76,9 @@ class Weights:
     ) -> list[Vector]:
         """Return the weights of some units of a group, for neighbours that share a byte."""
         spec, (scale, point) = self.spec, numbers
-        place = T.ramp((group * spec.steps + step) * GROUP + first, 1, lanes)
+        start = (group * spec.steps + step) * GROUP + first
+        fetch(self.buffers[0], start + AHEAD)
+        place = T.ramp(start, 1, lanes)
         wide = kept(T.Cast(f"int32x{lanes}", self.buffers[0][place]))
         mask = splat("int32", (1 << spec.bits) - 1, lanes)
         found = []

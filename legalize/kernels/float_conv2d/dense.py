@@ -18,6 +18,7 @@ from legalize.kernels.ir.tasks import loop_between, shared_loop
 from legalize.kernels.ir.vectors import (
     Buffer,
     Index,
+    fetch,
     get_lanes,
     kept,
     set_lanes,
@@ -26,6 +27,12 @@ from legalize.kernels.ir.vectors import (
 from qnn_ops.unquantized.float_conv2d import runs_of
 
 _RUN = 4
+
+
+_FAR_WEIGHTS = 1 << 17
+"""More weights than these are prefetched: the first tile of a block waits for memory."""
+_AHEAD = 2048
+"""How many weights a prefetch is ahead."""
 
 
 class Dense(Loops):
@@ -93,6 +100,9 @@ class Dense(Loops):
         spec, lanes = self.spec, self.lanes
         places = [packed + n * self._streams(len(sums[0]))[1] for n in range(len(sums[0]))]
         values = [kept(self.buffers["weights"][T.ramp(each, 1, lanes)]) for each in places]
+        if spec.units * spec.depth > _FAR_WEIGHTS:
+            for each in places:
+                fetch(self.buffers["weights"], each + _AHEAD)
         for number in pixels:
             step = number * spec.columns.stride * spec.channels
             factor = kept(spread(self.buffers["data"][place + step], lanes))

@@ -68,6 +68,14 @@ def _first(lanes: int) -> Index:
     return 0 if lanes == 1 else T.ramp(0, 1, lanes)
 
 
+def fetch(buffer: Buffer, place: Index) -> None:
+    """Prefetch a line of the cache. Past the end of the buffer this is harmless: no access."""
+    # Of data, to read it, into the first level of caches.
+    flags = [T.int32(flag) for flag in (0, 3, 1)]
+    address = T.address_of(buffer[place])
+    T.evaluate(T.call_llvm_intrin("void", "llvm.prefetch.p0", address, *flags))
+
+
 def kept(value: Vector) -> Vector:
     """Keep a vector, or a number, in a register of its own.
 

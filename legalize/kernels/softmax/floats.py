@@ -2,12 +2,13 @@
 
     for each row
       values = the steps of the row, filled up with minus infinity
+      last = the last value that a mask leaves
       terms = exp(values - the largest value)
       sums of 16 lanes += terms, one vector after the other
       output = terms * (1 / the sum of the lanes)
 
-The order of the sums is that of MLAS. The logarithm of the softmax is a value less the largest
-value, less the logarithm of the sum.
+Past the last value all terms are 0. The order of the sums is that of MLAS. The logarithm of the
+softmax is a value less the largest value, less the logarithm of the sum.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ _WIDE = 4 * _LANES
 """Elements at a time: the steps of one polynomial wait for each other."""
 
 
+CONDITION = "int8"
+"""The dtype in which conditions are read."""
+
+
 @dataclass(frozen=True)
 class Step:
     """An operator of two operands; one of them is the row.
@@ -40,7 +45,7 @@ class Step:
         apply: computes an element of the result from the elements of the row and of the other
             operand.
         other: the other operand: a number, or the shape of a tensor that broadcasts.
-        dtype: the dtype of the other operand; conditions are read as int8.
+        dtype: the dtype of the other operand.
     """
 
     apply: Callable[[Any, Any], Any]
@@ -84,7 +89,7 @@ class Kernel:
 
     def _argument(self, shape: Sequence[Any], dtype: str) -> Buffer:
         sizes = own_sizes(shape, self.sizes)
-        return T.arg("tensor", T.buffer(sizes, "bool" if dtype == "int8" else dtype))
+        return T.arg("tensor", T.buffer(sizes, "bool" if dtype == CONDITION else dtype))
 
     def _write(self, row: Index) -> None:
         """Write the code for a row."""
@@ -92,13 +97,15 @@ class Kernel:
         self._columns(lambda place: T.buffer_store(self.row, element(place), [place]))
         with T.serial(self.turns * _LANES - self.columns) as place:
             T.buffer_store(self.row, T.float32(-np.inf), [self.columns + place])
-        most, exponential = self._largest(), function_of("exp")
-        total = self._sum(lambda place: exponential(self.row[place] - most))
+        (most, turns), exponential = self._largest(), function_of("exp")
+        total = self._sum(turns, lambda place: exponential(self.row[place] - most))
         if self.is_logarithm:
             shift = kept(T.log(total))
             self._columns(lambda place: self._put(start, place, self.row[place] - most - shift))
         else:
             factor = kept(T.float32(1) / total)
+            with T.serial((self.turns - turns) * _LANES) as place:
+                T.buffer_store(self.row, T.float32(0), [turns * _LANES + place])
             self._columns(lambda place: self._put(start, place, self.row[place] * factor))
 
     def _put(self, start: Index, place: Index, value: Any) -> None:
@@ -142,27 +149,46 @@ class Kernel:
         with T.serial(self.columns - whole * _WIDE) as place:
             store(whole * _WIDE + place)
 
-    def _vectors(self, body: Callable[[Index, int], None]) -> None:
-        """Write the loops over the vectors of a row: several at a time, then one at a time."""
-        whole = kept(T.truncdiv(self.turns, T.int64(_WIDE // _LANES)))
+    def _vectors(self, turns: Index, body: Callable[[Index, int], None]) -> None:
+        """Write the loops over vectors of a row: several at a time, then one at a time."""
+        whole = kept(T.truncdiv(turns, T.int64(_WIDE // _LANES)))
         with T.serial(whole) as turn:
             body(turn * _WIDE, _WIDE)
-        with T.serial(self.turns - whole * (_WIDE // _LANES)) as turn:
+        with T.serial(turns - whole * (_WIDE // _LANES)) as turn:
             body(whole * _WIDE + turn * _LANES, _LANES)
 
-    def _largest(self) -> Any:
-        most = local_vector(_WIDE, "float32")
+    def _largest(self) -> tuple[Any, Any]:
+        """Return the largest value, and the number of vectors up to the last value that is seen.
+
+        Values that a condition masks are the lowest float, or minus infinity. If there is a larger
+        one, their terms are 0. If there is none, all are seen. In a prompt a token sees only those
+        before it.
+        """
+        most, last = (local_vector(_WIDE, dtype) for dtype in ("float32", "int32"))
+        lowest = tirx.min_value("float32")
+        has_masks = any(step.dtype == CONDITION for step in self.steps)
         with T.vectorized(T.int64(_WIDE)) as lane:
-            T.buffer_store(most, tirx.min_value("float32"), [lane])
+            T.buffer_store(most, lowest, [lane])
+            T.buffer_store(last, T.int32(0), [lane])
 
         def compare(place: Index, lanes: int) -> None:
+            end = T.Cast("int32", place) + lanes
             with T.vectorized(T.int64(lanes)) as lane:
                 T.buffer_store(most, T.max(most[lane], self.row[place + lane]), [lane])
+            if not has_masks:
+                return
+            with T.vectorized(T.int64(lanes)) as lane:
+                is_masked = self.row[place + lane] <= lowest  # a NaN is not
+                T.buffer_store(last, T.Select(is_masked, last[lane], end), [lane])
 
-        self._vectors(compare)
-        return _folded(most, _WIDE, T.max)
+        self._vectors(self.turns, compare)
+        largest = _folded(most, _WIDE, T.max)
+        if not has_masks:
+            return largest, self.turns
+        end = T.Cast("int64", _folded(last, _WIDE, T.max))
+        return largest, kept(T.Select(end > 0, T.truncdiv(end, T.int64(_LANES)), self.turns))
 
-    def _sum(self, term: Callable[[Index], Any]) -> Any:
+    def _sum(self, turns: Index, term: Callable[[Index], Any]) -> Any:
         """Write the sum of the terms; store them as the row unless the logarithm is wanted."""
         sums, terms = local_vector(_LANES, "float32"), local_vector(_WIDE, "float32")
         with T.vectorized(T.int64(_LANES)) as lane:
@@ -178,7 +204,7 @@ class Kernel:
                 with T.vectorized(T.int64(_LANES)) as lane:
                     T.buffer_store(sums, sums[lane] + terms[first + lane], [lane])
 
-        self._vectors(add)
+        self._vectors(turns, add)
         halves = local_vector(_LANES // 2, "float32")
         with T.vectorized(T.int64(_LANES // 2)) as lane:
             T.buffer_store(halves, sums[lane] + sums[_LANES // 2 + lane], [lane])

@@ -99,7 +99,11 @@ def made(name: str, batch: Any, length: Any) -> tuple[tvm.IRModule, list[tuple[A
 
 def data_of(shapes: list[tuple[Any, ...]]) -> list[Array]:
     data = [RNG.normal(0, 20, shape).astype(np.float32) for shape in shapes]
+    length = shapes[0][-1]
     data[1][0] = np.finfo(np.float32).min  # all is masked
+    data[1][1:, ..., -(-length // 3) :] = -1  # a condition keeps none of these
+    data[1][1:, ..., : length // 3] = 1
+    data[0][1:, 0, 0, length // 4] = np.nan
     return data
 
 
