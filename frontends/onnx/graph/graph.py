@@ -12,7 +12,7 @@ import numpy as np
 from frontends.errors import UnsupportedError
 from frontends.onnx.read.constants import Array, array_of, kind_of
 from frontends.onnx.read.names import all_nodes, dims_of, free_prefix
-from frontends.onnx.read.open_inputs import Shapes
+from frontends.onnx.read.open_inputs import Shapes, sized_inputs
 from frontends.onnx.read.package import copied, onnx_package
 
 _LARGE = 1 << 14
@@ -105,6 +105,7 @@ class Graph:
         output: ValueInfoProtos.
         value_info: ValueInfoProtos of other tensors with known types.
         given: shapes of inputs by name, in place of the file's.
+        bounds: of the open sizes among the given ones, by name.
         head: a ModelProto with the versions of operators and without a graph.
         prefix: a prefix of names that no tensor has.
         stem: the first result of the node that is being replaced.
@@ -121,9 +122,17 @@ class Graph:
     """
 
     def __init__(self, proto: Any, given: Shapes | None = None) -> None:
-        """Read a ModelProto without changing it; ``given`` replaces shapes of its inputs."""
+        """Read a ModelProto without changing it.
+
+        Args:
+            proto: from ``read_proto``.
+            given: shapes of inputs, or sizes by the file's names; see ``sized_inputs``.
+
+        Raises:
+            QnnError: a name is unknown, or a size is invalid.
+        """
         graph = proto.graph
-        self.given = given or {}
+        self.given, self.bounds = sized_inputs(graph, given)
         self.head = onnx_package().ModelProto(ir_version=proto.ir_version)
         self.head.opset_import.extend(proto.opset_import)
         self.head.metadata_props.extend(proto.metadata_props)
