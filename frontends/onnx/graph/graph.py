@@ -244,6 +244,15 @@ class Graph:
         self.kinds = {each.name: each.type.tensor_type.elem_type for each in values}
         self.shapes = self.sized | known_shapes(values, self.symbols)
 
+    def maker(self, name: str, *operators: str) -> Any:
+        """Return the node that makes a tensor, if it is one of these operators; None otherwise."""
+        node = self.made.get(name)
+        return node if node is not None and node.op_type in operators else None
+
+    def encoding(self, node: Any) -> list[Array | None]:
+        """Return scale and zero point of a quantizing node; None for what is no constant."""
+        return [self.constants.get(name) for name in (*node.input[1:3], "", "")[:2]]
+
     def value(self, name: str) -> Array:
         """Return a constant.
 

@@ -159,8 +159,7 @@ def _written(
     finder: _Finder, found: _Found, node: Any, code: str, attributes: dict[str, Any]
 ) -> Any:
     """Return the node of a pattern; None if ONNX Runtime has no such node."""
-    source = finder.made.get(found.names["x"])
-    if source is not None and source.op_type == "DequantizeLinear":
+    if finder.graph.maker(found.names["x"], "DequantizeLinear") is not None:
         return None
     if "epsilon" in found.names:
         epsilon = finder.graph.constants.get(found.names["epsilon"])
@@ -179,8 +178,8 @@ def _ordered(node: Any, finder: _Finder, uses: Counter[str]) -> Any:
     stated = attributes_of(node)
     if node.op_type != "LayerNormalization" or "order" in stated or len(node.output) > 1:
         return node
-    total = finder.made.get(node.input[0])
-    if total is None or total.op_type != "Add" or uses[node.input[0]] != 1:
+    total = finder.graph.maker(node.input[0], "Add")
+    if total is None or uses[node.input[0]] != 1:
         return node
     shapes = [finder.graph.known_shape(name) or () for name in total.input]
     is_last = stated.get("axis", -1) in (-1, _OF_SKIP - 1)
