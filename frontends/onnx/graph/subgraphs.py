@@ -9,9 +9,7 @@ from frontends.onnx.graph.graph import Graph, makers
 from frontends.onnx.read.constants import move_constants
 from frontends.onnx.read.names import graphs_of, made_inside, read_inside
 from frontends.onnx.read.package import copied
-
-FLOAT = 1
-"""The number of the element type float32."""
+from frontends.onnx.read.standard import FLOAT
 
 
 def inline(
@@ -62,7 +60,7 @@ def keep_apart(graph: Graph, inner: Any, typed: Graph, prefix: str) -> Any:
     names = {}
     for name in dict.fromkeys(read_inside(copy)):
         if name not in own and name in made and typed.kinds.get(name) == FLOAT:
-            names[name] = graph.add("Cast", name, output=f"{prefix}{name}", to=FLOAT)
+            names[name] = graph.apart(name, f"{prefix}{name}")
     rename(copy, names)
     return copy
 

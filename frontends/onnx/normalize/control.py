@@ -11,10 +11,11 @@ from frontends.errors import ModelFormatError
 from frontends.onnx.graph.folding import fold
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import infer
-from frontends.onnx.graph.subgraphs import FLOAT, inline, keep_apart, rename
+from frontends.onnx.graph.subgraphs import inline, keep_apart, rename
 from frontends.onnx.normalize.turns import write_turns
 from frontends.onnx.read.names import is_of_standard, read_outside, refuse
 from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.standard import FLOAT
 
 _LATER = "tvm_qnn.later"
 """The domain of an If whose branches are read later, when its condition is known."""
@@ -100,7 +101,7 @@ def write_choices(graph: Graph) -> bool:
                 reason += "; values of inputs at import may choose"
                 refuse(given, {number: reason})
             if _branch(node, True).output[index].type.tensor_type.elem_type == FLOAT:
-                names = [graph.add("Cast", name, output=f"{name}_cast", to=FLOAT) for name in names]
+                names = [graph.apart(name, f"{name}_cast") for name in names]
             graph.add("Where", chosen, *names, output=output)
     return True
 

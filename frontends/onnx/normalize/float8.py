@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.read.names import attributes_of
+from frontends.onnx.read.names import attributes_of, is_of_standard
 from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.standard import MOVING
 
-_MOVING = (
-    *("Concat", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Squeeze"),
-    *("Transpose", "Unsqueeze"),
-)
 _KINDS = ("output_dtype", "to")
 
 
@@ -52,7 +49,7 @@ def write_float8(graph: Graph) -> None:
             operands = wide(node.input[0]), node.input[1]
             graph.add("DequantizeFloat8", *operands, output=output, **where)
             return True
-        if node.op_type in (*_MOVING, "Cast"):
+        if node.op_type in (*MOVING, "Cast"):
             node.input[:] = [wide(name) for name in node.input]
             small.update(node.output if node.op_type != "Cast" else ())
         return False
@@ -62,7 +59,7 @@ def write_float8(graph: Graph) -> None:
 
 def _made(graph: Graph, node: Any, attributes: Mapping[str, Any]) -> str:
     """Return the float8 dtype that a node rounds to; empty if there is none."""
-    if node.op_type not in ("Cast", "QuantizeLinear") or node.domain not in ("", "ai.onnx"):
+    if not is_of_standard(node, "Cast", "QuantizeLinear"):
         return ""
     point = graph.encoding(node)[1]
     stated = next((int(attributes[name]) for name in _KINDS if attributes.get(name, 0)), 0)

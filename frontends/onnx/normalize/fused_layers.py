@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.graph.subgraphs import FLOAT
-from frontends.onnx.read.names import attributes_of
+from frontends.onnx.read.names import attributes_of, is_of_standard
 from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.standard import FLOAT
 
 Pattern = Any
 """A name, which stands for one tensor; a number, which a constant is near to; or an operator and
@@ -95,7 +95,7 @@ class _Finder:
             return
         code, *operands = pattern
         node, code = self.made.get(name), "Add" if code == "Sum" else code
-        if node is None or node.op_type != code or node.domain not in ("", "ai.onnx"):
+        if node is None or not is_of_standard(node, code):
             return
         if code == "ReduceMean" and not self._is_of_last(node):
             return

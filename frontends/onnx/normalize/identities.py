@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from frontends.onnx.graph.graph import Graph
+from frontends.onnx.read.names import is_of_standard
 
 _CLIPS = ("Clip", "Relu")
 _ZERO = "<zero>"
@@ -83,8 +84,7 @@ def drop_identity(graph: Graph, node: Any) -> bool:
 def _is_identity(node: Any, read: Container[str]) -> bool:
     """Tell whether a node returns its first operand: a Dropout drops values only for training."""
     return (
-        node.op_type in _IDENTITIES
-        and node.domain in ("", "ai.onnx")
+        is_of_standard(node, *_IDENTITIES)
         and not any(node.input[2:])  # the training mode of a Dropout
         and not any(name in read for name in node.output[1:])  # the mask of a Dropout
     )

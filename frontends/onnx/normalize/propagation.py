@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.graph.subgraphs import FLOAT
+from frontends.onnx.read.standard import FLOAT
 
 _STAYING = {"DepthToSpace", "Expand", "Flatten", "SpaceToDepth", "Tile"}
 """Operators that move values; they move integers only if they are in a group of their own."""
@@ -62,7 +62,7 @@ def _fresh(graph: Graph, name: str) -> str:
 
 
 def _cast(graph: Graph, name: str, output: str = "") -> str:
-    return graph.add("Cast", name, output=output or _fresh(graph, name), to=FLOAT)
+    return graph.apart(name, output or _fresh(graph, name))
 
 
 def _pair(graph: Graph, name: str, encoding: list[str], output: str = "") -> str:

@@ -10,10 +10,11 @@ import numpy as np
 from frontends.bounds import check_turns
 from frontends.errors import ModelFormatError, UnsupportedError, UnsupportedOperatorError
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.graph.subgraphs import FLOAT, hoist, inline, keep_apart
+from frontends.onnx.graph.subgraphs import hoist, inline, keep_apart
 from frontends.onnx.read.constants import move_constants
 from frontends.onnx.read.names import all_nodes, is_of_standard
 from frontends.onnx.read.package import copied, onnx_package
+from frontends.onnx.read.standard import FLOAT
 
 _MOST_NODES, _MOST_BYTES = 2048, 1 << 24
 """The most nodes, and bytes of constants, of an unrolled model."""
@@ -158,7 +159,8 @@ class _Writer:
         operands = {}
         for value, name in zip(body.input, given, strict=True):
             is_float = value.type.tensor_type.elem_type == FLOAT
-            operands[value.name] = self._cast(name, f"{stem}in_{value.name}") if is_float else name
+            own = f"{stem}in_{value.name}"
+            operands[value.name] = self.graph.apart(name, own) if is_float else name
         results = {place: f"{stem}result_{place}" for place in range(first, len(body.output))}
         inline(self.graph, body, f"{stem}in_", operands, results)
         found = [*results.values()]
@@ -182,10 +184,6 @@ class _Writer:
 
     def _stem(self, node: Any) -> str:
         return f"{self.graph.prefix}{next(filter(None, node.output), '')}_"
-
-    def _cast(self, name: str, output: str) -> str:
-        """Add a Cast that changes nothing, but ends a group."""
-        return self.graph.add("Cast", name, output=output, to=FLOAT)
 
 
 def _body(node: Any) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from frontends.onnx.graph.graph import Constants, Graph
 from frontends.onnx.read.constants import Array
 from frontends.onnx.read.names import attributes_of
+from frontends.onnx.read.standard import DOMAINS
 
 _BITS_OF_DTYPE = {"int4": 4, "int8": 8, "uint4": 4, "uint8": 8}
 """Bits by the dtype of weights."""
@@ -21,7 +22,6 @@ _MOVING = ("MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
 _PASSING = ("Clip", "Relu", *_MOVING)
 """Operators behind which ONNX Runtime sees a QuantizeLinear."""
 _BYTE_WEIGHT_PRODUCTS, _PRODUCT, _SIZE, _LEAST_WEIGHT_PRODUCTS, _LEVEL = 8, 2, 32, 16, 4
-_STANDARD = ("", "ai.onnx")
 _REAL = (np.float16, np.float32)
 """Dtypes of scales; data of float16 is widened."""
 
@@ -97,7 +97,7 @@ def _packed(rows: Array, bits: int) -> Array:
 
 
 def _is_product(node: Any) -> bool:
-    if node.domain not in _STANDARD or len(node.input) < _PRODUCT or not node.input[1]:
+    if node.domain not in DOMAINS or len(node.input) < _PRODUCT or not node.input[1]:
         return False
     if node.op_type == "MatMul":
         return True

@@ -10,7 +10,7 @@ import numpy as np
 from frontends.bounds import check_places
 from frontends.errors import ModelFormatError, UnsupportedError, reason_of
 from frontends.onnx.read.mapped import is_mapped, mapped_array
-from frontends.onnx.read.names import numbers_of
+from frontends.onnx.read.names import is_of_standard, numbers_of
 from frontends.onnx.read.package import copied, onnx_package
 from qnn_ops.errors import QnnError
 
@@ -108,7 +108,7 @@ def move_constants(graph: Any) -> None:
     kept = []
     for node in graph.node:
         (attribute, *others) = [*node.attribute] or [None]
-        if node.op_type != "Constant" or node.domain not in ("", "ai.onnx") or others:
+        if not is_of_standard(node, "Constant") or others:
             kept.append(node)
         elif attribute is not None and attribute.name == "value":
             graph.initializer.append(attribute.t)

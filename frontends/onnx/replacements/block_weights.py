@@ -8,8 +8,8 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.graph.subgraphs import FLOAT
 from frontends.onnx.read.constants import Array
+from frontends.onnx.read.standard import FLOAT
 from frontends.onnx.replacements.registry import operands_of, rule
 from qnn_ops.quantized.blockwise_dense import integers_of
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
+from frontends.onnx.read.standard import INT64
 from frontends.onnx.replacements.heads import (
     LOWEST,
     TOKENS_LAST,
@@ -26,8 +27,6 @@ from qnn_ops.dialect.sizes import is_open
 
 _OPERANDS = 12
 """The number of imported operands: up to the sinks."""
-_INT64 = 7
-"""The number of the element type int64."""
 
 
 @rule("GroupQueryAttention")
@@ -54,7 +53,7 @@ def _group_query_attention(
     before = graph.shape(past_key)[2] if past_key else 0
     known = graph.value(total).item()
     size = max(known, before)
-    lasts = graph.add("Reshape", graph.add("Cast", last, to=_INT64), (-1, 1))
+    lasts = graph.add("Reshape", graph.add("Cast", last, to=INT64), (-1, 1))
     # The first run has no past, even if there are tensors for it.
     is_first = known == tokens
     if is_first:

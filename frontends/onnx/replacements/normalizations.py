@@ -8,6 +8,7 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
+from frontends.onnx.read.standard import INT32
 from frontends.onnx.replacements.quantized import dequantized
 from frontends.onnx.replacements.registry import operands_of, rule
 
@@ -17,10 +18,6 @@ _EPSILON = np.float32(1e-12)
 """The default epsilon of a normalization with a sum before it."""
 _SUM = 3
 """The index of the sum among the results of an operator with a residual."""
-_OF_AXES_AS_OPERAND = 13
-"""The first operator set in which ReduceSum takes its axes as an operand."""
-_INT32 = 6
-"""The number of the element type int32."""
 
 
 @rule("Gelu")
@@ -154,9 +151,6 @@ def _count(graph: Graph, node: Any, mask: str, ids: str) -> None:
         return
     one = np.array(1, np.int32)
     is_seen = graph.add("Equal", mask, one) if mask else graph.add("Less", ids, ids)
-    seen = graph.add("Cast", is_seen, to=_INT32)
-    if graph.opset < _OF_AXES_AS_OPERAND:
-        graph.add("ReduceSum", seen, output=output, axes=[1], keepdims=0)
-    else:
-        graph.add("ReduceSum", seen, [1], output=output, keepdims=0)
+    seen = graph.add("Cast", is_seen, to=INT32)
+    graph.along("ReduceSum", seen, [1], output, keepdims=0)
     graph.ranks = {**graph.ranks, output: 1}

@@ -8,7 +8,7 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.graph.subgraphs import FLOAT
+from frontends.onnx.read.standard import FLOAT
 from frontends.onnx.replacements.heads import (
     LOWEST,
     Heads,
