@@ -9,10 +9,11 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.bounds import check_places
+from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.known import known_number
 from frontends.onnx.converters.registry import Call, converter
-from qnn_ops.dialect.expressions import operand
+from frontends.steps import reversed_steps
 from qnn_ops.dialect.registry import constant_of, spec_of
 
 
@@ -102,18 +103,9 @@ def _reverse_sequence(call: Call) -> relax.Expr:
     known = constant_of(lengths.expr)
     if known is not None and not 0 <= known.min(initial=0) <= known.max(initial=0) <= shape[along]:
         raise UnsupportedError(f"lengths beyond the {shape[along]} steps that there are")
-    column = [1] * len(shape)
-    column[batch] = shape[batch]
-    number = np.arange(shape[along]).reshape(
-        [-1 if each == along else 1 for each in range(len(shape))]
-    )
     bounded = lengths.to(R.astype(lengths.expr, "int64"))
-    count = np.minimum(np.maximum(bounded, 0), shape[along]).reshape(*column)
-    backwards = count - 1 - number
-    is_within = data.to(R.less(operand(number, np.int64), count.expr))
-    places: Any = np.where(is_within, backwards, number)
-    wide = data.to(R.broadcast_to(places.expr, shape))
-    return R.gather_elements(data.expr, wide.expr, axis=along)
+    count = np.minimum(np.maximum(bounded, 0), shape[along]).astype(np.int32)
+    return reversed_steps(ModuleBuilder(block=call.builder), data.expr, count, along, batch)
 
 
 _ORDERS = {b"DCR": [0, 3, 5, 1, 2, 4], b"CRD": [0, 1, 3, 5, 2, 4]}

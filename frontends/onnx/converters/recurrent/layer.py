@@ -16,7 +16,7 @@ from frontends.onnx.converters.known import known_array
 from frontends.onnx.converters.products import ByteWeights, FloatWeights
 from frontends.onnx.converters.recurrent.gates import text_of
 from frontends.onnx.converters.registry import Call
-from frontends.steps import run_steps
+from frontends.steps import reversed_steps, run_steps
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
 from qnn_ops.dialect.registry import constant_of, spec_of
 from qnn_ops.dialect.signature import ARITHMETIC
@@ -217,18 +217,7 @@ class Layer:
             return sequence
         if self.lengths is None:
             return self.emit(R.flip(sequence, 0))
-        emit, columns = self.emit, spec_of(sequence).shape[2]
-        rows = emit(R.reshape(sequence, (self.steps * self.batch, columns)))
-        taken = emit(R.take(rows, self._places().expr, 0, "clip"))
-        return emit(R.reshape(taken, (self.steps, self.batch, columns)))
-
-    def _places(self) -> Any:
-        """Return the index of each row in reversed sequences: [steps · batch]."""
-        turns, lengths = self._turns, self._wide_lengths()
-        backward = lengths - (turns + 1)
-        steps = np.where(self._is_before(turns, lengths), backward, turns)
-        at = steps * self.batch + np.arange(self.batch, dtype=np.int32)
-        return at.reshape(self.steps * self.batch)
+        return reversed_steps(self.builder, sequence, self._wide_lengths(), 0, 1)
 
     @property
     def _turns(self) -> Array:

@@ -12,6 +12,7 @@ from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
+from frontends.steps import reversed_steps
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.scales import check_same_quantization
 from frontends.tflite.model import DTYPES
@@ -126,27 +127,13 @@ def convert_reverse_sequence(ctx: Context) -> relax.Expr:
         raise QnnError(f"axes {along} and {batch} of a tensor of shape {shape}")
     if lengths.shape != (shape[batch],):
         raise QnnError(f"{lengths.shape} lengths for {shape[batch]} batches")
-    count, size = shape[batch], shape[along]
+    size = shape[along]
     if lengths.tensor.is_constant:
         known = ctx.constant(1)
         if np.any(known < 0) or np.any(known > size):
             raise QnnError(f"{lengths.tensor.label} has lengths outside of 0 to {size}")
-    # Batches and sequences become one axis, which is gathered.
-    rest = [axis for axis in range(len(shape)) if axis not in (along, batch)]
-    order = [batch, along, *rest]
-    moved = ctx.builder.emit(R.permute_dims(data.expr, order))
-    rows = ctx.builder.emit(reshaped(moved, (count * size, prod(shape[axis] for axis in rest))))
-    numbers = np.arange(size, dtype=np.int32)[np.newaxis]
-    length = R.minimum(R.astype(lengths.expr, "int32"), relax.const(np.int32(size)))
-    length = ctx.builder.emit(reshaped(ctx.builder.emit(length), (count, 1)))
-    last = R.subtract(length, relax.const(np.int32(1)))
-    backwards = R.subtract(last, relax.const(numbers))
-    places = R.where(R.less(relax.const(numbers), length), backwards, relax.const(numbers))
-    starts = np.arange(count, dtype=np.int32)[:, np.newaxis] * size
-    flat = reshaped(ctx.builder.emit(R.add(places, relax.const(starts))), (count * size,))
-    taken = ctx.builder.emit(R.take(rows, ctx.builder.emit(flat), 0, "clip"))
-    ordered = ctx.builder.emit(reshaped(taken, [shape[axis] for axis in order]))
-    return R.permute_dims(ordered, [order.index(axis) for axis in range(len(shape))])
+    count = np.minimum(ctx.builder.array(lengths.expr).astype(np.int32), size)
+    return reversed_steps(ctx.builder, data.expr, count, along, batch)
 
 
 MOST_AXES = 8  # that LiteRT takes
