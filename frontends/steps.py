@@ -156,9 +156,9 @@ def _body(
     def convert() -> list[relax.Expr]:
         rows = [emit(_row_of(emit(R.take(each, turn, 1, "clip")))) for each in sequences]
         new = step(inner, rows, states)
-        places = relax.const(np.arange(steps, dtype=np.int32).reshape(steps, 1))
+        indices = relax.const(np.arange(steps, dtype=np.int32).reshape(steps, 1))
         row = emit(R.reshape(new[0], (batch, 1, size)))
-        made = emit(R.where(emit(R.equal(places, turn)), row, outputs))
+        made = emit(R.where(emit(R.equal(indices, turn)), row, outputs))
         following = emit(R.add(turn, relax.const(np.ones(1, np.int32))))
         return [following, *sequences, *new, made]
 

@@ -92,9 +92,9 @@ class _GraphImporter(ONNXGraphImporter):
             if op_name in OPEN and any(map(_has_open_size, (*values, *inputs))):
                 return self._kept(OPEN[op_name](call, values))
             if op_name not in CONVERTERS:
-                for place in DECIDING.get(op_name, ()):
-                    if place < len(inputs) and not _is_known(inputs[place]):
-                        raise UnsupportedError(f"{node.input[place]!r} {_DEPENDS}")
+                for index in DECIDING.get(op_name, ()):
+                    if index < len(inputs) and not _is_known(inputs[index]):
+                        raise UnsupportedError(f"{node.input[index]!r} {_DEPENDS}")
                 count_indices(self.bb, op_name, inputs, attrs)
                 return self._kept(super()._convert_operator(op_name, inputs, attrs, opset))
             result = CONVERTERS[op_name](call)

@@ -48,12 +48,12 @@ def _loop(attributes: Attributes) -> None:
     body = attributes.get("body")
     # The inputs begin with the iteration's number and a flag; the outputs begin with a flag.
     if body is None or len(body.output) >= len(body.input):
-        raise UnsupportedError(f"it has results of all turns, and {_OPEN}")
+        raise UnsupportedError(f"it has results of all iterations, and {_OPEN}")
 
 
 _OPEN = (
-    "how often it turns depends on the data, which values of inputs at import may tell, or would "
-    "make more than 2,048 operators"
+    "how many iterations it has depends on the data, which values of inputs at import may tell, or "
+    "they would make more than 2,048 operators"
 )
 
 _REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare")

@@ -58,7 +58,7 @@ def _bit_cast(call: Call) -> relax.Expr:
         return call.emit(R.astype(data, dtype))
 
     def compute(tensor: te.Tensor) -> te.Tensor:
-        return te.compute(tensor.shape, lambda *place: tirx.reinterpret(dtype, tensor(*place)))
+        return te.compute(tensor.shape, lambda *index: tirx.reinterpret(dtype, tensor(*index)))
 
     return call.builder.call_te(compute, data, primfunc_name_hint="bit_cast")
 

@@ -67,8 +67,8 @@ def _stft(call: Call) -> relax.Expr:
     starts = np.arange((shape[1] - size) // hop + 1) * hop
     if len(starts) * size > _MOST:
         raise UnsupportedError(f"{len(starts):,} frames of {size:,}")
-    places = relax.const(starts[:, np.newaxis] + np.arange(size))
-    frames = emit(R.take(emit(R.reshape(data, shape)), places, 1, mode="clip"))
+    indices = relax.const(starts[:, np.newaxis] + np.arange(size))
+    frames = emit(R.take(emit(R.reshape(data, shape)), indices, 1, mode="clip"))
     if window is not None:
         frames = emit(R.multiply(frames, emit(R.reshape(window, (size, 1)))))
     return _product(call.builder, frames, _waves(size, size, shape[2], half, False, spec.dtype))
@@ -95,7 +95,7 @@ def _waves(taken: int, size: int, parts: int, half: bool, is_inverse: bool, dtyp
 
 
 def _product(builder: relax.BlockBuilder, rows: relax.Expr, waves: Array) -> relax.Expr:
-    """Multiply the last two axes by waves, ``[places, parts, frequencies, parts]``."""
+    """Multiply the last two axes by waves, ``[samples, parts, frequencies, parts]``."""
     taken, parts, count, width = waves.shape
     emit, outer = builder.emit, spec_of(rows).shape[:-2]
     flat = emit(R.reshape(rows, (int(np.prod(outer, dtype=np.int64)), taken * parts)))

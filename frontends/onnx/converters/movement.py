@@ -8,7 +8,7 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.bounds import check_places
+from frontends.bounds import check_indices
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.known import known_number
@@ -53,9 +53,9 @@ def _pad(call: Call) -> relax.Expr:
             size = spec_of(data).shape[axis]
             if mode == "reflect" and max(pair) >= size:
                 raise UnsupportedError("it reflects more than there is")
-            check_places(size + sum(pair))
-            places = np.pad(np.arange(size), pair, mode=_MODES[mode])  # type: ignore[call-overload]
-            data = call.emit(R.take(data, relax.const(places, "int64"), axis, mode="clip"))
+            check_indices(size + sum(pair))
+            indices = np.pad(np.arange(size), pair, mode=_MODES[mode])  # type: ignore[call-overload]
+            data = call.emit(R.take(data, relax.const(indices, "int64"), axis, mode="clip"))
     return data
 
 

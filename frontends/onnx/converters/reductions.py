@@ -129,9 +129,9 @@ def _sums(data: Any) -> Any:
         more = relax.const(np.zeros((groups * period - rows, count), np.float32))
         data = np.concatenate([data, data.to(more)], 0)
     grouped, found = data.reshape(groups, period, count), []
-    for place in range(period):
-        part = data.to(R.strided_slice(grouped.expr, [1], [place], [place + 1]))
-        found.append(_row_sums(part.reshape(groups, count), min(-place * count % _LANES, count)))
+    for index in range(period):
+        part = data.to(R.strided_slice(grouped.expr, [1], [index], [index + 1]))
+        found.append(_row_sums(part.reshape(groups, count), min(-index * count % _LANES, count)))
     sums: Any = np.concatenate(found, 1)
     return data.to(R.strided_slice(sums.reshape(groups * period, 1).expr, [0], [0], [rows]))
 
@@ -155,8 +155,8 @@ def _row_sums(data: Any, before: int) -> Any:
             if whole > pairs:
                 total = total + data[:, before + pairs : before + whole]
         total = lanes_sum(total)
-    for place in (*range(before if whole else 0), *range(before + whole, count)):
-        total = total + data[:, place : place + 1]
+    for index in (*range(before if whole else 0), *range(before + whole, count)):
+        total = total + data[:, index : index + 1]
     return total
 
 

@@ -29,14 +29,14 @@ def inline(
     names = {name: f"{prefix}{name}" for name in made_inside(copy)} | dict(operands)
     made = {name for node in copy.node for name in node.output}
     ends = []
-    for place, value in enumerate(copy.output):
-        if place not in results:
+    for index, value in enumerate(copy.output):
+        if index not in results:
             continue
         if value.name in made:
-            names[value.name] = results[place]
+            names[value.name] = results[index]
             made.remove(value.name)
         else:  # a tensor of the outer graph, a constant, an input, or one that is an output twice
-            ends.append((value.name, results[place]))
+            ends.append((value.name, results[index]))
     _rename(copy.node, names)
     graph.constants.update((names[tensor.name], tensor) for tensor in copy.initializer)
     graph.node.extend(copy.node)

@@ -146,16 +146,16 @@ class _Writer:
                 self.materialize(name)
             self.graph.node.append(node)
         else:
-            for place, name in enumerate(node.input):
+            for index, name in enumerate(node.input):
                 if name in given:
-                    node.input[place] = self._widened(name, is_rounded=is_native)
+                    node.input[index] = self._widened(name, is_rounded=is_native)
             for each in node.attribute:
                 if each.name in _KINDS and each.i == HALF:
                     each.i = FLOAT
-            for place, name in enumerate(node.output):
+            for index, name in enumerate(node.output):
                 if name in results:
-                    node.output[place] = f"{self.graph.prefix}{name}_real"
-                    self.free[name] = node.output[place]
+                    node.output[index] = f"{self.graph.prefix}{name}_real"
+                    self.free[name] = node.output[index]
                     self.missing.add(name)
             self.graph.node.append(node)
             for name in results:

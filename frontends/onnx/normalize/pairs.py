@@ -129,6 +129,6 @@ def _common(*encodings: tuple[float, int, str]) -> tuple[Array, Array]:
     if not high > low:
         return np.zeros((), np.float32), np.zeros((), encodings[0][2])
     scale = np.float32((high - low) / np.float32(info.max - info.min))
-    place = np.float32(np.float32(info.min) - np.float32(low / scale))
-    point = np.trunc(place + np.copysign(np.float32(0.5), place))
+    exact = np.float32(np.float32(info.min) - np.float32(low / scale))
+    point = np.trunc(exact + np.copysign(np.float32(0.5), exact))
     return np.asarray(scale), np.asarray(point).astype(encodings[0][2])

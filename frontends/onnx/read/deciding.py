@@ -45,11 +45,11 @@ def deciding_inputs(proto: Any) -> list[str]:
     graph = proto.graph
     makers = {name: node for node in graph.node for name in node.output}
     left = [
-        node.input[place]
+        node.input[index]
         for node in graph.node
         if is_of_standard(node, *DECIDING)
-        for place in DECIDING[node.op_type]
-        if place < len(node.input)
+        for index in DECIDING[node.op_type]
+        if index < len(node.input)
     ]
     seen: set[str] = set()
     while left:

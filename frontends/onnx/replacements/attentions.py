@@ -216,11 +216,11 @@ def _hidden(graph: Graph, scores: str, seen: tuple[str, str, str], attrs: dict[s
         low = float(attrs.get("mask_filter_value", _HIDDEN))
         hidden = graph.add("Where", is_seen, 0.0, low)
     if attrs.get("unidirectional", 0):
-        places = _numbers(graph, scores, 2)
+        positions = _numbers(graph, scores, 2)
         if past:
             first = graph.add("Cast", _size(graph, past, 2), to=INT32)
-            places = graph.add("Add", places, first)
-        rows = graph.add("Reshape", places, [-1, 1])
+            positions = graph.add("Add", positions, first)
+        rows = graph.add("Reshape", positions, [-1, 1])
         later = graph.add("Less", rows, _numbers(graph, scores, 3))
         hidden = graph.add("Where", later, LOWEST, hidden or 0.0)
     return hidden

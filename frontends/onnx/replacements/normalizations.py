@@ -84,7 +84,7 @@ def _embedded(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any])
     """
     counts = (18, 18) if node.op_type.startswith("Q") else (7, 9)
     operands = operands_of(inputs, *counts)
-    ids, segments, words, places, kinds, scale, offset, mask = operands[:8]
+    ids, segments, words, positional, kinds, scale, offset, mask = operands[:8]
     encodings = [*zip(operands[8:13], operands[13:], strict=False)]
     positions = "" if encodings else operands[8]
 
@@ -92,7 +92,7 @@ def _embedded(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any])
         return dequantized(graph, data, *encodings[index]) if encodings else data
 
     parts = [real(_rows(graph, words, ids, "words"), 0)]
-    parts.append(real(_placed(graph, places, positions, ids), 1))
+    parts.append(real(_placed(graph, positional, positions, ids), 1))
     if segments:
         parts.append(real(_rows(graph, kinds, segments, "kinds"), 2))
     parameters = [real(scale, 3), real(offset, 4)]
@@ -139,7 +139,7 @@ def _normalized(
 def _placed(graph: Graph, table: str, positions: str, ids: str) -> str:
     """Return the rows of a table at stated positions, or the first rows, one for each token."""
     if positions:
-        return _rows(graph, table, positions, "places")
+        return _rows(graph, table, positions, "rows")
     tokens = graph.add("Slice", graph.add("Shape", ids), [1], [2], [0])
     return graph.add("Slice", table, [0], tokens, [0])
 

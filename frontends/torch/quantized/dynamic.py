@@ -126,7 +126,7 @@ def check_dynamic(node: Any, constants: Mapping[str, Array]) -> None:
     is_own = is_call(chosen, CHOOSE) and chosen.args[0] is of
     if name == DEQUANTIZE and not is_call(data, QUANTIZE):
         is_own = False
-    if not is_own or any(part.args != (chosen, place) for place, part in enumerate(parts)):
+    if not is_own or any(part.args != (chosen, index) for index, part in enumerate(parts)):
         raise UnsupportedError("scales that are computed at run time must be those of the data")
     if name == QUANTIZE:
         _check_all(list(node.users), DEQUANTIZE)

@@ -117,15 +117,15 @@ class Functions:
         self._each = [_with_numbers(name, numbers) for name in names]
         self._size = len(defaults)
 
-    def gate(self, place: int, number: int, others: Mapping[str, _Rule] | None = None) -> Gate:
+    def gate(self, direction: int, number: int, others: Mapping[str, _Rule] | None = None) -> Gate:
         """Return a function.
 
         Args:
-            place: of the direction.
+            direction: its index.
             number: of the function in it.
             others: the functions in which the operator differs from RNN.
         """
-        name, alpha, beta = self._each[place * self._size + number]
+        name, alpha, beta = self._each[direction * self._size + number]
         rule = (others or {}).get(name, _RULES[name])
         return lambda x: rule(x, alpha, beta)
 

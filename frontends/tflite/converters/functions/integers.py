@@ -24,7 +24,7 @@ from qnn_ops.errors import QnnError
 
 def convert_floor_div(ctx: Context) -> relax.Expr:
     """Divide and round down; LiteRT computes the quotient in float64."""
-    lhs, rhs = (R.astype(ctx.input(place).expr, "float64") for place in (0, 1))
+    lhs, rhs = (R.astype(ctx.input(index).expr, "float64") for index in (0, 1))
     return R.astype(R.floor(R.divide(lhs, rhs)), "float32")
 
 

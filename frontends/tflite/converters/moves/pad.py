@@ -100,8 +100,8 @@ def convert_mirror_pad(ctx: Context) -> relax.Expr:
         if before or after:
             numbers = np.arange(size, dtype=np.int32)
             mode: Literal["symmetric", "reflect"] = "symmetric" if is_symmetric else "reflect"
-            places = np.pad(numbers, (before, after), mode)
-            result = ctx.builder.emit(R.take(result, relax.const(places), axis, "clip"))
+            indices = np.pad(numbers, (before, after), mode)
+            result = ctx.builder.emit(R.take(result, relax.const(indices), axis, "clip"))
     return result
 
 
@@ -202,11 +202,11 @@ def spread(
     if 0 in spec.shape:
         return R.broadcast_to(filler, sizes)
     for axis, (before, size, step) in enumerate(zip(low, sizes, steps, strict=True)):
-        places = np.arange(size, dtype=np.int64) - before
-        is_kept = (places >= 0) & (places % step == 0) & (places // step < spec.shape[axis])
+        indices = np.arange(size, dtype=np.int64) - before
+        is_kept = (indices >= 0) & (indices % step == 0) & (indices // step < spec.shape[axis])
         if size == spec.shape[axis] and is_kept.all():
             continue
-        nearest = np.clip(places // step, 0, spec.shape[axis] - 1).astype(np.int32)
+        nearest = np.clip(indices // step, 0, spec.shape[axis] - 1).astype(np.int32)
         taken = builder.emit(R.take(data, relax.const(nearest), axis, "clip"))
         flags = relax.const(is_kept.reshape(size, *[1] * (rank - axis - 1)))
         data = taken if is_kept.all() else builder.emit(R.where(flags, taken, filler))

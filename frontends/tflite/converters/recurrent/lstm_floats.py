@@ -106,9 +106,9 @@ class _Step:
         both = emit(R.add(sums, recurrent.product(ctx, hidden)))
         gates = {
             name: emit(
-                R.strided_slice(both, [1], [place * operands.count], [(place + 1) * operands.count])
+                R.strided_slice(both, [1], [index * operands.count], [(index + 1) * operands.count])
             )
-            for place, name in enumerate(names)
+            for index, name in enumerate(names)
         }
         seen = [name for name in names if name != "cell"]
         peepholes = dict(zip(seen, operands.peepholes, strict=False))
@@ -116,8 +116,8 @@ class _Step:
         def whole(name: str) -> relax.Expr:
             if not operands.norm:
                 return gates[name]
-            place = names.index(name)
-            parts = (relax.const(real_of(part[place])) for part in (operands.norm, operands.biases))
+            index = names.index(name)
+            parts = (relax.const(real_of(part[index])) for part in (operands.norm, operands.biases))
             return _normalized(ctx, gates[name], *parts)
 
         def opened(name: str, seen_cells: relax.Expr) -> relax.Expr:
