@@ -36,15 +36,13 @@ def _determinant(call: Call) -> Any:
         numbers = index.to(relax.const(np.arange(left).reshape(1, left, 1), "int64"))
         moved: Any = np.where(numbers == index, 0, numbers)
         moved = np.where(numbers == 0, index, moved)
-        order = moved.to(R.broadcast_to(moved.expr, (count, left, left)))
+        order: Any = np.broadcast_to(moved, (count, left, left))
         rows = rows.to(R.gather_elements(rows.expr, order.expr, axis=1))
         sign = np.where(index == 0, sign, -sign)
-        top, pivot = (
-            rows.to(R.strided_slice(rows.expr, [1, 2], [0, 0], [1, end])) for end in (left, 1)
-        )
+        top, pivot = rows[:, :1, :left], rows[:, :1, :1]
         product = product * pivot
         if left > 1:
-            below = rows.to(R.strided_slice(rows.expr, [1], [1], [left]))
+            below = rows[:, 1:]
             divisor = np.where(pivot == 0, 1, pivot)
             share = below[..., :1] / divisor
             rows = (below - rounded(share * top))[..., 1:]

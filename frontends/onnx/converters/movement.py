@@ -103,8 +103,7 @@ def _reverse_sequence(call: Call) -> relax.Expr:
     known = constant_of(lengths.expr)
     if known is not None and not 0 <= known.min(initial=0) <= known.max(initial=0) <= shape[along]:
         raise UnsupportedError(f"lengths beyond the {shape[along]} steps that there are")
-    bounded = lengths.to(R.astype(lengths.expr, "int64"))
-    count = np.minimum(np.maximum(bounded, 0), shape[along]).astype(np.int32)
+    count = np.clip(lengths.astype(np.int64), 0, shape[along]).astype(np.int32)
     return reversed_steps(ModuleBuilder(block=call.builder), data.expr, count, along, batch)
 
 

@@ -220,11 +220,8 @@ class Layer:
         return reversed_steps(self.builder, sequence, self._wide_lengths(), 0, 1)
 
     @property
-    def _turns(self) -> Array:
+    def _numbers(self) -> Array:
         return np.arange(self.steps, dtype=np.int32).reshape(-1, 1)
-
-    def _is_before(self, turns: Any, ends: Any) -> Any:
-        return ends.to(R.less(relax.const(turns), ends.expr))
 
     def _wide_lengths(self) -> Any:
         """Return the lengths of sequences, [1, batch], at most the number of steps."""
@@ -237,14 +234,14 @@ class Layer:
         """Return whether each step lies within each sequence: [steps, batch, 1]; None if all do."""
         if self.lengths is None:
             return None
-        going = self._is_before(self._turns, self._wide_lengths())
+        going = self._wide_lengths() > self._numbers
         return going.reshape(self.steps, self.batch, 1).expr
 
     def _ended(self, state: relax.Expr) -> relax.Expr:
         """Return a last state, which may be 0 for sequences without steps."""
         if not self.kind.ends_at_zero:
             return state
-        any_step = self._is_before(np.int32(0), self._wide_lengths().reshape(self.batch, 1))
+        any_step = self._wide_lengths().reshape(self.batch, 1) > 0
         kept: Any = np.where(any_step, self.builder.array(state), 0)
         return kept.expr
 
@@ -258,7 +255,7 @@ class Layer:
             return data
         lengths = self._wide_lengths()
         longest = lengths.to(R.max(lengths.expr))
-        is_read = self._is_before(self._turns[..., None], longest)
+        is_read = longest > self._numbers[..., None]
         masked: Any = np.where(is_read, self.builder.array(data), 0)
         return masked.expr
 

@@ -95,7 +95,7 @@ def _conv_transpose(call: Call) -> Any:
     columns, rows = prod(image), units * prod(kernel)
     pixels = data.reshape(batch, groups, channels // groups, columns)
     taps = weights.reshape(groups, channels // groups, rows)
-    products = _products(taps.to(R.permute_dims(taps.expr, [0, 2, 1])), pixels)
+    products = _products(np.transpose(taps, [0, 2, 1]), pixels)
     parts = products.reshape(batch, groups * units, *kernel, *image)
     axes = list(_axes(call.attributes, image, kernel))
     count = max(prod(kernel), prod(axis.stride for axis in axes))
@@ -110,9 +110,8 @@ def _products(rows: Any, columns: Any) -> Any:
     depth, count = columns.shape[-2:]
     size, total = _block(depth, count), None
     for begin in range(0, depth, size):
-        cut = [2], [begin], [min(begin + size, depth)]
-        left, right = (each.to(R.strided_slice(each.expr, *cut)) for each in (rows, columns))
-        part = left.to(R.matmul(left.expr, right.expr))
+        end = min(begin + size, depth)
+        part = rows[:, :, begin:end] @ columns[:, :, begin:end]
         total = part if total is None else total + part
     return total
 
@@ -181,25 +180,25 @@ def _overlaid(parts: Any, axes: list[_Axis]) -> Any:
     rank, shape = len(axes), parts.shape[:2]
     sums = parts if all(axis.tiles for axis in axes) else _summed(parts, axes)
     order = [each for axis in range(rank) for each in (2 + rank + axis, 2 + axis)]
-    result = sums.to(R.permute_dims(sums.expr, [0, 1, *order]))
+    result: Any = np.transpose(sums, [0, 1, *order])
     result = result.reshape(*shape, *(axis.length * axis.stride for axis in axes))
-    bounds = [axis.begin for axis in axes], [axis.begin + axis.size for axis in axes]
-    return result.to(R.strided_slice(result.expr, list(range(2, 2 + rank)), *bounds))
+    return result[(..., *(slice(axis.begin, axis.begin + axis.size) for axis in axes))]
 
 
 def _summed(parts: Any, axes: list[_Axis]) -> Any:
     """Add up the products of each result: [N, C, taps…, image…] to [N, C, strides…, lengths…]."""
-    rank, shape = len(axes), parts.shape[:2]
+    shape = parts.shape[:2]
     lengths = [axis.length for axis in axes]
     sums: dict[tuple[int, ...], Any] = {}
-    taps, kept = list(range(2, 2 + rank)), (*shape, *(axis.image for axis in axes))
+    kept = (*shape, *(axis.image for axis in axes))
     for tap in product(*(range(len(axis.taps)) for axis in axes)):
         found = [axis.taps[index] for axis, index in zip(axes, tap, strict=True)]
-        part = parts.to(R.strided_slice(parts.expr, taps, tap, [index + 1 for index in tap]))
-        widths = [0, 0, 0, 0]
-        for axis, (_, move) in zip(axes, found, strict=True):
-            widths += [move, axis.length - axis.image - move]
-        moved = part.to(R.nn.pad(part.reshape(*kept).expr, widths))
+        part = parts[(slice(None), slice(None), *(slice(n, n + 1) for n in tap))]
+        sides = [
+            (move, axis.length - axis.image - move)
+            for axis, (_, move) in zip(axes, found, strict=True)
+        ]
+        moved = np.pad(part.reshape(*kept), [(0, 0), (0, 0), *sides])
         phase = tuple(phase for phase, _ in found)
         sums[phase] = sums[phase] + moved if phase in sums else moved
     phases = product(*(range(axis.stride) for axis in axes))

@@ -22,8 +22,7 @@ Ends = Sequence[tuple[Any, Any]]
 def _as_rows(data: Any) -> Any:
     """Return the pixels of ``[batch, channels, height, width]`` as rows of channels."""
     batch, channels, height, width = data.shape
-    moved = data.to(R.permute_dims(data.expr, [0, 2, 3, 1]))
-    return moved.reshape(batch * height * width, channels)
+    return np.transpose(data, [0, 2, 3, 1]).reshape(batch * height * width, channels)
 
 
 def _ends_of(at: Any, low: Any, size: int) -> Ends:
@@ -52,8 +51,7 @@ def _products_at(rows: Any, start: Any, width: int, down: Ends, across: Ends) ->
             pixels = rows.to(R.take(rows.expr, flat.expr, 0, mode="clip"))
             pixels = pixels.reshape(*index.shape, rows.shape[1])
             weight = share * part
-            weight = weight.to(R.expand_dims(weight.expr, [weight.ndim]))
-            found.append(rounded(weight * pixels))
+            found.append(rounded(np.expand_dims(weight, weight.ndim) * pixels))
     return found
 
 
@@ -62,7 +60,7 @@ _OF_HALF_PIXELS = 16
 
 
 @converter("RoiAlign")
-def _roi_align(call: Call) -> relax.Expr:
+def _roi_align(call: Call) -> Any:
     """Average regions of images in a grid, between pixels; or return their largest product.
 
     ONNX Runtime's maximum is the largest of each position's four products, not of their sums.
@@ -85,7 +83,7 @@ def _roi_align(call: Call) -> relax.Expr:
     scaled = rounded(regions * call.attributes.get("spatial_scale", 1.0))
     scaled = scaled - (0.5 if is_half else 0)
     if count < 1:  # as many samples as the region is larger than its result
-        first = images.to(R.expand_dims(images.expr, [1])).astype(np.float32)
+        first = np.expand_dims(images, 1).astype(np.float32)
         whole: Any = np.concatenate([first, scaled], 1)
         return R.vision.roi_align(
             data.expr,
@@ -101,15 +99,15 @@ def _roi_align(call: Call) -> relax.Expr:
     left, top, right, bottom = (scaled[:, n : n + 1].reshape(*regions_shape) for n in range(4))
     down = _bin_ends(top, bottom, (1, heights, 1, count, 1), shape[2], is_half)
     across = _bin_ends(left, right, (1, 1, widths, 1, count), shape[3], is_half)
-    numbers = images.to(R.astype(images.expr, "int64"))
+    numbers = images.astype(np.int64)
     start = (numbers * (shape[2] * shape[3])).reshape(*regions_shape)
     parts = _products_at(_as_rows(data), start, shape[3], down, across)
     if mode == "max":
         most = reduce(np.maximum, parts)
-        found = most.to(R.max(most.expr, [3, 4]))
+        found = most.max([3, 4])
     else:
         found = sum(parts[1:], parts[0]).sum((3, 4), np.float32) / (count * count)
-    return R.permute_dims(found.expr, [0, 3, 1, 2])
+    return np.transpose(found, [0, 3, 1, 2])
 
 
 def _bin_ends(begin: Any, end: Any, counts: tuple[int, ...], size: int, is_half: bool) -> Ends:
@@ -137,7 +135,7 @@ def _bin_ends(begin: Any, end: Any, counts: tuple[int, ...], size: int, is_half:
 
 
 @converter("DeformConv")
-def _deform_conv(call: Call) -> relax.Expr:
+def _deform_conv(call: Call) -> Any:
     """Multiply weights by the values at moved positions, between four pixels, times a mask.
 
     The columns of all taps are made first, in the order of the weights, and then multiplied.
@@ -163,19 +161,14 @@ def _deform_conv(call: Call) -> relax.Expr:
     found = sum(products[1:], products[0])
     if mask is not None:
         found = found * mask.reshape(batch, parts, taps, lines, columns, 1)
-    rows = found.to(R.permute_dims(found.expr, [0, 3, 4, 1, 5, 2]))
+    rows: Any = np.transpose(found, [0, 3, 4, 1, 5, 2])
     rows = rows.reshape(batch * lines * columns, groups, inner * taps)
     matrix = weights.reshape(groups, filters // groups, inner * taps)
-    pairs = []
-    for n in range(groups):
-        own = _part(rows, 1, n)
-        pairs.append((own.expr, own.to(R.permute_dims(_part(matrix, 0, n).expr)).expr))
-    sums = [data.to(R.matmul(*pair)) for pair in pairs]
+    sums = [_part(rows, 1, n) @ np.transpose(_part(matrix, 0, n)) for n in range(groups)]
     result: Any = np.concatenate(sums, 1) if groups > 1 else sums[0]
     if bias is not None:
         result = result + bias
-    image = result.reshape(batch, lines, columns, filters)
-    return R.permute_dims(image.expr, [0, 3, 1, 2])
+    return np.transpose(result.reshape(batch, lines, columns, filters), [0, 3, 1, 2])
 
 
 def _part(matrices: Any, axis: int, index: int) -> Any:
