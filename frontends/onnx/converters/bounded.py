@@ -94,18 +94,14 @@ def _non_max_suppression(call: Call) -> relax.Expr:
         for each in (overlap, least)
     ]
     asked = relax.const(np.zeros(1, np.int64), "int64") if count is None else count
-    found = emit(
-        suppress_by_class(
-            boxes,
-            scores,
-            emit(R.reshape(asked, (1,))),
-            emit(R.concat(parts, 0)),
-            most=most,
-            has_centers=bool(call.attributes.get("center_point_box", 0)),
-            takes_all=least is None,
-        )
+    call_of_all = suppress_by_class(
+        boxes,
+        scores,
+        emit(R.reshape(asked, (1,))),
+        emit(R.concat(parts, 0)),
+        most=most,
+        has_centers=bool(call.attributes.get("center_point_box", 0)),
+        takes_all=least is None,
     )
-    size = spec_of(found).shape[0]
-    rows = emit(R.strided_slice(found, [0], [1], [size]))
-    number = emit(R.reshape(emit(R.strided_slice(found, [0, 1], [0, 0], [1, 1])), (1,)))
-    return relax.Tuple([rows, number])
+    found = Expression(call.builder, call_of_all)
+    return relax.Tuple([found[1:].expr, found[:1, :1].reshape(1).expr])

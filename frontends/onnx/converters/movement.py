@@ -114,16 +114,15 @@ _IMAGE = 4
 
 
 @converter("SpaceToDepth")
-def _space_to_depth(call: Call) -> relax.Expr:
+def _space_to_depth(call: Call) -> Any:
     """Turn the pixels of blocks into channels, in images whose channels are first."""
-    (data,) = call.operands(1)
-    shape, size = spec_of(data).shape, int(call.attributes.get("blocksize", 0))
+    (data,) = call.arrays(1)
+    shape, size = data.shape, int(call.attributes.get("blocksize", 0))
     mode = call.attributes.get("mode", b"DCR")
     if len(shape) != _IMAGE or size < 1 or shape[2] % size or shape[3] % size:
         raise UnsupportedError(f"blocks of {size} in data of shape {list(shape)}")
     if mode not in _ORDERS:
         raise UnsupportedError(f"mode {mode.decode()!r} is not known")
     batch, channels, rows, columns = shape[0], shape[1], shape[2] // size, shape[3] // size
-    blocks = R.reshape(data, (batch, channels, rows, size, columns, size))
-    turned = call.emit(R.permute_dims(call.emit(blocks), _ORDERS[mode]))
-    return R.reshape(turned, (batch, channels * size * size, rows, columns))
+    blocks = data.reshape(batch, channels, rows, size, columns, size)
+    return np.transpose(blocks, _ORDERS[mode]).reshape(batch, channels * size * size, rows, columns)

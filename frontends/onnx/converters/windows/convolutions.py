@@ -13,6 +13,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
 from qnn_ops import quantized_conv2d
+from qnn_ops.dialect.expressions import Expression
 from qnn_ops.dialect.registry import constant_of, spec_of
 
 
@@ -279,8 +280,8 @@ def _of_words(
     window: dict[str, Any],
 ) -> relax.Expr:
     """Multiply words by weights that are not known well enough for a kernel."""
-    kernel = builder.emit(R.astype(weights, "int32"))
+    kernel = Expression(builder, weights).astype(np.int32)
     if point is not None:
-        points = builder.emit(R.astype(point, "int32"))
-        kernel = builder.emit(R.subtract(kernel, builder.emit(R.reshape(points, (-1, 1, 1, 1)))))
-    return R.nn.conv2d(data, kernel, **window, out_dtype="int32")
+        points = Expression(builder, point).astype(np.int32)
+        kernel = kernel - points.reshape(-1, 1, 1, 1)
+    return R.nn.conv2d(data, kernel.expr, **window, out_dtype="int32")

@@ -172,7 +172,7 @@ def _deform_conv(call: Call) -> Any:
 
 
 def _part(matrices: Any, axis: int, index: int) -> Any:
-    part = matrices.to(R.strided_slice(matrices.expr, [axis], [index], [index + 1]))
+    part = matrices[(*[slice(None)] * axis, slice(index, index + 1))]
     return part.to(R.squeeze(part.expr, [axis]))
 
 
