@@ -25,10 +25,10 @@ MOST_GROWN = 1 << 30
 GROWTH = 64
 """Results may be this many times as large as the model's own tensors."""
 
-MOST_PLACES = 1 << 23
+MOST_INDICES = 1 << 23
 """The most elements of an axis whose indices are computed at import."""
 
-MOST_TURNS = 1 << 24
+MOST_ITERATIONS = 1 << 24
 """The most iterations of a loop whose only end is their number."""
 
 
@@ -78,24 +78,24 @@ def check_grown(shape: Sequence[int], dtype: str, given: int) -> None:
         )
 
 
-def check_places(count: int) -> None:
+def check_indices(count: int) -> None:
     """Check an axis whose values import traces back to their origins.
 
     Raises:
         UnsupportedError: it has too many values.
     """
-    if count > MOST_PLACES:
-        raise UnsupportedError(f"an axis of {count:,} values, the most are {MOST_PLACES:,}")
+    if count > MOST_INDICES:
+        raise UnsupportedError(f"an axis of {count:,} values, the most are {MOST_INDICES:,}")
 
 
-def check_turns(turns: int) -> None:
+def check_iterations(count: int) -> None:
     """Check a loop that ends only after a known number of iterations.
 
     Raises:
         UnsupportedError: it has too many iterations.
     """
-    if turns > MOST_TURNS:
-        raise UnsupportedError(f"it turns {turns:,} times, the most are {MOST_TURNS:,}")
+    if count > MOST_ITERATIONS:
+        raise UnsupportedError(f"it has {count:,} iterations, the most are {MOST_ITERATIONS:,}")
 
 
 class Allowance:

@@ -204,7 +204,7 @@ class ModuleBuilder:
             for name, function in (("loop_condition", condition), ("loop_body", body))
         ]
         made = self.emit(loop(parts[0], parts[1], carried))
-        return [relax.TupleGetItem(made, place) for place in range(len(carried))]
+        return [relax.TupleGetItem(made, index) for index in range(len(carried))]
 
     def _module(
         self, convert: Callable[[], Sequence[relax.Expr]], is_tuple: bool

@@ -1,8 +1,10 @@
-"""Layers over time: each step is an iteration of a loop."""
+"""Layers over time, whose steps are iterations of a loop; sequences in reverse."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -18,6 +20,37 @@ _MOST_WRITTEN_OUT = 128
 
 Step = Callable[[ModuleBuilder, Sequence[relax.Expr], Sequence[relax.Expr]], Sequence[relax.Expr]]
 """Computes the new states from rows of data and the old states; the first is the output."""
+
+
+def reversed_steps(
+    builder: ModuleBuilder, data: relax.Expr, lengths: Any, along: int, batch: int
+) -> relax.Expr:
+    """Reverse the first steps of each sequence; the steps behind them stay.
+
+    Args:
+        builder: emits the operators.
+        data: the sequences.
+        lengths: how many steps of each sequence are reversed: an expression, int32 [sequences].
+        along: the axis of the data's steps.
+        batch: the axis of the sequences.
+    """
+    shape, emit = spec_of(data).shape, builder.emit
+    if 0 in shape:
+        return data
+    # Steps and sequences become one axis, which is gathered.
+    rest = [axis for axis in range(len(shape)) if axis not in (along, batch)]
+    order = [*sorted((along, batch)), *rest]
+    moved = data if order == sorted(order) else emit(R.permute_dims(data, order))
+    sizes, stride = [shape[axis] for axis in order], shape[batch] if along < batch else 1
+    rows = emit(R.reshape(moved, (prod(sizes[:2]), prod(sizes[2:]))))
+    index: Any = np.arange(prod(sizes[:2]), dtype=np.int32).reshape(sizes[:2])
+    step = index // stride % shape[along]
+    ends = lengths.reshape(*(shape[axis] if axis == batch else 1 for axis in order[:2]))
+    index = np.where(ends > step, (ends - (2 * step + 1)) * stride + index, index)
+    taken = emit(R.take(rows, index.reshape(prod(sizes[:2])).expr, 0, "clip"))
+    whole = emit(R.reshape(taken, sizes))
+    back = [order.index(axis) for axis in range(len(shape))]
+    return whole if moved is data else R.permute_dims(whole, back)
 
 
 def run_steps(
@@ -123,9 +156,9 @@ def _body(
     def convert() -> list[relax.Expr]:
         rows = [emit(_row_of(emit(R.take(each, turn, 1, "clip")))) for each in sequences]
         new = step(inner, rows, states)
-        places = relax.const(np.arange(steps, dtype=np.int32).reshape(steps, 1))
+        indices = relax.const(np.arange(steps, dtype=np.int32).reshape(steps, 1))
         row = emit(R.reshape(new[0], (batch, 1, size)))
-        made = emit(R.where(emit(R.equal(places, turn)), row, outputs))
+        made = emit(R.where(emit(R.equal(indices, turn)), row, outputs))
         following = emit(R.add(turn, relax.const(np.ones(1, np.int32))))
         return [following, *sequences, *new, made]
 

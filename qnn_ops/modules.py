@@ -1,10 +1,28 @@
-"""Imports of packages whose modules register themselves, so that no list names them."""
+"""Tables of rules, and imports of packages whose modules add theirs, so that no list names them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
+from typing import TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Rules(dict[K, V]):
+    """Rules by the names of operators."""
+
+    def of(self, *names: K) -> Callable[[V], V]:
+        """Decorate the rule of some operators, which enters the table."""
+
+        def decorate(rule: V) -> V:
+            self.update(dict.fromkeys(names, rule))
+            return rule
+
+        return decorate
 
 
 def modules_of(package: str) -> list[str]:

@@ -19,6 +19,7 @@ from frontends.onnx.read.constants import Array
 from frontends.onnx.read.mapped import is_external
 from frontends.onnx.read.names import CUSTOM
 from frontends.onnx.read.package import copied, onnx_package
+from frontends.onnx.read.standard import DOMAINS
 from frontends.onnx.replacements.registry import RULES
 from qnn_ops.dialect.registry import constant_of
 from qnn_ops.errors import QnnError
@@ -72,7 +73,7 @@ def custom(domain: str, name: str) -> Callable[[CustomRule], CustomRule]:
     Raises:
         QnnError: if tvm-qnn has a rule for this operator itself.
     """
-    if domain in ("", "ai.onnx") or (domain == "com.microsoft" and name in RULES):
+    if domain in DOMAINS or (domain == "com.microsoft" and name in RULES):
         raise QnnError(f"custom: tvm-qnn imports {name!r} of {domain or 'ai.onnx'} itself")
     code = f"{domain}.{name}"
 

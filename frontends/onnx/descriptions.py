@@ -12,7 +12,7 @@ from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import infer
 from frontends.onnx.normalize.grouping import find_known_types, write_standard_pairs
 from frontends.onnx.read.names import attributes_of
-from frontends.onnx.read.open_inputs import Shapes, sized_inputs
+from frontends.onnx.read.open_inputs import Shapes
 from qnn_ops.errors import QnnError
 
 _STATES = 2
@@ -51,21 +51,20 @@ def described(proto: Any, shapes: Shapes | None) -> Description:
     Raises:
         QnnError: ``shapes`` do not fit the model.
     """
-    shapes, bounds = sized_inputs(proto.graph, shapes)
-    if not bounds:
-        return _described(proto, shapes)
+    graph = Graph(proto, shapes)
+    if not graph.bounds:
+        return _described(graph, proto)
     from qnn_ops.dialect.sizes import within
 
-    with within(bounds):
-        return _described(proto, shapes)
+    with within(graph.bounds):
+        return _described(graph, proto)
 
 
-def _described(proto: Any, shapes: Shapes) -> Description:
-    graph = Graph(proto, shapes)
+def _described(graph: Graph, proto: Any) -> Description:
     try:
         infer(graph)
     except QnnError:
-        if shapes:
+        if graph.given:
             raise
         graph = Graph(proto)  # the description works without shapes
     write_standard_pairs(graph)

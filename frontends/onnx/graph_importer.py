@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -15,16 +15,33 @@ from tvm import relax
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
 import frontends.onnx.converters  # noqa: F401 (registers the rules)
-from frontends.builder import all_ended
-from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
+from frontends.builder import Imported, all_ended
+from frontends.errors import (
+    ModelFormatError,
+    UnsupportedError,
+    UnsupportedOperatorError,
+    reason_of,
+)
+from frontends.naming import owners, with_results
 from frontends.onnx.converters.indices import count_indices
 from frontends.onnx.converters.open_shapes import OPEN
 from frontends.onnx.converters.registry import CONVERTERS, Call
 from frontends.onnx.graph.graph import Graph
+from frontends.onnx.graph.tensors import checked_dtype
+from frontends.onnx.read.constants import dtype_of
 from frontends.onnx.read.deciding import DECIDING
 from frontends.ranges import of_sizes
+from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
 from qnn_ops.dialect.expressions import Expression
-from qnn_ops.dialect.registry import constant_of
+from qnn_ops.dialect.registry import constant_of, type_spec
+from qnn_ops.dialect.signature import (
+    ARITHMETIC,
+    Signature,
+    TensorInfo,
+    named_sizes,
+    with_bounds,
+    with_signature,
+)
 from qnn_ops.dialect.sizes import as_extent, is_open
 
 _DEPENDS = "depends on the data, which values of inputs at import may tell"
@@ -75,9 +92,9 @@ class _GraphImporter(ONNXGraphImporter):
             if op_name in OPEN and any(map(_has_open_size, (*values, *inputs))):
                 return self._kept(OPEN[op_name](call, values))
             if op_name not in CONVERTERS:
-                for place in DECIDING.get(op_name, ()):
-                    if place < len(inputs) and not _is_known(inputs[place]):
-                        raise UnsupportedError(f"{node.input[place]!r} {_DEPENDS}")
+                for index in DECIDING.get(op_name, ()):
+                    if index < len(inputs) and not _is_known(inputs[index]):
+                        raise UnsupportedError(f"{node.input[index]!r} {_DEPENDS}")
                 count_indices(self.bb, op_name, inputs, attrs)
                 return self._kept(super()._convert_operator(op_name, inputs, attrs, opset))
             result = CONVERTERS[op_name](call)
@@ -121,15 +138,41 @@ def _is_known(operand: Any) -> bool:
     return operand is None or constant_of(operand) is not None
 
 
-def import_graph(graph: Graph) -> tuple[tvm.IRModule, dict[str, Any]]:
-    """Import a model of known operators and static shapes.
-
-    Returns:
-        The module, and the expression of each tensor, by the tensor's name.
+def import_graph(graph: Graph) -> Imported:
+    """Import a model of known operators and shapes.
 
     Raises:
         UnsupportedOperatorError: a rule of this package or of TVM refuses an operator.
+        ModelFormatError: TVM's importer fails otherwise.
+        QnnError: no array of a run has the dtype of an output.
     """
+    try:
+        mod, values = _converted(graph)
+    except UnsupportedOperatorError:
+        raise
+    except Exception as error:  # of TVM's importer
+        raise ModelFormatError(f"the ONNX model cannot be imported: {reason_of(error)}") from None
+    # Variables are named after the nodes whose results they hold.
+    made = {name: number for number, (*_, names) in enumerate(graph.written) for name in names}
+    codes = [code for code, *_ in graph.written]
+    operands = [made.get(inputs[0]) if inputs else None for _, inputs, _ in graph.written]
+    owner = owners(codes, operands, ["QuantizeLinear"], ["DequantizeLinear"], ["Relu", "Clip"])
+    named = [(values[name], owner[number]) for name, number in made.items() if name in values]
+    # A node's last variable is the one computed last, in any order of its results.
+    bindings = (each for block in mod["main"].body.blocks for each in block.bindings)
+    indices = {binding.var: index for index, binding in enumerate(bindings)}
+    named.sort(key=lambda pair: indices.get(pair[0], -1))
+    mod, results = with_results(mod, named, codes)
+    main = mod["main"].with_attr("num_input", len(graph.input))
+    main = main.with_attr(ARITHMETIC, ONNXRUNTIME)
+    if graph.bounds:
+        main = with_bounds(main, graph.bounds)
+    mod["main"] = with_signature(main, _signature(graph, main.ret_ty))
+    return Imported(mod, {}, results)
+
+
+def _converted(graph: Graph) -> tuple[tvm.IRModule, dict[str, Any]]:
+    """Return a module, and the expression of each tensor by the tensor's name."""
     # TVM's importer prints its failures, and it computes with constants, even 0 / 0.
     with contextlib.redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
         # TVM's importer would take a size of 0 for an open one.
@@ -144,3 +187,16 @@ def import_graph(graph: Graph) -> tuple[tvm.IRModule, dict[str, Any]]:
         if graph.symbols:
             mod = relax.transform.DeadCodeElimination()(mod)
     return mod, importer._nodes
+
+
+def _signature(graph: Graph, result: relax.Type) -> Signature:
+    def info(value: Any, shape: Sequence[int], dtype: str) -> TensorInfo:
+        return TensorInfo(value.name, named_sizes(shape, graph.bounds), dtype)
+
+    inputs = [info(each, graph.shape(each.name), dtype_of(each)) for each in graph.input]
+    fields = result.fields if isinstance(result, relax.TupleType) else [result]
+    outputs = []
+    for value, field in zip(graph.output, fields, strict=True):
+        spec = type_spec(field, f"output {value.name!r}")
+        outputs.append(info(value, spec.shape, checked_dtype(value.name, spec.dtype)))
+    return Signature(tuple(inputs), tuple(outputs))

@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 import tvm
-from tvm import relax
 
 from frontends.builder import Imported
-from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
-from frontends.naming import owners, with_results
 from frontends.onnx.graph.folding import fold
 from frontends.onnx.graph.graph import Graph, Rule
 from frontends.onnx.graph.shapes import infer
-from frontends.onnx.graph.tensors import check_tensors
+from frontends.onnx.graph.tensors import check_inputs, check_tensors
 from frontends.onnx.normalize.bounded import add_counts
 from frontends.onnx.normalize.control import close_loops, write_subgraphs
 from frontends.onnx.normalize.float8 import write_float8
@@ -40,33 +37,16 @@ from frontends.onnx.normalize.propagation import move_quantization
 from frontends.onnx.normalize.standard_functions import write_standard_functions
 from frontends.onnx.normalize.weight_products import weight_product
 from frontends.onnx.operators import check_operators
-from frontends.onnx.read.constants import dtype_of, with_values
+from frontends.onnx.read.constants import with_values
 from frontends.onnx.read.names import told_by_file
-from frontends.onnx.read.open_inputs import Shapes, sized_inputs
+from frontends.onnx.read.open_inputs import Shapes
 from frontends.onnx.read.package import copied, onnx_package
 from frontends.onnx.read.reader import read_proto
 from frontends.onnx.replacements.registry import RULES
-from frontends.open_sizes import Bounds
-from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
 from qnn_ops.dialect.checks import check_choice
-from qnn_ops.dialect.registry import type_spec
-from qnn_ops.dialect.signature import (
-    ARITHMETIC,
-    Signature,
-    TensorInfo,
-    named_sizes,
-    with_bounds,
-    with_signature,
-)
 from qnn_ops.dialect.sizes import within
-from qnn_ops.errors import QnnError
 from qnn_ops.serial import serial
 
-_ARRAYS = (
-    *("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64"),
-    *("uint8", "uint16", "uint32", "uint64"),
-)
-"""The dtypes of a run's inputs and outputs."""
 _QUANTIZING = ("DynamicQuantizeLinear", "QuantizeLinear")
 
 
@@ -119,22 +99,17 @@ def from_onnx(
 
 def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     """Import the result of ``read_proto``; see ``from_onnx``."""
+    from frontends.onnx.graph_importer import import_graph
+
+    graph = Graph(proto, shapes)
     # numpy would warn of results of constants, as 0 / 0, which is NaN at run time, too.
-    known, bounds = sized_inputs(proto.graph, shapes)
-    with told_by_file(proto.graph), np.errstate(all="ignore"), within(bounds):
-        return _imported(Graph(proto, known), bounds)
-
-
-def _imported(graph: Graph, bounds: Mapping[str, Bounds]) -> Imported:
-    for value in graph.input:
-        if value.type.WhichOneof("value") == "tensor_type":
-            _known(value.name, dtype_of(value))
-    for step in _STEPS:
-        if isinstance(step, tuple):
-            graph.apply(*step)
-        else:
-            step(graph)
-    return _emitted(graph, bounds)
+    with told_by_file(proto.graph), np.errstate(all="ignore"), within(graph.bounds):
+        for step in _STEPS:
+            if isinstance(step, tuple):
+                graph.apply(*step)
+            else:
+                step(graph)
+        return import_graph(graph)
 
 
 def _note_nodes(graph: Graph) -> None:
@@ -142,6 +117,7 @@ def _note_nodes(graph: Graph) -> None:
 
 
 _STEPS: tuple[Callable[[Graph], Any] | tuple[Rule, ...], ...] = (
+    check_inputs,
     write_standard_pairs,
     check_bounds,
     write_standard_functions,
@@ -173,35 +149,6 @@ _STEPS: tuple[Callable[[Graph], Any] | tuple[Rule, ...], ...] = (
 """The steps, in order, that turn a model's operators into converted ones: rules or whole passes."""
 
 
-def _emitted(graph: Graph, bounds: Mapping[str, Bounds]) -> Imported:
-    """Return the module of a graph whose operators all have conversion rules."""
-    from frontends.onnx.graph_importer import import_graph
-
-    try:
-        mod, values = import_graph(graph)
-    except UnsupportedOperatorError:
-        raise
-    except Exception as error:  # of TVM's importer
-        raise ModelFormatError(f"the ONNX model cannot be imported: {reason_of(error)}") from None
-    # Variables are named after the nodes whose results they hold.
-    made = {name: number for number, (*_, names) in enumerate(graph.written) for name in names}
-    codes = [code for code, *_ in graph.written]
-    operands = [made.get(inputs[0]) if inputs else None for _, inputs, _ in graph.written]
-    owner = owners(codes, operands, ["QuantizeLinear"], ["DequantizeLinear"], ["Relu", "Clip"])
-    named = [(values[name], owner[number]) for name, number in made.items() if name in values]
-    # A node's last variable is the one computed last, in any order of its results.
-    bindings = (each for block in mod["main"].body.blocks for each in block.bindings)
-    places = {binding.var: place for place, binding in enumerate(bindings)}
-    named.sort(key=lambda pair: places.get(pair[0], -1))
-    mod, results = with_results(mod, named, codes)
-    main = mod["main"].with_attr("num_input", len(graph.input))
-    main = main.with_attr(ARITHMETIC, ONNXRUNTIME)
-    if bounds:
-        main = with_bounds(main, bounds)
-    mod["main"] = with_signature(main, _signature(graph, main, bounds))
-    return Imported(mod, {}, results)
-
-
 def with_all_outputs(proto: Any) -> Any:
     """Return a copy of the model that also returns every quantized tensor, in the nodes' order."""
     onnx = onnx_package()
@@ -215,26 +162,3 @@ def with_all_outputs(proto: Any) -> Any:
     del result.graph.output[:]
     result.graph.output.extend([*values, *proto.graph.output])
     return result
-
-
-def _known(name: str, dtype: str) -> str:
-    """Return the dtype of an input or output, after a check that arrays support it."""
-    if dtype not in _ARRAYS:
-        raise QnnError(f"{name!r} is {dtype}: inputs and outputs may be {', '.join(_ARRAYS)}")
-    return dtype
-
-
-def _signature(graph: Graph, main: relax.Function, bounds: Mapping[str, Bounds]) -> Signature:
-    inputs = []
-    for value in graph.input:
-        dtype = _known(value.name, dtype_of(value))
-        shape = named_sizes(graph.shape(value.name), bounds)
-        inputs.append(TensorInfo(value.name, shape, dtype))
-    result = main.ret_ty
-    fields = result.fields if isinstance(result, relax.TupleType) else [result]
-    outputs = []
-    for value, field in zip(graph.output, fields, strict=True):
-        spec = type_spec(field, f"output {value.name!r}")
-        shape = named_sizes(spec.shape, bounds)
-        outputs.append(TensorInfo(value.name, shape, _known(value.name, spec.dtype)))
-    return Signature(tuple(inputs), tuple(outputs))

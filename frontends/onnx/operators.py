@@ -10,10 +10,9 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import CONVERTERS
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.names import attributes_of, refuse
+from frontends.onnx.read.standard import BROADCASTING, DOMAINS, FLOAT, MOVING, UNARY
 
 _FLOAT8 = range(17, 21)
-_FLOAT = 1
-"""The number of the element type float32."""
 
 Attributes = dict[str, Any]
 Check = Callable[[Attributes], None]
@@ -25,12 +24,12 @@ def _anything(_attributes: Attributes) -> None:
 
 
 def _quantize(attributes: Attributes) -> None:
-    if attributes.get("precision", 0) not in (0, _FLOAT):
+    if attributes.get("precision", 0) not in (0, FLOAT):
         raise UnsupportedError("a stated precision is not imported")
 
 
 def _dequantize(attributes: Attributes) -> None:
-    if attributes.get("output_dtype", 0) not in (0, _FLOAT):
+    if attributes.get("output_dtype", 0) not in (0, FLOAT):
         raise UnsupportedError("real numbers and scales must be float32")
 
 
@@ -49,29 +48,26 @@ def _loop(attributes: Attributes) -> None:
     body = attributes.get("body")
     # The inputs begin with the iteration's number and a flag; the outputs begin with a flag.
     if body is None or len(body.output) >= len(body.input):
-        raise UnsupportedError(f"it has results of all turns, and {_OPEN}")
+        raise UnsupportedError(f"it has results of all iterations, and {_OPEN}")
 
 
 _OPEN = (
-    "how often it turns depends on the data, which values of inputs at import may tell, or would "
-    "make more than 2,048 operators"
+    "how many iterations it has depends on the data, which values of inputs at import may tell, or "
+    "they would make more than 2,048 operators"
 )
 
 _REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare")
 
 _OF_TVM = (
-    *("Abs", "Acos", "Acosh", "Add", "And", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh"),
-    *("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Ceil", "Concat", "Constant"),
-    *("ConstantOfShape", "Cos", "Cosh", "CumSum", "DepthToSpace", "Div", "Einsum", "Elu", "Equal"),
-    *("Erf", "Exp", "Flatten", "Floor", "GatherND", "Gemm", "GlobalMaxPool", "Greater"),
-    *("GreaterOrEqual", "GridSample", "GroupNormalization", "Hardmax", "Identity"),
-    *("InstanceNormalization", "IsNaN", "LRN", "LeakyRelu", "Less", "LessOrEqual", "Log"),
-    *("LogSoftmax", "MatMul", "Mean", "Mish", "Mul", "Neg", "Not", "Or", "Reciprocal", "ReduceSum"),
-    *("Relu", "Reshape", "Round", "Scatter", "ScatterElements", "ScatterND", "Selu", "Sigmoid"),
-    *("Sin", "Sinh", "Size", "Slice", "Softmax", "Softplus", "Softsign", "Split", "Sqrt"),
-    *("Squeeze", "Sub", "Sum", "Tan", "Tanh", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor"),
+    *(*BROADCASTING, *UNARY, *MOVING),
+    *("Acos", "Acosh", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh", "BitwiseAnd"),
+    *("BitwiseNot", "BitwiseOr", "BitwiseXor", "Constant", "ConstantOfShape", "Cosh", "CumSum"),
+    *("DepthToSpace", "Einsum", "Elu", "GatherND", "Gemm", "GlobalMaxPool", "GridSample"),
+    *("GroupNormalization", "Hardmax", "InstanceNormalization", "LRN", "LogSoftmax", "MatMul"),
+    *("Mean", "Mish", "ReduceSum", "Scatter", "ScatterElements", "ScatterND", "Selu", "Sinh"),
+    *("Size", "Softmax", "Softplus", "Softsign", "Split", "Tan", "Trilu"),
 )
-"""Operators that TVM's importer converts."""
+"""Operators that TVM's importer converts, unless there is a rule for them here."""
 
 _LEFT = {"Scan": _OPEN}
 """Reasons why operators remain that are usually written as others."""
@@ -96,7 +92,7 @@ def reasons(nodes: Any) -> dict[int, str]:
     """Return the reasons why nodes cannot be imported, by the nodes' indices."""
     found: dict[int, str] = {}
     for number, node in enumerate(nodes):
-        check = OPERATORS.get(node.op_type) if node.domain in ("", "ai.onnx") else None
+        check = OPERATORS.get(node.op_type) if node.domain in DOMAINS else None
         if check is None:
             found[number] = _LEFT.get(node.op_type, "no conversion rule")
             continue

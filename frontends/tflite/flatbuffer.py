@@ -228,8 +228,8 @@ class Slots:
 
     def _number(self, slot: int, flags: Any) -> Any:
         with self._reading():
-            place = self._place(slot)
-            return self._raw.Get(flags, self._raw.Pos + place) if place else 0
+            offset = self._place(slot)
+            return self._raw.Get(flags, self._raw.Pos + offset) if offset else 0
 
     def string(self, slot: int) -> str:
         """Return a string; bytes that are not UTF-8 are written as escapes."""
@@ -247,10 +247,10 @@ class Slots:
     def table(self, slot: int) -> Slots | None:
         """Return a table that this one points at; None if absent."""
         with self._reading():
-            place = self._place(slot)
-            if not place:
+            offset = self._place(slot)
+            if not offset:
                 return None
-            return self._at(self._raw.Indirect(self._raw.Pos + place))
+            return self._at(self._raw.Indirect(self._raw.Pos + offset))
 
     def tables(self, slot: int) -> list[Slots]:
         """Return a vector of tables."""
@@ -267,9 +267,9 @@ class Slots:
 
     def _vector(self, slot: int, size: int) -> tuple[int, int]:
         """Return the position of a vector's first element, and the number of elements."""
-        place = self._place(slot)
-        if not place:
+        offset = self._place(slot)
+        if not offset:
             return 0, 0
-        count = int(self._raw.VectorLen(place))
+        count = int(self._raw.VectorLen(offset))
         self._budget.spend(count, size, self._where, f"field {slot}")
-        return int(self._raw.Vector(place)), count
+        return int(self._raw.Vector(offset)), count

@@ -49,8 +49,8 @@ def pack(numbers: npt.NDArray[np.int8], dtype: str) -> Bytes:
     bits = BITS[dtype]
     parts = numbers.reshape(-1).view(np.uint8) & ((1 << bits) - 1)
     parts = np.pad(parts, (0, -len(parts) % (8 // bits))).reshape(-1, 8 // bits)
-    places = np.array(range(0, 8, bits), np.uint8)
-    return np.asarray(np.bitwise_or.reduce(parts << places, axis=1), np.uint8)
+    indices = np.array(range(0, 8, bits), np.uint8)
+    return np.asarray(np.bitwise_or.reduce(parts << indices, axis=1), np.uint8)
 
 
 Array = npt.NDArray[Any]
@@ -142,7 +142,7 @@ def densified(values: Array, sparsity: Sparsity, shape: Sequence[int], where: st
     sizes = _block_sizes(sparsity, shape, where)
     if sorted(order) != list(range(rank + len(sizes))) or len(sparsity.levels) != len(order):
         raise ModelFormatError(f"{where}: sparse levels {order} do not fit shape {tuple(shape)}")
-    if any(order[place] >= rank for place in range(rank)):
+    if any(order[index] >= rank for index in range(rank)):
         raise ModelFormatError(f"{where}: sparse levels {order} begin with those of blocks")
     if prod(shape) * values.itemsize > max(_MOST_BYTES, _MOST_PER_BYTE * values.nbytes):
         raise ModelFormatError(f"{where}: stores {len(values)} values of shape {tuple(shape)}")
@@ -152,18 +152,18 @@ def densified(values: Array, sparsity: Sparsity, shape: Sequence[int], where: st
         *(0 if each.segments is None else len(each.segments) for each in sparsity.levels),
     ]
     most = min(prod(shape), max(known) + _FEW)
-    places: list[Array] = []
+    indices: list[Array] = []
     count = 1
     for level in sparsity.levels:
         turns, parents = _turns(level, count, most, where)
-        places = [*(each[parents] for each in places), turns]
+        indices = [*(each[parents] for each in indices), turns]
         count = len(turns)
     if count != len(values):
         raise ModelFormatError(f"{where}: stores {len(values)} sparse values, needs {count}")
     if not rank:
         return values.reshape(())
     axes = [np.zeros(count, np.int64)] * rank
-    for axis, turns in zip(order, places, strict=True):
+    for axis, turns in zip(order, indices, strict=True):
         if axis < rank:
             axes[axis] = turns
         else:
@@ -181,10 +181,10 @@ def _block_sizes(sparsity: Sparsity, shape: Sequence[int], where: str) -> list[i
     rank = len(shape)
     sizes = []
     for block, axis in enumerate(sparsity.blocks):
-        place = sparsity.order.index(rank + block) if rank + block in sparsity.order else -1
-        if not 0 <= axis < rank or not 0 <= place < len(sparsity.levels):
+        index = sparsity.order.index(rank + block) if rank + block in sparsity.order else -1
+        if not 0 <= axis < rank or not 0 <= index < len(sparsity.levels):
             raise ModelFormatError(f"{where}: blocks of axis {axis} have no level")
-        sizes.append(sparsity.levels[place].size)
+        sizes.append(sparsity.levels[index].size)
     return sizes
 
 

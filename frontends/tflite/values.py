@@ -77,7 +77,7 @@ class Values:
         if other._depth > _MOST_DEPTH or self._left[0] < 0:
             raise UnsupportedError(
                 f"subgraphs that run one another more than {_MOST_DEPTH} deep, or loops of more "
-                f"than {_MOST_OPERATORS} operators in all their turns"
+                f"than {_MOST_OPERATORS} operators in all their iterations"
             )
         return other
 

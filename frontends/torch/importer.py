@@ -169,14 +169,14 @@ def _with_results(
     mod: tvm.IRModule, nodes: list[Any], values: Mapping[Any, Any]
 ) -> tuple[tvm.IRModule, dict[str, int]]:
     """Name variables for the nodes whose results they hold."""
-    places = {node: number for number, node in enumerate(nodes)}
+    indices = {node: number for number, node in enumerate(nodes)}
     codes = [operator_of(node) for node in nodes]
     operands = [
-        next((places.get(each) for each in node.all_input_nodes[:1]), None) for node in nodes
+        next((indices.get(each) for each in node.all_input_nodes[:1]), None) for node in nodes
     ]
     owner = owners(codes, operands, QUANTIZING, DEQUANTIZING, CLAMPING)
-    tensors = {node: values[node] for node in places if isinstance(values.get(node), relax.Var)}
-    results = [(each, owner[places[node]]) for node, each in tensors.items()]
+    tensors = {node: values[node] for node in indices if isinstance(values.get(node), relax.Var)}
+    results = [(each, owner[indices[node]]) for node, each in tensors.items()]
     return with_results(mod, results, codes)
 
 

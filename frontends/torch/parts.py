@@ -210,22 +210,22 @@ def _size(value: Any, importer: Any) -> int:
 
 def index(node: Any, importer: Any) -> Any:
     """Read or write the parts at tensors of indices."""
-    data, places = values_of(node)[:2]
+    data, indices = values_of(node)[:2]
     shape = spec_of(importer.env[data]).shape
-    sizes = {each: shape[axis] for axis, each in enumerate(places) if each is not None}
+    sizes = {each: shape[axis] for axis, each in enumerate(indices) if each is not None}
     return _with_counted(node, importer, sizes, from_end=True)
 
 
 def along_axis(node: Any, importer: Any) -> Any:
     """Read or write elements at indices along an axis; negative indices are out of range."""
-    data, axis, places = values_of(node)[:3]
-    return _with_counted(node, importer, {places: spec_of(importer.env[data]).shape[axis]})
+    data, axis, indices = values_of(node)[:3]
+    return _with_counted(node, importer, {indices: spec_of(importer.env[data]).shape[axis]})
 
 
 def embedding(node: Any, importer: Any) -> Any:
     """Take rows of a table."""
-    table, places = values_of(node)[:2]
-    return _with_counted(node, importer, {places: spec_of(importer.env[table]).shape[0]})
+    table, indices = values_of(node)[:2]
+    return _with_counted(node, importer, {indices: spec_of(importer.env[table]).shape[0]})
 
 
 def take(node: Any, importer: Any) -> Any:
@@ -264,8 +264,8 @@ def check_index(node: Any) -> None:
     Raises:
         UnsupportedError: they are not integers, or index several axes together.
     """
-    places = [each for each in node.args[1] if each is not None]
-    dtypes = {str(each.meta["val"].dtype) for each in places}
+    indices = [each for each in node.args[1] if each is not None]
+    dtypes = {str(each.meta["val"].dtype) for each in indices}
     if not dtypes <= {"torch.int64", "torch.int32"}:
         raise UnsupportedError("the tensors that index it must be integers")
 

@@ -74,10 +74,10 @@ def operator_of(node: Any) -> str:
 def values_of(node: Any) -> list[Any]:
     """Return a node's arguments in the order of the operator's signature, including defaults."""
     return [
-        node.args[place]
-        if place < len(node.args)
+        node.args[index]
+        if index < len(node.args)
         else node.kwargs.get(argument.name, argument.default_value)
-        for place, argument in enumerate(node.target._schema.arguments)
+        for index, argument in enumerate(node.target._schema.arguments)
     ]
 
 

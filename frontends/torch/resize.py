@@ -27,12 +27,12 @@ def nearest(node: Any, importer: Any) -> Any:
     ):
         return type(importer).create_convert_map(importer)[operator_of(node)](node)
     emit = importer.block_builder.emit
-    for place, axis in enumerate(_AXES):
-        step = np.float32(shape[place] / sizes[place])
+    for index, axis in enumerate(_AXES):
+        step = np.float32(shape[index] / sizes[index])
         if factors is not None:
-            step = np.float32(1 / factors[place])
-        steps = np.arange(sizes[place], dtype=np.float32) * step
-        pixels = np.minimum(np.floor(steps).astype(np.int64), shape[place] - 1)
+            step = np.float32(1 / factors[index])
+        steps = np.arange(sizes[index], dtype=np.float32) * step
+        pixels = np.minimum(np.floor(steps).astype(np.int64), shape[index] - 1)
         image = emit(R.take(image, relax.const(pixels, "int64"), axis=axis, mode="clip"))
     return image
 
@@ -61,11 +61,11 @@ def bilinear(node: Any, importer: Any) -> Any:
         parts = [
             emit(
                 R.multiply(
-                    emit(R.take(image, relax.const(places, "int64"), axis=axis, mode="clip")),
+                    emit(R.take(image, relax.const(indices, "int64"), axis=axis, mode="clip")),
                     relax.const(factors_.reshape(shape), "float32"),
                 )
             )
-            for places, factors_ in ((first, _ONE - weights), (second, weights))
+            for indices, factors_ in ((first, _ONE - weights), (second, weights))
         ]
         image = emit(R.add(*parts))
     return image
@@ -81,9 +81,9 @@ def _taps(size: int, length: int, factor: float) -> tuple[Array, Array, Array]:
     """Return two pixels for each pixel of the result, and the weight of the second."""
     step = np.float32(1 / factor)
     steps = (np.arange(size, dtype=np.float32) + _HALF) * step - _HALF
-    places = np.maximum(steps, 0)
-    first = np.minimum(places.astype(np.int64), length - 1)
-    weights = np.clip(places - first.astype(np.float32), 0, 1)
+    positions = np.maximum(steps, 0)
+    first = np.minimum(positions.astype(np.int64), length - 1)
+    weights = np.clip(positions - first.astype(np.float32), 0, 1)
     return first, np.minimum(first + 1, length - 1), weights
 
 

@@ -15,6 +15,7 @@ from qnn_ops.arithmetic.onnxruntime import first_is_repeated, is_onnxruntime
 from qnn_ops.dialect.layouts import permutation
 from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of
 from qnn_ops.dialect.traits import Channels
+from qnn_ops.modules import Rules
 
 TO_LAST = permutation("NCHW", "NHWC")
 TO_FIRST = permutation("NHWC", "NCHW")
@@ -36,7 +37,7 @@ Rule = Callable[[relax.Call, Last], "relax.Expr | None"]
 If the result has fewer dimensions than an image, it equals the original call's.
 """
 
-RULES: dict[Channels | str, Rule] = {}
+RULES = Rules[Channels | str, Rule]()
 """Rules by the trait of channels of the dialect's operators, or by a Relax operator's name."""
 
 
@@ -76,14 +77,6 @@ def static_shape(expr: relax.Expr) -> tuple[int, ...] | None:
     return tuple(int(size) for size in shape.values)
 
 
-def _rule(*names: Channels | str) -> Callable[[Rule], Rule]:
-    def decorate(rule: Rule) -> Rule:
-        RULES.update(dict.fromkeys(names, rule))
-        return rule
-
-    return decorate
-
-
 def _relax(*names: str) -> list[str]:
     return [f"relax.{name}" for name in names]
 
@@ -111,7 +104,7 @@ def _changed(call: relax.Call, operands: list[relax.Expr], **changes: Any) -> re
     return relax.Call(call.op, operands, attrs)
 
 
-@_rule(Channels.CONVOLUTION)
+@RULES.of(Channels.CONVOLUTION)
 def _convolution(call: relax.Call, last: Last) -> relax.Expr:
     attrs = attrs_of(call)
     data, kernel, *others = call.args
@@ -131,21 +124,21 @@ def _convolution(call: relax.Call, last: Last) -> relax.Expr:
     )
 
 
-@_rule(Channels.LAYOUT, *_relax("image.resize2d"))
+@RULES.of(Channels.LAYOUT, *_relax("image.resize2d"))
 def _window(call: relax.Call, last: Last) -> relax.Expr | None:
     if attribute(call, "layout") != "NCHW":
         return None
     return _changed(call, [last(call.args[0]), *call.args[1:]], layout="NHWC")
 
 
-@_rule(*_relax("nn.avg_pool2d", "nn.max_pool2d", "nn.adaptive_avg_pool2d"))
+@RULES.of(*_relax("nn.avg_pool2d", "nn.max_pool2d", "nn.adaptive_avg_pool2d"))
 def _float_pool(call: relax.Call, last: Last) -> relax.Expr | None:
     if {call.attrs.layout, call.attrs.out_layout} != {"NCHW"}:
         return None
     return _changed(call, [last(call.args[0])], layout="NHWC", out_layout="NHWC")
 
 
-@_rule(*_relax("nn.conv2d"))
+@RULES.of(*_relax("nn.conv2d"))
 def _float_convolution(call: relax.Call, last: Last) -> relax.Expr | None:
     data, kernel = call.args
     array = constant_of(kernel)
@@ -161,7 +154,7 @@ def _float_convolution(call: relax.Call, last: Last) -> relax.Expr | None:
     )
 
 
-@_rule(
+@RULES.of(
     Channels.ANYWHERE,
     *_relax("abs", "astype", "ceil", "clip", "erf", "exp", "floor", "log", "negative", "round"),
     *_relax("rsqrt", "sigmoid", "sign", "sqrt", "square", "tanh"),
@@ -197,12 +190,12 @@ def _sum(call: relax.Call, operands: list[relax.Expr]) -> relax.Expr | None:
     return _changed(call, operands, **exchanged)
 
 
-@_rule(Channels.ANYWHERE_IN_FIRST)
+@RULES.of(Channels.ANYWHERE_IN_FIRST)
 def _first_operand(call: relax.Call, last: Last) -> relax.Expr:
     return _changed(call, [last(call.args[0]), *call.args[1:]])
 
 
-@_rule(
+@RULES.of(
     Channels.AXIS,
     *_relax("concat", "nn.log_softmax", "nn.prelu", "nn.softmax"),
 )
@@ -220,14 +213,14 @@ def _along_an_axis(call: relax.Call, last: Last) -> relax.Expr | None:
     return _changed(call, [last(data), *call.args[1:]], axis=_axis(axis))
 
 
-@_rule(Channels.PAD_WIDTH, *_relax("nn.pad"))
+@RULES.of(Channels.PAD_WIDTH, *_relax("nn.pad"))
 def _pad(call: relax.Call, last: Last) -> relax.Expr:
     widths = attribute(call, "pad_width")
     moved = [int(widths[2 * axis + side]) for axis in TO_LAST for side in (0, 1)]
     return _changed(call, [last(call.args[0])], pad_width=moved)
 
 
-@_rule(Channels.REDUCED_AXES, *_relax("argmax", "argmin", "max", "mean", "min", "sum"))
+@RULES.of(Channels.REDUCED_AXES, *_relax("argmax", "argmin", "max", "mean", "min", "sum"))
 def _reduction(call: relax.Call, last: Last) -> relax.Expr | None:
     axis, keepdims = attribute(call, "axis"), attribute(call, "keepdims")
     if axis is None:
@@ -242,7 +235,7 @@ def _reduction(call: relax.Call, last: Last) -> relax.Expr | None:
     return _changed(call, [last(call.args[0])], axis=axes)
 
 
-@_rule(*_relax("strided_slice"))
+@RULES.of(*_relax("strided_slice"))
 def _slice(call: relax.Call, last: Last) -> relax.Expr | None:
     data, axes, *bounds = call.args
     if not isinstance(axes, relax.Tuple):
@@ -251,7 +244,7 @@ def _slice(call: relax.Call, last: Last) -> relax.Expr | None:
     return _changed(call, [last(data), moved, *bounds])
 
 
-@_rule(*_relax("take"))
+@RULES.of(*_relax("take"))
 def _take(call: relax.Call, last: Last) -> relax.Expr | None:
     axis, indices = call.attrs.axis, static_shape(call.args[1])
     if axis is None or indices is None or len(indices) != 1:

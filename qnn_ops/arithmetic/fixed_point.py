@@ -157,62 +157,24 @@ def scaled_twice(x: Any, multiplier: Any, shift: Any) -> Any:
     return (high + half + ((high >> 63) & np.where(right > 0, -1, 0))) >> right
 
 
-def multiply_by_quantized_multiplier_single(
-    x: npt.ArrayLike, multiplier: npt.ArrayLike, shift: npt.ArrayLike
-) -> Int32Array:
-    """Compute x · multiplier / 2^31 · 2^shift, rounded once, half up ("single").
-
-    Source: the single-rounding MultiplyByQuantizedMultiplier of TFLite's
-    kernels/internal/common.h: (x·multiplier + 2^(30-shift)) >> (31-shift) in 64 bits. A result
-    beyond int32 wraps modulo 2^32, as that code's cast does.
-
-    Args:
-        x: integers within int32, any shape.
-        multiplier: int32, from ``quantize_multiplier``; broadcast with ``x``.
-        shift: in -31..30, positive to the left; broadcast with ``x``.
-
-    Returns:
-        int32, the broadcast shape.
-
-    Raises:
-        QnnError: if a value is not an integer within int32, or a shift is outside -31..30.
-    """
-    shifts = within("shift", shift, -31, 30)
-    return scaled_once(int32_values("x", x), int32_values("multiplier", multiplier), shifts, 31)
-
-
 def scaled_once(x: Any, multiplier: Any, shift: Any, bits: int) -> Any:
-    """Compute x · multiplier / 2^bits · 2^shift in 64 bits, rounded half up, without checks.
+    """Compute x · multiplier / 2^bits · 2^shift, rounded once, half up, without checks.
 
-    A result beyond int32 wraps.
+    Source, for 31 bits: the single-rounding MultiplyByQuantizedMultiplier of TFLite's
+    kernels/internal/common.h, (x·multiplier + 2^(30-shift)) >> (31-shift) in 64 bits. A result
+    beyond int32 wraps modulo 2^32, as that code's cast does.
     """
     total = bits - np.asarray(shift, np.int64)
     product = x.astype(np.int64) * np.asarray(multiplier, np.int64)
     return ((product + (np.int64(1) << (total - 1))) >> total).astype(np.int32)
 
 
-def requantize_float32(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
-    """Compute float32(x) · float32(scale), rounded half to even.
+def scaled_float32(x: Any, scale: Any) -> Any:
+    """Compute float32(x) · float32(scale), rounded half to even, as int64, without checks.
 
     XNNPACK, oneDNN and ONNX Runtime do this in place of fixed point. ``x`` beyond 2^24 is rounded
     to float32 first. A product beyond int32 saturates.
-
-    Args:
-        x: integers within int32, any shape.
-        scale: float32 multipliers, finite; broadcast with ``x``.
-
-    Returns:
-        int32, the broadcast shape.
-
-    Raises:
-        QnnError: if a value is not an integer within int32, or a scale is infinite or NaN.
     """
-    values, factor = int32_values("x", x), finite("scale", scale, np.float32)
-    return scaled_float32(values, factor).astype(np.int32)
-
-
-def scaled_float32(x: Any, scale: Any) -> Any:
-    """Compute ``requantize_float32`` without checks, as int64."""
     with np.errstate(over="ignore"):  # an infinite product saturates like any large one
         product = x.astype(np.float32) * np.asarray(scale, np.float32)
     # The bounds make the cast defined. float32 has no 2^31 - 1, so that bound comes after the cast.

@@ -48,18 +48,24 @@ class Expression(NDArrayOperatorsMixin):
         axes = [axis] if isinstance(axis, int) else list(axis)
         return self.to(R.sum(self.astype(dtype).expr, axes, keepdims=keepdims))
 
-    def max(self, axis: int, keepdims: bool = False) -> Expression:
-        """Return the largest values along an axis."""
+    def max(self, axis: Any, keepdims: bool = False) -> Expression:
+        """Return the largest values along one axis or several."""
         return self.to(R.max(self.expr, axis, keepdims=keepdims))
 
     def min(self, axis: int, keepdims: bool = False) -> Expression:
         """Return the smallest values along an axis."""
         return self.to(R.min(self.expr, axis, keepdims=keepdims))
 
-    def __getitem__(self, key: tuple[Any, slice]) -> Expression:
-        """Return a part of the last axis."""
-        begin, end, _ = key[1].indices(self.shape[-1])
-        return self.to(R.strided_slice(self.expr, [self.ndim - 1], [begin], [end]))
+    def __getitem__(self, key: Any) -> Expression:
+        """Return a part; a key has slices without steps for the first axes, or for the last."""
+        parts = [*key] if isinstance(key, tuple) else [key]
+        if parts[0] is ...:
+            parts[:1] = [slice(None)] * (self.ndim - len(parts) + 1)
+        axes = [axis for axis, part in enumerate(parts) if part != slice(None)]
+        begins, ends, _ = zip(
+            *(parts[axis].indices(self.shape[axis]) for axis in axes), strict=True
+        )
+        return self.to(R.strided_slice(self.expr, axes, begins, ends))
 
     def apply(self, function: Callable[..., Any], *operands: Any) -> Expression:
         """Apply a function of this project that ``implement`` decorates."""
@@ -69,8 +75,8 @@ class Expression(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, _method: str, *operands: Any) -> Expression:
         """Apply an operator or a numpy function to each element."""
         dtype = np.result_type(*(getattr(each, "dtype", each) for each in operands))
-        if dtype.kind == "b" and ufunc is np.bitwise_and:
-            ufunc = np.logical_and
+        if dtype.kind == "b":
+            ufunc = _OF_BOOL.get(ufunc, ufunc)
         return self.to(_UFUNCS[ufunc](*(operand(each, dtype) for each in operands)))
 
     def __array_function__(
@@ -111,6 +117,8 @@ def operand(value: Any, dtype: Any) -> relax.Expr:
     return relax.const(np.asarray(value, dtype), str(np.dtype(dtype)))
 
 
+_OF_BOOL: dict[np.ufunc, np.ufunc] = {np.bitwise_and: np.logical_and, np.bitwise_or: np.logical_or}
+
 _UFUNCS: dict[np.ufunc, Callable[..., relax.Expr]] = {
     np.absolute: R.abs,
     np.add: R.add,
@@ -119,17 +127,25 @@ _UFUNCS: dict[np.ufunc, Callable[..., relax.Expr]] = {
     np.equal: R.equal,
     np.exp: R.exp,
     np.floor: R.floor,
+    np.floor_divide: R.floor_divide,
     np.fmin: R.minimum,  # TVM's also takes the second number if the first is NaN.
     np.greater: R.greater,
     np.greater_equal: R.greater_equal,
+    np.isfinite: R.isfinite,
+    np.isnan: R.isnan,
     np.left_shift: R.left_shift,
     np.less: R.less,
     np.less_equal: R.less_equal,
+    np.log: R.log,
     np.logical_and: R.logical_and,
+    np.logical_or: R.logical_or,
+    np.matmul: R.matmul,
     np.maximum: R.maximum,
     np.minimum: R.minimum,
     np.multiply: R.multiply,
     np.negative: R.negative,
+    np.power: R.power,
+    np.remainder: R.floor_mod,
     np.right_shift: R.right_shift,
     np.rint: R.round,
     np.sign: R.sign,
@@ -159,16 +175,19 @@ def _take(values: Expression, indices: Any, axis: int) -> Expression:
     return values.to(R.take(values.expr, index, axis=axis, mode="clip"))
 
 
-def _pad(values: Expression, widths: Any, constant_values: int) -> Expression:
+def _pad(values: Expression, widths: Any, constant_values: int = 0) -> Expression:
     flat = [width for pair in widths for width in pair]
     return values.to(R.nn.pad(values.expr, flat, pad_value=constant_values))
 
 
 _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.broadcast_to: lambda values, shape: values.to(R.broadcast_to(values.expr, shape)),
     np.clip: _clip,
     np.concatenate: _concatenate,
+    np.expand_dims: lambda values, axis: values.to(R.expand_dims(values.expr, axis)),
     np.pad: _pad,
     np.take: _take,
+    np.transpose: lambda values, axes=None: values.to(R.permute_dims(values.expr, axes)),
     np.where: _where,
     np.zeros_like: lambda values: values.to(R.zeros_like(values.expr)),
 }

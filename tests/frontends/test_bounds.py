@@ -6,13 +6,13 @@ import pytest
 
 from frontends.bounds import (
     GROWTH,
+    MOST_ITERATIONS,
     MOST_MADE,
-    MOST_TURNS,
     Allowance,
     bytes_of,
     check_elements,
     check_grown,
-    check_turns,
+    check_iterations,
 )
 from frontends.errors import UnsupportedError
 
@@ -38,8 +38,8 @@ def test_elements_and_turns_are_bounded() -> None:
     """Numbers beyond machine words do not wrap."""
     with pytest.raises(UnsupportedError, match="elements"):
         check_elements([1 << 62, 4])
-    with pytest.raises(UnsupportedError, match="turns"):
-        check_turns(1 << 62)
-    check_turns(MOST_TURNS)
+    with pytest.raises(UnsupportedError, match="iterations"):
+        check_iterations(1 << 62)
+    check_iterations(MOST_ITERATIONS)
     assert bytes_of([1 << 40, 1 << 40], "float64") == 1 << 83
     assert bytes_of([3], "int4") == 3

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from qnn_ops.modules import import_modules
+from qnn_ops.modules import Rules, import_modules
 
 
 def test_every_module_of_a_package_is_imported(
@@ -27,3 +28,13 @@ def test_every_module_of_a_package_is_imported(
     assert package_for_test.found == ["first", "folder/__init__", "folder/third", "second"]
     for name in set(sys.modules) - before:
         del sys.modules[name]
+
+
+def test_a_rule_enters_the_table_under_each_name() -> None:
+    table = Rules[str, Callable[[], int]]()
+
+    @table.of("one", "other")
+    def rule() -> int:
+        return 1
+
+    assert table == {"one": rule, "other": rule}

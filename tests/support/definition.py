@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from qnn_ops.arithmetic.fixed_point import (
-    multiply_by_quantized_multiplier,
-    multiply_by_quantized_multiplier_single,
-)
+from qnn_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, scaled_once
 
 Array = np.ndarray[Any, Any]
 
@@ -39,9 +38,9 @@ def rescaled(spec: ConvSpec, sums: Array, multiplier: Array, shift: Array) -> Ar
     """Turn accumulators into outputs."""
     if spec.output.dtype == "int32":
         return sums.astype(np.int32)
-    by_rounding = {
+    by_rounding: dict[str, Callable[..., Array]] = {
         "tflite": multiply_by_quantized_multiplier,
-        "upward": multiply_by_quantized_multiplier_single,
+        "upward": partial(scaled_once, bits=31),
     }
     scaled = by_rounding[spec.output.rounding](sums, multiplier, shift).astype(np.int64)
     moved = scaled + spec.output.zero_point

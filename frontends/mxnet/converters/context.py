@@ -15,6 +15,7 @@ from frontends.mxnet.graph import Graph, Node
 from frontends.mxnet.scalars import Value
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
+from qnn_ops.modules import Rules
 
 Array = np.ndarray[Any, Any]
 
@@ -118,15 +119,7 @@ Rule = Callable[[Context], "Value | list[Value]"]
 """Returns the operator's value: an expression, or an array if it is known when importing; or a list
 of them if the operator has several outputs."""
 
-CONVERTERS: dict[str, Rule] = {}
+CONVERTERS = Rules[str, Rule]()
 """The rules, by the operator's name in the file."""
 
-
-def converter(*operators: str) -> Callable[[Rule], Rule]:
-    """Register a rule for the operators of these names."""
-
-    def decorate(rule: Rule) -> Rule:
-        CONVERTERS.update(dict.fromkeys(operators, rule))
-        return rule
-
-    return decorate
+converter = CONVERTERS.of

@@ -190,8 +190,8 @@ def _append(ctx: Context, buffer: relax.Expr) -> relax.Expr:
     axis = check_axis(ctx.attrs.integer("axis"), len(shape))
     if len(buffered) != len(shape) or any(
         sizes[0] != sizes[1]
-        for place, sizes in enumerate(zip(shape, buffered, strict=True))
-        if place != axis
+        for index, sizes in enumerate(zip(shape, buffered, strict=True))
+        if index != axis
     ):
         raise QnnError(f"the buffer must have shape {shape} except for axis {axis}, got {buffered}")
     joined = ctx.emit(R.concat([buffer, ctx.expr(0)], axis))

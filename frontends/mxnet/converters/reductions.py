@@ -78,8 +78,8 @@ def _place(ctx: Context, function: _Function) -> relax.Expr:
     axis = ctx.attrs.integer("axis") if ctx.attrs.has("axis") else None
     if axis is not None:
         axis = check_axis(axis, len(ctx.shape(0)))
-    place = index_of(function, ctx.expr(0), axis, ctx.attrs.flag("keepdims", False))
-    return _of_rank_one(ctx, R.astype(place, "float32"))
+    index = index_of(function, ctx.expr(0), axis, ctx.attrs.flag("keepdims", False))
+    return _of_rank_one(ctx, R.astype(index, "float32"))
 
 
 _EPSILON = 1e-3

@@ -32,9 +32,8 @@ def _non_zero(call: Call) -> relax.Expr:
     indices, count = _indices(flags.reshape(prod(shape)))
     rows = []
     for axis, size in enumerate(shape):
-        inner = operand(prod(shape[axis + 1 :]), np.int64)
-        outer = data.to(R.floor_divide(indices.expr, inner)).expr
-        rows.append(call.emit(R.floor_mod(outer, relax.const(size, "int64"))) if axis else outer)
+        outer = indices // prod(shape[axis + 1 :])
+        rows.append((outer % size if axis else outer).expr)
     return relax.Tuple([call.emit(R.stack(rows, 0)), count.expr])
 
 
@@ -73,7 +72,7 @@ def _indices(flags: Any) -> tuple[Any, Any]:
     zeros, values = (operand(each, np.int64) for each in (np.zeros(size + 1), np.arange(size)))
     placed = flags.to(R.scatter_elements(zeros, targets.expr, values, axis=0))
     count = numbers.sum([0], np.int64, True)
-    return placed.to(R.strided_slice(placed.expr, [0], [0], [size])), count
+    return placed[:size], count
 
 
 @converter("NonMaxSuppression")
@@ -95,18 +94,14 @@ def _non_max_suppression(call: Call) -> relax.Expr:
         for each in (overlap, least)
     ]
     asked = relax.const(np.zeros(1, np.int64), "int64") if count is None else count
-    found = emit(
-        suppress_by_class(
-            boxes,
-            scores,
-            emit(R.reshape(asked, (1,))),
-            emit(R.concat(parts, 0)),
-            most=most,
-            has_centers=bool(call.attributes.get("center_point_box", 0)),
-            takes_all=least is None,
-        )
+    call_of_all = suppress_by_class(
+        boxes,
+        scores,
+        emit(R.reshape(asked, (1,))),
+        emit(R.concat(parts, 0)),
+        most=most,
+        has_centers=bool(call.attributes.get("center_point_box", 0)),
+        takes_all=least is None,
     )
-    size = spec_of(found).shape[0]
-    rows = emit(R.strided_slice(found, [0], [1], [size]))
-    number = emit(R.reshape(emit(R.strided_slice(found, [0, 1], [0, 0], [1, 1])), (1,)))
-    return relax.Tuple([rows, number])
+    found = Expression(call.builder, call_of_all)
+    return relax.Tuple([found[1:].expr, found[:1, :1].reshape(1).expr])

@@ -32,19 +32,17 @@ def _determinant(call: Call) -> Any:
     product = sign
     for left in range(size, 0, -1):
         column = np.abs(rows[..., :1])
-        place = column.to(R.argmax(column.expr, 1, keepdims=True))
-        numbers = place.to(relax.const(np.arange(left).reshape(1, left, 1), "int64"))
-        moved: Any = np.where(numbers == place, 0, numbers)
-        moved = np.where(numbers == 0, place, moved)
-        order = moved.to(R.broadcast_to(moved.expr, (count, left, left)))
+        index = column.to(R.argmax(column.expr, 1, keepdims=True))
+        numbers = index.to(relax.const(np.arange(left).reshape(1, left, 1), "int64"))
+        moved: Any = np.where(numbers == index, 0, numbers)
+        moved = np.where(numbers == 0, index, moved)
+        order: Any = np.broadcast_to(moved, (count, left, left))
         rows = rows.to(R.gather_elements(rows.expr, order.expr, axis=1))
-        sign = np.where(place == 0, sign, -sign)
-        top, pivot = (
-            rows.to(R.strided_slice(rows.expr, [1, 2], [0, 0], [1, end])) for end in (left, 1)
-        )
+        sign = np.where(index == 0, sign, -sign)
+        top, pivot = rows[:, :1, :left], rows[:, :1, :1]
         product = product * pivot
         if left > 1:
-            below = rows.to(R.strided_slice(rows.expr, [1], [1], [left]))
+            below = rows[:, 1:]
             divisor = np.where(pivot == 0, 1, pivot)
             share = below[..., :1] / divisor
             rows = (below - rounded(share * top))[..., 1:]

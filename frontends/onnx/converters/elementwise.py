@@ -36,7 +36,7 @@ def _is_inf(call: Call) -> Any:
         data == value for sign, value in wanted.items() if call.attributes.get(f"detect_{sign}", 1)
     ]
     if len(found) == 2:
-        return R.logical_or(*(each.expr for each in found))
+        return found[0] | found[1]
     return found[0] if found else relax.const(np.zeros(data.shape, bool))
 
 
@@ -58,7 +58,7 @@ def _bit_cast(call: Call) -> relax.Expr:
         return call.emit(R.astype(data, dtype))
 
     def compute(tensor: te.Tensor) -> te.Tensor:
-        return te.compute(tensor.shape, lambda *place: tirx.reinterpret(dtype, tensor(*place)))
+        return te.compute(tensor.shape, lambda *index: tirx.reinterpret(dtype, tensor(*index)))
 
     return call.builder.call_te(compute, data, primfunc_name_hint="bit_cast")
 
@@ -112,19 +112,16 @@ def _pow(call: Call) -> relax.Expr:
 
 
 @converter("Mod")
-def _mod(call: Call) -> relax.Expr:
+def _mod(call: Call) -> Any:
     """Return remainders; they have the divisor's sign, or with ``fmod`` the dividend's."""
-    lhs, rhs = call.operands(2)
-    dtype = spec_of(lhs).dtype
+    lhs, rhs = call.arrays(2)
+    if lhs.dtype.kind != "f" and not call.attributes.get("fmod", 0):
+        return lhs % rhs
+    rest = lhs.to(R.mod(lhs.expr, rhs.expr))
     if call.attributes.get("fmod", 0):
-        return R.mod(lhs, rhs)
-    if not dtype.startswith("float"):
-        return R.floor_mod(lhs, rhs)
-    emit, zero = call.emit, relax.const(np.asarray(0, dtype), dtype)
-    rest = emit(R.mod(lhs, rhs))
-    differ = emit(R.logical_xor(emit(R.less(rest, zero)), emit(R.less(rhs, zero))))
-    is_other = emit(R.logical_and(differ, emit(R.not_equal(rest, zero))))
-    return R.where(is_other, emit(R.add(rest, rhs)), rest)
+        return rest
+    is_other = ((rest < 0) & (rhs > 0)) | ((rest > 0) & (rhs < 0))
+    return np.where(is_other, rest + rhs, rest)
 
 
 @converter("Celu")

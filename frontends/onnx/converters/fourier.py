@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
-from tvm import relax
-from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.known import one_number
 from frontends.onnx.converters.registry import Call, converter
-from qnn_ops.dialect.registry import spec_of
 
 Array = np.ndarray[Any, Any]
 
@@ -21,9 +19,9 @@ _AXIS_AS_OPERAND = 20
 
 
 @converter("DFT")
-def _dft(call: Call) -> relax.Expr:
-    data, length, given = call.operands(3)
-    emit, shape = call.emit, spec_of(data).shape
+def _dft(call: Call) -> Any:
+    (data,), (_, length, given) = call.arrays(1), call.operands(3)
+    shape = data.shape
     rank, is_inverse = len(shape), bool(call.attributes.get("inverse", 0))
     axis = (
         -2
@@ -39,42 +37,39 @@ def _dft(call: Call) -> relax.Expr:
     size = 2 * (shape[axis] - 1) if half and is_inverse else shape[axis]
     size = size if length is None else one_number(length, "its length")
     order = [each for each in range(rank - 1) if each != axis]
-    rows = emit(R.permute_dims(data, [*order, axis, rank - 1]))
+    rows = np.transpose(data, [*order, axis, rank - 1])
     taken = min(size // 2 + 1 if half and is_inverse else size, shape[axis])
     if taken < shape[axis]:
-        rows = emit(R.strided_slice(rows, [rank - 2], [0], [taken]))
-    matrix = _waves(taken, size, shape[-1], half, is_inverse, spec_of(data).dtype)
-    found = _product(call.builder, rows, matrix)
+        rows = rows[..., :taken, :]
+    found = _product(rows, _waves(taken, size, shape[-1], half, is_inverse, data.dtype))
     back = [*order, axis]
-    return R.permute_dims(found, [*(back.index(each) for each in range(rank - 1)), rank - 1])
+    return np.transpose(found, [*(back.index(each) for each in range(rank - 1)), rank - 1])
 
 
 @converter("STFT")
-def _stft(call: Call) -> relax.Expr:
+def _stft(call: Call) -> Any:
     """Transform overlapping frames of signals, each multiplied by a window."""
-    data, step, window, length = call.operands(4)
-    emit, spec = call.emit, spec_of(data)
-    shape = spec.shape if len(spec.shape) == 3 else (*spec.shape, 1)
+    (data, _, window), (_, step, _, length) = call.arrays(3), call.operands(4)
+    shape = data.shape if data.ndim == 3 else (*data.shape, 1)
     hop = one_number(step, "its step")
     if length is None and window is None:
         raise UnsupportedError("neither a window nor a length of frames")
-    size = spec_of(window).shape[0] if length is None else one_number(length, "the frames' length")
+    size = window.shape[0] if length is None else one_number(length, "the frames' length")
     half = bool(call.attributes.get("onesided", 1))
     if len(shape) != 3 or shape[2] not in (1, 2) or not (hop > 0 and 0 < size <= shape[1]):
-        raise UnsupportedError(f"frames of {size} of data of shape {spec.shape}")
-    if (half and shape[2] != 1) or (window is not None and spec_of(window).shape != (size,)):
+        raise UnsupportedError(f"frames of {size} of data of shape {data.shape}")
+    if (half and shape[2] != 1) or (window is not None and window.shape != (size,)):
         raise UnsupportedError("one side of complex numbers, or a window of another length")
     starts = np.arange((shape[1] - size) // hop + 1) * hop
     if len(starts) * size > _MOST:
         raise UnsupportedError(f"{len(starts):,} frames of {size:,}")
-    places = relax.const(starts[:, np.newaxis] + np.arange(size))
-    frames = emit(R.take(emit(R.reshape(data, shape)), places, 1, mode="clip"))
+    frames = np.take(data.reshape(*shape), starts[:, np.newaxis] + np.arange(size), 1)
     if window is not None:
-        frames = emit(R.multiply(frames, emit(R.reshape(window, (size, 1)))))
-    return _product(call.builder, frames, _waves(size, size, shape[2], half, False, spec.dtype))
+        frames = frames * window.reshape(size, 1)
+    return _product(frames, _waves(size, size, shape[2], half, False, data.dtype))
 
 
-def _waves(taken: int, size: int, parts: int, half: bool, is_inverse: bool, dtype: str) -> Array:
+def _waves(taken: int, size: int, parts: int, half: bool, is_inverse: bool, dtype: Any) -> Array:
     """Return the factors of each number's parts in the two parts of each frequency.
 
     They are rounded once. ONNX Runtime is less accurate: it transforms step by step, and it
@@ -94,10 +89,9 @@ def _waves(taken: int, size: int, parts: int, half: bool, is_inverse: bool, dtyp
     return waves.astype(dtype)
 
 
-def _product(builder: relax.BlockBuilder, rows: relax.Expr, waves: Array) -> relax.Expr:
-    """Multiply the last two axes by waves, ``[places, parts, frequencies, parts]``."""
+def _product(rows: Any, waves: Array) -> Any:
+    """Multiply the last two axes by waves, ``[samples, parts, frequencies, parts]``."""
     taken, parts, count, width = waves.shape
-    emit, outer = builder.emit, spec_of(rows).shape[:-2]
-    flat = emit(R.reshape(rows, (int(np.prod(outer, dtype=np.int64)), taken * parts)))
-    matrix = relax.const(waves.reshape(taken * parts, count * width), waves.dtype.name)
-    return emit(R.reshape(emit(R.matmul(flat, matrix)), (*outer, count, width)))
+    outer, matrix = rows.shape[:-2], waves.reshape(taken * parts, count * width)
+    products = rows.reshape(prod(outer), taken * parts) @ matrix
+    return products.reshape(*outer, count, width)

@@ -144,8 +144,8 @@ def _one_hot(call: Call) -> Any:
     from_end = indices + count
     counted = np.where(indices < 0, from_end, indices)
     numbers = np.arange(count).astype(dtype).reshape([-1, *[1] * (rank - axis)])
-    is_it = counted.to(R.expand_dims(counted.expr, axis)) == numbers
-    off, on = (values.to(R.strided_slice(values.expr, [0], [n], [n + 1])).reshape() for n in (0, 1))
+    is_it = np.expand_dims(counted, axis) == numbers
+    off, on = (values[n : n + 1].reshape() for n in (0, 1))
     return np.where(is_it, on, off)
 
 
@@ -162,18 +162,14 @@ def _top_k(call: Call) -> relax.Expr:
         raise UnsupportedError(f"{number} of {shape[axis]} elements of {data.dtype}")
     order = [*(each for each in range(len(shape)) if each != axis), axis]
     outer = [shape[each] for each in order[:-1]]
-    rows = data.to(R.permute_dims(data.expr, order)).reshape(prod(outer), shape[axis])
+    rows: Any = np.transpose(data, order).reshape(prod(outer), shape[axis])
     keys = rows if call.attributes.get("largest", 1) else -rows
     indices = data.to(top_indices(keys.expr, number))
     back = [order.index(each) for each in range(len(shape))]
-    results = []
-    for each in (
-        R.gather_elements(rows.expr, indices.expr, axis=1),
-        R.astype(indices.expr, "int64"),
-    ):
-        wide = data.to(each).reshape(*outer, number)
-        results.append(call.emit(R.permute_dims(wide.expr, back)))
-    return relax.Tuple(results)
+    chosen = data.to(R.gather_elements(rows.expr, indices.expr, axis=1))
+    results: Any = [each.reshape(*outer, number) for each in (chosen, indices.astype(np.int64))]
+    turned: Any = (np.transpose(each, back) for each in results)
+    return relax.Tuple([each.expr for each in turned])
 
 
 @converter("EyeLike")

@@ -18,7 +18,7 @@ from qnn_ops.dialect.signature import ARITHMETIC
 from qnn_ops.errors import QnnError
 
 _BEFORE_CARRIED = 2
-_NEXT, _GOES_ON = "tvm_qnn_next_turn", "tvm_qnn_goes_on"
+_NEXT, _GOES_ON = "tvm_qnn_next_iteration", "tvm_qnn_goes_on"
 
 
 @converter("Loop")
@@ -38,7 +38,7 @@ def _loop(call: Call) -> relax.Expr:
     specs = [spec_of(each) for each in begin]
     step = _body(body, specs, len(carried), int(call.attributes["opset"]))
     if [spec_of(relax.Var("made", ty)) for ty in step.ret_ty.fields] != specs:
-        raise UnsupportedError("tensors whose shapes or types change from turn to turn")
+        raise UnsupportedError("tensors whose shapes or types change from iteration to iteration")
     if any(0 in spec.shape for spec in specs):
         raise UnsupportedError("tensors without elements")
     test = _condition(specs, len(carried), limit)

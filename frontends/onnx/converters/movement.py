@@ -8,11 +8,12 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.bounds import check_places
+from frontends.bounds import check_indices
+from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.known import known_number
 from frontends.onnx.converters.registry import Call, converter
-from qnn_ops.dialect.expressions import operand
+from frontends.steps import reversed_steps
 from qnn_ops.dialect.registry import constant_of, spec_of
 
 
@@ -52,9 +53,9 @@ def _pad(call: Call) -> relax.Expr:
             size = spec_of(data).shape[axis]
             if mode == "reflect" and max(pair) >= size:
                 raise UnsupportedError("it reflects more than there is")
-            check_places(size + sum(pair))
-            places = np.pad(np.arange(size), pair, mode=_MODES[mode])  # type: ignore[call-overload]
-            data = call.emit(R.take(data, relax.const(places, "int64"), axis, mode="clip"))
+            check_indices(size + sum(pair))
+            indices = np.pad(np.arange(size), pair, mode=_MODES[mode])  # type: ignore[call-overload]
+            data = call.emit(R.take(data, relax.const(indices, "int64"), axis, mode="clip"))
     return data
 
 
@@ -102,18 +103,8 @@ def _reverse_sequence(call: Call) -> relax.Expr:
     known = constant_of(lengths.expr)
     if known is not None and not 0 <= known.min(initial=0) <= known.max(initial=0) <= shape[along]:
         raise UnsupportedError(f"lengths beyond the {shape[along]} steps that there are")
-    column = [1] * len(shape)
-    column[batch] = shape[batch]
-    number = np.arange(shape[along]).reshape(
-        [-1 if each == along else 1 for each in range(len(shape))]
-    )
-    bounded = lengths.to(R.astype(lengths.expr, "int64"))
-    count = np.minimum(np.maximum(bounded, 0), shape[along]).reshape(*column)
-    backwards = count - 1 - number
-    is_within = data.to(R.less(operand(number, np.int64), count.expr))
-    places: Any = np.where(is_within, backwards, number)
-    wide = data.to(R.broadcast_to(places.expr, shape))
-    return R.gather_elements(data.expr, wide.expr, axis=along)
+    count = np.clip(lengths.astype(np.int64), 0, shape[along]).astype(np.int32)
+    return reversed_steps(ModuleBuilder(block=call.builder), data.expr, count, along, batch)
 
 
 _ORDERS = {b"DCR": [0, 3, 5, 1, 2, 4], b"CRD": [0, 1, 3, 5, 2, 4]}
@@ -123,16 +114,15 @@ _IMAGE = 4
 
 
 @converter("SpaceToDepth")
-def _space_to_depth(call: Call) -> relax.Expr:
+def _space_to_depth(call: Call) -> Any:
     """Turn the pixels of blocks into channels, in images whose channels are first."""
-    (data,) = call.operands(1)
-    shape, size = spec_of(data).shape, int(call.attributes.get("blocksize", 0))
+    (data,) = call.arrays(1)
+    shape, size = data.shape, int(call.attributes.get("blocksize", 0))
     mode = call.attributes.get("mode", b"DCR")
     if len(shape) != _IMAGE or size < 1 or shape[2] % size or shape[3] % size:
         raise UnsupportedError(f"blocks of {size} in data of shape {list(shape)}")
     if mode not in _ORDERS:
         raise UnsupportedError(f"mode {mode.decode()!r} is not known")
     batch, channels, rows, columns = shape[0], shape[1], shape[2] // size, shape[3] // size
-    blocks = R.reshape(data, (batch, channels, rows, size, columns, size))
-    turned = call.emit(R.permute_dims(call.emit(blocks), _ORDERS[mode]))
-    return R.reshape(turned, (batch, channels * size * size, rows, columns))
+    blocks = data.reshape(batch, channels, rows, size, columns, size)
+    return np.transpose(blocks, _ORDERS[mode]).reshape(batch, channels * size * size, rows, columns)

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 from tvm import relax
-from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.converters.windows.convolutions import window_of
 from qnn_ops import fused_multiply_add, reduce_windows, row_moments
 from qnn_ops.arithmetic.rounded import rounded
-from qnn_ops.dialect.expressions import operand
 
 
 @converter("BatchNormalization")
@@ -155,7 +153,7 @@ def _normalize(call: Call) -> Any:
     if degree not in (1, 2) or not -data.ndim <= axis < data.ndim:
         raise UnsupportedError(f"a norm of degree {degree} along axis {axis}")
     most = np.abs(data).max([axis], keepdims=True)
-    is_scaled = most.to(R.isfinite(most.expr)) & (most > 0)
+    is_scaled = np.isfinite(most) & (most > 0)
     scaled = data / np.where(is_scaled, most, 1)
     norm = _root(_power(scaled, degree).sum([axis], data.dtype, True), degree)
     return scaled / np.where(most == 0, 1, norm)
@@ -168,12 +166,10 @@ def _pool(call: Call) -> Any:
     degree = int(call.attributes.get("p", 2))
     kernel = [int(each) for each in call.attributes.get("kernel_shape", ())]
     window = window_of(call.attributes, data.shape[2:], kernel)
-    half, sides = len(kernel), [0, 0, 0, 0]
-    for before, after in zip(window.padding[:half], window.padding[half:], strict=True):
-        sides += [before, after]
-    powers = _power(data, degree)
-    if any(sides):
-        powers = powers.to(R.nn.pad(powers.expr, sides))
+    powers, half = _power(data, degree), len(kernel)
+    if any(window.padding):
+        sides = zip(window.padding[:half], window.padding[half:], strict=True)
+        powers = np.pad(powers, [(0, 0), (0, 0), *sides])
     size, steps, gaps = ([1, 1, *each] for each in (kernel, window.strides, window.dilations))
     start = relax.const(np.zeros(1, np.float32))
     return _root(powers.to(reduce_windows(powers.expr, start, size, steps, gaps)), degree)
@@ -193,11 +189,10 @@ def _power(data: Any, degree: int) -> Any:
         raise UnsupportedError(f"a norm of degree {degree}")
     if degree <= 2:
         return size * size if degree == 2 else size
-    return size.to(R.power(size.expr, operand(degree, data.dtype)))
+    return np.power(size, degree)
 
 
 def _root(sums: Any, degree: int) -> Any:
     if degree <= 2:
         return np.sqrt(sums) if degree == 2 else sums
-    exponent = operand(np.float32(1) / np.float32(degree), sums.dtype)
-    return sums.to(R.power(sums.expr, exponent))
+    return np.power(sums, np.float32(1) / np.float32(degree))

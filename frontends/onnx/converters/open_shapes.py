@@ -15,22 +15,15 @@ from frontends.onnx.read.constants import array_of
 from frontends.ranges import of_sizes
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.dialect.sizes import as_extent
+from qnn_ops.modules import Rules
 
 Array = np.ndarray[Any, Any]
 Values = Sequence["Array | None"]
 OpenRule = Callable[[Call, Values], Any]
 """``rule(call, values)``; the value of an operand is None if it is not known."""
 
-OPEN: dict[str, OpenRule] = {}
+OPEN = Rules[str, OpenRule]()
 """By the name of the operator."""
-
-
-def _rule(*names: str) -> Callable[[OpenRule], OpenRule]:
-    def decorate(rule: OpenRule) -> OpenRule:
-        OPEN.update(dict.fromkeys(names, rule))
-        return rule
-
-    return decorate
 
 
 def _shapes(call: Call) -> list[Any]:
@@ -41,13 +34,13 @@ def _result_shape(call: Call, values: Values) -> list[Any]:
     return list(map(as_extent, RULES[call.op](_shapes(call), values, call.attributes)))
 
 
-@_rule("Expand", "Flatten", "Reshape")
+@OPEN.of("Expand", "Flatten", "Reshape")
 def _reshape(call: Call, values: Values) -> Any:
     operator = R.broadcast_to if call.op == "Expand" else R.reshape
     return operator(call.given[0], _result_shape(call, values))
 
 
-@_rule("ConstantOfShape")
+@OPEN.of("ConstantOfShape")
 def _constant_of_shape(call: Call, values: Values) -> Any:
     given = call.attributes.get("value")
     value = np.zeros(1, np.float32) if given is None else array_of(given)
@@ -55,7 +48,7 @@ def _constant_of_shape(call: Call, values: Values) -> Any:
     return R.broadcast_to(fill, _result_shape(call, values))
 
 
-@_rule("Range")
+@OPEN.of("Range")
 def _range(call: Call, values: Values) -> Any:
     begin, end, step = ends_of_range(values)
     steps = R.arange(0, as_extent(length_of(begin, end, step)), 1, "int64")
@@ -64,13 +57,13 @@ def _range(call: Call, values: Values) -> Any:
     return R.add(call.emit(scaled), first)
 
 
-@_rule("Slice")
+@OPEN.of("Slice")
 def _slice(call: Call, values: Values) -> Any:
     found = slices_of(_shapes(call), values, call.attributes)
     columns = ([as_extent(each) for each in column] for column in zip(*found.values(), strict=True))
     return R.strided_slice(call.given[0], [*found], *columns, assume_inbound=True)
 
 
-@_rule("Tile")
+@OPEN.of("Tile")
 def _tile(call: Call, values: Values) -> Any:
     return R.tile(call.given[0], list(map(as_extent, sizes_of(values[1]))))

@@ -78,7 +78,7 @@ class FloatWeights:
 
     def product(self, _: ModuleBuilder, rows: Any) -> Any:
         """Multiply rows, an expression [count, depth]."""
-        return rows.to(R.matmul(rows.expr, relax.const(np.ascontiguousarray(self.array.T))))
+        return rows @ np.ascontiguousarray(self.array.T)
 
     def part(self, begin: int, end: int) -> FloatWeights:
         """Return the weights of some units."""

@@ -54,7 +54,7 @@ def _extreme(call: Call) -> Any:
     if data.dtype.kind != "f" or is_dequantized(call.builder, data.expr):
         return reduced(data)
     limit = np.asarray(infinity, data.dtype)
-    numbers: Any = np.where(data.to(R.isnan(data.expr)), limit, data)
+    numbers: Any = np.where(np.isnan(data), limit, data)
     found = reduced(numbers)
     is_other = data.to(R.not_equal(numbers.expr, relax.const(limit))).astype(np.int8)
     found = np.where(reduced(is_other, R.max) > 0, found, limit)
@@ -62,23 +62,23 @@ def _extreme(call: Call) -> Any:
     ends = [1 if axis in axes else size for axis, size in enumerate(data.shape)]
     first = data.to(R.strided_slice(data.expr, axes, [0] * len(axes), [1] * len(axes)))
     first = first.reshape(*(ends if keeps else found.shape))
-    return np.where(first.to(R.isnan(first.expr)), first, found)
+    return np.where(np.isnan(first), first, found)
 
 
 @converter("ReduceLogSum")
-def _log_sum(call: Call) -> relax.Expr:
+def _log_sum(call: Call) -> Any:
     data, axes, keeps = _parts(call)
-    return R.log(data.sum(axes, data.dtype, keeps).expr)
+    return np.log(data.sum(axes, data.dtype, keeps))
 
 
 @converter("ReduceLogSumExp")
 def _log_sum_exp(call: Call) -> Any:
     """Subtract the largest element before exponentials are added up, unless it is infinite."""
     data, axes, keeps = _parts(call)
-    most = data.to(R.max(data.expr, axes, keepdims=True))
-    base = np.where(most.to(R.isfinite(most.expr)), most, 0)
+    most = data.max(axes, keepdims=True)
+    base = np.where(np.isfinite(most), most, 0)
     sums = np.exp(data - base).sum(axes, data.dtype, True)
-    result = sums.to(R.log(sums.expr)) + base
+    result = np.log(sums) + base
     return result if keeps else R.squeeze(result.expr, axes)
 
 
@@ -129,11 +129,11 @@ def _sums(data: Any) -> Any:
         more = relax.const(np.zeros((groups * period - rows, count), np.float32))
         data = np.concatenate([data, data.to(more)], 0)
     grouped, found = data.reshape(groups, period, count), []
-    for place in range(period):
-        part = data.to(R.strided_slice(grouped.expr, [1], [place], [place + 1]))
-        found.append(_row_sums(part.reshape(groups, count), min(-place * count % _LANES, count)))
+    for index in range(period):
+        part = grouped[:, index : index + 1]
+        found.append(_row_sums(part.reshape(groups, count), min(-index * count % _LANES, count)))
     sums: Any = np.concatenate(found, 1)
-    return data.to(R.strided_slice(sums.reshape(groups * period, 1).expr, [0], [0], [rows]))
+    return sums.reshape(groups * period, 1)[:rows]
 
 
 def _row_sums(data: Any, before: int) -> Any:
@@ -155,8 +155,8 @@ def _row_sums(data: Any, before: int) -> Any:
             if whole > pairs:
                 total = total + data[:, before + pairs : before + whole]
         total = lanes_sum(total)
-    for place in (*range(before if whole else 0), *range(before + whole, count)):
-        total = total + data[:, place : place + 1]
+    for index in (*range(before if whole else 0), *range(before + whole, count)):
+        total = total + data[:, index : index + 1]
     return total
 
 

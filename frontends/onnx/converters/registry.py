@@ -9,6 +9,7 @@ from typing import Any
 from tvm import relax
 
 from qnn_ops.dialect.expressions import Expression
+from qnn_ops.modules import Rules
 
 Operands = Sequence["relax.Expr | None"]
 
@@ -48,15 +49,7 @@ class Call:
 Converter = Callable[[Call], Any]
 """``rule(call)`` gives a result, of Relax or of ``Call.arrays``; a tuple if there are several."""
 
-CONVERTERS: dict[str, Converter] = {}
+CONVERTERS = Rules[str, Converter]()
 """By the name of the operator."""
 
-
-def converter(*names: str) -> Callable[[Converter], Converter]:
-    """Register the rule of operators."""
-
-    def decorate(rule: Converter) -> Converter:
-        CONVERTERS.update(dict.fromkeys(names, rule))
-        return rule
-
-    return decorate
+converter = CONVERTERS.of

@@ -9,7 +9,7 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.bounds import check_places
+from frontends.bounds import check_indices
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
 from qnn_ops.arithmetic.rounded import rounded
@@ -34,17 +34,17 @@ def _resize_cubic(data: Any, axis: int, old: Array, slope: Any) -> Any:
     """
     size, first = data.shape[axis], np.floor(old)
     shares = _shares(old - first, np.float32(slope))
-    places = [first.astype(np.int64) + step for step in _NEIGHBOURS]
+    indices = [first.astype(np.int64) + step for step in _NEIGHBOURS]
     column, result = [-1, *[1] * (data.ndim - 1 - axis)], None
-    for share, place in zip(shares, places, strict=True):
-        neighbour = _taken(data, np.clip(place, 0, size - 1), axis)
+    for share, index in zip(shares, indices, strict=True):
+        neighbour = _taken(data, np.clip(index, 0, size - 1), axis)
         term = rounded(neighbour * share.reshape(column))
         result = term if result is None else result + term
     return result
 
 
-def _taken(data: Any, places: Any, axis: int) -> Any:
-    return data.to(R.take(data.expr, relax.const(places, "int64"), axis, mode="clip"))
+def _taken(data: Any, indices: Any, axis: int) -> Any:
+    return data.to(R.take(data.expr, relax.const(indices, "int64"), axis, mode="clip"))
 
 
 def _shares(part: Array, a: Any) -> list[Array]:
@@ -88,7 +88,7 @@ def _resize(call: Call) -> Any:
     factors, extents = _factors(scales, sizes, [shape[axis] for axis in axes])
     if min(extents) < 1:
         raise UnsupportedError("a size must be positive")
-    check_places(max(extents))
+    check_indices(max(extents))
     if mode != b"nearest":
         if call.attributes.get("exclude_outside", 0):
             raise UnsupportedError("exclude_outside is not imported")
@@ -96,9 +96,9 @@ def _resize(call: Call) -> Any:
         pairs = zip(factors, extents, strict=True)
         return between(data, call.attributes, dict(zip(axes, pairs, strict=True)))
     for axis, factor, extent in zip(axes, factors, extents, strict=True):
-        places = _places(call.attributes, shape[axis], extent, factor)
-        if places.tolist() != list(range(shape[axis])):
-            data = _taken(data, places, axis)
+        indices = _indices(call.attributes, shape[axis], extent, factor)
+        if indices.tolist() != list(range(shape[axis])):
+            data = _taken(data, indices, axis)
     return data
 
 
@@ -119,7 +119,7 @@ def _factors(
     return factors, extents
 
 
-def _places(attributes: dict[str, Any], size: int, extent: int, factor: Any) -> Array:
+def _indices(attributes: dict[str, Any], size: int, extent: int, factor: Any) -> Array:
     """Return the old index along an axis from which each new one takes its value."""
     rounding = attributes.get("nearest_mode", b"round_prefer_floor").decode()
     if rounding not in _ROUNDINGS:
@@ -142,7 +142,7 @@ def _coordinates(attributes: dict[str, Any], size: int, extent: int, factor: Any
         return np.zeros_like(new)
     if mode == "align_corners":
         return np.asarray(new * np.float32(size - 1) / np.float32(extent - 1))
-    raise UnsupportedError(f"places by {mode} are not imported")
+    raise UnsupportedError(f"positions by {mode} are not imported")
 
 
 def _linear(data: Any, attributes: dict[str, Any], sizes: dict[int, tuple[Any, int]]) -> Any:

@@ -12,22 +12,22 @@ import numpy as np
 from frontends.errors import UnsupportedError
 from frontends.onnx.read.constants import Array, array_of, kind_of
 from frontends.onnx.read.names import all_nodes, dims_of, free_prefix
-from frontends.onnx.read.open_inputs import Shapes
+from frontends.onnx.read.open_inputs import Shapes, sized_inputs
 from frontends.onnx.read.package import copied, onnx_package
+from frontends.onnx.read.standard import FLOAT, INT32, INT64, UNARY
 
 _LARGE = 1 << 14
 """The fewest elements of a constant whose values shape inference need not see."""
-_INT64 = 7
-_OF_SHAPES = (6, _INT64)
-"""The numbers of the element types int32 and int64, which shapes and axes have."""
+_OF_SHAPES = (INT32, INT64)
+"""The element types of shapes and axes."""
 _SAME_RANK = {
-    *("Add", "AveragePool", "Cast", "Concat", "Conv", "DequantizeLinear", "GlobalAveragePool"),
-    *("DynamicQuantizeLinear", "LayerNormalization", "LeakyRelu", "MatMul", "MatMulInteger"),
-    *("MaxPool", "Mul", "QuantizeLinear", "RMSNormalization", "Sigmoid", "Softmax"),
+    *(*UNARY, "Add", "AveragePool", "Concat", "Conv", "DynamicQuantizeLinear"),
+    *("GlobalAveragePool", "LayerNormalization", "MatMul", "MatMulInteger", "MaxPool", "Mul"),
+    *("RMSNormalization", "Softmax"),
 }
 """Operators whose result has as many axes as their first operand."""
 _OF_AXES_AS_OPERAND = 13
-"""The first operator set in which Unsqueeze takes its axes as an operand."""
+"""The first operator set in which Unsqueeze and ReduceSum take their axes as an operand."""
 
 
 class Constants(UserDict[str, Any]):
@@ -71,7 +71,7 @@ class Constants(UserDict[str, Any]):
     def kind(self, name: str) -> int:
         """Return the number of an element type."""
         if self.is_open(name):
-            return _INT64
+            return INT64
         held = self.data[name]
         if isinstance(held, np.ndarray):
             return int(onnx_package().helper.np_dtype_to_tensor_dtype(held.dtype))
@@ -105,6 +105,7 @@ class Graph:
         output: ValueInfoProtos.
         value_info: ValueInfoProtos of other tensors with known types.
         given: shapes of inputs by name, in place of the file's.
+        bounds: of the open sizes among the given ones, by name.
         head: a ModelProto with the versions of operators and without a graph.
         prefix: a prefix of names that no tensor has.
         stem: the first result of the node that is being replaced.
@@ -121,9 +122,17 @@ class Graph:
     """
 
     def __init__(self, proto: Any, given: Shapes | None = None) -> None:
-        """Read a ModelProto without changing it; ``given`` replaces shapes of its inputs."""
+        """Read a ModelProto without changing it.
+
+        Args:
+            proto: from ``read_proto``.
+            given: shapes of inputs, or sizes by the file's names; see ``sized_inputs``.
+
+        Raises:
+            QnnError: a name is unknown, or a size is invalid.
+        """
         graph = proto.graph
-        self.given = given or {}
+        self.given, self.bounds = sized_inputs(graph, given)
         self.head = onnx_package().ModelProto(ir_version=proto.ir_version)
         self.head.opset_import.extend(proto.opset_import)
         self.head.metadata_props.extend(proto.metadata_props)
@@ -164,7 +173,7 @@ class Graph:
         make = onnx_package().helper.make_tensor_value_info
         for name in self.constants:
             if self.constants.is_open(name):  # an input has a known type
-                result.graph.input.append(make(name, _INT64, self.constants.shape(name)))
+                result.graph.input.append(make(name, INT64, self.constants.shape(name)))
             else:
                 result.graph.initializer.append(self.constants.tensor(name, is_hollow=is_hollow))
         return result
@@ -234,6 +243,15 @@ class Graph:
         values += self.output
         self.kinds = {each.name: each.type.tensor_type.elem_type for each in values}
         self.shapes = self.sized | known_shapes(values, self.symbols)
+
+    def maker(self, name: str, *operators: str) -> Any:
+        """Return the node that makes a tensor, if it is one of these operators; None otherwise."""
+        node = self.made.get(name)
+        return node if node is not None and node.op_type in operators else None
+
+    def encoding(self, node: Any) -> list[Array | None]:
+        """Return scale and zero point of a quantizing node; None for what is no constant."""
+        return [self.constants.get(name) for name in (*node.input[1:3], "", "")[:2]]
 
     def value(self, name: str) -> Array:
         """Return a constant.
@@ -323,9 +341,19 @@ class Graph:
 
     def unsqueezed(self, data: str, axis: int, output: str = "") -> str:
         """Add an Unsqueeze and return its result."""
+        return self.along("Unsqueeze", data, [axis], output)
+
+    def along(
+        self, op: str, data: str, axes: list[int], output: str = "", **attributes: Any
+    ) -> str:
+        """Add an operator along axes and return its result."""
         if self.opset < _OF_AXES_AS_OPERAND:
-            return self.add("Unsqueeze", data, output=output, axes=[axis])
-        return self.add("Unsqueeze", data, [axis], output=output)
+            return self.add(op, data, output=output, axes=axes, **attributes)
+        return self.add(op, data, axes, output=output, **attributes)
+
+    def apart(self, name: str, output: str = "") -> str:
+        """Add a Cast from float32 to float32. It changes nothing, but ends a group."""
+        return self.add("Cast", name, output=output, to=FLOAT)
 
 
 def makers(nodes: Iterable[Any]) -> dict[str, Any]:

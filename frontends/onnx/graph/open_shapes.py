@@ -13,6 +13,7 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.open_values import value_of
 from frontends.onnx.read.names import attributes_of
+from frontends.onnx.read.standard import BROADCASTING, DOMAINS, UNARY
 from frontends.ranges import clamped, whole_shape
 from qnn_ops.dialect.sizes import OpenSizeError, Size, broadcast
 
@@ -34,7 +35,7 @@ def follow(graph: Graph) -> bool:
     shapes = {name: graph.constants.shape(name) for name in graph.constants} | graph.shapes
     before = len(graph.sized) + len(graph.values)
     for node in graph.node:
-        if node.domain not in ("", "ai.onnx"):
+        if node.domain not in DOMAINS:
             continue
         attributes = attributes_of(node)
         if (value := _value(graph, node, shapes, attributes)) is not None:
@@ -236,19 +237,10 @@ def _pad(shapes: list[Any], values: Sequence[Any], attributes: dict[str, Any]) -
     return tuple(n + a + b for n, a, b in zip(shape, pads, pads[len(shape) :], strict=False))
 
 
-_ELEMENTWISE = (
-    *("Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max"),
-    *("Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum", "Where", "Xor"),
-)
-_SAME = (
-    *("Abs", "Cast", "Ceil", "Clip", "Cos", "CumSum", "DequantizeLinear", "Erf", "Exp", "Floor"),
-    *("Gelu", "HardSigmoid", "HardSwish", "Identity", "IsNaN", "LayerNormalization", "LeakyRelu"),
-    *("Log", "Neg", "Not", "QuantizeLinear", "RMSNormalization", "Reciprocal", "Relu", "Round"),
-    *("Sigmoid", "Sign", "Sin", "Softmax", "Sqrt", "Tanh", "Trilu"),
-)
+_SAME = (*UNARY, "CumSum", "LayerNormalization", "RMSNormalization", "Softmax", "Trilu")
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(_ELEMENTWISE, _broadcast),
+    **dict.fromkeys(BROADCASTING, _broadcast),
     **dict.fromkeys(_SAME, _same),
     **dict.fromkeys(("MatMul", "MatMulInteger"), _product),
     "Concat": _concat,

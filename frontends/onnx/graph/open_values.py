@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from frontends.onnx.read.standard import INT32, INT64
 from qnn_ops.dialect.known_values import equal
 from qnn_ops.dialect.sizes import OpenSizeError, Size
 
 Array = np.ndarray[Any, Any]
 Attributes = dict[str, Any]
-
-_INTEGERS = (6, 7)
-"""The numbers of the element types int32 and int64."""
 
 
 def value_of(op: str, operands: Sequence[Array | None], attributes: Attributes) -> Array | None:
@@ -52,7 +50,7 @@ def _ints(operand: Array | None, default: Any) -> list[int]:
 
 
 def _cast(given: list[Any], attributes: Attributes) -> Array:
-    if attributes.get("to") not in _INTEGERS:
+    if attributes.get("to") not in (INT32, INT64):
         raise OpenSizeError("a size is cast to no integer")
     return np.asarray(given[0])
 

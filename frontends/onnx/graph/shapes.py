@@ -153,7 +153,7 @@ def _with_units(model: Any, node: Any) -> Any:
     (units,) = (each.i for each in node.attribute if each.name == "N")
     if not 0 < units <= _MOST_UNITS:
         raise ValueError(f"{node.op_type} of {node.output[0]!r}: N is {units}")
-    onnx, name = onnx_package(), f"{node.output[0]}_tvm_qnn_places"
+    onnx, name = onnx_package(), f"{node.output[0]}_tvm_qnn_indices"
     tensor = onnx.helper.make_tensor(name, onnx.TensorProto.INT64, [units], [0] * units)
     model.graph.initializer.append(tensor)
     return onnx.helper.make_node("Gather", [node.input[0], name], list(node.output[:1]), axis=-1)

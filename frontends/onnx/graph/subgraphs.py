@@ -9,9 +9,7 @@ from frontends.onnx.graph.graph import Graph, makers
 from frontends.onnx.read.constants import move_constants
 from frontends.onnx.read.names import graphs_of, made_inside, read_inside
 from frontends.onnx.read.package import copied
-
-FLOAT = 1
-"""The number of the element type float32."""
+from frontends.onnx.read.standard import FLOAT
 
 
 def inline(
@@ -31,14 +29,14 @@ def inline(
     names = {name: f"{prefix}{name}" for name in made_inside(copy)} | dict(operands)
     made = {name for node in copy.node for name in node.output}
     ends = []
-    for place, value in enumerate(copy.output):
-        if place not in results:
+    for index, value in enumerate(copy.output):
+        if index not in results:
             continue
         if value.name in made:
-            names[value.name] = results[place]
+            names[value.name] = results[index]
             made.remove(value.name)
         else:  # a tensor of the outer graph, a constant, an input, or one that is an output twice
-            ends.append((value.name, results[place]))
+            ends.append((value.name, results[index]))
     _rename(copy.node, names)
     graph.constants.update((names[tensor.name], tensor) for tensor in copy.initializer)
     graph.node.extend(copy.node)
@@ -62,7 +60,7 @@ def keep_apart(graph: Graph, inner: Any, typed: Graph, prefix: str) -> Any:
     names = {}
     for name in dict.fromkeys(read_inside(copy)):
         if name not in own and name in made and typed.kinds.get(name) == FLOAT:
-            names[name] = graph.add("Cast", name, output=f"{prefix}{name}", to=FLOAT)
+            names[name] = graph.apart(name, f"{prefix}{name}")
     rename(copy, names)
     return copy
 

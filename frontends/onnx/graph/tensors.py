@@ -12,7 +12,13 @@ from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.constants import Array, dtype_of
 from frontends.onnx.read.limits import check_sizes
 from frontends.onnx.read.names import attributes_of, refuse
+from qnn_ops.errors import QnnError
 
+_ARRAYS = (
+    *("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64"),
+    *("uint8", "uint16", "uint32", "uint64"),
+)
+"""The dtypes of a run's inputs and outputs."""
 _SMALL = 1 << 31
 _DTYPES = ("int8", "uint8", "int16", "uint16", "int32")
 
@@ -21,6 +27,24 @@ def dtypes_of(graph: Any) -> dict[str, str]:
     """Return the dtypes of a graph's inputs, of its nodes' results, and of its outputs."""
     values = (*graph.input, *graph.value_info, *graph.output)
     return {each.name: dtype_of(each) for each in values if each.type.tensor_type.elem_type}
+
+
+def checked_dtype(name: str, dtype: str) -> str:
+    """Return the dtype of an input or output.
+
+    Raises:
+        QnnError: no array of a run has it.
+    """
+    if dtype not in _ARRAYS:
+        raise QnnError(f"{name!r} is {dtype}: inputs and outputs may be {', '.join(_ARRAYS)}")
+    return dtype
+
+
+def check_inputs(graph: Graph) -> None:
+    """Check the dtypes of inputs, before anything is computed."""
+    for value in graph.input:
+        if value.type.WhichOneof("value") == "tensor_type":
+            checked_dtype(value.name, dtype_of(value))
 
 
 Check = Callable[[Graph, list[str], dict[str, Any]], None]

@@ -15,6 +15,7 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.names import attributes_of, numbers_of, refuse
 from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.standard import BROADCASTING, REDUCING, UNARY
 
 Attributes = dict[str, Any]
 
@@ -24,13 +25,7 @@ _MOST = 1 << 31
 _OF_ONE_AXIS = 13
 """The first operator set in which Softmax has one axis."""
 
-_ELEMENTWISE = (
-    *("Abs", "Add", "And", "Cast", "Ceil", "Clip", "DequantizeLinear", "Div", "Equal", "Exp"),
-    *("Floor", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Log", "Max", "Min"),
-    *("Mod", "Mul", "Neg", "Not", "Or", "Pow", "QuantizeLinear", "Reciprocal", "Relu", "Round"),
-    *("Sigmoid", "Sign", "Sqrt", "Sub", "Sum", "Tanh", "Where", "Xor"),
-)
-_REDUCING = ("ArgMax", "ArgMin", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
+_ELEMENTWISE = (*BROADCASTING, *UNARY)
 
 
 @dataclass
@@ -290,7 +285,7 @@ def _softmax(rows: _Rows, node: Any, attributes: Attributes, _: Sequence[int], a
 
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(_ELEMENTWISE, _elementwise),
-    **dict.fromkeys(_REDUCING, _reduced),
+    **dict.fromkeys((*REDUCING, "ArgMax", "ArgMin"), _reduced),
     "Concat": _along_another,
     "Gather": _gather,
     "GatherND": _gather_nd,

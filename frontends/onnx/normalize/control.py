@@ -11,15 +11,16 @@ from frontends.errors import ModelFormatError
 from frontends.onnx.graph.folding import fold
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import infer
-from frontends.onnx.graph.subgraphs import FLOAT, inline, keep_apart, rename
-from frontends.onnx.normalize.turns import write_turns
+from frontends.onnx.graph.subgraphs import inline, keep_apart, rename
+from frontends.onnx.normalize.unrolling import unroll
 from frontends.onnx.read.names import is_of_standard, read_outside, refuse
 from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.standard import FLOAT
 
 _LATER = "tvm_qnn.later"
 """The domain of an If whose branches are read later, when its condition is known."""
 
-_OF_PLACES = ("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND")
+_OF_INDICES = ("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND")
 _BRANCHES = {True: "then_branch", False: "else_branch"}
 
 
@@ -100,7 +101,7 @@ def write_choices(graph: Graph) -> bool:
                 reason += "; values of inputs at import may choose"
                 refuse(given, {number: reason})
             if _branch(node, True).output[index].type.tensor_type.elem_type == FLOAT:
-                names = [graph.add("Cast", name, output=f"{name}_cast", to=FLOAT) for name in names]
+                names = [graph.apart(name, f"{name}_cast") for name in names]
             graph.add("Where", chosen, *names, output=output)
     return True
 
@@ -115,14 +116,14 @@ def _write_both(graph: Graph) -> None:
             branch = keep_apart(graph, _branch(node, which), typed, f"{stem}outer_")
             names = [_result_name(graph.prefix, node, which, i) for i in range(len(node.output))]
             for each in branch.node:
-                if each.op_type in _OF_PLACES:  # the branch may not be taken
+                if each.op_type in _OF_INDICES:  # the branch may not be taken
                     each.attribute.append(onnx_package().helper.make_attribute("nearest", 1))
             inline(graph, branch, stem, {}, dict(enumerate(names)))
         graph.node.append(node)
 
 
-def _result_name(prefix: str, node: Any, which: bool, place: int) -> str:
-    return f"{prefix}{node.output[0]}_{which}_result_{place}"
+def _result_name(prefix: str, node: Any, which: bool, index: int) -> str:
+    return f"{prefix}{node.output[0]}_{which}_result_{index}"
 
 
 def is_if(node: Any) -> bool:
@@ -222,5 +223,5 @@ def write_subgraphs(graph: Graph) -> None:
         infer(typed)
         known = typed.copy()
         fold(known)
-        if not (write_turns(graph, typed, known.constants) or write_choices(graph)):
+        if not (unroll(graph, typed, known.constants) or write_choices(graph)):
             return

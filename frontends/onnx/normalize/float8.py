@@ -7,16 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from frontends.onnx.graph.graph import Constants, Graph
-from frontends.onnx.read.names import attributes_of
+from frontends.onnx.graph.graph import Graph
+from frontends.onnx.read.names import attributes_of, is_of_standard
 from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.standard import MOVING
 
-_ENCODED = 2
-"""Operands of a quantizing operator without a zero point."""
-_MOVING = (
-    *("Concat", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Squeeze"),
-    *("Transpose", "Unsqueeze"),
-)
 _KINDS = ("output_dtype", "to")
 
 
@@ -34,15 +29,14 @@ def write_float8(graph: Graph) -> None:
         return graph.constant(constants[name].astype(np.float32))
 
     def has_scale(node: Any) -> bool:
-        scale = constants.get((*node.input, "", "")[1])
-        point = constants.get((*node.input, "", "")[2])
+        scale, point = graph.encoding(node)
         is_zero = point is None or not point.astype(np.float32).any()
         return is_zero and scale is not None and scale.dtype == np.float32
 
     def rule(graph: Graph, node: Any) -> bool:
         given, output = attributes_of(node), list(node.output)
         where = {key: given[key] for key in ("axis", "block_size") if key in given}
-        dtype = _made(node, constants, given)
+        dtype = _made(graph, node, given)
         if dtype and given.get("saturate", 1) and (node.op_type == "Cast" or has_scale(node)):
             scale = node.input[1] if node.op_type == "QuantizeLinear" else 1.0
             data = wide(node.input[0])
@@ -55,7 +49,7 @@ def write_float8(graph: Graph) -> None:
             operands = wide(node.input[0]), node.input[1]
             graph.add("DequantizeFloat8", *operands, output=output, **where)
             return True
-        if node.op_type in (*_MOVING, "Cast"):
+        if node.op_type in (*MOVING, "Cast"):
             node.input[:] = [wide(name) for name in node.input]
             small.update(node.output if node.op_type != "Cast" else ())
         return False
@@ -63,11 +57,11 @@ def write_float8(graph: Graph) -> None:
     graph.apply(rule)
 
 
-def _made(node: Any, constants: Constants, attributes: Mapping[str, Any]) -> str:
+def _made(graph: Graph, node: Any, attributes: Mapping[str, Any]) -> str:
     """Return the float8 dtype that a node rounds to; empty if there is none."""
-    if node.op_type not in ("Cast", "QuantizeLinear") or node.domain not in ("", "ai.onnx"):
+    if not is_of_standard(node, "Cast", "QuantizeLinear"):
         return ""
-    point = constants.get((*node.input, "", "")[_ENCODED])
+    point = graph.encoding(node)[1]
     stated = next((int(attributes[name]) for name in _KINDS if attributes.get(name, 0)), 0)
     if point is not None and node.op_type == "QuantizeLinear":
         name = point.dtype.name

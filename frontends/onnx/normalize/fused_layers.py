@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.graph.subgraphs import FLOAT
-from frontends.onnx.read.names import attributes_of
+from frontends.onnx.read.names import attributes_of, is_of_standard
 from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.standard import FLOAT
 
 Pattern = Any
 """A name, which stands for one tensor; a number, which a constant is near to; or an operator and
@@ -95,7 +95,7 @@ class _Finder:
             return
         code, *operands = pattern
         node, code = self.made.get(name), "Add" if code == "Sum" else code
-        if node is None or node.op_type != code or node.domain not in ("", "ai.onnx"):
+        if node is None or not is_of_standard(node, code):
             return
         if code == "ReduceMean" and not self._is_of_last(node):
             return
@@ -159,8 +159,7 @@ def _written(
     finder: _Finder, found: _Found, node: Any, code: str, attributes: dict[str, Any]
 ) -> Any:
     """Return the node of a pattern; None if ONNX Runtime has no such node."""
-    source = finder.made.get(found.names["x"])
-    if source is not None and source.op_type == "DequantizeLinear":
+    if finder.graph.maker(found.names["x"], "DequantizeLinear") is not None:
         return None
     if "epsilon" in found.names:
         epsilon = finder.graph.constants.get(found.names["epsilon"])
@@ -179,8 +178,8 @@ def _ordered(node: Any, finder: _Finder, uses: Counter[str]) -> Any:
     stated = attributes_of(node)
     if node.op_type != "LayerNormalization" or "order" in stated or len(node.output) > 1:
         return node
-    total = finder.made.get(node.input[0])
-    if total is None or total.op_type != "Add" or uses[node.input[0]] != 1:
+    total = finder.graph.maker(node.input[0], "Add")
+    if total is None or uses[node.input[0]] != 1:
         return node
     shapes = [finder.graph.known_shape(name) or () for name in total.input]
     is_last = stated.get("axis", -1) in (-1, _OF_SKIP - 1)

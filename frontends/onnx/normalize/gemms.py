@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from frontends.onnx.graph.graph import Constants, Graph
+from frontends.onnx.graph.graph import Graph
 from frontends.onnx.normalize.identities import is_clip_before_quantize
+from frontends.onnx.read.constants import Array
 from frontends.onnx.read.names import attributes_of, is_of_standard
-
-_OF_DATA = 3
-"""The number of operands of a DequantizeLinear with a zero point."""
 
 
 def scale_gemm_data(graph: Graph, node: Any) -> bool:
@@ -21,9 +19,9 @@ def scale_gemm_data(graph: Graph, node: Any) -> bool:
     """
     if not is_of_standard(node, "Gemm") or any(node.input[2:]):
         return False
-    source = graph.made.get(node.input[0])
+    source = graph.maker(node.input[0], "DequantizeLinear")
     alpha = np.float32(attributes_of(node).get("alpha", 1.0))
-    if alpha != 1 and source is not None and _is_of_bytes(source, graph.constants):
+    if alpha != 1 and source is not None and _is_of_bytes(*graph.encoding(source)):
         scale = np.asarray(alpha * graph.constants[source.input[1]], np.float32)
         operands = source.input[0], scale, source.input[2]
         node.input[0] = graph.add("DequantizeLinear", *operands)
@@ -32,10 +30,7 @@ def scale_gemm_data(graph: Graph, node: Any) -> bool:
     return False
 
 
-def _is_of_bytes(source: Any, constants: Constants) -> bool:
-    if source.op_type != "DequantizeLinear" or len(source.input) != _OF_DATA:
-        return False
-    scale, point = (constants.get(name) for name in source.input[1:])
+def _is_of_bytes(scale: Array | None, point: Array | None) -> bool:
     if scale is None or point is None or scale.size != 1:
         return False
     return point.dtype.itemsize == 1 and scale.dtype == np.float32
@@ -50,9 +45,6 @@ def _without(node: Any, name: str) -> None:
 _DATA = {"int8": ("int8",), "uint8": ("int8", "uint8")}
 """By the dtype of data, the dtypes of weights."""
 
-_CONSTANTS = 4
-"""Scale and zero point of data and of weights."""
-
 
 def float_product(graph: Graph, node: Any) -> bool:
     """Write a product as QGemm if nothing quantizes its result, as ONNX Runtime does."""
@@ -63,31 +55,29 @@ def float_product(graph: Graph, node: Any) -> bool:
         return False
     if is_clip_before_quantize(graph, node.output[0]):
         return False
-    sources: list[Any] = [graph.made.get(name) for name in node.input if name]
-    if any(each is None or each.op_type != "DequantizeLinear" for each in sources):
-        return False
-    if any(len(each.input) < 2 for each in sources):  # a domain that is not checked
+    sources = [graph.maker(name, "DequantizeLinear") for name in node.input if name]
+    if any(each is None or len(each.input) < 2 for each in sources):  # or of an unchecked domain
         return False
     attributes = attributes_of(node)
     if any(attributes.get(name, 1.0) != 1 for name in ("alpha", "beta")):
         return False
     turned = {name: int(attributes.get(name, 0)) for name in ("transA", "transB")}
-    operands = _operands(sources, 0 if turned["transB"] else 1, graph.constants)
+    operands = _operands(graph, sources, 0 if turned["transB"] else 1)
     if operands is None:
         return False
     graph.add("QGemm", *operands, output=node.output[0], domain="com.microsoft", **turned)
     return True
 
 
-def _operands(sources: list[Any], units_axis: int, constants: Constants) -> list[str] | None:
+def _operands(graph: Graph, sources: list[Any], units_axis: int) -> list[str] | None:
     """Return the operands of a QGemm; None if QGemm does not take them."""
+    constants = graph.constants
     data, weights, *bias = sources
-    named = [constants.get(name) for each in (data, weights) for name in each.input[1:]]
-    known = [each for each in named if each is not None]
+    scale, point = graph.encoding(data)
+    steps, other = graph.encoding(weights)
     array = constants.get(weights.input[0])
-    if len(known) != len(named) or len(known) != _CONSTANTS or array is None:
+    if scale is None or point is None or steps is None or other is None or array is None:
         return None
-    scale, point, steps, _ = known
     if array.ndim != 2 or scale.size != 1:
         return None
     if array.dtype.name not in _DATA.get(point.dtype.name, ()):

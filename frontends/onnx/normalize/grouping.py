@@ -10,6 +10,7 @@ from frontends.onnx.graph.folding import fold
 from frontends.onnx.graph.graph import Graph, makers
 from frontends.onnx.graph.shapes import infer
 from frontends.onnx.read.names import all_nodes, attributes_of, refuse
+from frontends.onnx.read.standard import DOMAINS
 from frontends.onnx.replacements.registry import RULES, apply_rule
 from qnn_ops.errors import QnnError
 
@@ -54,7 +55,7 @@ def check_groups(graph: Graph) -> None:
 
 
 _OTHER = "com.microsoft"
-_DOMAINS = ("", "ai.onnx", _OTHER)
+_DOMAINS = (*DOMAINS, _OTHER)
 _ROUNDS = 64
 """The most rounds: each one writes operators whose operands' shapes the round before has found."""
 

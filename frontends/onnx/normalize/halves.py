@@ -13,15 +13,13 @@ import numpy as np
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.names import graphs_of
 from frontends.onnx.read.package import copied
+from frontends.onnx.read.standard import COMPARING, DOMAINS, FLOAT, HALF, LOGICAL, MOVING
 
-_FLOAT, _HALF = 1, 10
-"""The numbers of the element types float32 and float16."""
 _CAST, _MAKES_REALS, _QUANTIZES = "Cast", "DequantizeLinear", "QuantizeLinear"
 
 _MOVING = (
-    *("Compress", "Concat", "ConstantOfShape", "Expand", "Flatten", "Gather", "GatherElements"),
-    *("GatherND", "Identity", "Reshape", "ReverseSequence", "Shape", "Slice", "Split", "Squeeze"),
-    *("Transpose", "Unsqueeze"),
+    *(*MOVING, "Compress", "ConstantOfShape", "GatherElements", "GatherND", "ReverseSequence"),
+    *("Shape", "Split"),
 )
 """Operators that move float16 elements without computing."""
 _NATIVE = (
@@ -37,9 +35,8 @@ _NATIVE_OF_ITS_OWN = (
 """Operators of ONNX Runtime's domain that have a float16 kernel."""
 
 _WITHOUT_REALS = (
-    *("And", "ArgMax", "ArgMin", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less"),
-    *("LessOrEqual", "NonZero", "Not", "Or", "QLinearConv", "QLinearMatMul", _QUANTIZES, "Shape"),
-    *("Size", "Xor"),
+    *(*COMPARING, *LOGICAL, "ArgMax", "ArgMin", "IsInf", "IsNaN", "NonZero", "Not", "QLinearConv"),
+    *("QLinearMatMul", _QUANTIZES, "Shape", "Size"),
 )
 """Operators whose results are not real numbers."""
 _ONE_OF_REALS = ("Dropout", "LayerNormalization", "MaxPool", "TopK")
@@ -51,7 +48,7 @@ _KINDS = ("to", "dtype", "output_dtype")
 def widen_halves(graph: Graph) -> None:
     """Write float16 operators in float32, with a Cast wherever ONNX Runtime rounds."""
     halves = {name for name in graph.constants if graph.constants.dtype(name) == "float16"}
-    halves |= {each.name for each in graph.input if each.type.tensor_type.elem_type == _HALF}
+    halves |= {each.name for each in graph.input if each.type.tensor_type.elem_type == HALF}
     for node in graph.node:
         halves.update(_results(node, halves))
     if not halves:
@@ -69,9 +66,9 @@ def _results(node: Any, halves: Collection[str]) -> list[str]:
     kinds = {each.name: each for each in node.attribute}
     stated = next((kinds[name].i for name in _KINDS if name in kinds and kinds[name].i), 0)
     if stated or node.op_type in (*_WITHOUT_REALS, _CAST):
-        is_half = stated == _HALF and node.op_type != _QUANTIZES
+        is_half = stated == HALF and node.op_type != _QUANTIZES
     elif node.op_type == "ConstantOfShape":
-        is_half = "value" in kinds and kinds["value"].t.data_type == _HALF
+        is_half = "value" in kinds and kinds["value"].t.data_type == HALF
     else:
         is_half = any(name in halves for name in node.input)
     outputs = node.output[:1] if node.op_type in _ONE_OF_REALS else node.output
@@ -116,7 +113,7 @@ class _Writer:
     def _is_native(self, node: Any) -> bool:
         if [*graphs_of(node)]:
             return True
-        if node.domain not in ("", "ai.onnx"):
+        if node.domain not in DOMAINS:
             scale = (*node.input, "", "", "")[2]
             is_own = node.op_type in _NATIVE_OF_ITS_OWN
             return is_own and (node.op_type != "MatMulNBits" or scale in self.halves)
@@ -149,16 +146,16 @@ class _Writer:
                 self.materialize(name)
             self.graph.node.append(node)
         else:
-            for place, name in enumerate(node.input):
+            for index, name in enumerate(node.input):
                 if name in given:
-                    node.input[place] = self._widened(name, is_rounded=is_native)
+                    node.input[index] = self._widened(name, is_rounded=is_native)
             for each in node.attribute:
-                if each.name in _KINDS and each.i == _HALF:
-                    each.i = _FLOAT
-            for place, name in enumerate(node.output):
+                if each.name in _KINDS and each.i == HALF:
+                    each.i = FLOAT
+            for index, name in enumerate(node.output):
                 if name in results:
-                    node.output[place] = f"{self.graph.prefix}{name}_real"
-                    self.free[name] = node.output[place]
+                    node.output[index] = f"{self.graph.prefix}{name}_real"
+                    self.free[name] = node.output[index]
                     self.missing.add(name)
             self.graph.node.append(node)
             for name in results:
@@ -186,7 +183,7 @@ class _Writer:
         source, result = node.input[0], node.output[0]
         if source not in self.free or self.made[source].op_type == _CAST:
             return False
-        if any(each.i == _FLOAT for each in node.attribute) and result not in self.kept:
+        if any(each.i == FLOAT for each in node.attribute) and result not in self.kept:
             return True
         readers = self.readers[source]
         are_casts = (id(each) not in self.natives or each.op_type == _CAST for each in readers)
@@ -196,7 +193,7 @@ class _Writer:
         """Round a tensor to float16, if it is not rounded yet."""
         if name in self.missing:
             self.missing.discard(name)
-            self._cast(self.free[name], name, _HALF)
+            self._cast(self.free[name], name, HALF)
 
     def _widened(self, name: str, *, is_rounded: bool) -> str:
         """Return the float32 tensor of a float16 one, either rounded or not."""
@@ -219,5 +216,5 @@ class _Writer:
             self.wide[name] = wide
         return self.wide[name]
 
-    def _cast(self, name: str, result: str, kind: int = _FLOAT) -> str:
+    def _cast(self, name: str, result: str, kind: int = FLOAT) -> str:
         return self.graph.add(_CAST, name, output=result, to=kind)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
 
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.read.constants import Array
+from frontends.onnx.read.names import is_of_standard
 
 _CLIPS = ("Clip", "Relu")
 _ZERO = "<zero>"
@@ -21,10 +21,10 @@ def drop_clip(graph: Graph, node: Any) -> bool:
     The maker of its data then has that reader, perhaps beside others.
     """
     is_quantizing = node.op_type == "QuantizeLinear" and node.input
-    clip = graph.made.get(node.input[0]) if is_quantizing else None
-    if clip is None or clip.op_type not in _CLIPS or graph.uses[clip.output[0]] != 1:
+    clip = graph.maker(node.input[0], *_CLIPS) if is_quantizing else None
+    if clip is None or graph.uses[clip.output[0]] != 1:
         return False
-    if _is_within(list(node.input), _ends(clip), graph.constants):
+    if _is_within(graph, node, _ends(clip)):
         graph.dropped.add(clip.output[0])
         node.input[0] = clip.input[0]
     return False
@@ -48,10 +48,10 @@ def _ends(clip: Any) -> list[str]:
     return [_ZERO, ""] if clip.op_type == "Relu" else [*clip.input[1:], "", ""][:2]
 
 
-def _is_within(quantize: list[str], names: list[str], constants: Mapping[str, Array]) -> bool:
+def _is_within(graph: Graph, quantize: Any, names: list[str]) -> bool:
     """Tell whether the range of a QuantizeLinear lies within bounds."""
-    scale, point = (constants.get(name) for name in (*quantize[1:], "")[:2])
-    ends = [np.float32(0) if name is _ZERO else constants.get(name) for name in names]
+    scale, point = graph.encoding(quantize)
+    ends = [np.float32(0) if name is _ZERO else graph.constants.get(name) for name in names]
     if scale is None or point is None or scale.size != 1 or point.dtype.kind not in "iu":
         return False
     for name, end, sign in zip(names, ends, (1, -1), strict=True):
@@ -84,8 +84,7 @@ def drop_identity(graph: Graph, node: Any) -> bool:
 def _is_identity(node: Any, read: Container[str]) -> bool:
     """Tell whether a node returns its first operand: a Dropout drops values only for training."""
     return (
-        node.op_type in _IDENTITIES
-        and node.domain in ("", "ai.onnx")
+        is_of_standard(node, *_IDENTITIES)
         and not any(node.input[2:])  # the training mode of a Dropout
         and not any(name in read for name in node.output[1:])  # the mask of a Dropout
     )

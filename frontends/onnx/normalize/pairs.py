@@ -33,11 +33,10 @@ def _drop_copies(graph: Graph) -> None:
     """Drop each QuantizeLinear whose operand a DequantizeLinear of the same encoding makes."""
     source: dict[str, str] = {}
     for node in graph.node:
-        before = graph.made.get(node.input[0]) if node.op_type == "QuantizeLinear" else None
-        if before is None or before.op_type != "DequantizeLinear" or node.output[0] in graph.kept:
+        if node.op_type != "QuantizeLinear" or node.output[0] in graph.kept:
             continue
-        encoding = _encoding(node, graph.constants)
-        if encoding is not None and encoding == _encoding(before, graph.constants):
+        before, encoding = graph.maker(node.input[0], "DequantizeLinear"), _encoding(graph, node)
+        if before is not None and encoding is not None and encoding == _encoding(graph, before):
             source[node.output[0]] = before.input[0]
     for node in graph.node:
         if node.op_type == "DequantizeLinear" and node.input[0] in source:
@@ -77,14 +76,14 @@ def _twice_quantized(nodes: list[Any], uses: Mapping[str, int]) -> list[list[int
 
 def _joined(graph: Graph) -> set[int]:
     """Merge two pairs, once in each row of pairs; return the nodes that nothing reads any more."""
-    nodes, constants = graph.node, graph.constants
+    nodes = graph.node
     dropped, used = set[int](), set[int]()
     for chain in sorted(_twice_quantized(nodes, graph.uses), key=lambda chain: chain[1]):
         first, inner, second, last = chain
-        one, other = (_encoding(nodes[each], constants) for each in (first, second))
+        one, other = (_encoding(graph, nodes[each]) for each in (first, second))
         if one is None or other is None or one[2] != other[2]:
             continue
-        if (one, other) != tuple(_encoding(nodes[each], constants) for each in (inner, last)):
+        if (one, other) != tuple(_encoding(graph, nodes[each]) for each in (inner, last)):
             continue
         is_later = not used.isdisjoint(chain)
         used.update(chain)
@@ -109,11 +108,9 @@ def _are_alike(node: Any, other: Any) -> bool:
     return bool(node.op_type == other.op_type and node.input[:] == other.input[:])
 
 
-def _encoding(node: Any, constants: Mapping[str, Array]) -> tuple[float, int, str] | None:
+def _encoding(graph: Graph, node: Any) -> tuple[float, int, str] | None:
     """Return scale, zero point and dtype, if they are constants for the whole tensor."""
-    if len(node.input) != 3:
-        return None
-    scale, point = (constants.get(name) for name in node.input[1:])
+    scale, point = graph.encoding(node)
     if scale is None or point is None or scale.size != 1 or point.size != 1 or scale.ndim > 1:
         return None
     if scale.dtype != np.float32 or point.dtype.kind not in "iu":
@@ -132,6 +129,6 @@ def _common(*encodings: tuple[float, int, str]) -> tuple[Array, Array]:
     if not high > low:
         return np.zeros((), np.float32), np.zeros((), encodings[0][2])
     scale = np.float32((high - low) / np.float32(info.max - info.min))
-    place = np.float32(np.float32(info.min) - np.float32(low / scale))
-    point = np.trunc(place + np.copysign(np.float32(0.5), place))
+    exact = np.float32(np.float32(info.min) - np.float32(low / scale))
+    point = np.trunc(exact + np.copysign(np.float32(0.5), exact))
     return np.asarray(scale), np.asarray(point).astype(encodings[0][2])

@@ -171,10 +171,8 @@ def _is_quantized(graph: Graph, node: Any) -> bool:
 
 def _scale(graph: Graph, name: str) -> Array | None:
     """Return the scale that a tensor is dequantized with, if it is a constant."""
-    source = graph.made.get(name)
-    if source is None or source.op_type != "DequantizeLinear" or len(source.input) < _SEVERAL:
-        return None
-    scale = graph.constants.get(source.input[1])
+    source = graph.maker(name, "DequantizeLinear")
+    scale = None if source is None else graph.encoding(source)[0]
     return scale if scale is not None and scale.dtype in _REAL else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.graph.subgraphs import FLOAT
+from frontends.onnx.read.standard import FLOAT
 
 _STAYING = {"DepthToSpace", "Expand", "Flatten", "SpaceToDepth", "Tile"}
 """Operators that move values; they move integers only if they are in a group of their own."""
@@ -21,13 +21,14 @@ def move_quantization(graph: Graph, node: Any) -> bool:
     is_pool, stays = node.op_type == "MaxPool", node.op_type in _STAYING
     if not (is_pool or stays) or graph.kinds.get(node.input[0]) != FLOAT:
         return False
-    before, after = _kind(graph, node.input[0]), _next(graph, node.output[0])
-    if is_pool and before != "DequantizeLinear" and after is not None:
+    is_real = graph.maker(node.input[0], "DequantizeLinear") is None
+    after = _next(graph, node.output[0])
+    if is_pool and is_real and after is not None:
         if _next(graph, node.input[0]) is None and _is_read_once(graph, node.input[0]):
             node.input[0] = _pair(graph, node.input[0], list(after.input[1:]))
-    elif stays and before != "DequantizeLinear":
+    elif stays and is_real:
         node.input[0] = _cast(graph, node.input[0])
-    if after is not None or (is_pool and before != "DequantizeLinear"):
+    if after is not None or (is_pool and is_real):
         return False
     output, node.output[0] = node.output[0], _fresh(graph, node.output[0])
     graph.node.append(node)
@@ -41,12 +42,8 @@ def move_quantization(graph: Graph, node: Any) -> bool:
 def _keep_convolution(graph: Graph, node: Any) -> None:
     """Keep a Conv in float if a constant is added to its result."""
     for index, name in enumerate(node.input):
-        if _kind(graph, name) == "Conv" and node.input[1 - index] in graph.constants:
+        if graph.maker(name, "Conv") is not None and node.input[1 - index] in graph.constants:
             node.input[index] = _cast(graph, name)
-
-
-def _kind(graph: Graph, name: str) -> str:
-    return graph.made[name].op_type if name in graph.made else ""
 
 
 def _is_read_once(graph: Graph, name: str) -> bool:
@@ -65,7 +62,7 @@ def _fresh(graph: Graph, name: str) -> str:
 
 
 def _cast(graph: Graph, name: str, output: str = "") -> str:
-    return graph.add("Cast", name, output=output or _fresh(graph, name), to=FLOAT)
+    return graph.apart(name, output or _fresh(graph, name))
 
 
 def _pair(graph: Graph, name: str, encoding: list[str], output: str = "") -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import infer
 from frontends.onnx.read.constants import move_constants
-from frontends.onnx.read.names import all_nodes
+from frontends.onnx.read.names import all_nodes, is_of_standard
 from frontends.onnx.read.package import onnx_package
 
 _CAST = "CastLike"
@@ -93,7 +93,7 @@ def _state_defaults(node: Any, opset: int) -> None:
 
 def is_defined(node: Any, opset: int) -> bool:
     """Tell whether the standard defines an operator by other operators."""
-    if node.op_type not in DEFINED or node.domain not in ("", "ai.onnx"):
+    if not is_of_standard(node, *DEFINED):
         return False
     defs = onnx_package().defs
     if not defs.has(node.op_type, opset):

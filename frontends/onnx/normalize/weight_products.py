@@ -13,6 +13,7 @@ import numpy as np
 from frontends.onnx.graph.graph import Constants, Graph
 from frontends.onnx.read.constants import Array
 from frontends.onnx.read.names import attributes_of
+from frontends.onnx.read.standard import DOMAINS
 
 _BITS_OF_DTYPE = {"int4": 4, "int8": 8, "uint4": 4, "uint8": 8}
 """Bits by the dtype of weights."""
@@ -21,7 +22,6 @@ _MOVING = ("MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
 _PASSING = ("Clip", "Relu", *_MOVING)
 """Operators behind which ONNX Runtime sees a QuantizeLinear."""
 _BYTE_WEIGHT_PRODUCTS, _PRODUCT, _SIZE, _LEAST_WEIGHT_PRODUCTS, _LEVEL = 8, 2, 32, 16, 4
-_STANDARD = ("", "ai.onnx")
 _REAL = (np.float16, np.float32)
 """Dtypes of scales; data of float16 is widened."""
 
@@ -34,8 +34,8 @@ def weight_product(graph: Graph, node: Any) -> bool:
     """
     if not _is_product(node) or _is_of_bytes(graph, node.input[0]):
         return False
-    source = graph.made.get(node.input[1])
-    if source is None or source.op_type != "DequantizeLinear" or graph.uses[node.input[1]] != 1:
+    source = graph.maker(node.input[1], "DequantizeLinear")
+    if source is None or graph.uses[node.input[1]] != 1:
         return False
     weights = None if _becomes_bytes(graph, node.output[0]) else _weights(source, graph.constants)
     if weights is None or not _fits(graph, node, weights):
@@ -97,7 +97,7 @@ def _packed(rows: Array, bits: int) -> Array:
 
 
 def _is_product(node: Any) -> bool:
-    if node.domain not in _STANDARD or len(node.input) < _PRODUCT or not node.input[1]:
+    if node.domain not in DOMAINS or len(node.input) < _PRODUCT or not node.input[1]:
         return False
     if node.op_type == "MatMul":
         return True
@@ -109,14 +109,13 @@ def _is_product(node: Any) -> bool:
 
 def _is_of_bytes(graph: Graph, name: str) -> bool:
     """Tell whether a tensor was dequantized from bytes, perhaps with moves behind."""
-    while (node := graph.made.get(name)) is not None and node.op_type in _MOVING:
-        name = node.input[0]
-    if node is None or node.op_type != "DequantizeLinear":
+    while (move := graph.maker(name, *_MOVING)) is not None:
+        name = move.input[0]
+    if (node := graph.maker(name, "DequantizeLinear")) is None:
         return False
-    point = graph.constants.get((*node.input, "", "")[2])
-    data = graph.made.get(node.input[0])
-    if point is None and data is not None and data.op_type == "QuantizeLinear":
-        point = graph.constants.get((*data.input, "", "")[2])
+    point, data = graph.encoding(node)[1], graph.maker(node.input[0], "QuantizeLinear")
+    if point is None and data is not None:
+        point = graph.encoding(data)[1]
     return point is None or point.dtype.itemsize == 1
 
 
@@ -124,7 +123,7 @@ def _becomes_bytes(graph: Graph, name: str) -> bool:
     """Tell whether a tensor is quantized to bytes, perhaps after moves or clips."""
     for node in graph.readers.get(name, []):
         if node.op_type == "QuantizeLinear":
-            point = graph.constants.get((*node.input, "", "")[2])
+            point = graph.encoding(node)[1]
             if point is None or point.dtype.itemsize == 1:
                 return True
         is_passed = node.op_type in _PASSING and node.input[0] == name
@@ -159,8 +158,7 @@ def _fits(graph: Graph, node: Any, weights: _Weights) -> bool:
     bias = (*node.input, "")[_PRODUCT]
     if not bias:
         return True
-    source = graph.made.get(bias)
-    if source is not None and source.op_type == "DequantizeLinear":
+    if (source := graph.maker(bias, "DequantizeLinear")) is not None:
         bias = source.input[0]
     array = graph.constants.get(bias)
     return array is not None and array.shape == (weights.array.shape[1],)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from frontends.bounds import check_places
+from frontends.bounds import check_indices
 from frontends.errors import ModelFormatError, UnsupportedError, reason_of
 from frontends.onnx.read.mapped import is_mapped, mapped_array
-from frontends.onnx.read.names import numbers_of
+from frontends.onnx.read.names import is_of_standard, numbers_of
 from frontends.onnx.read.package import copied, onnx_package
 from qnn_ops.errors import QnnError
 
@@ -40,7 +40,7 @@ def range_of(start: Array, limit: Array, delta: Array) -> Array:
     else:
         steps = -((int(start.item()) - int(limit.item())) // int(delta.item()))
     count = max(int(steps), 0)
-    check_places(count)
+    check_indices(count)
     numbers = np.full(count, delta.item(), start.dtype)
     numbers[:1] = start.item()
     return np.add.accumulate(numbers, dtype=start.dtype, out=numbers)
@@ -108,7 +108,7 @@ def move_constants(graph: Any) -> None:
     kept = []
     for node in graph.node:
         (attribute, *others) = [*node.attribute] or [None]
-        if node.op_type != "Constant" or node.domain not in ("", "ai.onnx") or others:
+        if not is_of_standard(node, "Constant") or others:
             kept.append(node)
         elif attribute is not None and attribute.name == "value":
             graph.initializer.append(attribute.t)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from frontends.onnx.read.names import is_of_standard
+from frontends.onnx.read.standard import COMPARING, LOGICAL, MOVING, REDUCING
 
-_REDUCING = (
-    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
-    *("ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
-)
 _OF_AXES = ("CenterCropPad", "CumProd", "CumSum", "Expand", "Reshape", "Split", "Squeeze", "TopK")
 _WINDOWS = ("BlackmanWindow", "HammingWindow", "HannWindow")
 
 DECIDING: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys((*_REDUCING, *_OF_AXES, "AffineGrid", "OneHot", "Tile", "Unsqueeze"), (1,)),
+    **dict.fromkeys((*REDUCING, *_OF_AXES, "AffineGrid", "OneHot", "Tile", "Unsqueeze"), (1,)),
     **dict.fromkeys((*_WINDOWS, "ConstantOfShape"), (0,)),
     **dict.fromkeys(("GRU", "LSTM", "RNN"), (1, 2, 3, 7)),
     "Col2Im": (1, 2),
@@ -29,10 +26,8 @@ DECIDING: dict[str, tuple[int, ...]] = {
 
 EXACT = frozenset(
     (
-        *("Add", "And", "Cast", "Concat", "ConstantOfShape", "Div", "Equal", "Expand", "Gather"),
-        *("Greater", "Identity", "Less", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Range"),
-        *("ReduceProd", "Reshape", "Slice", "Sqrt", "Squeeze", "Sub", "Transpose", "Unsqueeze"),
-        "Where",
+        *(*COMPARING, *LOGICAL, *MOVING, "Add", "Cast", "ConstantOfShape", "Div", "Max", "Min"),
+        *("Mod", "Mul", "Neg", "Not", "Range", "ReduceProd", "Sqrt", "Sub", "Where"),
     )
 )
 """Operators whose results are exact, independently of the implementation."""
@@ -50,11 +45,11 @@ def deciding_inputs(proto: Any) -> list[str]:
     graph = proto.graph
     makers = {name: node for node in graph.node for name in node.output}
     left = [
-        node.input[place]
+        node.input[index]
         for node in graph.node
         if is_of_standard(node, *DECIDING)
-        for place in DECIDING[node.op_type]
-        if place < len(node.input)
+        for index in DECIDING[node.op_type]
+        if index < len(node.input)
     ]
     seen: set[str] = set()
     while left:

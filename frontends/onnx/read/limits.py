@@ -11,11 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from frontends.errors import ModelFormatError, UnsupportedError
-from frontends.onnx.read.names import inner_graphs, numbers_of
+from frontends.onnx.read.names import inner_graphs, is_of_standard, numbers_of
 from frontends.onnx.read.package import copied, onnx_package
 
 _TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
-_STANDARD = ("", "ai.onnx")
 _ARROW, _REST = "->", "..."
 
 
@@ -27,7 +26,7 @@ def check_equations(proto: Any) -> None:
     """
     graphs = (proto.graph, *inner_graphs(proto.graph), *proto.functions)
     for node in (node for graph in graphs for node in graph.node):
-        if node.op_type != "Einsum" or node.domain not in _STANDARD:
+        if not is_of_standard(node, "Einsum"):
             continue
         text = next((each.s for each in node.attribute if each.name == "equation"), b"")
         try:
@@ -128,7 +127,7 @@ def check_windows(proto: Any) -> None:
 
 
 def _is_slice(node: Any) -> bool:
-    return node.op_type == "Slice" and node.domain in _STANDARD and bool(node.input)
+    return is_of_standard(node, "Slice") and bool(node.input)
 
 
 def _ints(node: Any) -> dict[str, list[int]]:
@@ -137,7 +136,7 @@ def _ints(node: Any) -> dict[str, list[int]]:
 
 def _may_not_fit(node: Any) -> bool:
     """Tell whether a node's window is too large for some data, for example empty data."""
-    if node.op_type not in WINDOWS or node.domain not in _STANDARD or not node.output:
+    if not is_of_standard(node, *WINDOWS) or not node.output:
         return False
     ints = _ints(node)
     modes = {each.s for each in node.attribute if each.name == "auto_pad"}

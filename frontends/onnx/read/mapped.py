@@ -74,8 +74,8 @@ def is_mapped(tensor: Any) -> bool:
 
 def mapped_array(tensor: Any) -> Array:
     """Return the values of a mapped constant; they are read from the file on use."""
-    place, offset = (each.value for each in tensor.external_data)
-    onnx, path, shape = onnx_package(), place.removeprefix(_MARK), tuple(tensor.dims)
+    location, offset = (each.value for each in tensor.external_data)
+    onnx, path, shape = onnx_package(), location.removeprefix(_MARK), tuple(tensor.dims)
     dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
     if dtype.name not in _BITS:
         # Mode "c" copies pages on write, so that the file does not change.

@@ -9,6 +9,7 @@ from typing import Any
 
 from frontends.errors import ModelFormatError, UnsupportedOperatorError
 from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.standard import DOMAINS
 
 CUSTOM: dict[tuple[str, str], str] = {}
 """Internal names of operators with users' rules, by domain and operator; see ``onnx.custom``."""
@@ -124,7 +125,7 @@ def _own(name: str, names: Any) -> str:
 
 def is_of_standard(node: Any, *names: str) -> bool:
     """Tell whether a node is one of some standard operators."""
-    return node.op_type in names and node.domain in ("", "ai.onnx")
+    return node.op_type in names and node.domain in DOMAINS
 
 
 def read_outside(inner: Any) -> list[str]:
@@ -150,7 +151,7 @@ def read_inside(graph: Any) -> Iterator[str]:
 
 def opset_of(proto: Any) -> int:
     """Return the version of the standard's operators, 0 if it is not stated."""
-    versions = (each.version for each in proto.opset_import if each.domain in ("", "ai.onnx"))
+    versions = (each.version for each in proto.opset_import if each.domain in DOMAINS)
     return next(versions, 0)
 
 

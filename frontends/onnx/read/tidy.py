@@ -113,7 +113,7 @@ def _order(nodes: Any, scopes: tuple[set[str], ...]) -> None:
 
 
 def _ranks(nodes: Any, needs: list[set[int]]) -> list[int]:
-    """Return the place of each node: among the nodes that can be next, the file's first is."""
+    """Return the index of each node: among the nodes that can be next, the file's first is."""
     sorter, ready, ranks = TopologicalSorter(dict(enumerate(needs))), list[int](), [-1] * len(needs)
     try:
         sorter.prepare()
@@ -122,9 +122,9 @@ def _ranks(nodes: Any, needs: list[set[int]]) -> list[int]:
         text = ", ".join(f"{node.op_type} {node.output[0]!r}" for node in circle[:8])
         text = f"the ONNX model is malformed: nodes read one another in a circle: {text}"
         raise ModelFormatError(text) from None
-    for place in range(len(needs)):
+    for index in range(len(needs)):
         for number in sorter.get_ready():
             heappush(ready, number)
-        ranks[number := heappop(ready)] = place
+        ranks[number := heappop(ready)] = index
         sorter.done(number)
     return ranks

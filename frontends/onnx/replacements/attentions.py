@@ -8,7 +8,7 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.graph.subgraphs import FLOAT
+from frontends.onnx.read.standard import FLOAT, INT32
 from frontends.onnx.replacements.heads import LOWEST, TOKENS_LAST
 from frontends.onnx.replacements.products import product
 from frontends.onnx.replacements.registry import operands_of, rule
@@ -22,8 +22,6 @@ _OF_HEADS = 4
 """The number of axes of a tensor that is split into heads."""
 _RAW, _OF_PAIRS = 2, 3
 """The number of axes of a mask with a number per token, or per pair of tokens."""
-_INT32 = 6
-"""The number of the element type int32."""
 
 
 @rule("Attention")
@@ -199,7 +197,7 @@ def _size(graph: Graph, tensor: str, axis: int) -> str:
 def _numbers(graph: Graph, scores: str, axis: int) -> str:
     """Return the indices of tokens along an axis of scores, int32 [count]."""
     numbers = graph.add("Range", 0, _size(graph, scores, axis), 1)
-    return graph.add("Cast", numbers, to=_INT32)
+    return graph.add("Cast", numbers, to=INT32)
 
 
 def _hidden(graph: Graph, scores: str, seen: tuple[str, str, str], attrs: dict[str, Any]) -> str:
@@ -218,11 +216,11 @@ def _hidden(graph: Graph, scores: str, seen: tuple[str, str, str], attrs: dict[s
         low = float(attrs.get("mask_filter_value", _HIDDEN))
         hidden = graph.add("Where", is_seen, 0.0, low)
     if attrs.get("unidirectional", 0):
-        places = _numbers(graph, scores, 2)
+        positions = _numbers(graph, scores, 2)
         if past:
-            first = graph.add("Cast", _size(graph, past, 2), to=_INT32)
-            places = graph.add("Add", places, first)
-        rows = graph.add("Reshape", places, [-1, 1])
+            first = graph.add("Cast", _size(graph, past, 2), to=INT32)
+            positions = graph.add("Add", positions, first)
+        rows = graph.add("Reshape", positions, [-1, 1])
         later = graph.add("Less", rows, _numbers(graph, scores, 3))
         hidden = graph.add("Where", later, LOWEST, hidden or 0.0)
     return hidden

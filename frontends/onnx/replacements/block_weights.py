@@ -8,8 +8,8 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.graph.subgraphs import FLOAT
 from frontends.onnx.read.constants import Array
+from frontends.onnx.read.standard import FLOAT
 from frontends.onnx.replacements.registry import operands_of, rule
 from qnn_ops.quantized.blockwise_dense import integers_of
 
@@ -85,8 +85,8 @@ def _matmul_bnb4(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, An
     count = units * depth
     given = _sized(graph.value(bytes_of), -(-count // 2), "B", np.uint8).reshape(-1)
     factors = _sized(graph.value(factor), -(-count // size), "absmax", np.float32).reshape(-1)
-    places = np.stack([given >> 4, given & 15], 1).reshape(-1)[:count]
-    real = _TABLES[kind][places] * np.repeat(factors, size)[:count]
+    indices = np.stack([given >> 4, given & 15], 1).reshape(-1)[:count]
+    real = _TABLES[kind][indices] * np.repeat(factors, size)[:count]
     weights = np.ascontiguousarray(real.reshape(units, depth).T, np.float32)
     graph.add("MatMul", data, weights, output=node.output[0])
 
@@ -96,7 +96,7 @@ def _gather_block_quantized(
     graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
 ) -> None:
     """Write GatherBlockQuantized: rows of a table times rows of its scales."""
-    data, places, scale, points = operands_of(inputs, 3, 4)
+    data, indices, scale, points = operands_of(inputs, 3, 4)
     array, scales = graph.value(data), graph.value(scale)
     size, bits = int(attrs.get("block_size", 128)), int(attrs.get("bits", 4))
     if array.dtype == np.uint8:
@@ -110,8 +110,8 @@ def _gather_block_quantized(
     axes = [int(attrs.get(name, axis)) for name, axis in (("gather_axis", 0), ("quantize_axis", 1))]
     if array.ndim != 2 or axes[0] not in (0, -2) or axes[1] not in (1, -1):
         raise UnsupportedError("rows of tables alone are imported, with blocks along them")
-    rank = graph.rank(places)
-    if not rank and places not in graph.ranks and places not in graph.constants:
+    rank = graph.rank(indices)
+    if not rank and indices not in graph.ranks and indices not in graph.constants:
         raise UnsupportedError("of the indices the rank must be known")
     rows, depth = array.shape
     blocks = -(-depth // size)
@@ -129,7 +129,7 @@ def _gather_block_quantized(
         table = (integers.astype(np.int16) - zeros.astype(np.int16)).astype(np.int8)
 
     def rows_of(array: Array, name: str) -> str:
-        return graph.add("Gather", array, places, output=graph.part(name), axis=0)
+        return graph.add("Gather", array, indices, output=graph.part(name), axis=0)
 
     values = graph.add("Cast", rows_of(table, "bytes"), to=FLOAT)
     if not is_narrow:

@@ -9,6 +9,7 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
+from frontends.onnx.read.standard import INT64
 from frontends.onnx.replacements.heads import (
     LOWEST,
     TOKENS_LAST,
@@ -26,8 +27,6 @@ from qnn_ops.dialect.sizes import is_open
 
 _OPERANDS = 12
 """The number of imported operands: up to the sinks."""
-_INT64 = 7
-"""The number of the element type int64."""
 
 
 @rule("GroupQueryAttention")
@@ -41,7 +40,7 @@ def _group_query_attention(
     """
     operands = operands_of(inputs, 7, 16)
     query, key, value, past_key, past_value, last, total = operands[:7]
-    cosines, sines, own_places, bias, sinks = operands[7:_OPERANDS]
+    cosines, sines, own_positions, bias, sinks = operands[7:_OPERANDS]
     if any(operands[_OPERANDS:]):
         raise UnsupportedError("scales of keys and values are not imported")
     if any(node.output[3:]):
@@ -54,7 +53,7 @@ def _group_query_attention(
     before = graph.shape(past_key)[2] if past_key else 0
     known = graph.value(total).item()
     size = max(known, before)
-    lasts = graph.add("Reshape", graph.add("Cast", last, to=_INT64), (-1, 1))
+    lasts = graph.add("Reshape", graph.add("Cast", last, to=INT64), (-1, 1))
     # The first run has no past, even if there are tensors for it.
     is_first = known == tokens
     if is_first:
@@ -63,13 +62,13 @@ def _group_query_attention(
         firsts = graph.add("Add", lasts, [[1 - tokens]])
         if is_open([tokens, size]):  # a past that may be empty also stands for the first run
             firsts = graph.add("Max", firsts, [[0]])
-            if own_places:
+            if own_positions:
                 raise UnsupportedError("positions beside a past of open length")
     if attrs.get("do_rotary", 0):
         rotation = Rotation(cosines, sines, bool(attrs.get("rotary_interleaved", 0)))
-        places = _places(graph, tokens, firsts, own_places, is_first=is_first)
+        positions = _positions(graph, tokens, firsts, own_positions, is_first=is_first)
         for index in (0, 1):
-            parts[index] = rotated(graph, rotation, parts[index], places, (width, 2))
+            parts[index] = rotated(graph, rotation, parts[index], positions, (width, 2))
     if attrs.get(STEP, 0):
         if bias or is_first:
             raise UnsupportedError("a step with a bias of scores, or without a past")
@@ -94,16 +93,16 @@ def _group_query_attention(
     joined(graph, result, node.output[0], heads)
 
 
-def _places(graph: Graph, tokens: int, firsts: str, given: str, *, is_first: bool) -> str:
-    """Return the places of tokens, [batch or 1, tokens].
+def _positions(graph: Graph, tokens: int, firsts: str, given: str, *, is_first: bool) -> str:
+    """Return the positions of tokens, [batch or 1, tokens].
 
     Args:
         graph: the model.
         tokens: of a sentence.
-        firsts: the place of the first of them, [batch, 1], if no places are given.
-        given: places, or empty.
-        is_first: whether this is the first run. In that run ONNX Runtime reads only the first place
-            of the first sentence, and counts from it in all sentences.
+        firsts: the position of the first of them, [batch, 1], if no positions are given.
+        given: positions, or empty.
+        is_first: whether this is the first run. In that run ONNX Runtime reads only the first
+            position of the first sentence, and counts from it in all sentences.
     """
     if given and not is_first:
         return given
@@ -162,7 +161,7 @@ def _present(
         output: the name of the result.
         heads: their sizes.
         data: keys or values of the queries' tokens, [batch, tokens, heads, width], and of the past.
-        firsts: the place of the first of these tokens, [batch, 1].
+        firsts: the position of the first of these tokens, [batch, 1].
         sizes: number of tokens of the past and of the result, and whether this is the first run.
     """
     (own, past), (before, size, is_first) = data, sizes
@@ -204,7 +203,7 @@ def _seen(graph: Graph, firsts: str, size: tuple[int, int], window: int) -> str:
 
     Args:
         graph: the model.
-        firsts: the place of the first token, [batch, 1].
+        firsts: the position of the first token, [batch, 1].
         size: number of tokens, and of tokens that they may see.
         window: number of tokens in the window; negative for all tokens.
     """

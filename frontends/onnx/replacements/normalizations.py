@@ -8,6 +8,7 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
+from frontends.onnx.read.standard import INT32
 from frontends.onnx.replacements.quantized import dequantized
 from frontends.onnx.replacements.registry import operands_of, rule
 
@@ -17,10 +18,6 @@ _EPSILON = np.float32(1e-12)
 """The default epsilon of a normalization with a sum before it."""
 _SUM = 3
 """The index of the sum among the results of an operator with a residual."""
-_OF_AXES_AS_OPERAND = 13
-"""The first operator set in which ReduceSum takes its axes as an operand."""
-_INT32 = 6
-"""The number of the element type int32."""
 
 
 @rule("Gelu")
@@ -87,7 +84,7 @@ def _embedded(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any])
     """
     counts = (18, 18) if node.op_type.startswith("Q") else (7, 9)
     operands = operands_of(inputs, *counts)
-    ids, segments, words, places, kinds, scale, offset, mask = operands[:8]
+    ids, segments, words, positional, kinds, scale, offset, mask = operands[:8]
     encodings = [*zip(operands[8:13], operands[13:], strict=False)]
     positions = "" if encodings else operands[8]
 
@@ -95,7 +92,7 @@ def _embedded(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any])
         return dequantized(graph, data, *encodings[index]) if encodings else data
 
     parts = [real(_rows(graph, words, ids, "words"), 0)]
-    parts.append(real(_placed(graph, places, positions, ids), 1))
+    parts.append(real(_placed(graph, positional, positions, ids), 1))
     if segments:
         parts.append(real(_rows(graph, kinds, segments, "kinds"), 2))
     parameters = [real(scale, 3), real(offset, 4)]
@@ -142,7 +139,7 @@ def _normalized(
 def _placed(graph: Graph, table: str, positions: str, ids: str) -> str:
     """Return the rows of a table at stated positions, or the first rows, one for each token."""
     if positions:
-        return _rows(graph, table, positions, "places")
+        return _rows(graph, table, positions, "rows")
     tokens = graph.add("Slice", graph.add("Shape", ids), [1], [2], [0])
     return graph.add("Slice", table, [0], tokens, [0])
 
@@ -154,9 +151,6 @@ def _count(graph: Graph, node: Any, mask: str, ids: str) -> None:
         return
     one = np.array(1, np.int32)
     is_seen = graph.add("Equal", mask, one) if mask else graph.add("Less", ids, ids)
-    seen = graph.add("Cast", is_seen, to=_INT32)
-    if graph.opset < _OF_AXES_AS_OPERAND:
-        graph.add("ReduceSum", seen, output=output, axes=[1], keepdims=0)
-    else:
-        graph.add("ReduceSum", seen, [1], output=output, keepdims=0)
+    seen = graph.add("Cast", is_seen, to=INT32)
+    graph.along("ReduceSum", seen, [1], output, keepdims=0)
     graph.ranks = {**graph.ranks, output: 1}

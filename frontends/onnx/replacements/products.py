@@ -6,7 +6,7 @@ from typing import Any
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.graph.subgraphs import FLOAT
+from frontends.onnx.read.standard import FLOAT
 from frontends.onnx.replacements.registry import operands_of, rule
 
 _OF_LSTM = 12
@@ -84,7 +84,11 @@ def _is_scaled_last(graph: Graph, weights: str, scale: str) -> bool:
 
 @rule("FusedMatMul")
 def _fused_matmul(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    """Write a MatMul of matrices, perhaps transposed, times a number."""
+    """Write a MatMul of matrices, perhaps transposed, times a number.
+
+    ONNX Runtime's quantization group ends before the product with the number, and in the next two
+    operators before the activation.
+    """
     names = operands_of(inputs, 2, 2)
     if attrs.get("transBatchA", 0) or attrs.get("transBatchB", 0):
         raise UnsupportedError("transposed batches are not imported")
@@ -92,7 +96,7 @@ def _fused_matmul(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, A
         _turned(graph, name) if attrs.get(f"trans{side}", 0) else name
         for name, side in zip(names, "AB", strict=True)
     ]
-    real = _kept_apart(graph, graph.add("MatMul", *operands))
+    real = graph.apart(graph.add("MatMul", *operands))
     graph.add("Mul", real, float(attrs.get("alpha", 1.0)), output=node.output[0])
 
 
@@ -104,7 +108,7 @@ def _fused_gemm(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any
     if activation not in _ACTIVATIONS:
         raise UnsupportedError(f"the activation {activation!r} is not imported")
     own = {key: attrs.pop(f"activation_{key}", None) for key in ("alpha", "beta", "gamma")}
-    real = _kept_apart(graph, graph.add("Gemm", *operands, **attrs))
+    real = graph.apart(graph.add("Gemm", *operands, **attrs))
     stated = {key: own[key] for key in _ACTIVATIONS[activation] if own[key] is not None}
     graph.add(activation, real, output=node.output[0], **stated)
 
@@ -120,7 +124,7 @@ def _fused_conv(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any
         text = f"the activation {activation!r} with {len(given)} parameters is not imported"
         raise UnsupportedError(text)
     products = graph.add("Conv", *(name for name in operands if name), **attrs)
-    real = _kept_apart(graph, products)
+    real = graph.apart(products)
     if addend:
         real = graph.add("Add", real, addend)
     if activation == "Clip":
@@ -135,8 +139,3 @@ def _turned(graph: Graph, name: str) -> str:
     if rank < _OF_MATRIX:
         raise UnsupportedError("of a matrix that is transposed the rank must be known")
     return graph.add("Transpose", name, perm=[*range(rank - 2), rank - 1, rank - 2])
-
-
-def _kept_apart(graph: Graph, name: str) -> str:
-    """Add a Cast that changes nothing but ends a group, as ONNX Runtime's group ends here."""
-    return graph.add("Cast", name, to=FLOAT)

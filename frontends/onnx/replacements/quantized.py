@@ -11,11 +11,9 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.graph.subgraphs import FLOAT
+from frontends.onnx.read.standard import FLOAT, INT32
 from frontends.onnx.replacements.registry import rule
 
-_INT32 = 6
-"""The number of the element type int32."""
 _OF_IMAGES = 4
 """The number of axes of weights for images; weights of unknown rank count as weights for images."""
 
@@ -156,7 +154,7 @@ def _gemm_of_sums(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, A
 
 @rule("MatMulInteger16")
 def _matmul_int16(graph: Graph, node: Any, inputs: list[str], _attrs: dict[str, Any]) -> None:
-    operands = [graph.add("Cast", name, to=_INT32) for name in inputs]
+    operands = [graph.add("Cast", name, to=INT32) for name in inputs]
     graph.add("MatMul", *operands, output=node.output[0])
 
 

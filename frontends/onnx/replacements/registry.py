@@ -8,25 +8,18 @@ from typing import Any
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.package import copied
+from qnn_ops.modules import Rules
 
 Rule = Callable[[Graph, Any, list[str], dict[str, Any]], None]
 """``rule(graph, node, inputs, attributes)`` adds the nodes that replace a node."""
 
-RULES: dict[str, Rule] = {}
+RULES = Rules[str, Rule]()
 """By the name of the operator."""
+
+rule = RULES.of
 
 _ROW = 3
 """The number of axes of a row of pixels, with its batch and channels."""
-
-
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register the rule of operators."""
-
-    def decorate(function: Rule) -> Rule:
-        RULES.update(dict.fromkeys(names, function))
-        return function
-
-    return decorate
 
 
 def apply_rule(graph: Graph, node: Any, attrs: dict[str, Any]) -> None:

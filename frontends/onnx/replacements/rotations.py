@@ -11,8 +11,8 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.replacements.registry import operands_of, rule
 
-_OF_PLACES, _OF_TOKENS, _OF_HEADS = 2, 3, 4
-"""The number of axes of tables by place, of data whose heads lie side by side, and of heads."""
+_OF_POSITIONS, _OF_TOKENS, _OF_HEADS = 2, 3, 4
+"""The number of axes of tables by position, of data whose heads lie side by side, and of heads."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,8 @@ class Rotation:
     """The tables that rotate heads of [batch, tokens, heads, width].
 
     Attributes:
-        cosines: by place, [places, half of the rotated width], or by token, [batch, tokens, half].
+        cosines: by position, [positions, half of the rotated width], or by token, [batch, tokens,
+            half].
         sines: in the shape of the cosines.
         is_interleaved: whether pairs that are rotated together are neighbours; otherwise they come
             from two halves.
@@ -35,15 +36,15 @@ class Rotation:
 def _rotary_embedding(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
     """Write a RotaryEmbedding.
 
-    The standard's operator has its places last, or has none if its tables are by token.
+    The standard's operator has its positions last, or has none if its tables are by token.
     """
     is_standard = node.domain != "com.microsoft"
     if is_standard:
-        data, cosines, sines, places = operands_of(inputs, 3, 4)
+        data, cosines, sines, positions = operands_of(inputs, 3, 4)
     else:
-        data, places, cosines, sines = operands_of(inputs, 4, 4)
+        data, positions, cosines, sines = operands_of(inputs, 4, 4)
     rank = len(graph.shape(cosines))
-    if rank != (_OF_PLACES if places else _OF_TOKENS):
+    if rank != (_OF_POSITIONS if positions else _OF_TOKENS):
         raise UnsupportedError(f"cosines of {rank} axes")
     if attrs.get("is_packed_batching", 0):
         raise UnsupportedError("is_packed_batching is not imported")
@@ -60,14 +61,14 @@ def _rotary_embedding(graph: Graph, node: Any, inputs: list[str], attrs: dict[st
         data = graph.add("Reshape", data, (*shape[:2], count, width))
     else:
         raise UnsupportedError(f"data of {len(shape)} axes")
-    if not is_standard and graph.shape(places) == (1,):  # the place of the first token
-        places = graph.add("Add", places, np.arange(tokens)[None])
-    turned = rotated(graph, rotation, data, places, (width, heads_axis))
+    if not is_standard and graph.shape(positions) == (1,):  # the position of the first token
+        positions = graph.add("Add", positions, np.arange(tokens)[None])
+    turned = rotated(graph, rotation, data, positions, (width, heads_axis))
     graph.add("Reshape", turned, shape, output=node.output[0])
 
 
 def rotated(
-    graph: Graph, rotation: Rotation, data: str, places: str, layout: tuple[int, int]
+    graph: Graph, rotation: Rotation, data: str, positions: str, layout: tuple[int, int]
 ) -> str:
     """Write rotated heads; each product is rounded before the sum.
 
@@ -75,7 +76,7 @@ def rotated(
         graph: the model.
         rotation: the tables.
         data: a tensor of four axes; the last one is a head's width.
-        places: of tokens, [batch, tokens]; empty if the tables are by token.
+        positions: of tokens, [batch, tokens]; empty if the tables are by token.
         layout: the width of a head, and the axis of heads.
     """
     (width, heads_axis), half = layout, graph.shape(rotation.cosines)[-1]
@@ -83,8 +84,8 @@ def rotated(
         raise UnsupportedError(f"{2 * half} numbers to turn in heads of {width}")
     factors = []
     for table in (rotation.cosines, rotation.sines):
-        # ONNX Runtime does not look up the places of padding.
-        found = graph.add("Gather", table, places, axis=0, nearest=1) if places else table
+        # ONNX Runtime does not look up the positions of padding.
+        found = graph.add("Gather", table, positions, axis=0, nearest=1) if positions else table
         factors.append(graph.unsqueezed(found, heads_axis))
     cosines, sines = factors
     if rotation.is_interleaved:

@@ -8,7 +8,7 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.graph.subgraphs import FLOAT
+from frontends.onnx.read.standard import FLOAT
 from frontends.onnx.replacements.heads import (
     LOWEST,
     Heads,
@@ -133,10 +133,10 @@ def _hidden_by_length(
         lengths: for each sentence, the number of all tokens, past and computed ones.
     """
     ends = graph.add("Reshape", lengths, [-1, 1, 1, 1])
-    places = graph.add("Add", ends, np.arange(size[0]).reshape(-1, 1) - size[0])
+    positions = graph.add("Add", ends, np.arange(size[0]).reshape(-1, 1) - size[0])
     found = []
     for comparison, distance in bounds:
-        bound = graph.add("Add", places, [distance])
+        bound = graph.add("Add", positions, [distance])
         found.append(graph.add(comparison, np.arange(size[1]), bound))
     return found[0] if len(found) == 1 else graph.add("Or", *found)
 

@@ -68,21 +68,18 @@ def _results(
     ctx: Context, boxes: relax.Expr, scores: relax.Expr, found: relax.Expr, slots: int
 ) -> list[relax.Expr]:
     (size,), (count, classes) = spec_of(found).shape, spec_of(scores).shape
-    number = ctx.builder.emit(R.strided_slice(found, [0], [0], [1]))
-    places = ctx.builder.emit(R.strided_slice(found, [0], [1], [size]))
+    both = ctx.builder.array(found)
+    number, indices = both[:1].expr, both[1:]
     if size - 1 < slots:
-        unused = relax.const(np.full(slots - size + 1, -1, np.int32))
-        places = ctx.builder.emit(R.concat([places, unused], 0))
-    is_used = ctx.builder.emit(R.greater_equal(places, relax.const(0, "int32")))
-    rows = ctx.builder.emit(R.floor_divide(places, relax.const(classes, "int32")))
-    columns = R.subtract(places, R.multiply(rows, relax.const(classes, "int32")))
-    chosen = R.take(boxes, rows, axis=0, mode="clip")
+        indices = np.pad(indices, [(0, slots - size + 1)], constant_values=-1)
+    is_used, rows, columns = indices >= 0, indices // classes, indices % classes
+    chosen = R.take(boxes, rows.expr, axis=0, mode="clip")
     flat = ctx.builder.emit(reshaped(scores, (count * classes,)))
     zero = relax.const(0.0, "float32")
     results = [
-        R.where(ctx.builder.emit(reshaped(is_used, (slots, 1))), chosen, zero),
-        R.where(is_used, R.astype(columns, "float32"), zero),
-        R.where(is_used, R.take(flat, places, axis=0, mode="clip"), zero),
+        R.where(is_used.reshape(slots, 1).expr, chosen, zero),
+        R.where(is_used.expr, columns.astype(np.float32).expr, zero),
+        R.where(is_used.expr, R.take(flat, indices.expr, axis=0, mode="clip"), zero),
     ]
     shapes = [(1, slots, _CORNERS), (1, slots), (1, slots)]
     shaped = [
@@ -135,12 +132,12 @@ def convert_suppression_with_scores(ctx: Context) -> list[relax.Expr]:
     """Choose the boxes that no better box overlaps, and return their scores."""
     if _number(ctx, 5) != 0:
         raise UnsupportedError("soft suppression, by a sigma other than 0")
-    places, number = _suppressed(ctx)
-    places = ctx.builder.emit(places)
-    (most,) = spec_of(places).shape
+    indices, number = _suppressed(ctx)
+    indices = ctx.builder.emit(indices)
+    (most,) = spec_of(indices).shape
     is_used = R.less(relax.const(np.arange(most, dtype=np.int32)), number)
-    scores = R.take(ctx.input(1).expr, places, axis=0, mode="clip")
-    return [places, R.where(is_used, scores, relax.const(0.0, "float32")), number]
+    scores = R.take(ctx.input(1).expr, indices, axis=0, mode="clip")
+    return [indices, R.where(is_used, scores, relax.const(0.0, "float32")), number]
 
 
 def _suppressed(ctx: Context) -> tuple[relax.Expr, relax.Expr]:

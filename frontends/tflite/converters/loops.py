@@ -81,11 +81,11 @@ def convert_set_item(ctx: Context) -> relax.Expr:
         if known is None:
             raise ElementsError(ctx.tensor(0).index, item.shape)
         data = known
-    place = _place(ctx, count)
+    index = _place(ctx, count)
     if ctx.options(TensorListOptions).grows and not ctx.tensor(1).is_constant:
         raise UnsupportedError("a list that grows where a place is behind its end")
-    places = relax.const(np.arange(count, dtype=np.int32))
-    is_there = reshaped(R.equal(places, place), (count, *[1] * len(item.shape)))
+    indices = relax.const(np.arange(count, dtype=np.int32))
+    is_there = reshaped(R.equal(indices, index), (count, *[1] * len(item.shape)))
     return R.where(ctx.builder.emit(is_there), reshaped(item.expr, (1, *item.shape)), data)
 
 
@@ -144,18 +144,18 @@ def outer_list(ctx: Context, graph: Model, error: ElementsError) -> tuple[int, r
     """
     if error.index not in graph.inputs:
         raise QnnError(str(error)) from error
-    place = graph.inputs.index(error.index)
-    known = reserved(ctx, place, error.elements)
+    index = graph.inputs.index(error.index)
+    known = reserved(ctx, index, error.elements)
     if known is None:
-        raise ElementsError(ctx.tensor(place).index, error.elements) from error
-    return place, known
+        raise ElementsError(ctx.tensor(index).index, error.elements) from error
+    return index, known
 
 
 # The most operators of all iterations. Above this number, a loop builds and runs faster. If a loop
 # is not possible, such as for tensors that grow, more are unrolled.
 _MOST_UNROLLED = 64
 _MOST_COUNTED = 10_000
-_OPEN = "a loop whose turns are many, or depend on the data"
+_OPEN = "a loop whose iterations are many, or depend on the data"
 
 
 def convert_while(ctx: Context) -> list[relax.Expr]:
@@ -183,7 +183,7 @@ def convert_while(ctx: Context) -> list[relax.Expr]:
         try:
             return _repeated(ctx, condition, body, carried, kept)
         except ElementsError as error:
-            place, carried[place] = outer_list(ctx, body, error)
+            index, carried[index] = outer_list(ctx, body, error)
     return _repeated(ctx, condition, body, carried, kept)
 
 
@@ -269,9 +269,9 @@ def _looped(
         for value, is_kept in zip(carried, kept, strict=True)
     ]
     begin = [expr_of(value) for value, known in zip(carried, fixed, strict=True) if known is None]
-    places = [place for place, known in enumerate(fixed) if known is None]
+    indices = [index for index, known in enumerate(fixed) if known is None]
     test = function_of(ctx, condition, begin, fixed)
-    graph = replace(body, outputs=tuple(body.outputs[place] for place in places))
+    graph = replace(body, outputs=tuple(body.outputs[index] for index in indices))
     step = function_of(ctx, graph, begin, fixed)
     flag = spec_of(relax.Var("flag", test.ret_ty.fields[0]))
     if flag.dtype != "bool" or prod(flag.shape) != 1:
@@ -279,7 +279,7 @@ def _looped(
     specs = [spec_of(each) for each in begin]
     made = [spec_of(relax.Var("made", ty)) for ty in step.ret_ty.fields]
     if specs != made:
-        raise UnsupportedError("tensors whose shapes or types change from turn to turn")
+        raise UnsupportedError("tensors whose shapes or types change from iteration to iteration")
     if any(0 in spec.shape for spec in specs):
         raise UnsupportedError("tensors without elements")
     results = iter(ctx.builder.loop(test, step, [ctx.builder.emit(each) for each in begin]))

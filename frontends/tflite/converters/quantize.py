@@ -159,7 +159,7 @@ def convert_fake_quant(ctx: Context) -> relax.Expr:
     steps = distance * (np.float32(1) / scale)
     # In float64 adding a half is exact, and a fused multiply-add cannot skip the product's
     # rounding.
-    whole = data.to(R.floor((steps.astype("float64") + 0.5).expr))
+    whole = np.floor(steps.astype("float64") + 0.5)
     return rounded(((whole * float(scale)).astype("float32") + low).expr)
 
 

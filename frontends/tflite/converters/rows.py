@@ -42,18 +42,18 @@ class _Finder:
         if options.axis != 0 or len(operator.inputs) != 3:
             return None
         row = self._graph.tensors[operator.inputs[1]]
-        before, after = (self._maker(operator.inputs[place], "SLICE") for place in (0, 2))
+        before, after = (self._maker(operator.inputs[index], "SLICE") for index in (0, 2))
         if before is None or after is None or row.shape[:1] != (1,):
             return None
         rank = len(row.shape)
         data, begin, sizes = before.inputs
         if after.inputs[0] != data or not self._is_filled(begin, [0] * rank):
             return None
-        place = self._first(sizes, -1, rank)
+        index = self._first(sizes, -1, rank)
         following = self._first(after.inputs[1], 0, rank)
-        if not self._is_filled(after.inputs[2], [-1] * rank) or place is None or following is None:
+        if not self._is_filled(after.inputs[2], [-1] * rank) or index is None or following is None:
             return None
-        if not self._follows(place, following) or not self._are_copied(data, operator):
+        if not self._follows(index, following) or not self._are_copied(data, operator):
             return None
         # The sizes of the rows before it are also an index: -1 is moved inside, to 0.
         return replace(

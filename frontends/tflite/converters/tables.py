@@ -61,19 +61,19 @@ def convert_embedding_by_block(ctx: Context) -> relax.Expr:
 
     Source of the arithmetic: EvalBlockwise of LiteRT's embedding_lookup.cc.
     """
-    places, table = ctx.input(0), ctx.tensor(1)
+    indices, table = ctx.input(0), ctx.tensor(1)
     check_result(ctx)
     array, scales = blocks_of(ctx)
-    if len(places.shape) != 1:
-        raise QnnError(f"rows {places.shape} of a table of shape {table.shape}")
+    if len(indices.shape) != 1:
+        raise QnnError(f"rows {indices.shape} of a table of shape {table.shape}")
     if not table.packed:
         raise UnsupportedError(f"{table.label} has scales by block, and is neither int4 nor int2")
     found, emit = checked_indices(ctx, 0, table.shape[:1]), ctx.builder.emit
     rows = emit(take_at(weights_of(ctx, 1)[0], found, 0))
     factors = emit(take_at(relax.const(scales), found, 0))
-    values = R.astype(reshaped(rows, (*places.shape, *array.shape[1:])), "float32")
-    product = R.multiply(values, reshaped(factors, (*places.shape, scales.shape[1], 1)))
-    return reshaped(emit(rounded(emit(product))), (*places.shape, table.shape[1]))
+    values = R.astype(reshaped(rows, (*indices.shape, *array.shape[1:])), "float32")
+    product = R.multiply(values, reshaped(factors, (*indices.shape, scales.shape[1], 1)))
+    return reshaped(emit(rounded(emit(product))), (*indices.shape, table.shape[1]))
 
 
 _OF_SPARSE = ("int32", "int32", "int32", "float32", "float32")
@@ -192,10 +192,10 @@ def convert_hashtable_lookup(ctx: Context) -> list[relax.Expr]:
         raise QnnError(f"{keys.tensor.label} must have keys that rise")
     columns, row = reshaped(wanted.expr, (-1, 1)), reshaped(keys.expr, (1, -1))
     is_key = ctx.builder.emit(R.astype(R.equal(columns, row), "int8"))
-    places = ctx.builder.emit(R.argmax(is_key, 1))
+    indices = ctx.builder.emit(R.argmax(is_key, 1))
     hits = ctx.builder.emit(R.max(is_key, 1))
     found = R.greater(reshaped(hits, (*wanted.shape, *[1] * (len(table.shape) - 1))), _zero("int8"))
-    taken = R.take(table.expr, places, 0, "clip")
+    taken = R.take(table.expr, indices, 0, "clip")
     return [R.where(found, taken, _zero(dtype)), R.astype(hits, "uint8")]
 
 

@@ -77,7 +77,7 @@ def _described(
     if tensors and len(tensors) != count:
         what = f"it describes {len(tensors)} {field.lower()}, the model has {count}"
         raise ModelFormatError(what)
-    return {place: _description(tensor, files) for place, tensor in enumerate(tensors)}
+    return {index: _description(tensor, files) for index, tensor in enumerate(tensors)}
 
 
 def _metadata(root: Table) -> memoryview | None:

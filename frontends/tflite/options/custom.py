@@ -84,23 +84,23 @@ def _signed(number: int) -> int:
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield the fields of a protobuf message: numbers as int, all others as bytes."""
-    place = 0
-    while place < len(message):
-        tag, place = _varint(message, place)
+    index = 0
+    while index < len(message):
+        tag, index = _varint(message, index)
         kind = tag & 7
         if kind == 0:
-            value, place = _varint(message, place)
+            value, index = _varint(message, index)
             yield tag >> 3, value
             continue
         size = {1: 8, 5: 4}.get(kind)
         if size is None:
             if kind != 2:
                 raise ValueError(f"a field of the unknown kind {kind}")
-            size, place = _varint(message, place)
-        if place + size > len(message):
+            size, index = _varint(message, index)
+        if index + size > len(message):
             raise ValueError("a field goes beyond the end")
-        yield tag >> 3, message[place : place + size]
-        place += size
+        yield tag >> 3, message[index : index + size]
+        index += size
 
 
 def _varint(message: bytes, place: int) -> tuple[int, int]:

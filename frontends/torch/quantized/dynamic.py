@@ -15,6 +15,7 @@ from frontends.torch.quantized.groups import DEQUANTIZE, integer_layer, weight_l
 from frontends.torch.reader import is_call, operator_of, values_of
 from qnn_ops import fused_multiply_add, quantized_dense
 from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.expressions import Expression
 
 Array = np.ndarray[Any, Any]
 
@@ -64,19 +65,15 @@ def _choose(node: Any, importer: Any) -> tuple[relax.Var, relax.Var, relax.Var]:
     All are float32, with one column. Data is multiplied by the factor. The scale is its reciprocal,
     rounded once more.
     """
-    emit, data = importer.block_builder.emit, importer.env[node.args[0]]
-    zero = relax.const(0.0, "float32")
-    low = emit(R.minimum(R.min(data, -1, keepdims=True), zero))
-    high = emit(R.maximum(R.max(data, -1, keepdims=True), zero))
-    width = emit(R.subtract(high, low))
-    steps = R.divide(relax.const(float(_HIGH - _LOW), "float32"), width)
-    factor = emit(R.where(R.equal(low, high), relax.const(1.0, "float32"), steps))
-    lowest, highest = (relax.const(float(end), "float32") for end in (_LOW, _HIGH))
-    below, above = emit(R.multiply(low, factor)), emit(R.multiply(high, factor))
-    errors = R.add(R.add(lowest, below), R.add(highest, above))
-    point = R.where(R.greater(errors, zero), R.subtract(lowest, below), R.subtract(highest, above))
-    rounded = R.round(R.clip(emit(point), float(_LOW), float(_HIGH)))
-    return emit(R.divide(relax.const(1.0, "float32"), factor)), emit(rounded), factor
+    data: Any = Expression(importer.block_builder, importer.env[node.args[0]])
+    low = np.minimum(data.min(-1, keepdims=True), 0)
+    high = np.maximum(data.max(-1, keepdims=True), 0)
+    factor: Any = np.where(low == high, 1, (_HIGH - _LOW) / (high - low))
+    below, above = low * factor, high * factor
+    errors = (_LOW + below) + (_HIGH + above)
+    point = np.where(errors > 0, _LOW - below, _HIGH - above)
+    rounded: Any = np.rint(np.clip(point, float(_LOW), float(_HIGH)))
+    return (1 / factor).expr, rounded.expr, factor.expr
 
 
 def _quantize(node: Any, importer: Any) -> relax.Var:
@@ -126,7 +123,7 @@ def check_dynamic(node: Any, constants: Mapping[str, Array]) -> None:
     is_own = is_call(chosen, CHOOSE) and chosen.args[0] is of
     if name == DEQUANTIZE and not is_call(data, QUANTIZE):
         is_own = False
-    if not is_own or any(part.args != (chosen, place) for place, part in enumerate(parts)):
+    if not is_own or any(part.args != (chosen, index) for index, part in enumerate(parts)):
         raise UnsupportedError("scales that are computed at run time must be those of the data")
     if name == QUANTIZE:
         _check_all(list(node.users), DEQUANTIZE)

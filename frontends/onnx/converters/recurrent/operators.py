@@ -26,7 +26,7 @@ def _gru(call: Call) -> relax.Expr:
     units, is_linear = layer.units, bool(call.attributes.get("linear_before_reset", 0))
 
     def step(
-        inner: ModuleBuilder, sums: Any, states: list[Any], parameters: Parameters, place: int
+        inner: ModuleBuilder, sums: Any, states: list[Any], parameters: Parameters, index: int
     ) -> list[Any]:
         (hidden,), weights = states, parameters.hidden
         assert isinstance(weights, FloatWeights)
@@ -45,7 +45,7 @@ def _gru(call: Call) -> relax.Expr:
         ahead = sums[:, : 2 * units]
         both = ahead + weights.part(0, 2 * units).product(inner, hidden)
         own = weights.part(2 * units, 3 * units)
-        reset = functions.gate(place, 0, GRU_RULES)(biased(part(both, 1), 1))
+        reset = functions.gate(index, 0, GRU_RULES)(biased(part(both, 1), 1))
         if is_linear:
             linear = own.product(inner, hidden)
             if parameters.biases is not None:
@@ -54,8 +54,8 @@ def _gru(call: Call) -> relax.Expr:
         else:
             more = own.product(inner, hidden * reset)
         proposed = biased(part(sums, 2) + more, 2, is_split=is_linear)
-        proposed = functions.gate(place, 1, GRU_RULES)(proposed)
-        update = functions.gate(place, 0, LSTM_RULES)(biased(part(both, 0), 0))
+        proposed = functions.gate(index, 1, GRU_RULES)(proposed)
+        update = functions.gate(index, 0, LSTM_RULES)(biased(part(both, 0), 0))
         return [(1 - update) * proposed + update * hidden]
 
     return layer.convert(step)
@@ -73,12 +73,12 @@ def _lstm(call: Call) -> relax.Expr:
     units, is_coupled = layer.units, bool(call.attributes.get("input_forget", 0))
 
     def step(
-        inner: ModuleBuilder, sums: Any, states: list[Any], parameters: Parameters, place: int
+        inner: ModuleBuilder, sums: Any, states: list[Any], parameters: Parameters, index: int
     ) -> list[Any]:
         hidden, cells = states
         both = sums + parameters.hidden.product(inner, hidden)
         bias = None if parameters.biases is None else np.add(*parameters.biases)
-        opened, proposed, given = (functions.gate(place, i, LSTM_RULES) for i in range(3))
+        opened, proposed, given = (functions.gate(index, i, LSTM_RULES) for i in range(3))
 
         def gate(number: int, seen: Any, peephole: int) -> Any:
             """Return the argument of a gate's function."""
@@ -117,9 +117,9 @@ def _rnn(call: Call) -> relax.Expr:
     functions = Functions(attributes, ("Tanh",), len(layer.backward))
 
     def step(
-        inner: ModuleBuilder, sums: Any, states: list[Any], parameters: Parameters, place: int
+        inner: ModuleBuilder, sums: Any, states: list[Any], parameters: Parameters, index: int
     ) -> list[Any]:
         both = parameters.hidden.product(inner, states[0]) + sums
-        return [functions.gate(place, 0)(clipped(both, attributes, below=True))]
+        return [functions.gate(index, 0)(clipped(both, attributes, below=True))]
 
     return layer.convert(step)

@@ -27,7 +27,7 @@ def _col2im(call: Call) -> Any:
     if any(each is None for each in known):
         raise UnsupportedError("the shapes of the image and the block must be constant")
     image, block = ([int(size) for size in each] for each in known if each is not None)
-    rank, (batch, depth, places) = len(image), data.shape
+    rank, (batch, depth, columns) = len(image), data.shape
     stride = list(call.attributes.get("strides", [1] * rank))
     dilation = list(call.attributes.get("dilations", [1] * rank))
     before = list(call.attributes.get("pads", [0] * 2 * rank))
@@ -43,11 +43,11 @@ def _col2im(call: Call) -> Any:
     taps = prod(block)
     if (
         min(counts) < 1
-        or prod(counts) != places
+        or prod(counts) != columns
         or depth % taps
         or taps * prod(image) > _MOST_ELEMENTS
     ):
-        raise UnsupportedError(f"columns of shape {(batch, depth, places)} for an image {image}")
+        raise UnsupportedError(f"columns of shape {(batch, depth, columns)} for an image {image}")
     table = []
     for number, tap in enumerate(product(*map(range, block))):
         found, is_there = np.zeros((1,) * rank, np.int64), np.ones((1,) * rank, bool)
@@ -57,8 +57,8 @@ def _col2im(call: Call) -> Any:
             along = [-1 if each == n else 1 for each in axes]
             found = found * counts[n] + (offsets // stride[n]).reshape(along)
             is_there = is_there & fits.reshape(along)
-        table.append(np.where(is_there, number * places + found, taps * places).reshape(-1))
-    flat = data.reshape(batch, depth // taps, taps * places)
+        table.append(np.where(is_there, number * columns + found, taps * columns).reshape(-1))
+    flat = data.reshape(batch, depth // taps, taps * columns)
     nothing = data.to(operand(np.zeros((batch, depth // taps, 1)), data.dtype))
     padded: Any = np.concatenate([flat, nothing], 2)
     taken = data.to(R.take(padded.expr, relax.const(np.concatenate(table)), 2, mode="clip"))
@@ -95,12 +95,12 @@ def _conv_transpose(call: Call) -> Any:
     columns, rows = prod(image), units * prod(kernel)
     pixels = data.reshape(batch, groups, channels // groups, columns)
     taps = weights.reshape(groups, channels // groups, rows)
-    products = _products(taps.to(R.permute_dims(taps.expr, [0, 2, 1])), pixels)
+    products = _products(np.transpose(taps, [0, 2, 1]), pixels)
     parts = products.reshape(batch, groups * units, *kernel, *image)
     axes = list(_axes(call.attributes, image, kernel))
     count = max(prod(kernel), prod(axis.stride for axis in axes))
     if count > _MOST_CHANNELS:
-        raise UnsupportedError(f"a window of {count} taps or places, the most are {_MOST_CHANNELS}")
+        raise UnsupportedError(f"a window of {count} taps or phases, the most are {_MOST_CHANNELS}")
     result = _overlaid(parts, axes)
     return result if bias is None else result + bias.reshape(1, -1, *[1] * len(image))
 
@@ -110,9 +110,8 @@ def _products(rows: Any, columns: Any) -> Any:
     depth, count = columns.shape[-2:]
     size, total = _block(depth, count), None
     for begin in range(0, depth, size):
-        cut = [2], [begin], [min(begin + size, depth)]
-        left, right = (each.to(R.strided_slice(each.expr, *cut)) for each in (rows, columns))
-        part = left.to(R.matmul(left.expr, right.expr))
+        end = min(begin + size, depth)
+        part = rows[:, :, begin:end] @ columns[:, :, begin:end]
         total = part if total is None else total + part
     return total
 
@@ -141,7 +140,7 @@ class _Axis:
 
     def __init__(self, image: int, taps: list[int], stride: int, size: int, begin: int) -> None:
         self.stride, self.size, self.begin = stride, size, begin
-        self.taps = [(place % stride, place // stride) for place in taps]
+        self.taps = [(index % stride, index // stride) for index in taps]
         reached = image + max(move for _, move in self.taps)
         self.length = max(reached, -(-(begin + size) // stride))
         self.tiles = self.taps == [(phase, 0) for phase in range(stride)] and self.length == image
@@ -179,27 +178,27 @@ def _axes(attributes: Mapping[str, Any], image: list[int], kernel: list[int]) ->
 def _overlaid(parts: Any, axes: list[_Axis]) -> Any:
     """Add up the products of taps, in order: [N, C, taps…, image…] to [N, C, result…]."""
     rank, shape = len(axes), parts.shape[:2]
-    places = parts if all(axis.tiles for axis in axes) else _places(parts, axes)
+    sums = parts if all(axis.tiles for axis in axes) else _summed(parts, axes)
     order = [each for axis in range(rank) for each in (2 + rank + axis, 2 + axis)]
-    result = places.to(R.permute_dims(places.expr, [0, 1, *order]))
+    result: Any = np.transpose(sums, [0, 1, *order])
     result = result.reshape(*shape, *(axis.length * axis.stride for axis in axes))
-    bounds = [axis.begin for axis in axes], [axis.begin + axis.size for axis in axes]
-    return result.to(R.strided_slice(result.expr, list(range(2, 2 + rank)), *bounds))
+    return result[(..., *(slice(axis.begin, axis.begin + axis.size) for axis in axes))]
 
 
-def _places(parts: Any, axes: list[_Axis]) -> Any:
+def _summed(parts: Any, axes: list[_Axis]) -> Any:
     """Add up the products of each result: [N, C, taps…, image…] to [N, C, strides…, lengths…]."""
-    rank, shape = len(axes), parts.shape[:2]
+    shape = parts.shape[:2]
     lengths = [axis.length for axis in axes]
     sums: dict[tuple[int, ...], Any] = {}
-    taps, kept = list(range(2, 2 + rank)), (*shape, *(axis.image for axis in axes))
+    kept = (*shape, *(axis.image for axis in axes))
     for tap in product(*(range(len(axis.taps)) for axis in axes)):
-        found = [axis.taps[place] for axis, place in zip(axes, tap, strict=True)]
-        part = parts.to(R.strided_slice(parts.expr, taps, tap, [place + 1 for place in tap]))
-        widths = [0, 0, 0, 0]
-        for axis, (_, move) in zip(axes, found, strict=True):
-            widths += [move, axis.length - axis.image - move]
-        moved = part.to(R.nn.pad(part.reshape(*kept).expr, widths))
+        found = [axis.taps[index] for axis, index in zip(axes, tap, strict=True)]
+        part = parts[(slice(None), slice(None), *(slice(n, n + 1) for n in tap))]
+        sides = [
+            (move, axis.length - axis.image - move)
+            for axis, (_, move) in zip(axes, found, strict=True)
+        ]
+        moved = np.pad(part.reshape(*kept), [(0, 0), (0, 0), *sides])
         phase = tuple(phase for phase, _ in found)
         sums[phase] = sums[phase] + moved if phase in sums else moved
     phases = product(*(range(axis.stride) for axis in axes))

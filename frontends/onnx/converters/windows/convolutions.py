@@ -13,6 +13,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
 from qnn_ops import quantized_conv2d
+from qnn_ops.dialect.expressions import Expression
 from qnn_ops.dialect.registry import constant_of, spec_of
 
 
@@ -159,31 +160,31 @@ def _conv_integer(call: Call) -> relax.Expr:
     """
     data, weights, *points = call.operands(4)
     kernel = spec_of(weights).shape[2:]
-    place = window_of(call.attributes, spec_of(data).shape[2:], kernel)
+    window = window_of(call.attributes, spec_of(data).shape[2:], kernel)
     groups = int(call.attributes.get("group", 1))
     if len(kernel) == _VOLUME:
-        return _of_volume(call.builder, data, weights, (points[0], points[1]), place, groups)
+        return _of_volume(call.builder, data, weights, (points[0], points[1]), window, groups)
     if len(kernel) not in (1, 2):
-        raise UnsupportedError("its window must have one to three dimensions")
+        raise UnsupportedError("its options must have one to three dimensions")
     is_row = len(kernel) == 1  # of an image
     if is_row:
         array = constant_of(weights)
-        data, place = call.emit(R.expand_dims(data, [2])), place.as_row()
+        data, window = call.emit(R.expand_dims(data, [2])), window.as_row()
         weights = (
             call.emit(R.expand_dims(weights, [2]))
             if array is None
             else relax.const(array[:, :, None], str(array.dtype))
         )
-    window = _window(place, groups)
-    sums = _sums(call.builder, data, weights, (points[0], points[1]), window)
+    options = _options(window, groups)
+    sums = _sums(call.builder, data, weights, (points[0], points[1]), options)
     return R.squeeze(call.emit(sums), [2]) if is_row else sums
 
 
-def _window(place: Window, groups: int) -> dict[str, Any]:
+def _options(window: Window, groups: int) -> dict[str, Any]:
     return {
-        "strides": place.strides,
-        "padding": place.padding,
-        "dilation": place.dilations,
+        "strides": window.strides,
+        "padding": window.padding,
+        "dilation": window.dilations,
         "groups": groups,
         "data_layout": "NCHW",
         "kernel_layout": "OIHW",
@@ -195,7 +196,7 @@ def _of_volume(
     data: relax.Expr,
     weights: relax.Expr,
     points: tuple[relax.Expr | None, relax.Expr | None],
-    place: Window,
+    window: Window,
     groups: int,
 ) -> relax.Expr:
     """Add up the sums of two-dimensional convolutions: each plane of the window over its planes."""
@@ -203,10 +204,10 @@ def _of_volume(
     batch, channels, size, *image = spec_of(data).shape
     planes = spec_of(weights).shape[2]
     stride, dilation, (front, top, left, back, bottom, right) = (
-        *(place.strides[0], place.dilations[0]),
-        place.padding,
+        *(window.strides[0], window.dilations[0]),
+        window.padding,
     )
-    flat = Window(place.strides[1:], place.dilations[1:], [top, left, bottom, right], [0, 0])
+    flat = Window(window.strides[1:], window.dilations[1:], [top, left, bottom, right], [0, 0])
     count = (size + front + back - (planes - 1) * dilation - 1) // stride + 1
     if count < 1:
         raise UnsupportedError("its window is larger than its data")
@@ -227,7 +228,7 @@ def _of_volume(
         else:
             own = emit(R.strided_slice(weights, [2], [number], [number + 1]))
             own = emit(R.squeeze(own, [2]))
-        sums = emit(_sums(builder, images, own, points, _window(flat, groups)))
+        sums = emit(_sums(builder, images, own, points, _options(flat, groups)))
         shape = spec_of(sums).shape[1:]
         sums = emit(R.reshape(sums, (batch, met, *shape)))
         ends = [np.zeros((batch, missing, *shape), np.int32) for missing in (first, count - last)]
@@ -279,8 +280,8 @@ def _of_words(
     window: dict[str, Any],
 ) -> relax.Expr:
     """Multiply words by weights that are not known well enough for a kernel."""
-    kernel = builder.emit(R.astype(weights, "int32"))
+    kernel = Expression(builder, weights).astype(np.int32)
     if point is not None:
-        points = builder.emit(R.astype(point, "int32"))
-        kernel = builder.emit(R.subtract(kernel, builder.emit(R.reshape(points, (-1, 1, 1, 1)))))
-    return R.nn.conv2d(data, kernel, **window, out_dtype="int32")
+        points = Expression(builder, point).astype(np.int32)
+        kernel = kernel - points.reshape(-1, 1, 1, 1)
+    return R.nn.conv2d(data, kernel.expr, **window, out_dtype="int32")

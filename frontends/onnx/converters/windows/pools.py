@@ -44,8 +44,8 @@ def _sums(rows: Any) -> Any:
     if whole:
         vectors = rows[:, :whole].reshape(number, whole // _LANES, _LANES)
         total = lanes_sum(vectors.sum(1, np.float32))
-    for place in range(whole, count):
-        total = total + rows[:, place : place + 1]
+    for index in range(whole, count):
+        total = total + rows[:, index : index + 1]
     return total
 
 
@@ -60,7 +60,7 @@ _OPERATORS = {
 @converter("MaxPool")
 def _max_pool(call: Call) -> relax.Expr:
     if call.attributes["tvm_custom"]["num_outputs"] != 1:
-        raise UnsupportedError("the places of the maxima are not imported")
+        raise UnsupportedError("the indices of the maxima are not imported")
     return _pooled("max", call)
 
 

@@ -16,29 +16,28 @@ from frontends.onnx.converters.windows.convolutions import Window, window_of
 from qnn_ops.arithmetic.rounded import rounded
 
 Ends = Sequence[tuple[Any, Any]]
-"""The pixels before and behind places along an axis, int64, and the shares of each, float32."""
+"""The pixels before and behind positions along an axis, int64, and the shares of each, float32."""
 
 
 def _as_rows(data: Any) -> Any:
     """Return the pixels of ``[batch, channels, height, width]`` as rows of channels."""
     batch, channels, height, width = data.shape
-    moved = data.to(R.permute_dims(data.expr, [0, 2, 3, 1]))
-    return moved.reshape(batch * height * width, channels)
+    return np.transpose(data, [0, 2, 3, 1]).reshape(batch * height * width, channels)
 
 
 def _ends_of(at: Any, low: Any, size: int) -> Ends:
-    """Return the pixels around places of an axis of ``size``; ``low`` is the floor of ``at``."""
+    """Return the pixels around positions of an axis of ``size``; ``low`` is the floor of ``at``."""
     above, first = at - low, low.astype(np.int64)
     second = np.minimum(first + 1, size - 1)
     return [(first, 1 - above), (second, above)]
 
 
 def _products_at(rows: Any, start: Any, width: int, down: Ends, across: Ends) -> list[Any]:
-    """Return the products of the four pixels around places with their shares, channels last.
+    """Return the products of the four pixels around positions with their shares, channels last.
 
     Args:
         rows: pixels, from ``_as_rows``.
-        start: the index of the first pixel of each place's image, int64.
+        start: the index of the first pixel of each position's image, int64.
         width: of an image.
         down: along the height; shapes broadcast.
         across: along the width.
@@ -47,13 +46,12 @@ def _products_at(rows: Any, start: Any, width: int, down: Ends, across: Ends) ->
     for line, share in down:
         begin = line * width + start
         for column, part in across:
-            place = begin + column
-            flat = place.reshape(int(np.prod(place.shape)))
+            index = begin + column
+            flat = index.reshape(int(np.prod(index.shape)))
             pixels = rows.to(R.take(rows.expr, flat.expr, 0, mode="clip"))
-            pixels = pixels.reshape(*place.shape, rows.shape[1])
+            pixels = pixels.reshape(*index.shape, rows.shape[1])
             weight = share * part
-            weight = weight.to(R.expand_dims(weight.expr, [weight.ndim]))
-            found.append(rounded(weight * pixels))
+            found.append(rounded(np.expand_dims(weight, weight.ndim) * pixels))
     return found
 
 
@@ -62,10 +60,10 @@ _OF_HALF_PIXELS = 16
 
 
 @converter("RoiAlign")
-def _roi_align(call: Call) -> relax.Expr:
+def _roi_align(call: Call) -> Any:
     """Average regions of images in a grid, between pixels; or return their largest product.
 
-    ONNX Runtime's maximum is the largest of each place's four products, not of their sums.
+    ONNX Runtime's maximum is the largest of each position's four products, not of their sums.
     """
     data, regions, images = call.arrays(3)
     shape = data.shape
@@ -76,8 +74,8 @@ def _roi_align(call: Call) -> relax.Expr:
     mode = call.attributes.get("mode", b"avg").decode()
     is_later = call.attributes["tvm_custom"]["opset"] >= _OF_HALF_PIXELS
     default = b"half_pixel" if is_later else b"output_half_pixel"
-    places = call.attributes.get("coordinate_transformation_mode", default)
-    is_half = places == b"half_pixel"
+    origin = call.attributes.get("coordinate_transformation_mode", default)
+    is_half = origin == b"half_pixel"
     if data.dtype != "float32" or len(shape) != 4 or min(heights, widths) < 1:
         raise UnsupportedError(f"{data.dtype} of shape {shape}")
     if mode not in ("avg", "max") or (mode == "max" and count < 1):
@@ -85,7 +83,7 @@ def _roi_align(call: Call) -> relax.Expr:
     scaled = rounded(regions * call.attributes.get("spatial_scale", 1.0))
     scaled = scaled - (0.5 if is_half else 0)
     if count < 1:  # as many samples as the region is larger than its result
-        first = images.to(R.expand_dims(images.expr, [1])).astype(np.float32)
+        first = np.expand_dims(images, 1).astype(np.float32)
         whole: Any = np.concatenate([first, scaled], 1)
         return R.vision.roi_align(
             data.expr,
@@ -101,21 +99,21 @@ def _roi_align(call: Call) -> relax.Expr:
     left, top, right, bottom = (scaled[:, n : n + 1].reshape(*regions_shape) for n in range(4))
     down = _bin_ends(top, bottom, (1, heights, 1, count, 1), shape[2], is_half)
     across = _bin_ends(left, right, (1, 1, widths, 1, count), shape[3], is_half)
-    numbers = images.to(R.astype(images.expr, "int64"))
+    numbers = images.astype(np.int64)
     start = (numbers * (shape[2] * shape[3])).reshape(*regions_shape)
     parts = _products_at(_as_rows(data), start, shape[3], down, across)
     if mode == "max":
         most = reduce(np.maximum, parts)
-        found = most.to(R.max(most.expr, [3, 4]))
+        found = most.max([3, 4])
     else:
         found = sum(parts[1:], parts[0]).sum((3, 4), np.float32) / (count * count)
-    return R.permute_dims(found.expr, [0, 3, 1, 2])
+    return np.transpose(found, [0, 3, 1, 2])
 
 
 def _bin_ends(begin: Any, end: Any, counts: tuple[int, ...], size: int, is_half: bool) -> Ends:
-    """Return the pixels around an axis's places: the samples of each cell.
+    """Return the pixels around an axis's positions: the samples of each cell.
 
-    A place that is more than one pixel outside has the share 0.
+    A position that is more than one pixel outside has the share 0.
     """
     bins, samples = (
         np.arange(np.prod(counts[axes])).reshape(
@@ -133,12 +131,12 @@ def _bin_ends(begin: Any, end: Any, counts: tuple[int, ...], size: int, is_half:
     is_inside = (at >= -1) & (at <= size)
     bounded = np.minimum(np.maximum(at, 0), size - 1)
     pairs = _ends_of(bounded, np.floor(bounded), size)
-    return [(place, np.where(is_inside, share, 0)) for place, share in pairs]
+    return [(index, np.where(is_inside, share, 0)) for index, share in pairs]
 
 
 @converter("DeformConv")
-def _deform_conv(call: Call) -> relax.Expr:
-    """Multiply weights by the values at moved places, between four pixels, times a mask.
+def _deform_conv(call: Call) -> Any:
+    """Multiply weights by the values at moved positions, between four pixels, times a mask.
 
     The columns of all taps are made first, in the order of the weights, and then multiplied.
     """
@@ -163,36 +161,31 @@ def _deform_conv(call: Call) -> relax.Expr:
     found = sum(products[1:], products[0])
     if mask is not None:
         found = found * mask.reshape(batch, parts, taps, lines, columns, 1)
-    rows = found.to(R.permute_dims(found.expr, [0, 3, 4, 1, 5, 2]))
+    rows: Any = np.transpose(found, [0, 3, 4, 1, 5, 2])
     rows = rows.reshape(batch * lines * columns, groups, inner * taps)
     matrix = weights.reshape(groups, filters // groups, inner * taps)
-    pairs = []
-    for n in range(groups):
-        own = _part(rows, 1, n)
-        pairs.append((own.expr, own.to(R.permute_dims(_part(matrix, 0, n).expr)).expr))
-    sums = [data.to(R.matmul(*pair)) for pair in pairs]
+    sums = [_part(rows, 1, n) @ np.transpose(_part(matrix, 0, n)) for n in range(groups)]
     result: Any = np.concatenate(sums, 1) if groups > 1 else sums[0]
     if bias is not None:
         result = result + bias
-    image = result.reshape(batch, lines, columns, filters)
-    return R.permute_dims(image.expr, [0, 3, 1, 2])
+    return np.transpose(result.reshape(batch, lines, columns, filters), [0, 3, 1, 2])
 
 
 def _part(matrices: Any, axis: int, index: int) -> Any:
-    part = matrices.to(R.strided_slice(matrices.expr, [axis], [index], [index + 1]))
+    part = matrices[(*[slice(None)] * axis, slice(index, index + 1))]
     return part.to(R.squeeze(part.expr, [axis]))
 
 
 def _window_ends(
     offsets: Any, axis: int, window: Window, kernel: tuple[int, ...], size: int
 ) -> Ends:
-    """Return the pixels around moved places of an axis; pixels outside have the share 0."""
+    """Return the pixels around moved positions of an axis; pixels outside have the share 0."""
     _batch, _, taps, _, *image = offsets.shape
     own = _part(offsets, 3, axis)
     steps = np.unravel_index(np.arange(taps), kernel)[axis] * window.dilations[axis]
-    places = np.arange(image[axis]) * window.strides[axis] - window.padding[axis]
+    begins = np.arange(image[axis]) * window.strides[axis] - window.padding[axis]
     along = (-1, 1) if axis == 0 else (1, -1)
-    grid = steps.reshape(1, 1, taps, 1, 1) + places.reshape(1, 1, 1, *along)
+    grid = steps.reshape(1, 1, taps, 1, 1) + begins.reshape(1, 1, 1, *along)
     at = own + grid.astype(np.float32)
     is_near = (at > -1) & (at < size)
     bounded = np.where(is_near, at, 0)

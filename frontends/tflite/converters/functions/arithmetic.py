@@ -160,11 +160,11 @@ def _unscaled(needed: Sequence[int], plain: Sequence[int] = ()) -> Rule:
 
     def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
         tensors = [ctx.tensor(0), ctx.tensor(1), ctx.output()]
-        is_plain = bool(plain) and all(lacks_scale(tensors[place]) for place in plain)
+        is_plain = bool(plain) and all(lacks_scale(tensors[index]) for index in plain)
         rule = OPERATORS[ctx.operator.code].whole
         if is_plain and {tensor.dtype for tensor in tensors} == {"int16"} and rule is not None:
             return rule(ctx)
-        check_one_scale([tensors[place] for place in needed])
+        check_one_scale([tensors[index] for index in needed])
         if clamps(_activation(ctx)):
             check_one_scale(tensors[-1:])
         return _of_zeros(ctx)

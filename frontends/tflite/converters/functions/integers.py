@@ -24,7 +24,7 @@ from qnn_ops.errors import QnnError
 
 def convert_floor_div(ctx: Context) -> relax.Expr:
     """Divide and round down; LiteRT computes the quotient in float64."""
-    lhs, rhs = (R.astype(ctx.input(place).expr, "float64") for place in (0, 1))
+    lhs, rhs = (R.astype(ctx.input(index).expr, "float64") for index in (0, 1))
     return R.astype(R.floor(R.divide(lhs, rhs)), "float32")
 
 
@@ -210,7 +210,7 @@ def convert_whole_power(ctx: Context) -> relax.Expr:
     base = ctx.builder.array(data.expr).astype("float64")
     exponents = np.maximum(ctx.builder.array(exponent.expr), np.int32(0)).astype("float64")
     # A power of whole numbers within int32 is exact, or becomes exact by rounding.
-    power = base.to(R.round(R.power(base.expr, exponents.expr)))
+    power = np.rint(np.power(base, exponents))
     result: Any = np.where(np.abs(power) < 2.0**31, power, -(2.0**31))
     return R.astype(result.expr, "int32")
 

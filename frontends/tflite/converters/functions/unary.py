@@ -236,8 +236,8 @@ def convert_local_response_normalization(ctx: Context) -> relax.Expr:
     widths = [0] * (2 * rank - 2) + [radius, max(radius - 1, 0)]
     squares = ctx.builder.emit(R.nn.pad(R.square(data.expr), widths, pad_value=0.0))
     total: relax.Expr = R.zeros(data.shape, "float32")
-    for place in range(2 * radius):
-        part = R.strided_slice(squares, [rank - 1], [place], [place + depth])
+    for index in range(2 * radius):
+        part = R.strided_slice(squares, [rank - 1], [index], [index + depth])
         total = ctx.builder.emit(R.add(total, ctx.builder.emit(part)))
     scaled = R.multiply(relax.const(np.float32(options.alpha)), total)
     base = R.add(relax.const(np.float32(options.bias)), scaled)

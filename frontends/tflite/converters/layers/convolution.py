@@ -64,9 +64,9 @@ def check_windows(
     dilation: Sequence[int] = (1, 1),
 ) -> None:
     """Raise unless a window fits an image; the arguments are those of ``window_padding``."""
-    for place, name in enumerate(("height", "width")):
-        before, after = padding[place], padding[place + 2]
-        sizes = size[place], window[place], stride[place], dilation[place]
+    for index, name in enumerate(("height", "width")):
+        before, after = padding[index], padding[index + 2]
+        sizes = size[index], window[index], stride[index], dilation[index]
         window_count(name, *sizes, before, after)
 
 

@@ -126,7 +126,7 @@ def convert_stablehlo_reduce_window(ctx: Context) -> relax.Expr:
 def convert_reduce_window(ctx: Context) -> relax.Expr:
     """Reduce windows, whose sizes, strides and dilations are operands."""
     data, start = _operands(ctx)
-    operands = [ctx.integers(place, ("int64",)) for place in (2, 3, 4)]
+    operands = [ctx.integers(index, ("int64",)) for index in (2, 3, 4)]
     function = ctx.options(ReduceWindowOptions).reduce_function
     if function == "UNSUPPORTED":
         raise UnsupportedError("states no function")

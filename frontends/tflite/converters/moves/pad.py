@@ -12,6 +12,7 @@ from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
+from frontends.steps import reversed_steps
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.scales import check_same_quantization
 from frontends.tflite.model import DTYPES
@@ -99,8 +100,8 @@ def convert_mirror_pad(ctx: Context) -> relax.Expr:
         if before or after:
             numbers = np.arange(size, dtype=np.int32)
             mode: Literal["symmetric", "reflect"] = "symmetric" if is_symmetric else "reflect"
-            places = np.pad(numbers, (before, after), mode)
-            result = ctx.builder.emit(R.take(result, relax.const(places), axis, "clip"))
+            indices = np.pad(numbers, (before, after), mode)
+            result = ctx.builder.emit(R.take(result, relax.const(indices), axis, "clip"))
     return result
 
 
@@ -126,27 +127,13 @@ def convert_reverse_sequence(ctx: Context) -> relax.Expr:
         raise QnnError(f"axes {along} and {batch} of a tensor of shape {shape}")
     if lengths.shape != (shape[batch],):
         raise QnnError(f"{lengths.shape} lengths for {shape[batch]} batches")
-    count, size = shape[batch], shape[along]
+    size = shape[along]
     if lengths.tensor.is_constant:
         known = ctx.constant(1)
         if np.any(known < 0) or np.any(known > size):
             raise QnnError(f"{lengths.tensor.label} has lengths outside of 0 to {size}")
-    # Batches and sequences become one axis, which is gathered.
-    rest = [axis for axis in range(len(shape)) if axis not in (along, batch)]
-    order = [batch, along, *rest]
-    moved = ctx.builder.emit(R.permute_dims(data.expr, order))
-    rows = ctx.builder.emit(reshaped(moved, (count * size, prod(shape[axis] for axis in rest))))
-    numbers = np.arange(size, dtype=np.int32)[np.newaxis]
-    length = R.minimum(R.astype(lengths.expr, "int32"), relax.const(np.int32(size)))
-    length = ctx.builder.emit(reshaped(ctx.builder.emit(length), (count, 1)))
-    last = R.subtract(length, relax.const(np.int32(1)))
-    backwards = R.subtract(last, relax.const(numbers))
-    places = R.where(R.less(relax.const(numbers), length), backwards, relax.const(numbers))
-    starts = np.arange(count, dtype=np.int32)[:, np.newaxis] * size
-    flat = reshaped(ctx.builder.emit(R.add(places, relax.const(starts))), (count * size,))
-    taken = ctx.builder.emit(R.take(rows, ctx.builder.emit(flat), 0, "clip"))
-    ordered = ctx.builder.emit(reshaped(taken, [shape[axis] for axis in order]))
-    return R.permute_dims(ordered, [order.index(axis) for axis in range(len(shape))])
+    count = np.minimum(ctx.builder.array(lengths.expr).astype(np.int32), size)
+    return reversed_steps(ctx.builder, data.expr, count, along, batch)
 
 
 MOST_AXES = 8  # that LiteRT takes
@@ -215,11 +202,11 @@ def spread(
     if 0 in spec.shape:
         return R.broadcast_to(filler, sizes)
     for axis, (before, size, step) in enumerate(zip(low, sizes, steps, strict=True)):
-        places = np.arange(size, dtype=np.int64) - before
-        is_kept = (places >= 0) & (places % step == 0) & (places // step < spec.shape[axis])
+        indices = np.arange(size, dtype=np.int64) - before
+        is_kept = (indices >= 0) & (indices % step == 0) & (indices // step < spec.shape[axis])
         if size == spec.shape[axis] and is_kept.all():
             continue
-        nearest = np.clip(places // step, 0, spec.shape[axis] - 1).astype(np.int32)
+        nearest = np.clip(indices // step, 0, spec.shape[axis] - 1).astype(np.int32)
         taken = builder.emit(R.take(data, relax.const(nearest), axis, "clip"))
         flags = relax.const(is_kept.reshape(size, *[1] * (rank - axis - 1)))
         data = taken if is_kept.all() else builder.emit(R.where(flags, taken, filler))

@@ -18,7 +18,7 @@ from qnn_ops.errors import QnnError
 
 def convert_broadcast_args(ctx: Context) -> relax.Expr:
     """Broadcast two shapes."""
-    shapes = [ctx.integers(place, ("int32", "int64")) for place in (0, 1)]
+    shapes = [ctx.integers(index, ("int32", "int64")) for index in (0, 1)]
     try:
         sizes = broadcast(*shapes)
     except ValueError as error:

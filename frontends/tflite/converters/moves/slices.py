@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -221,21 +222,17 @@ def convert_dynamic_update_slice(ctx: Context) -> relax.Expr:
         raise QnnError(f"a part of shape {part.shape} does not fit into {data.shape}")
     if 0 in part.shape:
         return data.expr
-    wide = ctx.builder.emit(R.astype(begins.expr, "int64"))
-    moved, is_inside = part.expr, None
+    wide, is_inside = ctx.builder.array(begins.expr).astype(np.int64), None
+    moved = part.expr
     for axis, (size, whole) in enumerate(zip(part.shape, data.shape, strict=True)):
         if size == whole:
             continue
-        begin = R.strided_slice(wide, [0], [axis], [axis + 1])
-        begin = ctx.builder.emit(R.clip(ctx.builder.emit(begin), 0, whole - size))
-        indices = R.subtract(relax.const(np.arange(whole), "int64"), begin)
-        indices = ctx.builder.emit(indices)
-        near = ctx.builder.emit(R.clip(indices, 0, size - 1))
-        moved = ctx.builder.emit(R.take(moved, near, axis, "clip"))
-        row = reshaped(ctx.builder.emit(R.equal(indices, near)), [whole] + [1] * (rank - axis - 1))
-        row = ctx.builder.emit(row)
-        is_inside = row if is_inside is None else ctx.builder.emit(R.logical_and(is_inside, row))
-    return moved if is_inside is None else R.where(is_inside, moved, data.expr)
+        indices = np.arange(whole) - np.clip(wide[axis : axis + 1], 0, whole - size)
+        near: Any = np.clip(indices, 0, size - 1)
+        moved = ctx.builder.emit(R.take(moved, near.expr, axis, "clip"))
+        row = (indices == near).reshape(whole, *[1] * (rank - axis - 1))
+        is_inside = row if is_inside is None else is_inside & row
+    return moved if is_inside is None else R.where(is_inside.expr, moved, data.expr)
 
 
 OPERATORS.update(

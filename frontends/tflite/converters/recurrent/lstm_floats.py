@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -106,9 +107,9 @@ class _Step:
         both = emit(R.add(sums, recurrent.product(ctx, hidden)))
         gates = {
             name: emit(
-                R.strided_slice(both, [1], [place * operands.count], [(place + 1) * operands.count])
+                R.strided_slice(both, [1], [index * operands.count], [(index + 1) * operands.count])
             )
-            for place, name in enumerate(names)
+            for index, name in enumerate(names)
         }
         seen = [name for name in names if name != "cell"]
         peepholes = dict(zip(seen, operands.peepholes, strict=False))
@@ -116,8 +117,8 @@ class _Step:
         def whole(name: str) -> relax.Expr:
             if not operands.norm:
                 return gates[name]
-            place = names.index(name)
-            parts = (relax.const(real_of(part[place])) for part in (operands.norm, operands.biases))
+            index = names.index(name)
+            parts = (relax.const(real_of(part[index])) for part in (operands.norm, operands.biases))
             return _normalized(ctx, gates[name], *parts)
 
         def opened(name: str, seen_cells: relax.Expr) -> relax.Expr:
@@ -152,16 +153,15 @@ def _normalized(
 
     Source: MeanStddevNormalization of TFLite's kernels/internal/reference/portable_tensor_utils.cc.
     """
-    emit, count = ctx.builder.emit, relax.const(np.float32(spec_of(sums).shape[1]))
+    values, scale, offset = map(ctx.builder.array, (sums, weights, bias))
 
-    def mean(values: relax.Expr) -> relax.Expr:
-        return emit(R.divide(R.sum(values, [1], keepdims=True), count))
+    def mean(values: Any) -> Any:
+        return values.sum(1, np.float32, True) / values.shape[1]
 
-    centred_sums = emit(R.subtract(sums, mean(sums)))
-    variance = mean(emit(R.multiply(centred_sums, centred_sums)))
-    root = emit(R.sqrt(R.add(variance, relax.const(np.float32(_LEAST_VARIANCE)))))
-    inverse = emit(R.divide(relax.const(np.float32(1)), root))
-    return emit(R.add(R.multiply(R.multiply(centred_sums, inverse), weights), bias))
+    centred = values - mean(values)
+    inverse = 1 / np.sqrt(mean(centred * centred) + _LEAST_VARIANCE)
+    result: relax.Expr = (centred * inverse * scale + offset).expr
+    return result
 
 
 def _clipped(ctx: Context, values: relax.Expr, limit: float) -> relax.Expr:

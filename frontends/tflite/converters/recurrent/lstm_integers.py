@@ -42,7 +42,7 @@ def basic_lstm(ctx: Context) -> list[relax.Expr]:
     units = check_basic(ctx, _DTYPES)
     _check_cells(ctx)
     emit = ctx.builder.emit
-    data, hidden, cells = (ctx.input(place) for place in (DATA, HIDDEN, CELLS))
+    data, hidden, cells = (ctx.input(index) for index in (DATA, HIDDEN, CELLS))
     rows = emit(R.concat([data.expr, hidden.expr], axis=1))
     point = per_tensor(ctx.tensor(WEIGHTS))[1]
     weights, bias = ctx.weights(WEIGHTS).expr, ctx.weights(BIAS).expr
@@ -84,7 +84,7 @@ def _scaled(ctx: Context, sums: relax.Expr, scale: float) -> relax.Expr:
 
 def _check_sums(ctx: Context, shift: int) -> None:
     """Raise if a sum, shifted to the left, can leave int32."""
-    weights, bias = (ctx.constant(place).astype(np.float64) for place in (WEIGHTS, BIAS))
+    weights, bias = (ctx.constant(index).astype(np.float64) for index in (WEIGHTS, BIAS))
     sizes = np.abs(weights - per_tensor(ctx.tensor(WEIGHTS))[1]).sum(axis=1)
     reach = float((_MIDDLE * sizes + np.abs(bias)).max()) * 2.0**shift
     if reach >= 2**31:
@@ -112,10 +112,10 @@ def check_basic(ctx: Context, needed: Sequence[str]) -> int:
         raise QnnError(f"needs 5 inputs and 4 outputs, got {counts[0]} and {counts[1]}")
     if ctx.options(LSTMOptions).activation != "TANH":
         raise UnsupportedError("the basic kernel with another activation than TANH")
-    operands = [ctx.input(place) for place in range(CELLS + 1)]
+    operands = [ctx.input(index) for index in range(CELLS + 1)]
     data, hidden, weights, bias, cells = operands
     dtypes = [operand.tensor.dtype for operand in operands]
-    dtypes += [ctx.output(place).dtype for place in range(_GATES)]
+    dtypes += [ctx.output(index).dtype for index in range(_GATES)]
     if dtypes != list(needed):
         raise UnsupportedError(f"the basic kernel of {', '.join(dtypes)}")
     if len(data.shape) != 2 or 0 in data.shape:
@@ -154,9 +154,9 @@ def float_basic_lstm(ctx: Context) -> list[relax.Expr]:
     float32.
     """
     units = check_basic(ctx, ["float32"] * 9)
-    check_constants([ctx.tensor(place) for place in (WEIGHTS, BIAS)], "float32")
+    check_constants([ctx.tensor(index) for index in (WEIGHTS, BIAS)], "float32")
     emit = ctx.builder.emit
-    data, hidden, cells = (ctx.input(place) for place in (DATA, HIDDEN, CELLS))
+    data, hidden, cells = (ctx.input(index) for index in (DATA, HIDDEN, CELLS))
     rows = emit(R.concat([data.expr, hidden.expr], axis=1))
     weights = RowWeights.of([ctx.tensor(WEIGHTS)], asymmetric=False)
     both = emit(R.add(weights.product(ctx, rows), ctx.weights(BIAS).expr))

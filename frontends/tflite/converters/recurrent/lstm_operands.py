@@ -89,15 +89,15 @@ class LstmOperands:
             needed = " or ".join(map(str, at.counts))
             raise QnnError(f"needs {needed} inputs, got {len(ctx.operator.inputs)}")
         gates = GATES if ctx.has(at.weights) else GATES[1:]
-        places = [GATES.index(gate) for gate in gates]
+        indices = [GATES.index(gate) for gate in gates]
 
         def by_gate(first: int) -> list[Tensor]:
-            return [ctx.tensor(first + place) for place in places]
+            return [ctx.tensor(first + index) for index in indices]
 
         _check_left_out(ctx, gates, at)
         seeing = [_SEEING.index(gate) for gate in gates if gate in _SEEING]
-        has_peepholes = any(ctx.has(at.peepholes + place) for place in range(len(_SEEING)))
-        peepholes = [ctx.tensor(at.peepholes + place) for place in seeing] if has_peepholes else []
+        has_peepholes = any(ctx.has(at.peepholes + index) for index in range(len(_SEEING)))
+        peepholes = [ctx.tensor(at.peepholes + index) for index in seeing] if has_peepholes else []
         projection = [ctx.tensor(at.projection)] if ctx.has(at.projection) else []
         if ctx.has(at.projection + 1):
             projection = [ctx.tensor(at.projection), ctx.tensor(at.projection + 1)]

@@ -131,7 +131,7 @@ def run_rnn(ctx: Context, options: AnyRNN, at: RnnPlaces, way: Way, rank: int) -
         way: the order in which it reads its data.
         rank: of the data.
     """
-    weights, recurrent, bias, kept = (ctx.tensor(at.weights + place) for place in range(4))
+    weights, recurrent, bias, kept = (ctx.tensor(at.weights + index) for index in range(4))
     _check(ctx, at, rank)
     emit, units, asymmetric = ctx.builder.emit, bias.shape[0], options.asymmetric_quantize_inputs
     sequence = way.begin(ctx, at.data)
@@ -158,7 +158,7 @@ def run_rnn(ctx: Context, options: AnyRNN, at: RnnPlaces, way: Way, rank: int) -
 def _check(ctx: Context, at: RnnPlaces, rank: int) -> None:
     """Raise unless the operands fit one another."""
     data = ctx.tensor(at.data)
-    weights, recurrent, bias = (ctx.tensor(at.weights + place) for place in range(3))
+    weights, recurrent, bias = (ctx.tensor(at.weights + index) for index in range(3))
     shape = ctx.input(at.data).shape
     check_result(ctx)
     if data.dtype != "float32" or weights.dtype not in _DTYPES:
@@ -197,8 +197,8 @@ def convert_bidirectional_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
             "of several images with one result: LiteRT looks for their states beyond the tensors"
         )
     results = []
-    places = [weights + _FORGET for weights in _LSTM_WEIGHTS]
-    data, has_weights = _sequences(ctx, _LSTM_BESIDE, places)
+    indices = [weights + _FORGET for weights in _LSTM_WEIGHTS]
+    data, has_weights = _sequences(ctx, _LSTM_BESIDE, indices)
     for number, at in enumerate(_LSTMS):
         beside = (_LSTM_BESIDE, _LSTM_WEIGHTS[number]) if has_weights else None
         way = Way(options.time_major, backward=bool(number))
@@ -238,7 +238,7 @@ def _sequences(ctx: Context, beside: int, weights: Sequence[int]) -> tuple[tuple
     Raises:
         QnnError: there are weights for one layer alone.
     """
-    has = {ctx.has(place) for place in weights}
+    has = {ctx.has(index) for index in weights}
     if len(has) > 1:
         raise QnnError("a second sequence with weights for one of the two layers")
     has_weights = has.pop()

@@ -77,7 +77,7 @@ def _checked(ctx: Context, rank: int) -> tuple[int, int]:
     Raises:
         QnnError: the operands do not fit together.
     """
-    data, features, times, state = (ctx.input(place).shape for place in (0, 1, 2, 4))
+    data, features, times, state = (ctx.input(index).shape for index in (0, 1, 2, 4))
     shapes = [data, features, times, state]
     if any(len(shape) != 2 or 0 in shape for shape in shapes):
         raise QnnError(f"needs operands of 2 dimensions that have elements, got {shapes}")

@@ -9,7 +9,7 @@ import pytest
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
-from tests.frontends.onnx.normalize.test_turns import BOOL, FLOAT, INT
+from tests.frontends.onnx.normalize.test_unrolling import BOOL, FLOAT, INT
 from tests.support.onnx_graphs import Array, Net, Node, pair, subgraph
 
 HALVES = subgraph(

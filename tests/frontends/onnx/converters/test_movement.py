@@ -23,7 +23,7 @@ def test_sizes_are_constants() -> None:
         ("Mul", "x real", "y"),
     ]
     model = Net(nodes, {"x": np.zeros((2, 3, 4), np.float32)}, {"last": np.int64(-1)}).model
-    mod, _ = import_graph(Graph(model))
+    mod = import_graph(Graph(model)).mod
 
     def product(x: Any) -> relax.Expr:
         return R.multiply(x, relax.const(np.float32(4)))

@@ -106,7 +106,7 @@ CASES: dict[str, tuple[Any, str]] = {
         proto([*QUANTIZED, ("Einsum", "d " * 40, "y", {"equation": EQUATION})]),
         "Einsum: a tensor has",
     ),
-    "turns": (loop(1 << 62), "Loop: it turns 4,611,686,018,427,387,904 times"),
+    "turns": (loop(1 << 62), "Loop: it has 4,611,686,018,427,387,904 iterations"),
 }
 
 

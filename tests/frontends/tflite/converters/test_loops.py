@@ -223,7 +223,7 @@ def test_the_loop_of_a_branch_that_is_not_taken_is_not_run() -> None:
 
 @pytest.mark.parametrize(
     ("code", "message"),
-    [("CONCATENATION", "change from turn to turn"), ("WHILE", "more than 8 deep")],
+    [("CONCATENATION", "change from iteration to iteration"), ("WHILE", "more than 8 deep")],
 )
 def test_bodies_that_no_loop_has(code: str, message: str) -> None:
     carried = {"data made": ((1, 4), "int8", Q), "go gone": ((1,), "bool")}

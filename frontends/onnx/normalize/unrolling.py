@@ -7,19 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from frontends.bounds import check_turns
+from frontends.bounds import check_iterations
 from frontends.errors import ModelFormatError, UnsupportedError, UnsupportedOperatorError
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.graph.subgraphs import FLOAT, hoist, inline, keep_apart
+from frontends.onnx.graph.subgraphs import hoist, inline, keep_apart
 from frontends.onnx.read.constants import move_constants
 from frontends.onnx.read.names import all_nodes, is_of_standard
 from frontends.onnx.read.package import copied, onnx_package
+from frontends.onnx.read.standard import FLOAT
 
 _MOST_NODES, _MOST_BYTES = 2048, 1 << 24
 """The most nodes, and bytes of constants, of an unrolled model."""
 
 
-def write_turns(graph: Graph, typed: Graph, constants: Mapping[str, Any]) -> bool:
+def unroll(graph: Graph, typed: Graph, constants: Mapping[str, Any]) -> bool:
     """Replace Loop and Scan by their iterations.
 
     Args:
@@ -67,23 +68,23 @@ class _Writer:
             return False
         if trips.size != 1 or trips.dtype.kind not in "iu":
             return False
-        turns = max(int(trips.item()), 0) if begins.all() else 0
+        iterations = max(int(trips.item()), 0) if begins.all() else 0
         try:
-            check_turns(turns)
+            check_iterations(iterations)
         except UnsupportedError as error:
             raise UnsupportedOperatorError(
                 [(number, "Loop", str(error), list(node.output))]
             ) from None
         has_lists = len(body.output) > len(carried) + 1
-        if not self._is_small(body, turns) or (turns == 0 and has_lists):
+        if not self._is_small(body, iterations) or (iterations == 0 and has_lists):
             return False
         stem, names = self._stem(node), [*carried]
         body = self._prepared(body, stem)
         lists: list[list[str]] = [[] for _ in body.output[len(carried) + 1 :]]
         true = self.graph.constant(np.array(True), f"{stem}true")
-        for turn in range(turns):
-            at = self.graph.constant(turn, f"{stem}{turn}")
-            names = self._turn(f"{stem}{turn}_", body, [at, true, *names], lists, first=1)
+        for iteration in range(iterations):
+            at = self.graph.constant(iteration, f"{stem}{iteration}")
+            names = self._iteration(f"{stem}{iteration}_", body, [at, true, *names], lists, first=1)
         self._end(node, names, lists, [0] * len(lists))
         return True
 
@@ -121,29 +122,29 @@ class _Writer:
             if shape is None or axis not in range(-len(shape), len(shape)):
                 return False
             sizes.add(shape[axis])
-        turns = max(sizes)
-        if len(sizes) != 1 or not turns or not self._is_small(body, turns):
+        iterations = max(sizes)
+        if len(sizes) != 1 or not iterations or not self._is_small(body, iterations):
             return False
         stem = self._stem(node)
         body = self._prepared(body, stem)
         lists: list[list[str]] = [[] for _ in body.output[begin:]]
-        for turn in range(turns):
+        for iteration in range(iterations):
             rows = []
-            for place, name in enumerate(sequences):
-                at = turns - 1 - turn if backward[place] else turn
-                row = f"{stem}{turn}_{place}_row"
-                rows.append(self.graph.add("Gather", name, at, output=row, axis=axes[place]))
-            names = self._turn(f"{stem}{turn}_", body, [*names, *rows], lists, first=0)
-        for place, is_backward in enumerate(whole("scan_output_directions", len(lists))):
-            lists[place] = lists[place][::-1] if is_backward else lists[place]
+            for index, name in enumerate(sequences):
+                at = iterations - 1 - iteration if backward[index] else iteration
+                row = f"{stem}{iteration}_{index}_row"
+                rows.append(self.graph.add("Gather", name, at, output=row, axis=axes[index]))
+            names = self._iteration(f"{stem}{iteration}_", body, [*names, *rows], lists, first=0)
+        for index, is_backward in enumerate(whole("scan_output_directions", len(lists))):
+            lists[index] = lists[index][::-1] if is_backward else lists[index]
         self._end(node, names, lists, whole("scan_output_axes", len(lists)))
         return True
 
-    def _is_small(self, body: Any, turns: int) -> bool:
-        of_turn = len([*all_nodes(body)]) + len(body.input) + len(body.output)
-        nodes = len(self.graph.node) + turns * of_turn
+    def _is_small(self, body: Any, iterations: int) -> bool:
+        of_one = len([*all_nodes(body)]) + len(body.input) + len(body.output)
+        nodes = len(self.graph.node) + iterations * of_one
         constants = sum(tensor.ByteSize() for tensor in body.initializer)
-        return nodes <= _MOST_NODES and turns * (body.ByteSize() - constants) <= _MOST_BYTES
+        return nodes <= _MOST_NODES and iterations * (body.ByteSize() - constants) <= _MOST_BYTES
 
     def _prepared(self, body: Any, stem: str) -> Any:
         """Return a copy of a body whose constants moved to the outer graph, for all iterations."""
@@ -151,15 +152,16 @@ class _Writer:
         hoist(self.graph, copy, stem)
         return copy
 
-    def _turn(
+    def _iteration(
         self, stem: str, body: Any, given: Sequence[str], lists: list[list[str]], first: int
     ) -> list[str]:
         """Add an iteration; return the carried tensors, append other results to the lists."""
         operands = {}
         for value, name in zip(body.input, given, strict=True):
             is_float = value.type.tensor_type.elem_type == FLOAT
-            operands[value.name] = self._cast(name, f"{stem}in_{value.name}") if is_float else name
-        results = {place: f"{stem}result_{place}" for place in range(first, len(body.output))}
+            own = f"{stem}in_{value.name}"
+            operands[value.name] = self.graph.apart(name, own) if is_float else name
+        results = {index: f"{stem}result_{index}" for index in range(first, len(body.output))}
         inline(self.graph, body, f"{stem}in_", operands, results)
         found = [*results.values()]
         carried = len(found) - len(lists)
@@ -182,10 +184,6 @@ class _Writer:
 
     def _stem(self, node: Any) -> str:
         return f"{self.graph.prefix}{next(filter(None, node.output), '')}_"
-
-    def _cast(self, name: str, output: str) -> str:
-        """Add a Cast that changes nothing, but ends a group."""
-        return self.graph.add("Cast", name, output=output, to=FLOAT)
 
 
 def _body(node: Any) -> Any:

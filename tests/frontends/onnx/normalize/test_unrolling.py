@@ -95,7 +95,7 @@ def test_results_of_turns_that_the_data_tell_are_refused_by_name() -> None:
     data = {**DATA, "n": np.full(1, 3, np.float32)}
     model = Net(nodes, data, START, ["end"]).model
     assert OnnxSource(model).summary("loop").operators[1].reason
-    with pytest.raises(UnsupportedOperatorError, match="Loop: it has results of all turns"):
+    with pytest.raises(UnsupportedOperatorError, match="Loop: it has results of all iterations"):
         from_onnx(model)
 
 

@@ -1,0 +1,33 @@
+"""The standard's element types and families of operators: facts that several steps use."""
+
+from __future__ import annotations
+
+DOMAINS = ("", "ai.onnx")
+"""The names of the standard's domain."""
+
+FLOAT, INT32, INT64, HALF = 1, 6, 7, 10
+"""The numbers of the element types float32, int32, int64 and float16."""
+
+COMPARING = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
+LOGICAL = ("And", "Or", "Xor")
+BROADCASTING = (
+    *(*COMPARING, *LOGICAL, "Add", "Div", "Max", "Min", "Mod", "Mul", "Pow", "Sub", "Sum"),
+    "Where",
+)
+"""Operators of the elements of several tensors, whose shapes broadcast."""
+UNARY = (
+    *("Abs", "Cast", "Ceil", "Clip", "Cos", "DequantizeLinear", "Erf", "Exp", "Floor", "Gelu"),
+    *("HardSigmoid", "HardSwish", "Identity", "IsNaN", "LeakyRelu", "Log", "Neg", "Not"),
+    *("QuantizeLinear", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Sin", "Sqrt", "Tanh"),
+)
+"""Operators of the elements of one tensor; their other operands are parameters."""
+MOVING = (
+    *("Concat", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Squeeze"),
+    *("Transpose", "Unsqueeze"),
+)
+"""Operators that move elements of any type."""
+REDUCING = (
+    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
+    *("ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
+)
+"""Operators that reduce elements along axes."""
