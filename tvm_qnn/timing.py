@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -80,6 +81,18 @@ def milliseconds(seconds: float, digits: int = 3) -> str:
     """Write a time in milliseconds with some significant digits, and all digits before the dot."""
     value = 1e3 * seconds
     return f"{value:.0f}" if value >= 10 ** (digits - 1) else f"{value:.{digits}g}"
+
+
+def warn_of_disturbance(timings: Mapping[str, Timing]) -> None:
+    """Warn of each program, by its name, whose runs other programs disturbed."""
+    for name, timing in timings.items():
+        if not timing.is_quiet:
+            ratio = timing.median / timing.minimum
+            warnings.warn(
+                f"the machine was not quiet: the median run of {name} took {ratio:.2f} times as "
+                "long as the fastest; end what else runs, and time again",
+                stacklevel=3,
+            )
 
 
 def alternate(

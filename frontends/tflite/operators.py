@@ -36,6 +36,7 @@ class Row:
             dequantize and quantize.
         whole: the rule for int32, int64 and bool, which are plain numbers.
         unscaled: the rule for 8 or 16 bits if a tensor has no scale, or one for each channel.
+        sums: the rule for int8 data and an int32 result.
         hybrid: the rule for float32 data and 8-bit weights.
         by_block: the rule for float32 data and weights, the second operand, with scales by block.
         known: the rule that only computes values at the import.
@@ -73,6 +74,7 @@ class Row:
     floats: Rule | None = None
     whole: Rule | None = None
     unscaled: Rule | None = None
+    sums: Rule | None = None
     hybrid: Rule | None = None
     by_block: Rule | None = None
     known: Rule | None = None

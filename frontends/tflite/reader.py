@@ -35,7 +35,7 @@ _CUSTOM, _BY_BLOCK = 1, 2  # details of a quantization; LiteRT ignores the first
 _OPERATOR_NAMES, _TENSOR_TYPES = by_value(OPERATORS), by_value(DTYPES)
 
 # Named one by one: other packages may add int4 and bfloat16 to numpy, in unpacked form.
-_NUMPY_TYPES = set(DTYPES) - {"string", "resource", "variant", "bfloat16", *BITS}
+_NUMPY_TYPES = set(DTYPES) - {"string", "resource", "variant", "bfloat16", "uint4", *BITS}
 # Value ranges of the types that carry scales and zero points.
 _INTEGER_RANGES = {
     name: (int(np.iinfo(name).min), int(np.iinfo(name).max))

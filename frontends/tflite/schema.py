@@ -11,9 +11,10 @@ def _members(enum: Any) -> dict[str, int]:
     return {name: value for name, value in vars(enum).items() if not name.startswith("_")}
 
 
-# The package's schema is older than this operator, its options, and the type int2.
+# The package's schema is older than this operator, its options, and the types int2 and uint4.
 OPERATORS = _members(tflite.BuiltinOperator) | {"STABLEHLO_CASE": 209}
-DTYPES = {name.lower(): value for name, value in _members(tflite.TensorType).items()} | {"int2": 19}
+DTYPES = {name.lower(): value for name, value in _members(tflite.TensorType).items()}
+DTYPES |= {"int2": 19, "uint4": 20}
 OPTIONS_TABLES = _members(tflite.BuiltinOptions)
 LATER_OPTIONS_TABLES = _members(tflite.BuiltinOptions2) | {"StablehloCaseOptions": 23}
 """The tables that did not fit the first union of tables."""

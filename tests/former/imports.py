@@ -11,6 +11,7 @@ CHANGES = (
     (r"from tvm\.contrib(\S*) import", r"from tvm_qnn.relay.contrib\1 import"),
     (r"import tvm\.contrib\.(\w+) as", r"from tvm_qnn.relay.contrib import \1 as"),
     (r"from tvm\.runtime\.vm import", r"from tvm_qnn.relay.vm import"),
+    (r"from tvm\.error import", r"from tvm_qnn.relay.error import"),
     (r"from tvm\.topi\.nn\.qnn import", r"from tvm_qnn.relay.qnn import"),
     (r"from tvm\.testing\.utils import", r"from tvm_qnn.relay.testing import"),
     # All others: today's TVM, and beside it what it has lost.

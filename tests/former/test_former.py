@@ -42,6 +42,7 @@ from tvm_qnn.relay import tvm
             "from tvm.runtime.vm import VirtualMachine",
             "from tvm_qnn.relay.vm import VirtualMachine",
         ),
+        ("from tvm.error import TVMError", "from tvm_qnn.relay.error import TVMError"),
         ("import numpy as np", "import numpy as np"),
         ("x = tvm.cpu()  # import tvm", "x = tvm.cpu()  # import tvm"),
     ],

@@ -29,11 +29,12 @@ def free_ports() -> list[int]:
 
 @dataclass
 class Server:
-    """A server, and clients of it."""
+    """A server, clients of it, and the lines that it prints."""
 
     process: subprocess.Popen[str]
     name: str
     ports: list[int] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
 
     def client(self, kind: str) -> Any:
         module = importlib.import_module(f"tritonclient.{kind}")
@@ -96,9 +97,8 @@ def started(name: str, ports: list[int], *words: str) -> Iterator[Server]:
     )
     server = Server(process, name, ports)
     # What it prints is read all the time, or it would wait for that.
-    lines: list[str] = []
     assert process.stdout is not None
-    reader = threading.Thread(target=lambda out=process.stdout: lines.extend(out))
+    reader = threading.Thread(target=lambda out=process.stdout: server.lines.extend(out))
     reader.start()
     try:
         client = server.client("http")
@@ -108,7 +108,7 @@ def started(name: str, ports: list[int], *words: str) -> Iterator[Server]:
                     break
             except OSError:
                 pass
-            assert process.poll() is None, "".join(lines)
+            assert process.poll() is None, "".join(server.lines)
             time.sleep(0.1)
         client.close()
         yield server

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from tvm_qnn.io.figures import new_figure, save_figure
 from tvm_qnn.io.terminal import Terminal, styled
-from tvm_qnn.timing import Timing, milliseconds
+from tvm_qnn.timing import Timing, milliseconds, warn_of_disturbance
 
 if TYPE_CHECKING:
     from tvm_qnn.compare import Comparison, TensorComparison
@@ -64,7 +64,8 @@ MOST_ROWS = 10
 
 
 def print_checked(console: Terminal, checked: Checked) -> None:
-    """Print how many tensors are equal, and the times."""
+    """Print how many tensors are equal, and the times; warn if the times say little."""
+    warn_of_disturbance(checked.timings)
     print_comparison(console, checked.comparison)
     console.print(_times(checked.timings))
     console.print(_ratio(checked.timings))

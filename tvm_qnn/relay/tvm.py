@@ -18,7 +18,7 @@ import tvm_ffi
 
 from qnn_ops.errors import QnnError
 from tvm_qnn import relay
-from tvm_qnn.relay import contrib, rpc
+from tvm_qnn.relay import contrib, error, rpc
 from tvm_qnn.relay.build_module import load_module
 from tvm_qnn.relay.expr import module_of
 from tvm_qnn.relay.objects import Named, Overlay
@@ -99,11 +99,13 @@ runtime = Overlay(tvm.runtime, NDArray=tvm.runtime.Tensor, load_module=load_modu
 target = Overlay(
     tvm.target, Target=make_target, create=make_target, cuda=cuda_target, arm_cpu=arm_target
 )
+TVMError = error.TVMError
 gpu = tvm.cuda
 tir = tvm.tirx
 
 __all__ = [
     "IRModule",
+    "TVMError",
     "arm_target",
     "array",
     "context",
@@ -111,6 +113,7 @@ __all__ = [
     "cuda_target",
     "device",
     "empty",
+    "error",
     "gpu",
     "ir",
     "load_module",

@@ -6,10 +6,12 @@ import asyncio
 import gc
 import socket
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
+import mlserver.metrics.server
+import mlserver.rest.server
 from fastapi.exceptions import RequestValidationError
 from mlserver import MLServer, ModelSettings, Settings
 from mlserver.errors import MLServerError
@@ -116,6 +118,11 @@ class _Server(MLServer):
 
     def _create_servers(self) -> None:
         super()._create_servers()
+        # MLServer ends its servers itself when a signal comes. It tells uvicorn so by a method that
+        # uvicorn no longer calls. Each server would then raise the signal again, which makes the
+        # other one stop at once, with a traceback.
+        for module in (mlserver.metrics.server, mlserver.rest.server):
+            module._NoSignalServer.capture_signals = nullcontext
         app = self._rest_server._app
         app.add_exception_handler(RequestValidationError, _invalid)
         app.add_exception_handler(Exception, _failed)

@@ -124,6 +124,8 @@ def _rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     if row.widens and row.quantized is not None and is_wider:
         check_quantized([*inputs, *outputs])
         return row.quantized, False
+    if row.sums is not None and activations <= {"int8"} and dtypes - activations == {"int32"}:
+        return row.sums, False
     weights = {tensor.dtype for tensor in inputs if tensor.is_constant} & {*EIGHT_BITS}
     if "float32" in activations and weights:
         raise UnsupportedError(

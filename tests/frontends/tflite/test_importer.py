@@ -291,6 +291,7 @@ class TestUnsupported:
             ("UNIQUE", "int32", "the shape of its result depends on the data of a run"),
             ("WHERE", "int64", "the shape of its result depends on the data of a run"),
             ("GATHER", "string", "tensor 1 'y2' is of type string"),
+            ("QUANTIZE", "uint4", "tensor 1 'y2' is of type uint4"),
         ],
     )
     def test_what_nothing_is_compiled_for(self, code: str, dtype: str, message: str) -> None:

@@ -428,7 +428,9 @@ def test_mlserver_itself_starts_a_library(folder: Path, library: Any, inputs: np
     np.testing.assert_array_equal(found, library.run(inputs[0]))
 
 
-def test_a_signal_ends_it(folder: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it(folder: Path, number: signal.Signals) -> None:
     with of_command("digits", folder / "digits.so") as server:
-        server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(20) in (0, 130)
+        server.process.send_signal(number)
+        assert server.process.wait(20) == 0
+    assert not [line for line in server.lines if line.startswith(("ERROR", "Traceback"))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -196,11 +195,11 @@ def _tell_times(
     from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.demo.report import times_table
     from tvm_qnn.io.terminal import Terminal
-    from tvm_qnn.timing import milliseconds
+    from tvm_qnn.timing import milliseconds, warn_of_disturbance
 
     if csv_file is not None:
         _write_csv(csv_file, "seconds", {name: each.seconds for name, each in timings.items()})
-    _warn(timings)
+    warn_of_disturbance(timings)
     if as_json:
         figures = {name: _figures(timing) for name, timing in timings.items()}
         if memory is not None:
@@ -236,18 +235,6 @@ def _on_device(model: ModelFile, device: tuple[str, int], target: str, rounds: i
     library = make()
     with remote(*device) as session, timed(progress(), f"Run {model.path.name} on the device"):
         return session.load(library).benchmark(*map(noise, library.inputs), repeat=rounds)
-
-
-def _warn(timings: Mapping[str, Timing]) -> None:
-    """Warn if other programs disturbed the runs."""
-    for name, timing in timings.items():
-        if not timing.is_quiet:
-            ratio = timing.median / timing.minimum
-            warnings.warn(
-                f"the machine was not quiet: the median run of {name} took {ratio:.2f} times as "
-                "long as the fastest; end what else runs, or take more --rounds",
-                stacklevel=2,
-            )
 
 
 def _write_csv(path: Path, figure: str, columns: Mapping[str, Sequence[float]]) -> None:

@@ -98,11 +98,6 @@ def convert_int16_batch_matmul(ctx: Context) -> relax.Expr:
     shape = result_shape(lhs.shape, rhs.shape, options)
     if 0 in (*shape, *lhs.shape):
         return R.zeros(shape, "int16")
-    factors = []
-    for operand, is_swapped in ((lhs, options.adj_x), (rhs, options.adj_y)):
-        order = swapped(len(operand.shape)) if is_swapped else list(range(len(operand.shape)))
-        matrix = ctx.builder.emit(R.permute_dims(operand.expr, order))
-        factors.append(ctx.builder.emit(R.astype(matrix, "int64")))
     # As LiteRT rounds it.
     scale = np.float32(lhs.quantization[0]) * np.float32(rhs.quantization[0])
     multiplier, shift = quantize_multiplier(float(scale) / per_tensor(result)[0])
@@ -111,9 +106,33 @@ def convert_int16_batch_matmul(ctx: Context) -> relax.Expr:
     down = 15 - int(shift)
     numbers = (int(reduced_multiplier(multiplier)), 1 << (down - 1), down, -(2**15), 2**15 - 1)
     factor, half, bits, low, high = (relax.const(number, "int64") for number in numbers)
-    sums = R.add(R.multiply(R.matmul(*factors, out_dtype="int64"), factor), half)
+    sums = R.add(R.multiply(_product(ctx, "int64"), factor), half)
     wrapped = R.astype(R.astype(R.right_shift(sums, bits), "int32"), "int64")
     return R.astype(R.minimum(R.maximum(wrapped, low), high), "int16")
+
+
+def convert_summed_batch_matmul(ctx: Context) -> relax.Expr:
+    """Return the int32 sums of products of int8 numbers; scales and zero points play no part.
+
+    Source of the arithmetic: EvalInt8Int32 of LiteRT's batch_matmul.cc.
+    """
+    lhs, rhs = ctx.input(0), ctx.input(1)
+    if other := {lhs.tensor.dtype, rhs.tensor.dtype} - {"int8"}:
+        raise UnsupportedError(f"a matrix of type {other.pop()}")
+    shape = result_shape(lhs.shape, rhs.shape, ctx.options(BatchMatMulOptions))
+    if 0 in (*shape, *lhs.shape):
+        return R.zeros(shape, "int32")
+    return _product(ctx, "int32")
+
+
+def _product(ctx: Context, dtype: str) -> relax.Expr:
+    """Multiply both matrices as numbers of a type; one or both may be transposed first."""
+    options, factors = ctx.options(BatchMatMulOptions), []
+    for operand, is_swapped in ((ctx.input(0), options.adj_x), (ctx.input(1), options.adj_y)):
+        order = swapped(len(operand.shape)) if is_swapped else list(range(len(operand.shape)))
+        matrix = ctx.builder.emit(R.permute_dims(operand.expr, order))
+        factors.append(ctx.builder.emit(R.astype(matrix, dtype)))
+    return R.matmul(*factors, out_dtype=dtype)
 
 
 def swapped(rank: int) -> list[int]:

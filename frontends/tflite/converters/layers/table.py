@@ -21,6 +21,7 @@ OPERATORS.update(
             int16=matmul.convert_int16_batch_matmul,
             floats=matmul.convert_float_batch_matmul,
             unscaled=matmul.convert_unscaled_batch_matmul,
+            sums=matmul.convert_summed_batch_matmul,
             hybrid=hybrid_layers.convert_hybrid_batch_matmul,
             micro=COMPUTED,
             fills=True,

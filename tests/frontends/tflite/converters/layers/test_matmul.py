@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from frontends.tflite import from_tflite
 from tests.support.arrays import full_range
@@ -39,6 +40,28 @@ def test_products_equal_litert() -> None:
     add_product(sheet, (5, 7), (7, 2))
     sheet.check()
     assert differing_tensors(sheet.model(), [sheet.arrays], "host", kernels=True) == []
+
+
+@pytest.mark.parametrize("is_quantized", [False, True])
+def test_sums_of_products_equal_litert(is_quantized: bool) -> None:
+    sheet = Sheet(seed=62)
+    rng = sheet.rng
+    for adjoint in ((False, False), (True, False), (False, True), (True, True)):
+        for lhs, rhs, constant in (
+            ((2, 1, 5, 7), (3, 7, 4), False),
+            ((2, 5, 7), (7, 4), True),
+            ((5, 300), (300, 2), False),
+            ((2, 0), (0, 3), False),
+        ):
+            shapes = transposed(lhs, adjoint[0]), transposed(rhs, adjoint[1])
+            arrays = [full_range(rng, "int8", shape) for shape in shapes]
+            # LiteRT ignores it.
+            encoding = random_quantization(rng, "int8") if is_quantized else None
+            make = sheet.constant if constant else sheet.input
+            operands = [sheet.input(arrays[0], encoding), make(arrays[1], encoding)]
+            options = {"adj_x": adjoint[0], "adj_y": adjoint[1]}
+            sheet.operator("BATCH_MATMUL", operands, ((1,), "int32", None), **options)
+    sheet.check()
 
 
 def test_a_constant_matrix_makes_a_dense_layer() -> None:

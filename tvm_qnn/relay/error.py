@@ -1,0 +1,16 @@
+"""``tvm.error`` as Relay's scripts use it, with the errors that are raised here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm.error
+
+from frontends.errors import UnsupportedOperatorError as OpNotImplemented
+from qnn_ops.errors import QnnError as TVMError
+
+__all__ = ["OpNotImplemented", "TVMError"]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(tvm.error, name)
