@@ -77,7 +77,7 @@ _IN_PARTS = ("tvm_qnn/target", "tvm_qnn/library")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _as_written(request: pytest.FixtureRequest) -> Iterator[None]:
+def _compilation(request: pytest.FixtureRequest) -> Iterator[None]:
     """Compile in few modules; without LLVM's optimization in some folders and files."""
     from tests.support.as_written import compile_as_written, compile_in_few_modules
 

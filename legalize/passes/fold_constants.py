@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from math import prod
 from typing import Any
 
@@ -37,19 +37,20 @@ def FoldConstants(*, floats: bool = False) -> tvm.transform.Pass:
 
 
 _MOVES = ("relax.full", "relax.permute_dims", "relax.reshape", "relax.strided_slice", "relax.zeros")
-_ARITHMETIC = (
-    *("relax.add", "relax.astype", "relax.bitwise_and", "relax.equal", "relax.greater"),
-    *("relax.greater_equal", "relax.left_shift", "relax.less", "relax.less_equal"),
-    *("relax.logical_and", "relax.maximum", "relax.minimum", "relax.multiply"),
-    *("relax.not_equal", "relax.right_shift", "relax.subtract", "relax.sum", "relax.where"),
+_OF_ANY = (
+    *("relax.add", "relax.equal", "relax.greater", "relax.greater_equal", "relax.less"),
+    *("relax.less_equal", "relax.maximum", "relax.minimum", "relax.multiply", "relax.subtract"),
+    "relax.where",
 )
-"""Functions of integers and truth values; numpy wraps as the processor does."""
-_OF_FLOATS = (
-    *("relax.abs", "relax.add", "relax.divide", "relax.equal", "relax.greater"),
-    *("relax.greater_equal", "relax.less", "relax.less_equal", "relax.maximum", "relax.minimum"),
-    *("relax.multiply", "relax.negative", "relax.subtract", "relax.where"),
+"""Functions of integers, truth values and float32, which round once or not at all."""
+_OF_INTEGERS = (
+    *("relax.astype", "relax.bitwise_and", "relax.left_shift", "relax.logical_and"),
+    *("relax.not_equal", "relax.right_shift", "relax.sum"),
 )
-"""Functions of float32 that round once, or not at all."""
+"""Further functions of integers and truth values; numpy wraps as the processor does."""
+_OF_FLOATS = ("relax.abs", "relax.divide", "relax.negative")
+"""Further functions of float32."""
+_FUNCTIONS = (*_MOVES, *_OF_ANY, *_OF_INTEGERS, *_OF_FLOATS)
 
 # TVM folds zeros only up to this number of elements. Larger ones would make a library larger.
 _MOST_ZEROS = 1024
@@ -59,12 +60,12 @@ _MOST_ZEROS = 1024
 class _Folder(PyExprMutator):
     def __init__(self, mod: tvm.IRModule, floats: bool) -> None:
         super().__init__(mod)
-        self._of_floats = _OF_FLOATS if floats else ()
+        self._floats = floats
         self._folded: dict[Any, Any] = {}
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
-        array = _value_of(rebuilt, self._of_floats)
+        array = _value_of(rebuilt, floats=self._floats)
         return rebuilt if array is None else relax.const(array, array.dtype.name)
 
     def visit_var_binding_(self, binding: relax.VarBinding) -> None:
@@ -79,10 +80,10 @@ class _Folder(PyExprMutator):
         return self.visit_expr_post_order(variable) if folded is None else folded
 
 
-def _value_of(call: Any, of_floats: Sequence[str]) -> Array | None:
+def _value_of(call: Any, *, floats: bool) -> Array | None:
     """Return the call's result; None if the call stays."""
     name = getattr(getattr(call, "op", None), "name", "")
-    if name not in (*_MOVES, *_ARITHMETIC, *of_floats) or not _has_known_shape(call):
+    if name not in _FUNCTIONS or not _has_known_shape(call):
         return None
     if name == "relax.zeros" and prod(map(int, call.ty.shape.values)) > _MOST_ZEROS:
         return None
@@ -93,14 +94,21 @@ def _value_of(call: Any, of_floats: Sequence[str]) -> Array | None:
     if not all(isinstance(field, tirx.IntImm) for field in fields):
         return None  # each run decides what is sliced
     typed = (*tensors, *([call] if name == "relax.astype" else []))
-    dtypes = {str(each.ty.dtype) for each in typed}
-    if name in of_floats:
-        dtypes.discard("float32")
-    if name not in _MOVES and not {np.dtype(each).kind for each in dtypes} <= {*"iub"}:
+    if not _is_computed(name, (str(each.ty.dtype) for each in typed), floats=floats):
         return None
     with np.errstate(all="ignore"):
         result: Array = value_of(call, *map(_operand, call.args))
     return result
+
+
+def _is_computed(name: str, dtypes: Iterable[str], *, floats: bool) -> bool:
+    if name in _MOVES:
+        return True
+    kinds = {*"iub"} if name in (*_OF_ANY, *_OF_INTEGERS) else set()
+    takes_floats = floats and name in (*_OF_ANY, *_OF_FLOATS)
+    return all(
+        np.dtype(each).kind in kinds or (takes_floats and each == "float32") for each in dtypes
+    )
 
 
 def _operand(expr: relax.Expr) -> Any:

@@ -57,15 +57,17 @@ class Expression(NDArrayOperatorsMixin):
         return self.to(R.min(self.expr, axis, keepdims=keepdims))
 
     def __getitem__(self, key: Any) -> Expression:
-        """Return a part; a key has slices without steps for the first axes, or for the last."""
+        """Return a part; a key has slices, which go forward, of the first axes or of the last."""
         parts = [*key] if isinstance(key, tuple) else [key]
         if parts[0] is ...:
             parts[:1] = [slice(None)] * (self.ndim - len(parts) + 1)
         axes = [axis for axis, part in enumerate(parts) if part != slice(None)]
-        begins, ends, _ = zip(
-            *(parts[axis].indices(self.shape[axis]) for axis in axes), strict=True
-        )
-        return self.to(R.strided_slice(self.expr, axes, begins, ends))
+        if not axes:
+            return self
+        found = (parts[axis].indices(self.shape[axis]) for axis in axes)
+        begins, ends, steps = zip(*found, strict=True)
+        assert min(steps) > 0, "a slice that goes backward is not expressed"
+        return self.to(R.strided_slice(self.expr, axes, begins, ends, steps))
 
     def apply(self, function: Callable[..., Any], *operands: Any) -> Expression:
         """Apply a function of this project that ``implement`` decorates."""

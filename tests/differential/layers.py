@@ -46,7 +46,7 @@ def _weights(graph: Graph, shape: Sequence[int], dtype: str, axis: int) -> tuple
     if graph.chance(1 / 8):
         scales *= 10 ** graph.rng.uniform(-7, 0, count)
     kept, data = scales.astype(np.float32), np.maximum(data, -127)
-    # Decided by numbers that are drawn anyway, so that other graphs stay as they were.
+    # Numbers decide that are drawn anyway, so that other graphs stay as they were.
     if count > 1 and dtype == "int8" and scales[0] > 0.007:
         is_idle = scales < 0.007
         kept[is_idle] *= _IDLE
@@ -62,14 +62,15 @@ def _stored(graph: Graph, data: Array, quantization: Quantization) -> int:
     return graph.tensor(data.shape, dtype, quantization, data >> (8 - BITS[dtype])).index
 
 
-def _bias(graph: Graph, value: Value, weights: Quantization, channels: int) -> int:
+def _bias(graph: Graph, value: Value, weights: Quantization, kernel: Array, channels: int) -> int:
     scales = value.quantization.scale * weights.scale
     data = graph.rng.integers(-30_000, 30_000, channels)
     encoding = Quantization(scales, np.zeros(scales.size, np.int64))
     if value.dtype == "int16":
         return graph.tensor(data.shape, "int64", encoding, data << 8).index
-    far = np.where(data < 0, -(1 << 30), 1 << 30)
-    data = np.where(weights.scale < 0.007 * _IDLE, data + far, data)
+    if weights.scale.size > 1:
+        is_idle = ~np.moveaxis(kernel, weights.axis, 0).reshape(channels, -1).any(axis=1)
+        data += np.where(is_idle, np.where(data < 0, -(1 << 30), 1 << 30), 0)
     return graph.constant(data.astype(np.int32), encoding)
 
 
@@ -86,7 +87,7 @@ def convolution(graph: Graph, value: Value) -> Value | None:
     shape = (value.shape[0], *window["spans"], channels)
     result = graph.result(value, shape, spread * float(np.sqrt(taps)) / 40)
     operands = [value.index, _stored(graph, data, quantization)]
-    operands.append(_bias(graph, value, quantization, channels))
+    operands.append(_bias(graph, value, quantization, data, channels))
     graph.operator("CONV_2D", operands, result, **convolved(graph, window))
     return result
 
@@ -107,7 +108,7 @@ def depthwise(graph: Graph, value: Value) -> Value | None:
     else:
         operands = [value.index, _stored(graph, data, quantization)]
     if graph.chance(0.8):
-        operands.append(_bias(graph, value, quantization, channels))
+        operands.append(_bias(graph, value, quantization, data, channels))
     options = {**convolved(graph, window), "depth_multiplier": multiplier}
     graph.operator("DEPTHWISE_CONV_2D", operands, result, **options)
     return result
@@ -133,7 +134,7 @@ def transposed(graph: Graph, value: Value) -> Value | None:
     result = graph.result(value, shape, spread * float(np.sqrt(count)) / 40)
     operands = [graph.constant(list(shape)), graph.constant(data, quantization), value.index]
     if graph.chance(0.7):
-        operands.append(_bias(graph, value, quantization, channels))
+        operands.append(_bias(graph, value, quantization, data, channels))
     options = {"padding": padding, "stride_h": strides[0], "stride_w": strides[1]}
     activation = str(graph.choice(*ACTIVATIONS))
     options["fused_activation_function"] = activation
@@ -164,7 +165,7 @@ def dense(graph: Graph, value: Value) -> Value | None:
     result = graph.result(value, (value.shape[0], units), spread * float(np.sqrt(depth)) / 40)
     operands = [value.index, _stored(graph, data, quantization)]
     if graph.chance(0.8):
-        operands.append(_bias(graph, value, quantization, units))
+        operands.append(_bias(graph, value, quantization, data, units))
     activation = str(graph.choice(*ACTIVATIONS))
     graph.operator("FULLY_CONNECTED", operands, result, fused_activation_function=activation)
     return result

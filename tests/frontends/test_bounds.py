@@ -34,7 +34,7 @@ def test_results_of_a_run_may_grow_with_their_operands() -> None:
         check_grown([1 << 30], "float32", 4)
 
 
-def test_elements_and_turns_are_bounded() -> None:
+def test_elements_and_iterations_are_bounded() -> None:
     """Numbers beyond machine words do not wrap."""
     with pytest.raises(UnsupportedError, match="elements"):
         check_elements([1 << 62, 4])

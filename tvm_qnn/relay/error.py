@@ -1,4 +1,7 @@
-"""``tvm.error`` as Relay's scripts use it, with the errors that are raised here."""
+"""``tvm.error`` as Relay's scripts use it, with the errors that are raised here.
+
+``TVMError`` is this project's error. TVM's own errors at run time are of other classes.
+"""
 
 from __future__ import annotations
 
@@ -13,4 +16,5 @@ __all__ = ["OpNotImplemented", "TVMError"]
 
 
 def __getattr__(name: str) -> Any:
+    """Find TVM's other errors."""
     return getattr(tvm.error, name)

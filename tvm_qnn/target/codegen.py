@@ -26,7 +26,7 @@ from tvm_qnn.target.indices import wide_indices
 from tvm_qnn.target.linker import find_linker, shared_library_linker
 from tvm_qnn.target.objects import in_memory, write_object
 from tvm_qnn.target.options import options_kept
-from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, PIPELINE, left_out, leveled
+from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, PIPELINE, is_final, left_out, leveled
 from tvm_qnn.target.processor import processors
 from tvm_qnn.target.store import ObjectStore, function_key, passes_text
 from tvm_qnn.target.target import requirements
@@ -232,7 +232,7 @@ def _parts(
     functions.
 
     Functions of ``outer`` have modules of their own. All functions of a module leave out the same
-    passes of TVM.
+    passes of TVM, and have the same level of LLVM.
     """
     variables = sorted(mod.functions, key=lambda variable: str(variable.name_hint))
     kinds: dict[Any, list[tvm.ir.GlobalVar]] = {}
@@ -241,7 +241,8 @@ def _parts(
         # A name that ends in a digest decides the share, in any model.
         is_digest = TAKES_POINTERS in mod[variable].attrs
         share = int(name[-1], 16) % _SHARES if is_digest else _SHARES
-        kinds.setdefault((name not in outer, left, share), []).append(variable)
+        kind = (name not in outer, left, is_final(mod[variable]), share)
+        kinds.setdefault(kind, []).append(variable)
     groups = [
         own[start::count]
         for (*_, share), own in sorted(kinds.items(), key=lambda item: item[0])

@@ -74,6 +74,12 @@ _LEVEL = 1
 """LLVM's level for kernels on x86 that are called by name."""
 
 
+def is_final(function: tirx.PrimFunc) -> bool:
+    """Tell whether LLVM need not improve a function: a kernel without plain loops."""
+    attrs = function.attrs
+    return IS_KERNEL in attrs and TAKES_POINTERS in attrs and HAS_PLAIN_LOOPS not in attrs
+
+
 def leveled(functions: Sequence[tirx.PrimFunc], target: tvm.target.Target) -> tvm.target.Target:
     """Return the target with LLVM's level for a module of functions.
 
@@ -81,13 +87,9 @@ def leveled(functions: Sequence[tirx.PrimFunc], target: tvm.target.Target) -> tv
     and compile in 3 to 14 % less time. Small networks whose kernels are the bodies of one function
     would take up to 3 % more time. A target keeps its own level if it has one.
     """
-    wanted = (IS_KERNEL, TAKES_POINTERS)
-    is_final = all(
-        name in each.attrs and HAS_PLAIN_LOOPS not in each.attrs
-        for each in functions
-        for name in wanted
-    )
-    if not is_final or "opt-level" in target.attrs or not has_feature(target, "sse2"):
+    if not all(map(is_final, functions)) or "opt-level" in target.attrs:
+        return target
+    if not has_feature(target, "sse2"):
         return target
     return tvm.target.Target({**target.export(), "opt-level": _LEVEL})
 

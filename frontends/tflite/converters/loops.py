@@ -191,15 +191,15 @@ def _repeated(
     ctx: Context, condition: Model, body: Model, carried: Sequence[Value], kept: Sequence[bool]
 ) -> list[relax.Expr]:
     """Repeat the body, unrolled or as a loop."""
-    turns = _turns(condition, body, carried, _MOST_UNROLLED)
-    if turns is None:
+    iterations = _iterations(condition, body, carried, _MOST_UNROLLED)
+    if iterations is None:
         try:
             return _looped(ctx, condition, body, carried, kept)
         except ElementsError:
             raise
         except QnnError as error:
             reason = reason_of(error)
-            if _turns(condition, body, carried, _MOST_COUNTED) is None:
+            if _iterations(condition, body, carried, _MOST_COUNTED) is None:
                 # Only one of nested loops reports this.
                 raise UnsupportedError(
                     reason if _OPEN in reason else f"{_OPEN}: {reason}"
@@ -209,20 +209,20 @@ def _repeated(
     return [expr_of(value) for value in carried]
 
 
-def _turns(condition: Model, body: Model, carried: Sequence[Value], most: int) -> int | None:
+def _iterations(condition: Model, body: Model, carried: Sequence[Value], most: int) -> int | None:
     """Count the iterations; None if constants do not determine them, or for too many operators.
 
     Raises:
         UnsupportedError: the loop has no end.
     """
     known = [value if isinstance(value, np.ndarray) else None for value in carried]
-    turns = 0
-    while turns * len(body.operators) <= most:
+    iterations = 0
+    while iterations * len(body.operators) <= most:
         (flag,) = _folded(condition, known)
         if flag is None or not flag.all():
-            return None if flag is None else turns
+            return None if flag is None else iterations
         before, known = known, _folded(body, known)
-        turns += 1
+        iterations += 1
         if all(map(_is_same, before, known)):
             raise UnsupportedError("a loop without an end")
     return None

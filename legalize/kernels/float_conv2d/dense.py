@@ -28,9 +28,10 @@ from qnn_ops.unquantized.float_conv2d import runs_of
 
 _RUN = 4
 
-
 _FAR_WEIGHTS = 1 << 17
 """More weights than these are prefetched: the first tile of a block waits for memory."""
+_LANES = 16
+"""The lanes of vectors with prefetches. A vector is a line; others were not measured."""
 _AHEAD = 2048
 """How many weights a prefetch is ahead."""
 
@@ -100,7 +101,7 @@ class Dense(Loops):
         spec, lanes = self.spec, self.lanes
         places = [packed + n * self._streams(len(sums[0]))[1] for n in range(len(sums[0]))]
         values = [kept(self.buffers["weights"][T.ramp(each, 1, lanes)]) for each in places]
-        if spec.units * spec.depth > _FAR_WEIGHTS:
+        if lanes == _LANES and spec.units * spec.depth > _FAR_WEIGHTS:
             for each in places:
                 fetch(self.buffers["weights"], each + _AHEAD)
         for number in pixels:

@@ -68,10 +68,10 @@ def _first(lanes: int) -> Index:
     return 0 if lanes == 1 else T.ramp(0, 1, lanes)
 
 
-def fetch(buffer: Buffer, place: Index) -> None:
-    """Prefetch a line of the cache. Past the end of the buffer this is harmless: no access."""
-    # Of data, to read it, into the first level of caches.
-    flags = [T.int32(flag) for flag in (0, 3, 1)]
+def fetch(buffer: Buffer, place: Index, level: int = 1) -> None:
+    """Prefetch a line into a level of caches. Past the end of the buffer this is harmless."""
+    # LLVM counts levels from the processor: 3 is the first one. The others say: data, to read.
+    flags = [T.int32(flag) for flag in (0, 4 - level, 1)]
     address = T.address_of(buffer[place])
     T.evaluate(T.call_llvm_intrin("void", "llvm.prefetch.p0", address, *flags))
 

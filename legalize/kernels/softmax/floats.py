@@ -32,7 +32,6 @@ _LANES = 16
 _WIDE = 4 * _LANES
 """Elements at a time: the steps of one polynomial wait for each other."""
 
-
 CONDITION = "int8"
 """The dtype in which conditions are read."""
 
@@ -160,9 +159,9 @@ class Kernel:
     def _largest(self) -> tuple[Any, Any]:
         """Return the largest value, and the number of vectors up to the last value that is seen.
 
-        Values that a condition masks are the lowest float, or minus infinity. If there is a larger
-        one, their terms are 0. If there is none, all are seen. In a prompt a token sees only those
-        before it.
+        A condition masks values with the lowest float or minus infinity. The term of such a value
+        is 0 if another value is larger, as in a prompt, where a token sees only the tokens before
+        it. If no value is larger, all count as seen.
         """
         most, last = (local_vector(_WIDE, dtype) for dtype in ("float32", "int32"))
         lowest = tirx.min_value("float32")

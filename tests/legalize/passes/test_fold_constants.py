@@ -86,8 +86,11 @@ def test_floats_are_those_of_compiled_code(function: Any) -> None:
     np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
 
 
-def test_functions_that_numpy_rounds_in_another_way_are_left() -> None:
-    mod = _module(R.exp(relax.const(FLOATS)))
+@pytest.mark.parametrize(
+    "call", [R.exp(relax.const(FLOATS)), R.divide(*[relax.const(np.array([2**62 + 1]))] * 2)]
+)
+def test_functions_that_numpy_rounds_in_another_way_are_left(call: Any) -> None:
+    mod = _module(call)
     tvm.ir.assert_structural_equal(FoldConstants(floats=True)(mod), mod)
 
 

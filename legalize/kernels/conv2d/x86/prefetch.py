@@ -10,13 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tvm import DataType
-from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import Buffer, Index, kept
+from legalize.kernels.ir.vectors import Buffer, Index, fetch, kept
 
-_READ = 0
-_TO_SECOND_LEVEL = 2
-_DATA = 1
 _LINE_BYTES = 64
 
 
@@ -59,11 +55,8 @@ def fetch_ahead(
     first = kept(end + turn * (steps * share))
     line = _line_of(weights.dtype)
 
-    def fetch(step: Index) -> None:
+    def of_step(step: Index) -> None:
         for value in range(0, lines * line, line):
-            # A prefetch past the end of the weights is harmless: it is no access.
-            place = T.address_of(weights[first + step * share + value])
-            flags = [T.int32(flag) for flag in (_READ, _TO_SECOND_LEVEL, _DATA)]
-            T.evaluate(T.call_llvm_intrin("void", "llvm.prefetch.p0", place, *flags))
+            fetch(weights, first + step * share + value, level=2)
 
-    return fetch
+    return of_step

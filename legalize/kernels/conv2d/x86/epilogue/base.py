@@ -37,7 +37,7 @@ class Scales:
 
     @property
     def bound(self) -> int:
-        """No accumulator of any channel is further from zero."""
+        """The largest of the bounds."""
         return int(np.max(self.bounds))
 
 

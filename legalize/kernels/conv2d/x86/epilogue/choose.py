@@ -31,7 +31,7 @@ EPILOGUES: dict[str, tuple[type[Epilogue], ...]] = {
 """The epilogues of outputs that are rounded, by the rounding, the cheapest first."""
 
 _SMALL_SHIFT = -7
-"""The shift of channels without weights, if other channels shift further to the right."""
+"""The shift of channels without weights, unless another channel shifts less to the right."""
 
 
 def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tuple[Array, Scales]:
@@ -54,8 +54,7 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
         check_scales(spec, multiplier, shift)
         if not spec.output.fills_lanes and spec.fusion.addend is None:
             has_weights = (kernel != zero_point).reshape(spec.out_channels, -1).any(axis=1)
-            constants = _small_sums(spec.output, has_weights, multiplier, shift, bias)
-            multiplier, shift, bias = constants
+            multiplier, shift, bias = _small_sums(spec.output, has_weights, multiplier, shift, bias)
     folded, bounds = fold_zero_points(spec, kernel, zero_point, bias)
     return folded, Scales(multiplier, shift, bias, bounds, weights.columns)
 
@@ -69,7 +68,7 @@ def _small_sums(
     2^30 for it; one sum of this size would keep the whole layer from the cheaper epilogues.
     """
     zero_point = output.zero_point
-    outputs = output.rule.scaled(bias, multiplier, shift) + zero_point
+    outputs = output.rule.scaled(bias, multiplier, shift).astype(np.int64) + zero_point
     steps = np.clip(outputs, output.low, output.high) - zero_point
     # A power of two divides exactly. The shift is one of the other channels', if that is small.
     common = min(int(shift.max(where=has_weights, initial=_SMALL_SHIFT)), 0)

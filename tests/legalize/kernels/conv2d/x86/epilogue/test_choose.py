@@ -30,6 +30,8 @@ def test_channels_without_weights_leave_the_choice_to_others(
     shift = np.where(has_weights, shift, rng.integers(-31, 13, size)).astype(np.int32)
     near = rng.integers(-(1 << 14), 1 << 14, size)
     bias = np.where(has_weights, near, rng.integers(-(2**31), 2**31, size)).astype(np.int32)
+    bias[0], multiplier[0], shift[0] = -(2**31), 1 << 30, 1  # -2^31 before the zero point
+    has_weights[0] = False
     kernel = np.zeros((size, 1, 1, 4), np.int8)
     kernel[has_weights, ..., 0] = 1
     plan = dot_plan(spec, isa)
