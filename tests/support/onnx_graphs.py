@@ -84,8 +84,17 @@ class Net:
         """Return the outputs of the model as it is compiled here."""
         return compiled(self.model, self.data, **options)
 
-    def check(self, **options: Any) -> list[Array]:
-        """Compare every bit, as `check_equal` does."""
+    def check(self, *, typed: bool = False, **options: Any) -> list[Array]:
+        """Compare every bit, as `check_equal` does.
+
+        Args:
+            typed: whether to compare a second model, too: one that states all types and shapes, as
+                most files do.
+            **options: of `check_equal`.
+        """
+        if typed:
+            stated = onnx.shape_inference.infer_shapes(self.model, strict_mode=True)
+            check_equal(stated, self.data, **options)
         return check_equal(self.model, self.data, **options)
 
     def check_near(
