@@ -23,7 +23,7 @@ class OpenRange:
     step: int = 1
 
 
-def places(start: int, stop: int, step: int = 1) -> range | OpenRange:
+def index_range(start: int, stop: int, step: int = 1) -> range | OpenRange:
     """Return indices along an axis."""
     is_known = isinstance(start, int) and isinstance(stop, int)
     return range(start, stop, step) if is_known else OpenRange(start, stop, step)

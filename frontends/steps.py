@@ -107,8 +107,8 @@ def _written_out(
             f"{_MOST_WRITTEN_OUT}, got {steps}"
         )
     emit, outputs = builder.emit, []
-    for turn in range(steps):
-        rows = [emit(R.strided_slice(each, [1], [turn], [turn + 1])) for each in sequences]
+    for index in range(steps):
+        rows = [emit(R.strided_slice(each, [1], [index], [index + 1])) for each in sequences]
         states = step(builder, [emit(_row_of(row)) for row in rows], states)
         outputs.append(emit(R.expand_dims(states[0], 1)))
     return [outputs[0] if steps == 1 else emit(R.concat(outputs, 1)), *states]
@@ -125,9 +125,9 @@ def _condition(
 ) -> relax.Function:
     """Return the function that tells whether steps are left."""
     builder = ModuleBuilder(outer)
-    turn, *_ = _parameters(builder, begin, sequences)
+    iteration, *_ = _parameters(builder, begin, sequences)
     return builder.function(
-        lambda: [builder.emit(R.less(turn, relax.const(np.array([steps], np.int32))))]
+        lambda: [builder.emit(R.less(iteration, relax.const(np.array([steps], np.int32))))]
     )
 
 
@@ -136,7 +136,7 @@ def _parameters(
 ) -> list[relax.Var]:
     specs = [spec_of(each) for each in begin]
     states = len(begin) - sequences - 2
-    names = ["turn", *["sums"] * sequences, *(f"state{i}" for i in range(states)), "outputs"]
+    names = ["iteration", *["sums"] * sequences, *(f"state{i}" for i in range(states)), "outputs"]
     return [
         builder.add_input(builder.fresh(name), spec.shape, spec.dtype)
         for name, spec in zip(names, specs, strict=True)
@@ -149,17 +149,17 @@ def _body(
     """Return the function of an iteration, which writes its outputs into those of all steps."""
     inner = ModuleBuilder(outer)
     emit = inner.emit
-    turn, *others, outputs = _parameters(inner, begin, count)
+    iteration, *others, outputs = _parameters(inner, begin, count)
     sequences, states = others[:count], others[count:]
     batch, steps, size = spec_of(outputs).shape
 
     def convert() -> list[relax.Expr]:
-        rows = [emit(_row_of(emit(R.take(each, turn, 1, "clip")))) for each in sequences]
+        rows = [emit(_row_of(emit(R.take(each, iteration, 1, "clip")))) for each in sequences]
         new = step(inner, rows, states)
         indices = relax.const(np.arange(steps, dtype=np.int32).reshape(steps, 1))
         row = emit(R.reshape(new[0], (batch, 1, size)))
-        made = emit(R.where(emit(R.equal(indices, turn)), row, outputs))
-        following = emit(R.add(turn, relax.const(np.ones(1, np.int32))))
+        made = emit(R.where(emit(R.equal(indices, iteration)), row, outputs))
+        following = emit(R.add(iteration, relax.const(np.ones(1, np.int32))))
         return [following, *sequences, *new, made]
 
     return inner.function(convert)

@@ -58,9 +58,14 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+# Only these compile entirely as users do: they ask how functions are divided into modules, and what
+# a library checks. All other tests compile functions together, which gives the same code.
+_AS_USERS_DO = ("tvm_qnn/target", "tvm_qnn/library")
+
 # The tests of these ask what a model or an operator means, how a library is called, or what a
-# command prints. LLVM's optimization took half of their time. All others compile as users do: tests
-# of kernels, passes, whole networks, random graphs, code, and primitives on several processors.
+# command prints. They also leave out LLVM's optimization and the checks of arguments, which take
+# much of their time. Tests of kernels, passes, whole networks, random graphs, code, and primitives
+# on several processors have both.
 _ROOT = Path(__file__).parent
 _AS_WRITTEN = (
     "frontends",
@@ -72,20 +77,17 @@ _AS_WRITTEN = (
     "test_snippets.py",
 )
 
-# They ask how functions are divided into modules.
-_IN_PARTS = ("tvm_qnn/target", "tvm_qnn/library")
-
 
 @pytest.fixture(scope="module", autouse=True)
 def _compilation(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Compile in few modules; without LLVM's optimization in some folders and files."""
+    """Compile in few modules; as TVM writes it in some folders and files."""
     from tests.support.as_written import compile_as_written, compile_in_few_modules
 
     def is_in(places: tuple[str, ...]) -> bool:
         return any(request.path.is_relative_to(_ROOT / place) for place in places)
 
     with pytest.MonkeyPatch.context() as patch:
-        if not is_in(_IN_PARTS):
+        if not is_in(_AS_USERS_DO):
             compile_in_few_modules(patch)
         if is_in(_AS_WRITTEN):
             compile_as_written(patch)

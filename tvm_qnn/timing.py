@@ -90,7 +90,7 @@ def warn_of_disturbance(timings: Mapping[str, Timing]) -> None:
             ratio = timing.median / timing.minimum
             warnings.warn(
                 f"the machine was not quiet: the median run of {name} took {ratio:.2f} times as "
-                "long as the fastest; end what else runs, and time again",
+                "long as the fastest; end what else runs, and time again, with more rounds",
                 stacklevel=3,
             )
 

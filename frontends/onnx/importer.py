@@ -146,7 +146,10 @@ _STEPS: tuple[Callable[[Graph], Any] | tuple[Rule, ...], ...] = (
     (move_quantization,),
     Graph.drop_unread_constants,
 )
-"""The steps, in order, that turn a model's operators into converted ones: rules or whole passes."""
+"""The steps, in order, that check a model and turn its operators into converted ones.
+
+They are rules or whole passes.
+"""
 
 
 def with_all_outputs(proto: Any) -> Any:

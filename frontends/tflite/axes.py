@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from frontends.ranges import OpenRange, clamped, places
+from frontends.ranges import OpenRange, clamped, index_range
 from frontends.tflite.options.moves import StridedSliceOptions
 from qnn_ops.errors import QnnError
 
@@ -36,7 +36,7 @@ def sliced_ranges(
         end = extent if size == -1 else begin + size
         if not 0 <= begin <= end <= extent:
             raise QnnError(f"elements {begin} to {end} are outside a dimension of {extent}")
-        ranges.append(places(begin, end))
+        ranges.append(index_range(begin, end))
     return ranges
 
 
@@ -86,7 +86,7 @@ def sliced_axes(
         if kind == "new":
             axes.append(SlicedAxis(range(1), is_new=True))
         elif kind == "whole":
-            axes.append(SlicedAxis(places(0, next(sizes))))
+            axes.append(SlicedAxis(index_range(0, next(sizes))))
         elif isinstance(kind, int) and 0 <= kind < len(begins):
             bounds = (begins[kind], ends[kind], steps[kind])
             axes.append(_cut(next(sizes), bounds, 1 << kind, options))
@@ -136,13 +136,13 @@ def _cut(
     if options.shrink_axis_mask & bit:
         if step < 0 or first >= size:
             raise QnnError(f"element {begin} by steps of {step} is outside a dimension of {size}")
-        return SlicedAxis(places(first, first + 1), is_dropped=True)
+        return SlicedAxis(index_range(first, first + 1), is_dropped=True)
     if options.offset:
         # LiteRT writes beyond the result if a mask opens its end.
         if step < 0 or end < 0 or first + end > size or options.end_mask & bit:
             raise QnnError(f"{end} elements from {first} on by steps of {step} are not in {size}")
-        return SlicedAxis(places(first, first + end, step))
+        return SlicedAxis(index_range(first, first + end, step))
     last = clamped(end, size, lowest, highest)
     if options.end_mask & bit:
         last = size if step > 0 else -1
-    return SlicedAxis(places(first, last, step))
+    return SlicedAxis(index_range(first, last, step))

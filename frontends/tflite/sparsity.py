@@ -49,8 +49,8 @@ def pack(numbers: npt.NDArray[np.int8], dtype: str) -> Bytes:
     bits = BITS[dtype]
     parts = numbers.reshape(-1).view(np.uint8) & ((1 << bits) - 1)
     parts = np.pad(parts, (0, -len(parts) % (8 // bits))).reshape(-1, 8 // bits)
-    indices = np.array(range(0, 8, bits), np.uint8)
-    return np.asarray(np.bitwise_or.reduce(parts << indices, axis=1), np.uint8)
+    shifts = np.array(range(0, 8, bits), np.uint8)
+    return np.asarray(np.bitwise_or.reduce(parts << shifts, axis=1), np.uint8)
 
 
 Array = npt.NDArray[Any]
@@ -152,25 +152,25 @@ def densified(values: Array, sparsity: Sparsity, shape: Sequence[int], where: st
         *(0 if each.segments is None else len(each.segments) for each in sparsity.levels),
     ]
     most = min(prod(shape), max(known) + _FEW)
-    indices: list[Array] = []
+    levels: list[Array] = []
     count = 1
     for level in sparsity.levels:
-        turns, parents = _turns(level, count, most, where)
-        indices = [*(each[parents] for each in indices), turns]
-        count = len(turns)
+        indices, parents = _indices(level, count, most, where)
+        levels = [*(each[parents] for each in levels), indices]
+        count = len(indices)
     if count != len(values):
         raise ModelFormatError(f"{where}: stores {len(values)} sparse values, needs {count}")
     if not rank:
         return values.reshape(())
     axes = [np.zeros(count, np.int64)] * rank
-    for axis, turns in zip(order, indices, strict=True):
+    for axis, indices in zip(order, levels, strict=True):
         if axis < rank:
-            axes[axis] = turns
+            axes[axis] = indices
         else:
             block = axis - rank
-            axes[sparsity.blocks[block]] = axes[sparsity.blocks[block]] * sizes[block] + turns
-    for axis, turns in enumerate(axes):
-        if count and not 0 <= turns.min() <= turns.max() < shape[axis]:
+            axes[sparsity.blocks[block]] = axes[sparsity.blocks[block]] * sizes[block] + indices
+    for axis, indices in enumerate(axes):
+        if count and not 0 <= indices.min() <= indices.max() < shape[axis]:
             raise ModelFormatError(f"{where}: a sparse value lies outside axis {axis}")
     dense = np.zeros(tuple(shape), values.dtype)
     dense[tuple(axes)] = values
@@ -188,15 +188,15 @@ def _block_sizes(sparsity: Sparsity, shape: Sequence[int], where: str) -> list[i
     return sizes
 
 
-def _turns(level: Level, count: int, most: int, where: str) -> tuple[Array, Array]:
+def _indices(level: Level, count: int, most: int, where: str) -> tuple[Array, Array]:
     """Return the indices of a level, and the outer iteration of each."""
     if level.segments is None or level.indices is None:
         if level.size < 0 or count * level.size > most:
-            raise ModelFormatError(f"{where}: a dense level has {level.size} places")
+            raise ModelFormatError(f"{where}: a dense level has {level.size} indices")
         return np.tile(np.arange(level.size), count), np.repeat(np.arange(count), level.size)
     ends = level.segments
     if len(ends) != count + 1 or ends[0] != 0 or ends[-1] != len(level.indices):
-        raise ModelFormatError(f"{where}: sparse segments do not fit {len(level.indices)} places")
+        raise ModelFormatError(f"{where}: sparse segments do not fit {len(level.indices)} indices")
     steps = np.diff(ends)
     if (steps < 0).any() or len(level.indices) > most:
         raise ModelFormatError(f"{where}: sparse segments overlap")

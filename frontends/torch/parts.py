@@ -142,7 +142,7 @@ def pad(node: Any, importer: Any) -> relax.Var:
     name, sizes, mode, value = _parts(node)
     data, emit = importer.env[name], importer.block_builder.emit
     shape = spec_of(data).shape
-    pairs = [(sizes[place], sizes[place + 1]) for place in range(0, len(sizes), 2)]
+    pairs = [(sizes[index], sizes[index + 1]) for index in range(0, len(sizes), 2)]
     ends = [(0, 0)] * (len(shape) - len(pairs)) + pairs[::-1]
     axes = [axis for axis, pair in enumerate(ends) if min(pair) < 0]
     if axes:
@@ -168,9 +168,9 @@ def select(node: Any, importer: Any) -> relax.Var:
     data, axis, index = values_of(node)
     tensor, emit = importer.env[data], importer.block_builder.emit
     shape = spec_of(tensor).shape
-    place, begin = axis % len(shape), index % shape[axis]
-    part = emit(R.strided_slice(tensor, [place], [begin], [begin + 1]))
-    result: relax.Var = emit(R.squeeze(part, [place]))
+    axis, begin = axis % len(shape), index % shape[axis]
+    part = emit(R.strided_slice(tensor, [axis], [begin], [begin + 1]))
+    result: relax.Var = emit(R.squeeze(part, [axis]))
     return result
 
 
@@ -190,14 +190,15 @@ def sliced(node: Any, importer: Any) -> relax.Var:
     data, axis, *ends, step = values_of(node)
     tensor = importer.env[data]
     shape = spec_of(tensor).shape
-    size = shape[axis % len(shape)]
+    axis %= len(shape)
+    size = shape[axis]
     first, last = (None if each is None else _size(each, importer) for each in ends)
     end = size if last is None else clamped(last, size, 0, size)
     begin = 0 if first is None else clamped(first, size, 0, end)
     if step == 1 and (begin, end) == (0, size):
         return tensor
-    place, bounds = axis % len(shape), ([as_extent(begin)], [as_extent(end)])
-    call = R.strided_slice(tensor, [place], *bounds, [step], assume_inbound=is_open([begin, end]))
+    bounds = [as_extent(begin)], [as_extent(end)]
+    call = R.strided_slice(tensor, [axis], *bounds, [step], assume_inbound=is_open([begin, end]))
     result: relax.Var = importer.block_builder.emit(call)
     return result
 
@@ -230,10 +231,10 @@ def embedding(node: Any, importer: Any) -> Any:
 
 def take(node: Any, importer: Any) -> Any:
     """Take elements of the flattened data; -1 is its last element."""
-    data, places = values_of(node)
+    data, given = values_of(node)
     flat = importer.block_builder.emit(R.reshape(importer.env[data], (-1,)))
     size = math.prod(spec_of(flat).shape)
-    counted = counted_indices(importer.env[places], size, _source(node), from_end=True)
+    counted = counted_indices(importer.env[given], size, _source(node), from_end=True)
     indices = importer.block_builder.emit(counted)
     result: relax.Var = importer.block_builder.emit(R.take(flat, indices, 0, mode="clip"))
     return result

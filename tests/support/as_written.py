@@ -27,7 +27,7 @@ def compile_as_written(patch: pytest.MonkeyPatch) -> None:
     """Let LLVM translate what TVM writes, and no more. Leave out the checks of arguments.
 
     The checks of a function take longer to compile than the function. The virtual machine checks
-    the inputs of ``main``, too; tests of ``tvm_qnn/target`` and ``tvm_qnn/library`` have both.
+    the inputs of ``main``, too.
     """
     # tvm.tirx.build is the function, too.
     patch.setattr(sys.modules["tvm.tirx.build"], "codegen_build", _codegen_build)

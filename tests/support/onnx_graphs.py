@@ -84,8 +84,17 @@ class Net:
         """Return the outputs of the model as it is compiled here."""
         return compiled(self.model, self.data, **options)
 
-    def check(self, **options: Any) -> list[Array]:
-        """Compare every bit, as `check_equal` does."""
+    def check(self, *, typed: bool = False, **options: Any) -> list[Array]:
+        """Compare every bit, as `check_equal` does.
+
+        Args:
+            typed: whether to compare a second model, too: one that states all types and shapes, as
+                most files do.
+            **options: of `check_equal`.
+        """
+        if typed:
+            stated = onnx.shape_inference.infer_shapes(self.model, strict_mode=True)
+            check_equal(stated, self.data, **options)
         return check_equal(self.model, self.data, **options)
 
     def check_near(
@@ -265,15 +274,28 @@ def compiled(
 
 
 def check_equal(
-    model: Any, inputs: Mapping[str, Array], *, primitives: bool = False, in_float: bool = False
+    model: Any,
+    inputs: Mapping[str, Array],
+    *,
+    primitives: bool = False,
+    in_float: bool = False,
+    signed_zeros: bool = True,
 ) -> list[Array]:
-    """Compare every bit, through kernels, and perhaps through primitives; return the outputs."""
+    """Compare every bit, through kernels, and perhaps through primitives; return the outputs.
+
+    All NaN are alike, and without `signed_zeros` -0 is 0.
+    """
     expected = on_runtime(model, inputs)
     for kernels in (True, False) if primitives else (True,):
         actual = compiled(model, inputs, in_float=in_float, kernels=kernels)
         for ours, theirs in zip(actual, expected, strict=True):
-            assert ours.dtype == theirs.dtype
-            np.testing.assert_array_equal(ours, theirs, err_msg=f"kernels={kernels}")
+            assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+            told = f"kernels={kernels}"
+            np.testing.assert_array_equal(ours, theirs, err_msg=told)
+            if signed_zeros and theirs.dtype.kind == "f":
+                is_zero = theirs == 0
+                signs, wanted = np.signbit(ours[is_zero]), np.signbit(theirs[is_zero])
+                np.testing.assert_array_equal(signs, wanted, err_msg=f"{told}, signs of zeros")
     return expected
 
 

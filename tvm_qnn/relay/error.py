@@ -12,7 +12,10 @@ import tvm.error
 from frontends.errors import UnsupportedOperatorError as OpNotImplemented
 from qnn_ops.errors import QnnError as TVMError
 
-__all__ = ["OpNotImplemented", "TVMError"]
+__all__ = ["OpError", "OpNotImplemented", "TVMError"]
+
+# In Relay, too, an OpNotImplemented is an OpError.
+OpError = OpNotImplemented
 
 
 def __getattr__(name: str) -> Any:

@@ -29,6 +29,12 @@ _MOST_SHOWN = 3
 _WRONG, _FAILED = 400, 500
 _PERIOD = 1.0  # seconds between two looks at the folder
 
+# MLServer ends its servers itself when a signal comes. It tells uvicorn so by a method that uvicorn
+# no longer calls. Each server would then raise the signal again, which makes the other one stop at
+# once, with a traceback.
+for _module in (mlserver.metrics.server, mlserver.rest.server):
+    _module._NoSignalServer.capture_signals = nullcontext
+
 
 @dataclass(frozen=True)
 class Address:
@@ -118,11 +124,6 @@ class _Server(MLServer):
 
     def _create_servers(self) -> None:
         super()._create_servers()
-        # MLServer ends its servers itself when a signal comes. It tells uvicorn so by a method that
-        # uvicorn no longer calls. Each server would then raise the signal again, which makes the
-        # other one stop at once, with a traceback.
-        for module in (mlserver.metrics.server, mlserver.rest.server):
-            module._NoSignalServer.capture_signals = nullcontext
         app = self._rest_server._app
         app.add_exception_handler(RequestValidationError, _invalid)
         app.add_exception_handler(Exception, _failed)

@@ -43,9 +43,9 @@ def new_shape(
     Raises:
         QnnError: the codes do not fit the shape.
     """
-    turn = -1 if is_reverse else 1
+    step = -1 if is_reverse else 1
     try:
-        sizes = _read(shape[::turn], codes[::turn])[::turn]
+        sizes = _read(shape[::step], codes[::step])[::step]
     except (StopIteration, IndexError):
         raise QnnError(f"shape {list(codes)} asks for more axes than {tuple(shape)} has") from None
     total, rest = prod(shape), prod(size for size in sizes if size != _INFER)

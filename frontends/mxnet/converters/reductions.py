@@ -59,13 +59,13 @@ def _of_rank_one(ctx: Context, result: relax.Expr) -> relax.Expr:
 @converter("argmax")
 def convert_argmax(ctx: Context) -> relax.Expr:
     """Find the index of the largest value, the first of equal ones, as a float."""
-    return _place(ctx, R.argmax)
+    return _index(ctx, R.argmax)
 
 
 @converter("argmin")
 def convert_argmin(ctx: Context) -> relax.Expr:
     """Find the index of the smallest value, the first of equal ones, as a float."""
-    return _place(ctx, R.argmin)
+    return _index(ctx, R.argmin)
 
 
 @converter("argmax_channel")
@@ -74,7 +74,7 @@ def convert_argmax_channel(ctx: Context) -> relax.Expr:
     return R.astype(index_of(R.argmax, ctx.expr(0), check_axis(1, len(ctx.shape(0)))), "float32")
 
 
-def _place(ctx: Context, function: _Function) -> relax.Expr:
+def _index(ctx: Context, function: _Function) -> relax.Expr:
     axis = ctx.attrs.integer("axis") if ctx.attrs.has("axis") else None
     if axis is not None:
         axis = check_axis(axis, len(ctx.shape(0)))
@@ -92,7 +92,7 @@ def convert_batch_norm(ctx: Context) -> relax.Expr:
         raise UnsupportedError("the mean and variance as outputs are of use in training only")
     shape = ctx.shape(0)
     axis = check_axis(ctx.attrs.integer("axis", 1), len(shape))
-    gamma, beta, mean, variance = (_channels(ctx, place, shape[axis]) for place in range(1, 5))
+    gamma, beta, mean, variance = (_channels(ctx, index, shape[axis]) for index in range(1, 5))
     if ctx.attrs.flag("fix_gamma", True):
         gamma = np.ones_like(gamma)
     with np.errstate(all="ignore"):

@@ -121,7 +121,8 @@ def _mod(call: Call) -> Any:
     if call.attributes.get("fmod", 0):
         return rest
     is_other = ((rest < 0) & (rhs > 0)) | ((rest > 0) & (rhs < 0))
-    return np.where(is_other, rest + rhs, rest)
+    size = np.abs(np.where(is_other, rest + rhs, rest))
+    return np.where(rhs < 0, -size, size)  # a zero has the sign, too
 
 
 @converter("Celu")

@@ -28,9 +28,9 @@ def _loop(call: Call) -> relax.Expr:
     body = call.attributes["body"]
     if any(each is None for each in carried):
         raise UnsupportedError("an operand is missing")
-    turn = relax.const(np.zeros(_declared(body.input[0]), np.int64), "int64")
+    iteration = relax.const(np.zeros(_declared(body.input[0]), np.int64), "int64")
     going = relax.const(np.array(True), "bool") if flag is None else flag
-    begin = [turn, call.emit(R.reshape(going, _declared(body.input[1]))), *carried]
+    begin = [iteration, call.emit(R.reshape(going, _declared(body.input[1]))), *carried]
     limit = None if count is None else constant_of(count)
     if count is not None and limit is None:
         begin.append(call.emit(R.reshape(count, ())))
@@ -63,7 +63,7 @@ def _condition(
     ]
 
     def convert() -> list[relax.Expr]:
-        turn, flag = (inner.emit(R.reshape(each, ())) for each in state[:_BEFORE_CARRIED])
+        iteration, flag = (inner.emit(R.reshape(each, ())) for each in state[:_BEFORE_CARRIED])
         last: relax.Expr | None = None
         if limit is not None:
             last = relax.const(np.array(limit.item(), np.int64), "int64")
@@ -71,7 +71,7 @@ def _condition(
             last = state[-1]
         if last is None:
             return [flag]
-        return [inner.emit(R.logical_and(flag, inner.emit(R.less(turn, last))))]
+        return [inner.emit(R.logical_and(flag, inner.emit(R.less(iteration, last))))]
 
     return inner.function(convert)
 

@@ -183,6 +183,8 @@ def _quantize(call: Call) -> Any:
     for exponent in range(least + 1, int(np.log2(most)) + 1):
         step = np.where(size >= 2.0**exponent, 2.0 ** (exponent - bits), step)
     bounded = np.minimum(np.maximum(np.rint(ratio / step) * step, -most), most)
+    if kind.endswith("uz"):  # it has no -0
+        bounded = np.where(bounded == 0, 0, bounded)
     return np.where(ratio == ratio, bounded, ratio)
 
 

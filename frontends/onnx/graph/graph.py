@@ -346,7 +346,7 @@ class Graph:
     def along(
         self, op: str, data: str, axes: list[int], output: str = "", **attributes: Any
     ) -> str:
-        """Add an operator along axes and return its result."""
+        """Add an Unsqueeze or ReduceSum along axes and return its result."""
         if self.opset < _OF_AXES_AS_OPERAND:
             return self.add(op, data, output=output, axes=axes, **attributes)
         return self.add(op, data, axes, output=output, **attributes)

@@ -81,9 +81,9 @@ def convert_set_item(ctx: Context) -> relax.Expr:
         if known is None:
             raise ElementsError(ctx.tensor(0).index, item.shape)
         data = known
-    index = _place(ctx, count)
+    index = _index(ctx, count)
     if ctx.options(TensorListOptions).grows and not ctx.tensor(1).is_constant:
-        raise UnsupportedError("a list that grows where a place is behind its end")
+        raise UnsupportedError("a list that grows if an index is beyond its end")
     indices = relax.const(np.arange(count, dtype=np.int32))
     is_there = reshaped(R.equal(indices, index), (count, *[1] * len(item.shape)))
     return R.where(ctx.builder.emit(is_there), reshaped(item.expr, (1, *item.shape)), data)
@@ -92,7 +92,7 @@ def convert_set_item(ctx: Context) -> relax.Expr:
 def convert_get_item(ctx: Context) -> relax.Expr:
     """Return the element at an index."""
     data = _list(ctx)
-    return R.take(data, _place(ctx, spec_of(data).shape[0]), 0, "clip")
+    return R.take(data, _index(ctx, spec_of(data).shape[0]), 0, "clip")
 
 
 def convert_list_gather(ctx: Context) -> relax.Expr:
@@ -121,10 +121,10 @@ def _list(ctx: Context) -> relax.Expr:
     return ctx.input(0).expr
 
 
-def _place(ctx: Context, count: int) -> relax.Expr:
+def _index(ctx: Context, count: int) -> relax.Expr:
     """Return an element's index as a scalar; a constant index must be in the list."""
     if ctx.tensor(1).dtype != "int32" or prod(ctx.input(1).shape) != 1:
-        raise QnnError(f"its place must be one int32, got {ctx.tensor(1).label}")
+        raise QnnError(f"its index must be one int32, got {ctx.tensor(1).label}")
     return ctx.builder.emit(reshaped(checked_indices(ctx, 1, (count,)), ()))
 
 

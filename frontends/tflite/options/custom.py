@@ -84,33 +84,33 @@ def _signed(number: int) -> int:
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield the fields of a protobuf message: numbers as int, all others as bytes."""
-    index = 0
-    while index < len(message):
-        tag, index = _varint(message, index)
+    offset = 0
+    while offset < len(message):
+        tag, offset = _varint(message, offset)
         kind = tag & 7
         if kind == 0:
-            value, index = _varint(message, index)
+            value, offset = _varint(message, offset)
             yield tag >> 3, value
             continue
         size = {1: 8, 5: 4}.get(kind)
         if size is None:
             if kind != 2:
                 raise ValueError(f"a field of the unknown kind {kind}")
-            size, index = _varint(message, index)
-        if index + size > len(message):
+            size, offset = _varint(message, offset)
+        if offset + size > len(message):
             raise ValueError("a field goes beyond the end")
-        yield tag >> 3, message[index : index + size]
-        index += size
+        yield tag >> 3, message[offset : offset + size]
+        offset += size
 
 
-def _varint(message: bytes, place: int) -> tuple[int, int]:
+def _varint(message: bytes, offset: int) -> tuple[int, int]:
     number = 0
     for shift in range(0, 70, 7):
-        byte = message[place]
-        place += 1
+        byte = message[offset]
+        offset += 1
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return number, place
+            return number, offset
     raise ValueError("a number of more than ten bytes")
 
 

@@ -12,7 +12,7 @@ import tvm_qnn as qnn
 from frontends.errors import ModelFormatError, UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from qnn_ops.errors import LeftInFloatWarning, QnnError
-from tests.support.onnx_graphs import one, onnx, refused
+from tests.support.onnx_graphs import Net, equal, one, onnx, pair, refused
 from tests.support.onnx_networks import NETWORKS, Network, Style
 from tvm_qnn.oracle import onnxruntime_tensors
 
@@ -190,6 +190,27 @@ def test_a_shape_may_be_an_output() -> None:
     (result,) = one("Shape", VOLUME, start=1).check()
     np.testing.assert_array_equal(result, [3, 4])
 
+
+# Whole numbers, whose sums are exact in any order.
+MAPS = np.random.default_rng(5).integers(-9, 10, (2, 3, 6, 8)).astype(np.float32)
+ENCODING = {"s": np.float32(0.5), "z": np.uint8(7)}
+test_types_that_a_file_states_change_nothing = equal(
+    {
+        "Conv": one("Conv", MAPS, np.ones((4, 3, 3, 2), np.float32), pads=[1, 0, 1, 0]),
+        "MaxPool": one("MaxPool", MAPS, kernel_shape=[3, 2], strides=[2, 1], ceil_mode=1),
+        "Split": one("Split", MAPS, [2, 4], results=2, axis=2),
+        "Reshape": one("Reshape", MAPS, [0, -1, 4]),
+        "Where": one("Where", MAPS[:, :1] > 0, MAPS, -1.5),
+        "ReduceSum": one("ReduceSum", MAPS, [1, 3], keepdims=0),
+        "TopK": one("TopK", MAPS[0, 0], [3], results=2),
+        "Cast": one("Cast", MAPS, to=onnx.TensorProto.INT8),
+        "Gather of a shape": Net(
+            [("Shape", "x", "n"), ("Gather", "n i", "y")], {"x": MAPS}, {"i": [1, 3]}
+        ),
+        "pair": Net([*pair("x s z", "r"), ("Relu", "r", "y")], {"x": MAPS}, ENCODING),
+    },
+    typed=True,
+)
 
 test_what_tvms_importer_does_not_take_names_the_operator = refused(
     ("operator 0 Reshape: ", one("Reshape", VOLUME, np.array([-1]))), error=UnsupportedOperatorError

@@ -70,8 +70,12 @@ test_every_bit_is_onnx_runtimes = equal(
         ),
         "RoiAlign": one("RoiAlign", *REGIONS, **GRID, opset=16),
         "RoiAlign of whole pixels": one("RoiAlign", *REGIONS, **LEGACY, opset=16),
-        "RoiAlign of the largest": one("RoiAlign", *REGIONS, **GRID, mode="max", opset=16),
     }
+)
+
+# The largest of 0 and -0 depends on the order in which they are compared.
+test_largest_products_are_onnx_runtimes = equal(
+    {"RoiAlign": one("RoiAlign", *REGIONS, **GRID, mode="max", opset=16)}, signed_zeros=False
 )
 
 # Sums have another order, or functions are another library's.

@@ -23,6 +23,9 @@ test_every_bit_is_onnx_runtimes = equal(
             "Mod", REALS[[0, 1, 5]], np.array([0.3, 2, -2], np.float32), fmod=1
         ),
         "remainders with the divisors' signs": one("Mod", REALS, np.roll(REALS, 1), opset=28),
+        "remainders of 0 with the divisors' signs": one(
+            "Mod", np.array([-0.0, 0, 4, -4], np.float32), [[2.0], [-2.0]], opset=28
+        ),
         **{f"Hardmax {opset}": one("Hardmax", SHUFFLED, opset=opset) for opset in (11, 17)},
     }
 )

@@ -162,7 +162,7 @@ VALUES, GOOD = by_rows(np.array([[0, 3], [4, 0]], np.int8))
         ({"order": (0, 2)}, "do not fit shape"),
         ({"order": (0, 1), "blocks": (5,)}, "blocks of axis 5 have no level"),
         ({"levels": GOOD.levels[:1]}, "do not fit shape"),
-        ({"levels": (Level(9), GOOD.levels[1])}, "a dense level has 9 places"),
+        ({"levels": (Level(9), GOOD.levels[1])}, "a dense level has 9 indices"),
         ({"levels": (Level(2), Level(2))}, "stores 2 sparse values, needs 4"),
         ({"levels": (Level(2), Level(0, np.array([0, 2, 1]), np.array([0, 1])))}, "do not fit 2"),
         ({"levels": (Level(2), Level(0, np.array([0, 3, 2]), np.array([0, 1])))}, "overlap"),
@@ -182,7 +182,7 @@ def test_a_few_values_are_none_of_a_huge_tensor() -> None:
 
 def test_a_huge_dense_level_needs_no_memory() -> None:
     levels = (Level(1 << 25), Level(0, np.array([0, 1]), np.array([0])))
-    with pytest.raises(ModelFormatError, match="a dense level has 33554432 places"):
+    with pytest.raises(ModelFormatError, match="a dense level has 33554432 indices"):
         densified(np.ones(1, np.int8), Sparsity((0, 1), (), levels), (1 << 25, 1), "w")
 
 

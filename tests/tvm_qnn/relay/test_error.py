@@ -6,7 +6,7 @@ import tvm.error as installed
 from tests.support.tflite import one, x
 from tvm_qnn import relay
 from tvm_qnn.relay import tvm
-from tvm_qnn.relay.error import OpNotImplemented, RPCError, TVMError
+from tvm_qnn.relay.error import OpError, OpNotImplemented, RPCError, TVMError
 
 
 def test_scripts_catch_errors_by_their_former_names() -> None:
@@ -17,6 +17,8 @@ def test_scripts_catch_errors_by_their_former_names() -> None:
     with pytest.raises(tvm.error.OpNotImplemented, match="SKIP_GRAM: no conversion rule"):
         relay.frontend.from_tflite(model.model())
     assert tvm.error.OpNotImplemented is OpNotImplemented
+    assert issubclass(OpNotImplemented, OpError)
+    assert tvm.error.OpError is OpError
 
 
 def test_other_errors_are_those_of_tvm() -> None:

@@ -220,7 +220,7 @@ class Layer:
         return reversed_steps(self.builder, sequence, self._wide_lengths(), 0, 1)
 
     @property
-    def _numbers(self) -> Array:
+    def _step_numbers(self) -> Array:
         return np.arange(self.steps, dtype=np.int32).reshape(-1, 1)
 
     def _wide_lengths(self) -> Any:
@@ -234,7 +234,7 @@ class Layer:
         """Return whether each step lies within each sequence: [steps, batch, 1]; None if all do."""
         if self.lengths is None:
             return None
-        going = self._wide_lengths() > self._numbers
+        going = self._wide_lengths() > self._step_numbers
         return going.reshape(self.steps, self.batch, 1).expr
 
     def _ended(self, state: relax.Expr) -> relax.Expr:
@@ -255,7 +255,7 @@ class Layer:
             return data
         lengths = self._wide_lengths()
         longest = lengths.to(R.max(lengths.expr))
-        is_read = longest > self._numbers[..., None]
+        is_read = longest > self._step_numbers[..., None]
         masked: Any = np.where(is_read, self.builder.array(data), 0)
         return masked.expr
 

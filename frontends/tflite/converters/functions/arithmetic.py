@@ -258,8 +258,8 @@ def convert_int16_quotient(ctx: Context) -> relax.Expr:
     bounds = clamp_range(ctx.options(ArithmeticOptions).activation, result)
     tables = quotient_tables_int16(lhs.quantization[0], rhs.quantization[0], per_tensor(result)[0])
 
-    def taken(table: Array, places: Any) -> Any:
-        return take(table.astype(np.int64), places)  # every place is in the table
+    def taken(table: Array, indices: Any) -> Any:
+        return take(table.astype(np.int64), indices)  # every index is in the table
 
     array, lowest = ctx.builder.array, np.int32(2**15)
     divisor = array(rhs.expr).astype("int32") + lowest

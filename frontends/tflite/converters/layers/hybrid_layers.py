@@ -232,7 +232,7 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
         raise QnnError(f"data of shape {data.shape} has more than {_MOST} rows")
     numbers = np.indices(batches)
 
-    def places(sizes: tuple[int, ...], size: int) -> Array:
+    def row_indices(sizes: tuple[int, ...], size: int) -> Array:
         number = sum(n for n, each in zip(numbers, sizes, strict=False) if each > 1)
         first = np.broadcast_to(np.asarray(number), batches)[..., np.newaxis] * size
         return np.asarray(first + np.arange(size), np.int32)
@@ -244,7 +244,7 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
             flat = ctx.builder.emit(R.take(flat, relax.const(numbers.ravel()), 0, "clip"))
         return ctx.builder.emit(reshaped(flat, (*numbers.shape, 1)))
 
-    own = places(ends[0], left[-2])
+    own = row_indices(ends[0], left[-2])
     factor = R.multiply(picked(rows.scale, own), relax.const(scales))
     if not outer or prod(outer) == 1:
         matrix = ctx.values.add_constant(kernel, "_rows", weights.reshape(units, depth))
@@ -258,7 +258,7 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
     if rows.zero_point is not None:
         points = R.astype(picked(rows.zero_point, own), "float32")
         of_weights = weights.reshape(-1, depth).sum(axis=1).astype(np.float32)
-        columns = of_weights[places(ends[1], units)][..., np.newaxis, :]
+        columns = of_weights[row_indices(ends[1], units)][..., np.newaxis, :]
         total = R.subtract(
             total, rounded(ctx.builder.emit(R.multiply(points, relax.const(columns))))
         )

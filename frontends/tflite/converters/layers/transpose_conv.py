@@ -72,7 +72,7 @@ class _Axis:
         """The number of taps of each phase; a phase without taps gets one of 0."""
         return [max(1, -(-(self.window - r) // self.stride)) for r in range(self.stride)]
 
-    def places(self, phase: int, count: int) -> list[int]:
+    def last_taps(self, phase: int, count: int) -> list[int]:
         """Return the last ``count`` taps of a phase, backwards; some may lie beyond the window."""
         return [phase + self.stride * (count - 1 - tap) for tap in range(count)]
 
@@ -225,7 +225,7 @@ def _phase_weights(
     parts = []
     for phase in phases:
         rows, columns = (
-            axis.places(r, count) for axis, r, count in zip(axes, phase, taps, strict=True)
+            axis.last_taps(r, count) for axis, r, count in zip(axes, phase, taps, strict=True)
         )
         parts.append(filled[:, rows][:, :, columns])
     return np.concatenate(parts)

@@ -10,7 +10,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.ranges import OpenRange, count_of, places
+from frontends.ranges import OpenRange, count_of, index_range
 from frontends.splits import split
 from frontends.tflite.axes import sliced_axes, sliced_ranges, split_sizes
 from frontends.tflite.converters.activations import activate, check_clamps
@@ -182,7 +182,7 @@ def convert_strided_slice(ctx: Context) -> relax.Expr:
 def _take(ctx: Context, data: Operand, ranges: Sequence[range | OpenRange]) -> relax.Expr:
     """Return the elements of the data at the given indices of each axis."""
     counts = [count_of(part) for part in ranges]
-    axes = [axis for axis, part in enumerate(ranges) if part != places(0, data.shape[axis])]
+    axes = [axis for axis, part in enumerate(ranges) if part != index_range(0, data.shape[axis])]
     if not axes:
         return data.expr
     if is_open(counts) or is_open(data.shape[axis] for axis in axes):

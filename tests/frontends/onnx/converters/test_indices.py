@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,39 +13,41 @@ from qnn_ops.errors import QnnError
 from tests.support.onnx_graphs import Held, Net, equal, one, refused, subgraph
 
 RNG = np.random.default_rng(1)
-X, PLACED = RNG.normal(size=(5, 6, 7)).astype(np.float32), RNG.integers(-5, 5, (2, 3))
-test_places_from_both_ends = equal(
-    {f"{axis}": one("Gather", X, PLACED, axis=axis) for axis in (0, 1, -1)}
+X, INDICES = RNG.normal(size=(5, 6, 7)).astype(np.float32), RNG.integers(-5, 5, (2, 3))
+test_indices_from_both_ends = equal(
+    {f"{axis}": one("Gather", X, INDICES, axis=axis) for axis in (0, 1, -1)}
 )
 
 TABLE = Held(np.arange(30, dtype=np.float32).reshape(5, 6))
-PLACES = np.array([[0, -5], [4, 2]])
-GIVEN = {
-    **{op: one(op, TABLE, PLACES, axis=0) for op in ("Gather", "GatherElements")},
-    "GatherND": one("GatherND", TABLE, PLACES),
-    "ScatterElements": one("ScatterElements", TABLE, PLACES, [[-1.0, -1], [-1, -1]], axis=0),
-    "ScatterND": one("ScatterND", TABLE, PLACES, [-1.0, -2]),
+FORMS: dict[str, tuple[list[Any], dict[str, int]]] = {
+    "Gather": ([], {"axis": 0}),
+    "GatherElements": ([], {"axis": 0}),
+    "GatherND": ([], {}),
+    "ScatterElements": ([[[-1.0, -1], [-1, -1]]], {"axis": 0}),
+    "ScatterND": ([[-1.0, -2]], {}),
 }
+"""The operands after the indices, and the attributes."""
 
 
-@pytest.mark.parametrize("operator", GIVEN)
-def test_a_place_that_is_not_there_ends_the_run(operator: str) -> None:
+@pytest.mark.parametrize("operator", FORMS)
+def test_an_index_that_is_not_there_ends_the_run(operator: str) -> None:
     # ONNX Runtime raises, too.
-    net = GIVEN[operator]
-    places = net.data["x1"] = PLACES.copy()
+    updates, attributes = FORMS[operator]
+    indices = np.array([[0, -5], [4, 2]])
+    net = one(operator, TABLE, indices, *updates, **attributes)
     library = qnn.build(*from_onnx(net.model)[:1], num_threads=1)
-    np.testing.assert_array_equal(library.run(places), net.theirs()[0])
+    np.testing.assert_array_equal(library.run(indices), net.theirs()[0])
     for index in (7, -8, 2**40):
-        places[1, 1] = index
+        indices[1, 1] = index
         with pytest.raises(Exception, match="Non-zero status code"):
             net.theirs()
         size = "5|6"
         with pytest.raises(
             QnnError, match=f"{operator}.*'y0': index {index} is beyond the [{size}]"
         ):
-            library.run(places)
-    places[1, 1] = 2
-    np.testing.assert_array_equal(library.run(places), net.theirs()[0])
+            library.run(indices)
+    indices[1, 1] = 2
+    np.testing.assert_array_equal(library.run(indices), net.theirs()[0])
 
 
 def test_a_branch_that_is_not_taken_ends_no_run() -> None:

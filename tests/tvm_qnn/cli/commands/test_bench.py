@@ -48,6 +48,7 @@ def test_a_machine_that_is_not_quiet_is_told(
     result = CliRunner().invoke(main, ["bench", str(model), "--rounds", "3", "--json"])
     told = [each for each in recwarn if "the machine was not quiet" in str(each.message)]
     assert len(told) == (0 if quiet else 2)
+    assert all("with more rounds" in str(each.message) for each in told)
     assert json.loads(result.stdout)["tvm-qnn"]["is_quiet"] is quiet
 
 
