@@ -44,7 +44,8 @@ def reversed_steps(
         step = steps.reshape([-1 if axis == along else 1 for axis in axes])
         ends = lengths.reshape(*(shape[axis] if axis == batch else 1 for axis in axes))
         places: Any = np.where(ends > step, ends - 1 - step, step)
-        return emit(R.gather_elements(data, np.broadcast_to(places, shape).expr, axis=along))
+        places = np.broadcast_to(places, shape)
+        return emit(R.gather_elements(data, places.expr, axis=along))
     # Steps and sequences become one axis, which is gathered: this copies whole rows.
     rest = [axis for axis in range(len(shape)) if axis not in (along, batch)]
     order = [*sorted((along, batch)), *rest]

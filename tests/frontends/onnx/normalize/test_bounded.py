@@ -135,8 +135,8 @@ def test_elementwise_operators_keep_rows_apart() -> None:
         ("QuantizeLinear", "g slope", "small", {"output_dtype": onnx.TensorProto.FLOAT8E4M3FN}),
         ("DequantizeLinear", "small slope", "DequantizeLinear"),
     ]
-    data = np.append(RNG.uniform(-3, 3, FLAGS.size - 2), [np.inf, -np.inf])
-    data = RNG.permutation(data).astype(np.float32).reshape(FLAGS.shape)
+    numbers = RNG.permutation([*RNG.uniform(-3, 3, FLAGS.size - 2), np.inf, -np.inf])
+    data = numbers.astype(np.float32).reshape(FLAGS.shape)
     constants = {"slope": np.array([0.3], np.float32), "three": np.array([3], np.uint32)}
     net = Net([*gathered, *nodes], {"x": data, "f": FLAGS}, constants, opset=26)
     known = Net(nodes, {"g": data[FLAGS]}, constants, opset=26).ours(in_float=True)
