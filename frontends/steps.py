@@ -37,7 +37,16 @@ def reversed_steps(
     shape, emit = spec_of(data).shape, builder.emit
     if 0 in shape:
         return data
-    # Steps and sequences become one axis, which is gathered.
+    if is_open((shape[batch],)):
+        axes = range(len(shape))
+        # TVM mixes int32 indices with open sizes, which are int64.
+        steps = np.arange(shape[along], dtype=np.int64)
+        step = steps.reshape([-1 if axis == along else 1 for axis in axes])
+        ends = lengths.reshape(*(shape[axis] if axis == batch else 1 for axis in axes))
+        places: Any = np.where(ends > step, ends - 1 - step, step)
+        places = np.broadcast_to(places, shape)
+        return emit(R.gather_elements(data, places.expr, axis=along))
+    # Steps and sequences become one axis, which is gathered: this copies whole rows.
     rest = [axis for axis in range(len(shape)) if axis not in (along, batch)]
     order = [*sorted((along, batch)), *rest]
     moved = data if order == sorted(order) else emit(R.permute_dims(data, order))

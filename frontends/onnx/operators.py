@@ -60,12 +60,10 @@ _REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare")
 
 _OF_TVM = (
     *(*BROADCASTING, *UNARY, *MOVING),
-    *("Acos", "Acosh", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh", "BitwiseAnd"),
-    *("BitwiseNot", "BitwiseOr", "BitwiseXor", "Constant", "ConstantOfShape", "Cosh", "CumSum"),
-    *("DepthToSpace", "Einsum", "Elu", "GatherND", "Gemm", "GlobalMaxPool", "GridSample"),
-    *("GroupNormalization", "Hardmax", "InstanceNormalization", "LRN", "LogSoftmax", "MatMul"),
-    *("Mean", "Mish", "ReduceSum", "Scatter", "ScatterElements", "ScatterND", "Selu", "Sinh"),
-    *("Size", "Softmax", "Softplus", "Softsign", "Split", "Tan", "Trilu"),
+    *("ArgMax", "ArgMin", "Constant", "ConstantOfShape", "CumSum", "DepthToSpace", "Einsum"),
+    *("GatherND", "Gemm", "GlobalMaxPool", "GridSample", "GroupNormalization", "Hardmax"),
+    *("InstanceNormalization", "LRN", "LogSoftmax", "MatMul", "ReduceSum", "Scatter"),
+    *("ScatterElements", "ScatterND", "Size", "Softmax", "Split", "Trilu"),
 )
 """Operators that TVM's importer converts, unless there is a rule for them here."""
 

@@ -45,8 +45,8 @@ class Row:
         refusal: the reason why there is no rule for the data of a run.
         dtypes: the types of the first operand that the rule for any type takes; none for all.
         micro: the types for which TFLM gives the same results; none if this is not known.
-        unpacks: the packed types that LiteRT's kernel unpacks: "int4" and "int2" of a run, and
-            "constant int2".
+        unpacks: the packed types that LiteRT's kernel unpacks: "int4", "int2", or of constants
+            only "constant int4", "constant int2".
         data_and_weights: the indices of these operands of a hybrid operator.
         has_computed_weights: whether a run may compute the second operand.
         is_for_every_scale: whether it computes the same for every scale, if there is only one.
@@ -83,7 +83,7 @@ class Row:
     refusal: str = ""
     dtypes: tuple[str, ...] = ()
     micro: frozenset[str] = frozenset()
-    unpacks: tuple[str, ...] = ()
+    unpacks: tuple[str, ...] = ("constant int4",)
     data_and_weights: tuple[int, int] = (0, 1)
     has_computed_weights: bool = False
     is_for_every_scale: bool = False

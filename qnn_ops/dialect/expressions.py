@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from qnn_ops.dialect.registry import spec_of
+from qnn_ops.dialect.sizes import Size
 
 
 class Expression(NDArrayOperatorsMixin):
@@ -76,7 +77,7 @@ class Expression(NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: np.ufunc, _method: str, *operands: Any) -> Expression:
         """Apply an operator or a numpy function to each element."""
-        dtype = np.result_type(*(getattr(each, "dtype", each) for each in operands))
+        dtype = _common_dtype(operands)
         if dtype.kind == "b":
             ufunc = _OF_BOOL.get(ufunc, ufunc)
         return self.to(_UFUNCS[ufunc](*(operand(each, dtype) for each in operands)))
@@ -117,6 +118,12 @@ def operand(value: Any, dtype: Any) -> relax.Expr:
     if isinstance(value, Expression):
         return value.astype(dtype).expr
     return relax.const(np.asarray(value, dtype), str(np.dtype(dtype)))
+
+
+def _common_dtype(values: Iterable[Any]) -> np.dtype[Any]:
+    """Return the common dtype; an open size among the values raises ``OpenSizeError``."""
+    known = (int(value) if isinstance(value, Size) else value for value in values)
+    return np.result_type(*(getattr(value, "dtype", value) for value in known))
 
 
 _OF_BOOL: dict[np.ufunc, np.ufunc] = {np.bitwise_and: np.logical_and, np.bitwise_or: np.logical_or}
@@ -164,7 +171,7 @@ def _clip(values: Any, low: Any, high: Any) -> Any:
 
 
 def _where(condition: Expression, chosen: Any, other: Any) -> Expression:
-    dtype = np.result_type(*(getattr(each, "dtype", each) for each in (chosen, other)))
+    dtype = _common_dtype((chosen, other))
     return condition.to(R.where(condition.expr, *(operand(e, dtype) for e in (chosen, other))))
 
 

@@ -99,12 +99,17 @@ class Net:
 
     def check_near(
         self, part: float = 0, *, rtol: float = 0, atol: float = 0, in_float: bool = False
-    ) -> None:
-        """Compare; results may be apart by a part of the largest, or as numpy's tolerances say."""
-        for ours, theirs in zip(self.ours(in_float=in_float), self.theirs(), strict=True):
+    ) -> tuple[list[Array], list[Array]]:
+        """Compare our results and ONNX Runtime's, and return both.
+
+        They may be apart by a part of the largest, or as numpy's tolerances say.
+        """
+        both = self.ours(in_float=in_float), self.theirs()
+        for ours, theirs in zip(*both, strict=True):
             assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
             finite = np.abs(theirs[np.isfinite(theirs)]).max(initial=0)
             np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=atol + part * finite)
+        return both
 
     def check_refused(self, reason: str, error: type[Exception] = QnnError) -> None:
         """Import the model; the error must have this text."""

@@ -25,7 +25,7 @@ _MOST = 1 << 31
 _OF_ONE_AXIS = 13
 """The first operator set in which Softmax has one axis."""
 
-_ELEMENTWISE = (*BROADCASTING, *UNARY)
+_ELEMENTWISE = (*BROADCASTING, *UNARY, "DequantizeFloat8", "QuantizeFloat8")
 
 
 @dataclass

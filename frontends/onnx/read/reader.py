@@ -59,7 +59,10 @@ def read_proto(model: Any) -> Any:
 
 
 def _check_model(onnx: Any, proto: Any) -> None:
-    """Raise if the package finds a fault, except for inputs and outputs without a shape."""
+    """Raise if the package finds a fault, except for a missing shape, or type of an output."""
+    untyped = [value for value in proto.graph.output if value.type.WhichOneof("value") is None]
+    for value in untyped:  # the package wants some type
+        value.type.tensor_type.elem_type = 0
     types = (value.type for value in (*proto.graph.input, *proto.graph.output))
     tensors = (each.tensor_type for each in types if each.WhichOneof("value") == "tensor_type")
     shapeless = [tensor for tensor in tensors if not tensor.HasField("shape")]
@@ -78,6 +81,8 @@ def _check_model(onnx: Any, proto: Any) -> None:
         raise ModelFormatError(f"the ONNX model is malformed: {line_of(error)}") from None
     for tensor in shapeless:
         tensor.ClearField("shape")
+    for value in untyped:
+        value.ClearField("type")
     for node in strange:
         node.domain = ""
     del proto.opset_import[others:]

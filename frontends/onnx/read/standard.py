@@ -11,14 +11,16 @@ FLOAT, INT32, INT64, HALF = 1, 6, 7, 10
 COMPARING = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
 LOGICAL = ("And", "Or", "Xor")
 BROADCASTING = (
-    *(*COMPARING, *LOGICAL, "Add", "Div", "Max", "Min", "Mod", "Mul", "Pow", "Sub", "Sum"),
-    "Where",
+    *(*COMPARING, *LOGICAL, "Add", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div"),
+    *("Max", "Mean", "Min", "Mod", "Mul", "PRelu", "Pow", "Sub", "Sum", "Where"),
 )
 """Operators of the elements of several tensors, whose shapes broadcast."""
 UNARY = (
-    *("Abs", "Cast", "Ceil", "Clip", "Cos", "DequantizeLinear", "Erf", "Exp", "Floor", "Gelu"),
-    *("HardSigmoid", "HardSwish", "Identity", "IsNaN", "LeakyRelu", "Log", "Neg", "Not"),
-    *("QuantizeLinear", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Sin", "Sqrt", "Tanh"),
+    *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitCast", "BitwiseNot", "Cast"),
+    *("Ceil", "Celu", "Clip", "Cos", "Cosh", "DequantizeLinear", "Elu", "Erf", "Exp", "Floor"),
+    *("Gelu", "HardSigmoid", "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Log", "Mish"),
+    *("Neg", "Not", "QuantizeLinear", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign"),
+    *("Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Tan", "Tanh", "ThresholdedRelu"),
 )
 """Operators of the elements of one tensor; their other operands are parameters."""
 MOVING = (

@@ -32,8 +32,7 @@ def tidy(proto: Any) -> None:
 
     Nodes come after the nodes whose results they read, also in inner graphs and functions. Unread
     constants are removed; of constants with the same name the last one stays. Graphs without a name
-    get one, and outputs without a type get one. Domains get versions if the model declares only
-    other domains.
+    get one. Domains get versions if the model declares only other domains.
 
     Raises:
         ModelFormatError: nodes read one another in a circle, or a node reads a tensor that nothing
@@ -49,9 +48,6 @@ def tidy(proto: Any) -> None:
             proto.opset_import.add(domain=domain, version=_UNDECLARED[domain])
     for graph in (proto.graph, *inner_graphs(proto.graph)):
         graph.name = graph.name or "graph"
-    for value in proto.graph.output:
-        if value.type.WhichOneof("value") is None:
-            value.type.tensor_type.elem_type = 0
     _drop_constants(proto.graph)
     for function in proto.functions:
         _order(function.node, (set(function.input),))

@@ -153,8 +153,8 @@ def _check_types(row: Row, tensors: Sequence[Tensor]) -> None:
             raise UnsupportedError(f"{tensor.label} is of type string")
     packed = [tensor for tensor in tensors if tensor.packed]
     for tensor in packed:
-        kind = f"constant {tensor.packed}" if tensor.is_constant else tensor.packed
-        if kind not in (*row.unpacks, "constant int4"):
+        names = {tensor.packed, f"constant {tensor.packed}" if tensor.is_constant else ""}
+        if names.isdisjoint(row.unpacks):
             raise UnsupportedError(
                 f"{tensor.label} is {tensor.packed}, which LiteRT does not unpack there"
             )

@@ -180,7 +180,7 @@ def _grid(options: FakeQuantOptions) -> tuple[np.float32, np.float32, np.float32
     return scale, (0 - zero) * scale, (most - zero) * scale
 
 
-_UNPACKS = ("int4", "int2", "constant int2")
+_UNPACKS = ("int4", "int2")
 OPERATORS.update(
     {
         "CAST": Row(data=convert_cast, unpacks=_UNPACKS, keeps="numbers"),

@@ -208,7 +208,7 @@ OPERATORS.update(
         "EMBEDDING_LOOKUP": Row(
             data=convert_embedding_lookup,
             by_block=convert_embedding_by_block,
-            unpacks=("constant int2",),
+            unpacks=("constant int4", "constant int2"),
         ),
         "EMBEDDING_LOOKUP_SPARSE": Row(data=convert_embedding_lookup_sparse, fills=True),
         "HASHTABLE_LOOKUP": Row(data=convert_hashtable_lookup),

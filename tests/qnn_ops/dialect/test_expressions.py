@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tvm import relax
+from tvm import relax, tirx
 
 from qnn_ops.dialect.expressions import Expression, implement, take
+from qnn_ops.dialect.sizes import OpenSizeError, Size
 from tests.support.operators import run
 
 Array = np.ndarray[Any, Any]
@@ -81,6 +82,13 @@ def test_two_expressions_have_one_dtype() -> None:
     actual = computed(lambda x, y: x - y, BYTES, WORDS)
     assert actual.dtype == expected.dtype == np.int32
     np.testing.assert_array_equal(actual, expected)
+
+
+def test_an_open_size_is_no_number() -> None:
+    size: Any = Size(tirx.Var("n", "int64"))
+    for function in (lambda x: x + size, lambda x: np.where(x > 0, x, size)):
+        with pytest.raises(OpenSizeError, match="the size n is open, where a number is needed"):
+            computed(function, WORDS)
 
 
 def test_a_function_of_this_project_is_what_implements_it() -> None:

@@ -165,7 +165,7 @@ def _conv_integer(call: Call) -> relax.Expr:
     if len(kernel) == _VOLUME:
         return _of_volume(call.builder, data, weights, (points[0], points[1]), window, groups)
     if len(kernel) not in (1, 2):
-        raise UnsupportedError("its options must have one to three dimensions")
+        raise UnsupportedError("its window must have one to three dimensions")
     is_row = len(kernel) == 1  # of an image
     if is_row:
         array = constant_of(weights)

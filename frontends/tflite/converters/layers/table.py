@@ -24,6 +24,7 @@ OPERATORS.update(
             sums=matmul.convert_summed_batch_matmul,
             hybrid=hybrid_layers.convert_hybrid_batch_matmul,
             micro=COMPUTED,
+            unpacks=(),
             fills=True,
         ),
         "CONV_2D": Row(
@@ -50,7 +51,7 @@ OPERATORS.update(
             hybrid=hybrid_layers.convert_hybrid_fully_connected,
             by_block=hybrid_layers.convert_dense_by_block,
             micro=COMPUTED,
-            unpacks=("constant int2",),
+            unpacks=("constant int4", "constant int2"),
             has_computed_weights=True,
             is_layer=True,
             products=lambda operands, result: prod(result) * operands[1][-1],

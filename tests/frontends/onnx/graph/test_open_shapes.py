@@ -12,8 +12,9 @@ from benchmarks.transformer import TINY, dynamic, network
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from qnn_ops.errors import QnnError
-from tests.support.onnx_graphs import Array, Net, Node, on_runtime, onnx
+from tests.support.onnx_graphs import Array, Net, Node, on_runtime, one, onnx
 from tests.support.onnx_networks import NETWORKS, Style
+from tests.support.onnx_recurrent import recurrent
 
 RNG = np.random.default_rng(4)
 CONSTANTS: dict[str, Any] = {
@@ -164,6 +165,23 @@ def test_what_is_refused() -> None:
         from_onnx(model, {"x": ("batch", "length", 8)})
     with pytest.raises(QnnError, match="input 'x' needs a static shape, got"):
         from_onnx(model, {"N": range(1, 9)})
+
+
+IMAGE = RNG.normal(size=(1, 2, 8, 8)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("net", "shape"),
+    [
+        (one("ReverseSequence", IMAGE[0], np.array([2] * 8)), ("n", 8, 8)),
+        (recurrent("GRU", lengths=(5, 3, 2)), ("n", 3, 9)),
+        (one("RoiAlign", IMAGE, [[0.0, 0, 4, 4]], [0], sampling_ratio=2), (1, 2, "n", 8)),
+    ],
+    ids=["ReverseSequence", "GRU", "RoiAlign"],
+)
+def test_an_open_size_where_a_number_is_needed(net: Net, shape: Any) -> None:
+    with pytest.raises(UnsupportedOperatorError, match="the size n is open, where a number is"):
+        from_onnx(net.model, {next(iter(net.data)): shape})
 
 
 def test_a_range_that_the_data_ends_is_refused() -> None:

@@ -110,6 +110,43 @@ def test_rows_that_count_are_onnx_runtimes(case: str) -> None:
     np.testing.assert_array_equal(np.take(ours, np.arange(count.item()), axis), theirs)
 
 
+OF_REALS = (
+    *("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Celu", "Cosh", "Elu", "IsInf", "Mish"),
+    *("QuickGelu", "Selu", "Sinh", "Softplus", "Softsign", "Tan", "ThresholdedRelu"),
+)
+OF_BITS = ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
+
+
+def test_elementwise_operators_keep_rows_apart() -> None:
+    """The rows that count are those of a model of as many rows."""
+    gathered: list[Node] = [
+        ("NonZero", "f", "n"),
+        ("Transpose", "n", "t"),
+        ("GatherND", "x t", "g"),
+    ]
+    nodes: list[Node] = [
+        *((operator, "g", operator) for operator in OF_REALS),
+        ("PRelu", "g slope", "PRelu"),
+        ("Mean", "g slope g", "Mean"),
+        ("BitCast", "g", "bits", {"to": onnx.TensorProto.UINT32}),
+        *((operator, "bits three", operator) for operator in OF_BITS),
+        ("BitwiseNot", "bits", "BitwiseNot"),
+        ("BitShift", "bits three", "BitShift", {"direction": "RIGHT"}),
+        ("QuantizeLinear", "g slope", "small", {"output_dtype": onnx.TensorProto.FLOAT8E4M3FN}),
+        ("DequantizeLinear", "small slope", "DequantizeLinear"),
+    ]
+    numbers = RNG.permutation([*RNG.uniform(-3, 3, FLAGS.size - 2), np.inf, -np.inf])
+    data = numbers.astype(np.float32).reshape(FLAGS.shape)
+    constants = {"slope": np.array([0.3], np.float32), "three": np.array([3], np.uint32)}
+    net = Net([*gathered, *nodes], {"x": data, "f": FLAGS}, constants, opset=26)
+    known = Net(nodes, {"g": data[FLAGS]}, constants, opset=26).ours(in_float=True)
+    found = net.ours(in_float=True)
+    assert found[len(known) :] == [np.count_nonzero(FLAGS)] * len(known)
+    for ours, fixed, theirs in zip(found, known, net.theirs(), strict=False):
+        np.testing.assert_array_equal(ours[: len(fixed)], fixed)
+        np.testing.assert_allclose(fixed, theirs, rtol=2.0**-20)
+
+
 def test_the_count_is_an_output_behind_the_models_own() -> None:
     nodes, data, constants = CASES["NonMaxSuppression"]
     twice: list[Node] = [*nodes, ("Cast", "n", "n_count", {"to": 1})]

@@ -110,6 +110,14 @@ def test_what_onnx_runtime_takes_is_not_malformed(change: Callable[[Any], None])
     check_equal(model, DATA)
 
 
+def test_outputs_without_a_type_are_compared() -> None:
+    net = Net([("Relu", "x", "y")], DATA)
+    stored = net.model.SerializeToString()
+    (found,) = qnn.compare(net.model, [*DATA.values()]).outputs
+    assert (found.name, found.elements, found.differing) == ("y", DATA["x"].size, 0)
+    assert net.model.SerializeToString() == stored
+
+
 def test_a_circle_is_told_by_its_nodes() -> None:
     model = dense()
     model.graph.node[1].input[2] = "m"

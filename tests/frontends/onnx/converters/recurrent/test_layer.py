@@ -97,6 +97,22 @@ def test_a_batch_may_be_open(op: str, direction: str) -> None:
             np.testing.assert_allclose(result, expected, rtol=0, atol=1e-6 * (op == "RNN"))
 
 
+def test_sequences_of_an_open_batch_have_lengths() -> None:
+    model, _ = recurrent("GRU", direction="bidirectional", lengths=(5, 3, 1), without="h")
+    for value, axis in zip(model.graph.input, (1, 0), strict=True):
+        value.type.tensor_type.shape.dim[axis].dim_param = "batch"
+    mod, params = from_onnx(model, {"batch": range(1, 9)})
+    library = qnn.build(mod, "host", params)
+    rng = np.random.default_rng(3)
+    for lengths in ([2], [5, 3, 1], [1, 5, 4, 4, 3, 2, 1, 5]):
+        data = rng.normal(0, 1, (5, len(lengths), 9)).astype(np.float32)
+        given = {"x": data, "l": np.array(lengths, np.int32)}
+        for result, expected in zip(
+            library.run(given).values(), on_runtime(model, given), strict=True
+        ):
+            np.testing.assert_array_equal(result, expected)
+
+
 def test_an_open_number_of_steps_is_one_error() -> None:
     model, _ = recurrent("GRU", without="h")
     with pytest.raises(UnsupportedOperatorError, match="needs a number of steps, of an open batch"):

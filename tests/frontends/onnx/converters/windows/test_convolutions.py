@@ -92,5 +92,6 @@ def test_volumes(window: dict[str, Any]) -> None:
 
 BEYOND = [np.zeros((2, 6, 3, 3, 3, 3), np.uint8) for _ in "xw"]
 test_more_dimensions_are_refused = refused(
-    ("one to three dimensions", one("ConvInteger", *BEYOND)), error=UnsupportedOperatorError
+    ("ConvInteger: its window must have one to three dimensions", one("ConvInteger", *BEYOND)),
+    error=UnsupportedOperatorError,
 )

@@ -3,7 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from frontends.errors import UnsupportedOperatorError
 from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
 from tests.support.models import differing_tensors
 from tests.support.tflite import Sheet, one, random_quantization, refused, x
@@ -84,4 +86,23 @@ def test_rows_without_elements() -> None:
 
 _DATA = x(2, 3)
 
+
+def by_packed_weights(data: str, result: str) -> Sheet:
+    sheet, encoding = Sheet(), Quantization.per_tensor(0.1, 0)
+    operands = [
+        sheet.input(np.ones((2, 4), data), encoding if data == "int8" else None),
+        sheet.packed(np.ones((4, 6), np.int8), "int4", encoding),
+    ]
+    gives = ((2, 6), result, encoding if result == "int8" else None)
+    sheet.operator("BATCH_MATMUL", operands, gives, version=4)
+    return sheet
+
+
+test_packed_weights_are_refused_as_in_litert = refused(
+    *(
+        ("is int4, which LiteRT does not unpack there", by_packed_weights(*types))
+        for types in (("int8", "int32"), ("int8", "int8"), ("float32", "float32"))
+    ),
+    error=UnsupportedOperatorError,
+)
 test_operands_that_have_no_product = refused(("have no product", one("BATCH_MATMUL", _DATA, _DATA)))
