@@ -29,7 +29,7 @@ from functools import cache
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.blockwise.kernel import AHEAD, Weights, declared
+from legalize.kernels.blockwise.kernel import Weights, declared
 from legalize.kernels.blockwise.spec import GROUP, QUAD, Blockwise
 from legalize.kernels.ir.arithmetic import magnitude_bits, round_half_even, rounded_apart
 from legalize.kernels.ir.rows import store_lanes
@@ -38,7 +38,6 @@ from legalize.kernels.ir.vectors import (
     Buffer,
     Index,
     Vector,
-    fetch,
     get_lanes,
     kept,
     local_vector,
@@ -85,13 +84,8 @@ def add_quads(
     turns = at_once // spec.in_byte
     words = [[local_vector(2 * lanes, "int16") for _ in own] for own in sums]
     with T.serial(in_block // at_once) as part:
-        begin = block * (in_block // spec.in_byte) + part * turns
-        # More rows read the weights again.
-        for unit in units if len(sums) == spec.rows else ():
-            for turn in range(turns):
-                fetch(weights, _place(spec, unit, begin + turn) + AHEAD)
         for turn in range(turns):
-            step = kept(begin + turn)
+            step = kept(block * (in_block // spec.in_byte) + part * turns + turn)
             loaded = [_loaded(spec, weights, unit, step, lanes) for unit in units]
             for field in range(spec.in_byte):
                 found = [kept(_field(spec, each, field, lanes)) for each in loaded]
@@ -121,14 +115,9 @@ def _loaded(
     spec: Blockwise, weights: Buffer, unit: tuple[Index, Index], step: Index, lanes: int
 ) -> Vector:
     """Load a vector of units: four bytes of each."""
-    place = T.ramp(_place(spec, unit, step), 1, QUAD * lanes)
-    return kept(T.reinterpret(f"int32x{lanes}", weights[place]))
-
-
-def _place(spec: Blockwise, unit: tuple[Index, Index], step: Index) -> Index:
-    """Return the first of these bytes."""
     group, first = unit
-    return ((group * (spec.steps // QUAD) + step) * GROUP + first) * QUAD
+    place = ((group * (spec.steps // QUAD) + step) * GROUP + first) * QUAD
+    return kept(T.reinterpret(f"int32x{lanes}", weights[T.ramp(place, 1, QUAD * lanes)]))
 
 
 def _field(spec: Blockwise, loaded: Vector, field: int, lanes: int) -> Vector:

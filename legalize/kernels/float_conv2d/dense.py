@@ -56,6 +56,13 @@ class Dense(Loops):
 
             shared_loop(self.tasks, spec.groups * blocks * rows, turn)
 
+    @property
+    def _fetches(self) -> bool:
+        """Whether the kernel prefetches weights. A single pixel takes longer with prefetches."""
+        spec = self.spec
+        has_tiles = (spec.batch, spec.rows.count, spec.columns.count) != (1, 1, 1)
+        return has_tiles and self.lanes == _LANES and spec.units * spec.depth > _FAR_WEIGHTS
+
     def _block(self, group: Index, vector: Index, row: Index, size: int, left: int) -> None:
         """Write a row of pixels of a block of ``size`` vectors of a group's units."""
         spec, lanes, axis = self.spec, self.lanes, self.spec.columns
@@ -101,7 +108,7 @@ class Dense(Loops):
         spec, lanes = self.spec, self.lanes
         places = [packed + n * self._streams(len(sums[0]))[1] for n in range(len(sums[0]))]
         values = [kept(self.buffers["weights"][T.ramp(each, 1, lanes)]) for each in places]
-        if lanes == _LANES and spec.units * spec.depth > _FAR_WEIGHTS:
+        if self._fetches:
             for each in places:
                 fetch(self.buffers["weights"], each + _AHEAD)
         for number in pixels:
