@@ -43,9 +43,9 @@ def reversed_steps(
         steps = np.arange(shape[along], dtype=np.int64)
         step = steps.reshape([-1 if axis == along else 1 for axis in axes])
         ends = lengths.reshape(*(shape[axis] if axis == batch else 1 for axis in axes))
-        places: Any = np.where(ends > step, ends - 1 - step, step)
-        places = np.broadcast_to(places, shape)
-        return emit(R.gather_elements(data, places.expr, axis=along))
+        indices: Any = np.where(ends > step, ends - 1 - step, step)
+        indices = np.broadcast_to(indices, shape)
+        return emit(R.gather_elements(data, indices.expr, axis=along))
     # Steps and sequences become one axis, which is gathered: this copies whole rows.
     rest = [axis for axis in range(len(shape)) if axis not in (along, batch)]
     order = [*sorted((along, batch)), *rest]

@@ -64,8 +64,8 @@ def _small_sums(
 ) -> tuple[Array, Array, Array]:
     """Return multipliers, shifts and a bias with which channels without weights have small sums.
 
-    Such a channel has one output. Converters give it the smallest possible scale, and a bias near
-    2^30 for it; one sum of this size would keep the whole layer from the cheaper epilogues.
+    A channel without weights has one output. Converters give it the smallest possible scale and a
+    bias near 2^30. One sum of this size would keep the whole layer from the cheaper epilogues.
     """
     zero_point = output.zero_point
     outputs = output.rule.scaled(bias, multiplier, shift).astype(np.int64) + zero_point
