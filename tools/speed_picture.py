@@ -1,4 +1,4 @@
-"""Draws the README's picture: its table of speed, from the figures of docs/performance.md.
+"""Writes the README's times and draws its picture, both from docs/performance.md.
 
 python -m tools.speed_picture
 """
@@ -6,6 +6,7 @@ python -m tools.speed_picture
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import matplotlib
@@ -16,7 +17,7 @@ MACHINE = "AMD EPYC (Zen 5, two cores) with AVX512-VNNI and no AMX"
 
 
 def main() -> None:
-    """Draw the chart of one machine. Its texts stay texts, so that a test can read them."""
+    """Write the rows of one machine and draw its chart, whose texts a test can read."""
     path = ROOT / "docs" / "_ext" / "speed_charts.py"
     spec = importlib.util.spec_from_file_location("speed_charts", path)
     assert spec is not None
@@ -25,7 +26,12 @@ def main() -> None:
     spec.loader.exec_module(speed)
     page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     (chart,) = (chart for chart in speed.charts(page) if chart.title == MACHINE)
-    said = (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = ROOT / "README.md"
+    said = readme.read_text(encoding="utf-8")
+    for row in re.findall(r"^\| \w.*$", page.split(MACHINE)[1].split("\n\n")[1], re.MULTILINE):
+        name = row.split("|")[1]
+        said = re.sub(rf"^\|{re.escape(name)}\|.*$", row, said, flags=re.MULTILINE)
+    readme.write_text(said, encoding="utf-8")
     shown = [index for index, model in enumerate(chart.models) if f"| {model} |" in said]
     models = tuple(chart.models[index] for index in shown)
     times = {
