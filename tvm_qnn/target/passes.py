@@ -56,6 +56,9 @@ _OF_BUFFERS = (
 # They turn several indices into one, and simplify the result.
 _OF_INDICES = ("tirx.FlattenBuffer", "tirx.StmtSimplify")
 
+_MERGE = "tirx.StorageRewrite"
+"""Merges local buffers. Those of kernels are registers, which LLVM allocates."""
+
 _NARROW = "tirx.NarrowDataType"
 """Makes indices 32 bits wide."""
 
@@ -145,6 +148,7 @@ def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:
         structural_walk(function.body, seen)
     return (
         *(() if any(map(has_buffers, functions)) else _OF_BUFFERS),
+        *((_MERGE,) if all(map(is_final, functions)) else ()),
         *(_OF_INDICES if is_flat else ()),
         *(() if has_wide_loops else (_NARROW,)),
     )

@@ -43,6 +43,7 @@ def test_they_are_passes_of_tvm_s() -> None:
         *ALWAYS_LEFT_OUT,
         *passes._OF_BUFFERS,
         *passes._OF_INDICES,
+        passes._MERGE,
         passes._NARROW,
     } <= names.seen
 
@@ -118,6 +119,14 @@ def test_kernels_of_one_index_are_not_flattened() -> None:
     assert set(passes._OF_INDICES).isdisjoint(left_out(of_two))
     assert set(passes._OF_INDICES).isdisjoint(left_out(flat, of_two))
     assert set(passes._OF_INDICES).isdisjoint(left_out(flat.without_attr(IS_KERNEL)))
+
+
+def test_buffers_of_kernels_that_are_called_by_name_are_not_merged() -> None:
+    kernel = function_of_axes((4,))
+    by_name = kernel.with_attr(TAKES_POINTERS, True)
+    assert passes._MERGE in left_out(by_name)
+    assert passes._MERGE not in left_out(kernel)
+    assert passes._MERGE not in left_out(by_name.with_attr(HAS_PLAIN_LOOPS, True))
 
 
 @pytest.mark.parametrize(
