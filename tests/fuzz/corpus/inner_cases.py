@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.sparsity import Level, Sparsity
 from frontends.tflite.writer import ModelWriter
 from tests.support.composites import runs
-from tests.support.tflite import fixed
+from tests.support.recurrent_layers import BasicLstm, layer_model
+from tests.support.tflite import Operand, fixed, state
 from tests.support.tflite_graphs import Subgraph, model_of
 
 _Q = Quantization.per_tensor(0.5, 0)
@@ -291,40 +293,21 @@ def _read_as() -> Iterator[tuple[str, bytes, str, str]]:
 
 def _lstms() -> Iterator[tuple[str, bytes, str, str]]:
     """Yield steps of LSTM of float32 whose tensors do not go together."""
-    for name, changes, error, message in (
-        ("no_cells", {"units": 0}, "QnnError", "needs 4 numbers for each unit"),
-        ("weights_of_others", {"columns": 6}, "QnnError", "shape (8, 6), needs (8, 5)"),
-        ("bias_of_others", {"bias": 7}, "QnnError", "shape (1, 2), needs (1, 1)"),
-        ("state_of_others", {"kept": 9}, "QnnError", "shape (1, 9), needs (1, 2)"),
-        ("operands_missing", {"most": 3}, "QnnError", "needs 5 inputs"),
-        ("data_of_one_axis", {"axes": 1}, "QnnError", "needs 2 dimensions"),
-    ):
-        yield f"lstm_{name}", _lstm(**changes), error, message
 
+    def ones(*shape: int) -> Operand:
+        return fixed(np.ones(shape), "float32")
 
-def _lstm(
-    units: int = 2,
-    columns: int = 0,
-    bias: int = 0,
-    kept: int = 0,
-    most: int = 5,
-    axes: int = 2,
-) -> bytes:
-    writer = ModelWriter()
-    size, kept = 3, kept or units
-    data = writer.tensor("x", (1, size)[-axes:], "float32")
-    shape = (4 * units, columns or size + units)
-    weights = writer.tensor("w", shape, "float32", None, np.ones(shape, np.float32))
-    array = np.ones(bias or 4 * units, np.float32)
-    operands = [data, writer.tensor("h", (1, kept), "float32", is_variable=True), weights]
-    operands.append(writer.tensor("b", array.shape, "float32", None, array))
-    operands.append(writer.tensor("c", (1, kept), "float32", is_variable=True))
-    shapes = ((1, units), (1, units), (1, size + units), (1, 4 * units))
-    names = zip("yzuv", shapes, strict=True)
-    results = [writer.tensor(name, each, "float32") for name, each in names]
-    options: dict[str, Any] = {"kernel_type": 1, "fused_activation_function": "TANH"}
-    writer.operator("LSTM", operands[:most], results, **options)
-    return writer.finish([data], results[:1])
+    lstm = BasicLstm(1, 3, 2, real=True)
+    rows: dict[str, tuple[BasicLstm, dict[int, Operand], str]] = {
+        "no_cells": (replace(lstm, units=0), {}, "needs 4 numbers for each unit"),
+        "weights_of_others": (lstm, {2: ones(8, 6)}, "shape (8, 6), needs (8, 5)"),
+        "bias_of_others": (lstm, {3: ones(7)}, "shape (1, 2), needs (1, 1)"),
+        "state_of_others": (lstm, {1: state(1, 9)}, "shape (1, 9), needs (1, 2)"),
+        "data_of_one_axis": (lstm, {0: ones(3)}, "needs 2 dimensions"),
+    }
+    for name, (layer, changes, message) in rows.items():
+        yield f"lstm_{name}", layer_model(layer, changes), "QnnError", message
+    yield "lstm_operands_missing", layer_model(lstm, inputs=3), "QnnError", "needs 5 inputs"
 
 
 def _floats() -> Iterator[tuple[str, bytes, str, str]]:
