@@ -15,10 +15,7 @@ import numpy as np
 from frontends.tflite.quantization import Quantization
 from tests.differential.graphs import Array, Graph, Value, step
 from tests.differential.layers import window_of
-from tests.support.bidirectional import BothWays
-from tests.support.float_lstm import Lstm
-from tests.support.lstm_models import CODE
-from tests.support.rnn_models import Rnn
+from tests.support.recurrent_layers import BothWays, Lstm, Rnn, parts
 
 _UNIT = 2.0**-24
 
@@ -221,7 +218,8 @@ def near_memory(graph: Graph, value: Value) -> Value:
     batch, steps, size, cells = (int(each) for each in graph.rng.integers(1, 8, 4))
     weights = str(graph.choice("float32", "int8", "uint8"))
     lstm = Lstm(
-        *(weights, batch, steps, size, cells, _projected(graph, weights, cells)),
+        *(weights, batch, graph.choice(steps, steps, None), size, cells),
+        outputs=_projected(graph, weights, cells),
         coupled=graph.chance(0.5),
         peepholes=graph.chance(0.5),
         norm=graph.chance(0.3),
@@ -229,12 +227,8 @@ def near_memory(graph: Graph, value: Value) -> Value:
         cell_clip=graph.choice(0.0, 0.5),
         proj_clip=graph.choice(0.0, 0.3),
         asymmetric=graph.chance(0.5),
-        code=graph.choice(CODE, CODE, "LSTM"),
     )
-    data = graph.aside(_numbers(graph, lstm.shape))
-    operands, options = lstm.parts(graph.writer, graph.rng, data)
-    _result(graph, lstm.code, operands, lstm.result, _bound_over_time(weights), **options)
-    return value
+    return _over_time(graph, value, lstm, weights)
 
 
 @step(int16=True)
@@ -243,13 +237,10 @@ def near_loop(graph: Graph, value: Value) -> Value:
     batch, steps, size, units = (int(each) for each in graph.rng.integers(1, 8, 4))
     weights = str(graph.choice("float32", "int8", "uint8"))
     activation = str(graph.choice("TANH", "RELU6", "RELU_N1_TO_1"))
-    times = steps if graph.chance(0.7) else 0
+    times = steps if graph.chance(0.7) else None
     flags = graph.chance(0.5), graph.chance(0.5)
     rnn = Rnn(weights, batch, times, size, units, activation, *flags)
-    data = graph.aside(_numbers(graph, rnn.shape))
-    operands, options = rnn.parts(graph.writer, graph.rng, data)
-    _result(graph, rnn.code, operands, rnn.result, _bound_over_time(weights), **options)
-    return value
+    return _over_time(graph, value, rnn, weights)
 
 
 @step(int16=True)
@@ -258,26 +249,29 @@ def near_both_ways(graph: Graph, value: Value) -> Value:
     batch, steps, size, units = (int(each) for each in graph.rng.integers(1, 8, 4))
     weights = str(graph.choice("float32", "int8", "uint8"))
     time_major, asymmetric, merged = (graph.chance(0.5) for _ in range(3))
+    sizes = weights, batch, steps, size, units, "TANH"
     if graph.chance(0.5):
         layer: Lstm | Rnn = Lstm(
-            *(weights, batch, steps, size, units, _projected(graph, weights, units)),
+            *(*sizes, time_major, asymmetric, _projected(graph, weights, units)),
             coupled=graph.chance(0.5),
             peepholes=graph.chance(0.5),
-            time_major=time_major,
-            asymmetric=asymmetric,
         )
         merged = merged and (time_major or batch == 1)
         beside = int(graph.choice(0, size, 3))
         crossed = beside != size or graph.chance(0.5)
     else:
         time_major = time_major and weights == "float32"
-        layer = Rnn(weights, batch, steps, size, units, "TANH", time_major, asymmetric)
+        layer = Rnn(*sizes, time_major, asymmetric)
         beside, crossed = int(graph.choice(0, size)), not time_major or graph.chance(0.5)
     both = BothWays(layer, int(graph.rng.integers(1, 8)), merged, beside, crossed)
-    data = [graph.aside(_numbers(graph, shape)) for shape in both.shapes]
-    operands, options = both.parts(graph.writer, graph.rng, data)
-    results = [graph.tensor(shape, "float32", None) for shape in both.results]
-    graph.operator(both.code, operands, *results, **options)
+    return _over_time(graph, value, both, weights)
+
+
+def _over_time(graph: Graph, value: Value, layer: Lstm | Rnn | BothWays, weights: str) -> Value:
+    data = [graph.aside(_numbers(graph, shape)) for shape, *_ in layer.takes]
+    operands, options = parts(layer, graph.writer, graph.rng, *data)
+    results = [graph.tensor(*kind) for kind in layer.gives]
+    graph.operator(layer.code, operands, *results, **options)
     graph.bounds |= {each.index: _bound_over_time(weights) for each in results}
     return value
 

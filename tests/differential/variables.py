@@ -10,8 +10,7 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from tests.differential.graphs import Graph, Value, step
 from tests.support.arrays import full_range
-from tests.support.basic_lstm import DATA, BasicLstm
-from tests.support.lstm_models import CODE, LstmModel
+from tests.support.recurrent_layers import DATA, BasicLstm, Lstm, parts
 
 
 def handle(writer: ModelWriter, name: str) -> int:
@@ -73,8 +72,9 @@ def remember(graph: Graph, value: Value) -> Value | None:
     batch = value.shape[0] if len(value.shape) > 2 else 1
     steps, cells = prod(value.shape) // size // batch, int(rng.integers(1, 9))
     outputs, time_major = graph.choice(0, int(rng.integers(1, 9))), graph.chance(0.5)
-    lstm = LstmModel(
-        *(batch, steps, size, cells, outputs),
+    lstm = Lstm(
+        *("int8", batch, steps, size, cells),
+        outputs=outputs,
         coupled=graph.chance(0.5),
         # LiteRT goes through as many peepholes as there are outputs.
         peepholes=graph.chance(0.5) and (not outputs or (outputs <= cells and not time_major)),
@@ -85,12 +85,12 @@ def remember(graph: Graph, value: Value) -> Value | None:
         proj_clip=graph.choice(0.0, 0.3),
         shift=int(rng.integers(-1, 4)),
     )
-    rows = graph.result(value, lstm.shape)
-    shape = graph.constant(np.array(lstm.shape, np.int32))
-    graph.operator("RESHAPE", [value.index, shape], rows)
-    operands, encoding, options = lstm.parts(graph.writer, rng, rows.index)
-    result = graph.tensor(lstm.result, "int8", encoding)
-    graph.operator(CODE, operands, result, **options)
+    ((shape, *_),) = lstm.takes
+    rows = graph.result(value, shape)
+    graph.operator("RESHAPE", [value.index, graph.constant(np.array(shape, np.int32))], rows)
+    operands, options = parts(lstm, graph.writer, rng, rows.index)
+    result = graph.tensor(*lstm.gives[0])
+    graph.operator(lstm.code, operands, result, **options)
     return result
 
 
@@ -101,9 +101,7 @@ def remember_step(graph: Graph, value: Value) -> Value:
     scale = float(graph.rng.uniform(0.001, 0.3))
     lstm = BasicLstm(batch, size, units, scale)
     data = graph.aside(graph.data("uint8", (batch, size)), DATA)
-    operands, results, options = lstm.parts(graph.writer, graph.rng, data)
-    shapes = [(batch, units)] * 2 + [(batch, size + units), (batch, 4 * units)]
-    kinds = zip(results, shapes, ("uint8", "int16") * 2, lstm.encodings, strict=True)
-    made = [Value(*each) for each in kinds]
-    graph.operator("LSTM", operands, *made, version=2, **options)
+    operands, options = parts(lstm, graph.writer, graph.rng, data)
+    made = [graph.tensor(*kind) for kind in lstm.gives]
+    graph.operator("LSTM", operands, *made, **options)
     return made[0] if value.dtype == "uint8" else value

@@ -7,12 +7,17 @@ import numpy as np
 from frontends.tflite.quantization import Quantization
 from tests.differential.variables import handle
 from tests.edges.draw import ACTIVATIONS, Draw, drawn
-from tests.support.basic_lstm import DATA, BasicLstm
-from tests.support.bidirectional import BothWays
 from tests.support.composites import runs
-from tests.support.float_lstm import Lstm
-from tests.support.lstm_models import CODE, LstmModel
-from tests.support.rnn_models import Rnn
+from tests.support.recurrent_layers import (
+    CODE,
+    DATA,
+    AnyLayer,
+    BasicLstm,
+    BothWays,
+    Lstm,
+    Rnn,
+    parts,
+)
 from tests.support.tflite import fixed
 from tests.support.tflite_graphs import Subgraph, unary
 
@@ -78,18 +83,23 @@ def loop(draw: Draw) -> None:
     batch, size, units = (draw.size() for _ in range(3))
     rnn = Rnn(
         *(str(draw.choice("float32", "int8", "uint8")), batch),
-        steps=0 if draw.code == "RNN" else max(draw.size(), 1),
+        steps=None if draw.code == "RNN" else max(draw.size(), 1),
         size=size,
         units=max(units, 1),
         activation=str(draw.choice("TANH", *ACTIVATIONS[1:])),
         time_major=draw.chance(0.5),
         asymmetric=draw.chance(0.5),
     )
-    data = draw.input(draw.data("float32", rnn.shape))
-    operands, options = rnn.parts(draw.writer, draw.rng, data)
-    if draw.chance(0.1):
+    _make(draw, rnn, 0.1)
+
+
+def _make(draw: Draw, layer: AnyLayer, share: float, *data: int) -> None:
+    """Add a layer over time; in a share of models one operand takes another one's place."""
+    data = data or tuple(draw.input(draw.data("float32", shape)) for shape, *_ in layer.takes)
+    operands, options = parts(layer, draw.writer, draw.rng, *data)
+    if draw.chance(share):
         operands[int(draw.rng.integers(1, len(operands)))] = draw.choice(-1, *operands[1:])
-    draw.make(operands, ("float32", None), **options)
+    draw.make(operands, *((dtype, encoding) for _, dtype, encoding in layer.gives), **options)
 
 
 @drawn("BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN")
@@ -101,12 +111,7 @@ def both_ways(draw: Draw) -> None:
     beside = draw.choice(0, size, draw.size())
     flags = draw.chance(0.5), beside, draw.chance(0.5)
     both = BothWays(layer, max(draw.size(), 1), *flags)
-    data = [draw.input(draw.data("float32", shape)) for shape in both.shapes]
-    operands, options = both.parts(draw.writer, draw.rng, data)
-    if draw.chance(0.1):
-        operands[int(draw.rng.integers(1, len(operands)))] = draw.choice(-1, *operands[1:])
-    results = [("float32", None)] * len(both.results)
-    draw.make(operands, *results, **options)
+    _make(draw, both, 0.1)
 
 
 @drawn("STABLEHLO_COMPOSITE")
@@ -119,25 +124,6 @@ def combine(draw: Draw) -> None:
     operands = [draw.operand(shape, dtype, encoding) for _ in range(2)]
     number = 1 if draw.chance(0.95) else draw.choice(0, 2, -1)
     draw.make(operands, (dtype, encoding), shape=shape, **runs(number))
-
-
-def _remember_reals(draw: Draw, sizes: tuple[int, int, int, int]) -> None:
-    lstm = Lstm(
-        *(str(draw.choice("float32", "int8", "uint8")), *sizes),
-        # To more outputs than cells LiteRT writes beyond its memory.
-        *(draw.choice(0, min(max(draw.size(), 1), sizes[3])), draw.chance(0.5), draw.chance(0.5)),
-        norm=draw.chance(0.3),
-        time_major=draw.chance(0.5),
-        cell_clip=draw.choice(0.0, 0.0, 1.0),
-        asymmetric=draw.chance(0.5),
-        activation=str(draw.choice("TANH", "TANH", "RELU6")),
-        code=draw.code,
-    )
-    data = draw.input(draw.data("float32", lstm.shape))
-    operands, options = lstm.parts(draw.writer, draw.rng, data)
-    if draw.chance(0.2):
-        operands[int(draw.rng.integers(1, len(operands)))] = draw.choice(-1, *operands[1:])
-    draw.make(operands, ("float32", None), **options)
 
 
 @drawn("WHILE", "IF")
@@ -179,30 +165,28 @@ def remember(draw: Draw) -> None:
     if draw.code == "LSTM" and draw.chance(0.3):
         _remember_step(draw)
         return
-    if draw.code == "LSTM" or draw.chance(0.5):
-        _remember_reals(draw, (batch, steps, size, cells))
-        return
-    lstm = LstmModel(
-        *(batch, steps, size, cells, draw.choice(0, max(draw.size(), 1))),
+    is_real = draw.code == "LSTM" or draw.chance(0.5)
+    # To more outputs of float32 than cells LiteRT writes beyond its memory.
+    most = cells if is_real else 99
+    lstm = Lstm(
+        str(draw.choice("float32", "int8", "uint8")) if is_real else "int8",
+        *(batch, None if draw.code == "LSTM" else steps, size, cells),
+        activation=str(draw.choice("TANH", "TANH", "RELU6")) if is_real else "TANH",
+        outputs=draw.choice(0, min(max(draw.size(), 1), most)),
         coupled=draw.chance(0.5),
+        peepholes=is_real and draw.chance(0.5),
         norm=draw.chance(0.3),
         time_major=draw.chance(0.5),
-        cell_scale=int(draw.rng.integers(-15, -8)),
+        asymmetric=is_real and draw.chance(0.5),
+        cell_scale=None if is_real else int(draw.rng.integers(-15, -8)),
         cell_clip=draw.choice(0.0, 0.0, 1.0),
     )
-    data = draw.input(draw.data("int8", lstm.shape), draw.encoding("int8"))
-    operands, encoding, options = lstm.parts(draw.writer, draw.rng, data)
-    if draw.chance(0.2):
-        operands[int(draw.rng.integers(1, len(operands)))] = draw.choice(-1, *operands[1:])
-    draw.make(operands, ("int8", encoding), **options)
+    ((shape, dtype, _),) = lstm.takes
+    _make(draw, lstm, 0.2, draw.input(draw.data(dtype, shape), draw.encoding(dtype)))
 
 
 def _remember_step(draw: Draw) -> None:
     batch, size, units = (max(draw.size(), 1) for _ in range(3))
     lstm = BasicLstm(batch, size, units, float(draw.choice(0.001, 0.02, 0.3, 1e5)))
     data = draw.operand((batch, size), "uint8", draw.choice(DATA, draw.encoding("uint8")))
-    operands, _, options = lstm.parts(draw.writer, draw.rng, data)
-    if draw.chance(0.1):
-        operands[int(draw.rng.integers(1, len(operands)))] = draw.choice(-1, *operands[1:])
-    kinds = zip(("uint8", "int16") * 2, lstm.encodings, strict=True)
-    draw.make(operands, *kinds, version=2, **options)
+    _make(draw, lstm, 0.1, data)

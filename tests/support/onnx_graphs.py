@@ -195,12 +195,12 @@ def node_of(
     *,
     standard: Sequence[str] = (),
 ) -> Any:
-    """Return a node."""
+    """Return a node; an attribute may name its domain."""
+    domain = "com.microsoft" if op in MICROSOFT and op not in standard else None
     return onnx.helper.make_node(
         op,
         *(["" if name == "_" else name for name in words.split()] for words in (operands, results)),
-        domain="com.microsoft" if op in MICROSOFT and op not in standard else "",
-        **(attributes or {}),
+        **{"domain": domain, **(attributes or {})},
     )
 
 

@@ -157,22 +157,26 @@ def _run(function: Callable[..., Any], case: Case) -> Array:
     return output
 
 
-def run_conv(
-    spec: ConvSpec,
-    data: Array,
-    kernel: Array,
-    kernel_zero_point: int,
-    bias: Array | None,
-    multiplier: Array,
-    shift: Array,
+def run_convs(
+    convolutions: Sequence[tuple[ConvSpec, Array, Weights]],
     isa: Isa = AVX512_VNNI,
     planned: Callable[[ConvSpec, Isa], Plan] = dot_plan,
-) -> Array:
-    """Stage the data if need be and convolve it in some way."""
-    plan = planned(spec, isa)
-    packed = plan.pack(Weights(kernel, kernel_zero_point, bias, multiplier, shift))
+) -> list[Array]:
+    """Stage the data of convolutions if need be, and convolve them in some way.
+
+    All copies are compiled together, and so are all convolutions.
+    """
     mcpu, _ = PROCESSORS[isa]
-    if spec.needs_staging:
-        data = run_on(mcpu, stage(spec), [data], spec.staged_shape, spec.staged_dtype)
-    function = plan.function(packed)
-    return run_on(mcpu, function, [data, *packed.constants], spec.out_shape, spec.output.dtype)
+    copies = [
+        Case(stage(spec), [data], spec.staged_shape, spec.staged_dtype)
+        for spec, data, _ in convolutions
+        if spec.needs_staging
+    ]
+    staged = iter(run_cases(mcpu, copies) if copies else [])
+    cases = []
+    for spec, data, weights in convolutions:
+        plan = planned(spec, isa)
+        packed = plan.pack(weights)
+        inputs = [next(staged) if spec.needs_staging else data, *packed.constants]
+        cases.append(Case(plan.function(packed), inputs, spec.out_shape, spec.output.dtype))
+    return run_cases(mcpu, cases)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +10,11 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.mxnet import folding
 from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.converters.context import Context
 from frontends.mxnet.graph import Graph, Node
-from frontends.mxnet.scalars import Array, Value, scalar, to_expr
+from frontends.mxnet.scalars import Array, Value, maximum, minimum, multiply, scalar, to_expr
 from qnn_ops.errors import QnnError
 
 # Activations by operators of other names, which have no act_type.
@@ -93,21 +94,65 @@ def _activation(node: Node) -> Activation:
     attrs = Attributes(node.attrs)
     if node.op == "Activation":
         return Activation(attrs.text("act_type"), attrs)
+    if node.op == "clip" and attrs.real("a_min") != 0:
+        raise UnsupportedError("a fused clip that does not begin at 0")
     return Activation(
         node.op if node.op in _FUNCTIONS else attrs.text("act_type", "leaky"),
         attrs,
     )
 
 
-def bent(value: relax.Expr, activation: Activation) -> relax.Expr:
-    """Apply a LeakyReLU to float32 numbers.
+def activated(
+    ctx: Context, value: relax.Expr, activation: Activation | None, unit: Value
+) -> relax.Expr:
+    """Return the activation of float32 numbers.
 
     Args:
-        value: the numbers, emitted, as they are read several times.
-        activation: of kind "leaky".
+        ctx: the operator.
+        value: the numbers.
+        activation: of a kind in ``FUNCTIONS``; None for none.
+        unit: the number that means one unit.
     """
+    if activation is None:
+        return value
+    return FUNCTIONS[activation.kind](ctx.emit(value), activation, unit)
+
+
+def _clipped(value: relax.Expr, activation: Activation, unit: Value) -> relax.Expr:
+    end = multiply(scalar(activation.attrs.real("a_max")), unit)
+    return to_expr(minimum(maximum(value, scalar(0)), end))
+
+
+def _bent(value: relax.Expr, activation: Activation, _: Value) -> relax.Expr:
     slope = to_expr(scalar(activation.attrs.real("slope", 0.25)))
     return R.where(R.greater(value, to_expr(scalar(0))), value, R.multiply(value, slope))
+
+
+FUNCTIONS: dict[str, Callable[[relax.Expr, Activation, Value], relax.Expr]] = {
+    "relu": lambda value, *_: R.nn.relu(value),
+    "clip": _clipped,
+    "leaky": _bent,
+    "abs": lambda value, *_: R.abs(value),
+}
+"""Activations of float32 numbers, by kind."""
+
+
+def scaled_bias(ctx: Context, bias: Array, steps: Value) -> Value:
+    """Return a bias in steps of the sums, as float32 whole numbers."""
+    if isinstance(steps, np.ndarray):
+        return folding.quantize_bias(bias, steps).astype(np.float32)
+    return R.clip(R.round(R.multiply(ctx.parameter(bias, "_bias"), steps)), -(2.0**31), 2.0**31)
+
+
+def known_steps(value: Value, what: str = "data") -> Array:
+    """Return what a calibrated layer must know of a range when importing.
+
+    Raises:
+        UnsupportedError: it is computed in a run.
+    """
+    if not isinstance(value, np.ndarray):
+        raise UnsupportedError(f"calibrated, but the range of its {what} is known at run time only")
+    return value
 
 
 def weight_of(ctx: Context, fused: Fused, name: str) -> Array | None:

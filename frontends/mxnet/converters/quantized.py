@@ -77,6 +77,11 @@ def int32_parameter(ctx: Context, bias: Array | None) -> relax.Var | None:
     return ctx.parameter(np.clip(bias.astype(np.float64), low, high).astype(np.int32), "_bias")
 
 
+def bias_expr(ctx: Context, bias: Value) -> relax.Expr:
+    """Return a bias as an expression; known numbers become a parameter."""
+    return ctx.parameter(bias, "_bias") if isinstance(bias, np.ndarray) else bias
+
+
 def saturated_int32(value: relax.Expr) -> relax.Expr:
     """Return a float32 expression as int32, rounded half to even."""
     # float32 has no 2^31 - 1, so that end comes after the cast, which must be defined.
@@ -160,7 +165,7 @@ def convert_quantized_fully_connected(ctx: Context) -> list[Value]:
     if bias is not None:
         scaled = _scaled_bias(ctx, bias, dtype, ranges)
         # oneDNN adds the bias in float32.
-        total = R.add(R.astype(ctx.emit(sums), "float32"), _as_expr(ctx, scaled))
+        total = R.add(R.astype(ctx.emit(sums), "float32"), bias_expr(ctx, scaled))
         sums = saturated_int32(total)
     bounds = product_range(dtype, ranges[0], ranges[1])
     return [sums, bounds.low, bounds.high]
@@ -199,10 +204,6 @@ def _saturated_sum(sums: relax.Expr, bias: relax.Expr) -> relax.Expr:
     low, high = (relax.const(end, "int64") for end in dtype_range("int32"))
     total = R.add(R.astype(sums, "int64"), whole)
     return R.astype(R.minimum(R.maximum(total, low), high), "int32")
-
-
-def _as_expr(ctx: Context, value: Value) -> relax.Expr:
-    return ctx.parameter(value, "_bias") if isinstance(value, np.ndarray) else value
 
 
 @converter("_contrib_quantized_elemwise_add")

@@ -15,9 +15,11 @@ from frontends.mxnet.converters.context import Context, converter
 from frontends.mxnet.converters.fused import (
     Activation,
     Fused,
-    bent,
+    activated,
     convert_in_float,
+    known_steps,
     read_fused,
+    scaled_bias,
     weight_of,
 )
 from frontends.mxnet.converters.layers import pair
@@ -28,13 +30,11 @@ from frontends.mxnet.converters.quantization import (
     quantized,
     range_at,
 )
-from frontends.mxnet.converters.quantized import product_range, saturated_int32
+from frontends.mxnet.converters.quantized import bias_expr, product_range, saturated_int32
 from frontends.mxnet.scalars import (
     Array,
     Value,
     divide,
-    maximum,
-    minimum,
     multiply,
     scalar,
     to_expr,
@@ -187,9 +187,6 @@ def _activations(ctx: Context, fused: Fused) -> tuple[Activation | None, Activat
     for activation, allowed in ((first, (*_RECTIFIERS, "leaky")), (last, _RECTIFIERS)):
         if activation is not None and activation.kind not in allowed:
             raise UnsupportedError(f"fused activation {activation.kind}")
-        is_clip = activation is not None and activation.kind == "clip"
-        if activation is not None and is_clip and activation.attrs.real("a_min") != 0:
-            raise UnsupportedError("a fused clip that does not begin at 0")
     return first, last
 
 
@@ -199,9 +196,8 @@ def _flag(ctx: Context, name: str) -> bool:
 
 
 def _calibrated(conv: _Convolution, calibrated: Range) -> relax.Expr:
-    data_steps, out_steps = conv.data_steps, calibrated.steps_per_unit(conv.out_dtype)
-    if not isinstance(data_steps, np.ndarray) or not isinstance(out_steps, np.ndarray):
-        raise UnsupportedError("calibrated, but the range of its data is known at run time only")
+    data_steps = known_steps(conv.data_steps)
+    out_steps = known_steps(calibrated.steps_per_unit(conv.out_dtype))
     steps = folding.channel_steps(conv.weight)
     if conv.bias is not None:
         steps = folding.limit_steps(steps, conv.bias, data_steps)
@@ -230,9 +226,7 @@ def _rounded(
     dtype, others = _stored(conv, out_steps)
     if conv.addend is not None and conv.addend_range is not None:
         addend_steps = conv.addend_range.steps_per_unit(ctx.dtype(conv.addend))
-        factor = divide(out_steps, addend_steps)
-        if not isinstance(factor, np.ndarray):
-            raise UnsupportedError("calibrated, but the range of its sum is known at run time only")
+        factor = known_steps(divide(out_steps, addend_steps), "sum")
         others["addend"] = ctx.expr(conv.addend)
         others["addend_scale"] = float(factor)
         others["relu_before_addend"] = conv.first is not None and conv.first.kind == "relu"
@@ -287,8 +281,8 @@ def _leaky(conv: _Convolution, kernel: Array, bias: Array, factors: Array) -> re
         rounding="onednn",
     )
     factor = ctx.parameter(factors.reshape(-1, 1, 1), "_factors")
-    value = ctx.emit(R.multiply(R.astype(sums, "float32"), factor))
-    return quantized(ctx.emit(bent(value, conv.first)), scalar(1), "int8")
+    value = R.multiply(R.astype(sums, "float32"), factor)
+    return quantized(ctx.emit(activated(ctx, value, conv.first, scalar(1))), scalar(1), "int8")
 
 
 def _uncalibrated(conv: _Convolution) -> list[Value]:
@@ -298,42 +292,25 @@ def _uncalibrated(conv: _Convolution) -> list[Value]:
     weight_steps = folding.tensor_steps(conv.weight)
     steps = multiply(conv.data_steps, weight_steps)
     sums: relax.Expr = conv.sums(folding.quantize_weight(conv.weight, weight_steps))
-    value: Value = R.astype(ctx.emit(sums), "float32")
+    value = R.astype(ctx.emit(sums), "float32")
     if conv.bias is not None:
-        value = R.add(to_expr(value), _bias(conv, steps))
+        bias = scaled_bias(ctx, conv.bias.reshape(-1, 1, 1), steps)
+        value = R.add(value, bias_expr(ctx, bias))
     value = _activate(conv, value, conv.first, steps)
     if conv.addend is not None and conv.addend_range is not None:
         addend_steps = conv.addend_range.steps_per_unit(ctx.dtype(conv.addend))
         addend = ctx.emit(R.astype(ctx.expr(conv.addend), "float32"))
         factor = ctx.emit(to_expr(divide(steps, addend_steps)))
-        value = fused_multiply_add(addend, factor, ctx.emit(to_expr(value)))
-        value = _activate(conv, ctx.emit(value), conv.last, steps)
+        value = fused_multiply_add(addend, factor, ctx.emit(value))
+        value = _activate(conv, value, conv.last, steps)
     bounds = product_range(ctx.dtype(0), weight_range, conv.data_range)
-    return [saturated_int32(to_expr(value)), bounds.low, bounds.high]
-
-
-def _bias(conv: _Convolution, steps: Value) -> relax.Expr:
-    """Return the bias in steps of the sums, as float32 [O, 1, 1]."""
-    bias, ctx = conv.bias, conv.ctx
-    assert bias is not None
-    if isinstance(steps, np.ndarray):
-        whole = folding.quantize_bias(bias, steps).astype(np.float32)
-        return ctx.parameter(whole.reshape(-1, 1, 1), "_bias")
-    scaled = R.multiply(ctx.parameter(bias.reshape(-1, 1, 1), "_bias"), steps)
-    return R.clip(R.round(scaled), -(2.0**31), 2.0**31)
+    return [saturated_int32(value), bounds.low, bounds.high]
 
 
 def _activate(
-    conv: _Convolution, value: Value, activation: Activation | None, steps: Value
-) -> Value:
-    if activation is None:
-        return value
-    if activation.kind == "relu":
-        return maximum(value, scalar(0))
-    if activation.kind == "leaky":
-        return bent(conv.ctx.emit(to_expr(value)), activation)
+    conv: _Convolution, value: relax.Expr, activation: Activation | None, steps: Value
+) -> relax.Expr:
     # MXNet leaves the clip to saturation, but its sums of 32 bits do not saturate there.
-    if not conv.ctx.is_corrected:
-        return value if activation is conv.first else maximum(value, scalar(0))
-    highest = multiply(scalar(activation.attrs.real("a_max")), steps)
-    return minimum(maximum(value, scalar(0)), highest)
+    if activation is not None and activation.kind == "clip" and not conv.ctx.is_corrected:
+        return value if activation is conv.first else R.nn.relu(value)
+    return activated(conv.ctx, value, activation, steps)

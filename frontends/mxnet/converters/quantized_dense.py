@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +12,14 @@ from frontends.errors import UnsupportedError
 from frontends.mxnet import folding
 from frontends.mxnet.converters.context import Context, converter
 from frontends.mxnet.converters.fused import (
+    FUNCTIONS,
     Activation,
     Fused,
-    bent,
+    activated,
     convert_in_float,
+    known_steps,
     read_fused,
+    scaled_bias,
     weight_of,
 )
 from frontends.mxnet.converters.quantization import (
@@ -37,11 +39,8 @@ from frontends.mxnet.scalars import (
     Array,
     Value,
     divide,
-    maximum,
-    minimum,
     multiply,
     scalar,
-    to_expr,
 )
 from qnn_ops import dequantize, quantized_dense
 from qnn_ops.arithmetic.fixed_point import round_half_away
@@ -97,7 +96,8 @@ def convert_fused_dense(ctx: Context) -> list[Value]:
     if is_real:
         return [_real(dense)]
     if calibrated is None:
-        value = _activated(dense, R.astype(dense.sums(), "float32"), _unit_of_sums(dense))
+        sums = R.astype(dense.sums(), "float32")
+        value = activated(ctx, sums, dense.activation, _unit_of_sums(dense))
         bounds = product_range(dtype, data_range, weight_range)
         return [saturated_int32(value), bounds.low, bounds.high]
     return [_calibrated(dense, calibrated), calibrated.low, calibrated.high]
@@ -123,14 +123,9 @@ def _read(ctx: Context, fused: Fused, data_range: Range) -> tuple[_Dense, Range]
 
 def _activation(fused: Fused) -> Activation | None:
     kinds = [activation.kind for activation in fused.activations]
-    if len(kinds) > 1 or not set(kinds) <= set(_ACTIVATIONS):
+    if len(kinds) > 1 or not set(kinds) <= set(FUNCTIONS):
         raise UnsupportedError(f"fused activations {', '.join(kinds)}")
-    if not fused.activations:
-        return None
-    (activation,) = fused.activations
-    if activation.kind == "clip" and activation.attrs.real("a_min") != 0:
-        raise UnsupportedError("a fused clip that does not begin at 0")
-    return activation
+    return next(iter(fused.activations), None)
 
 
 def _per_unit(ctx: Context, fused: Fused, data_steps: Value) -> tuple[Array, Array, Value | None]:
@@ -142,10 +137,9 @@ def _per_unit(ctx: Context, fused: Fused, data_steps: Value) -> tuple[Array, Arr
         return weight, steps, None
     if isinstance(data_steps, np.ndarray):
         steps = folding.limit_steps(steps, bias, data_steps)
-        return weight, steps, folding.quantize_bias(bias, steps * data_steps).astype(np.float32)
+        return weight, steps, scaled_bias(ctx, bias, steps * data_steps)
     factors = R.multiply(ctx.parameter(steps, "_steps"), data_steps)
-    scaled = R.multiply(ctx.parameter(bias, "_bias"), factors)
-    return weight, steps, R.clip(R.round(scaled), -(2.0**31), 2.0**31)
+    return weight, steps, scaled_bias(ctx, bias, factors)
 
 
 def _per_tensor(
@@ -200,39 +194,7 @@ def _real(dense: _Dense) -> relax.Expr:
         value = dequantize(sums, scale, 0, axis=-1)
     else:
         value = R.multiply(R.astype(sums, "float32"), factor)
-    return _activated(dense, value, scalar(1))
-
-
-def _activated(dense: _Dense, value: relax.Expr, unit: Value) -> relax.Expr:
-    """Return the activation of float32 numbers; ``unit`` is the number that means one unit."""
-    if dense.activation is None:
-        return value
-    return _ACTIVATIONS[dense.activation.kind](dense.ctx.emit(value), dense.activation, unit)
-
-
-def _rectified(value: relax.Expr, _: Activation, __: Value) -> relax.Expr:
-    return R.nn.relu(value)
-
-
-def _clipped(value: relax.Expr, activation: Activation, unit: Value) -> relax.Expr:
-    end = multiply(scalar(activation.attrs.real("a_max")), unit)
-    return to_expr(minimum(maximum(value, scalar(0)), end))
-
-
-def _bent(value: relax.Expr, activation: Activation, _: Value) -> relax.Expr:
-    return bent(value, activation)
-
-
-def _absolute(value: relax.Expr, _: Activation, __: Value) -> relax.Expr:
-    return R.abs(value)
-
-
-_ACTIVATIONS: dict[str, Callable[[relax.Expr, Activation, Value], relax.Expr]] = {
-    "relu": _rectified,
-    "clip": _clipped,
-    "leaky": _bent,
-    "abs": _absolute,
-}
+    return activated(dense.ctx, value, dense.activation, scalar(1))
 
 
 def _unit_of_sums(dense: _Dense) -> Value:
@@ -248,9 +210,8 @@ def _calibrated(dense: _Dense, calibrated: Range) -> relax.Expr:
         dtype = _activated_dtype(dense, dense.activation)
         return quantized(dense.ctx.emit(_real(dense)), calibrated.steps_per_unit(dtype), dtype)
     out_steps = calibrated.steps_per_unit("int8")
-    factor = divide(divide(out_steps, dense.data_steps), dense.steps)
-    if not isinstance(factor, np.ndarray) or not isinstance(dense.bias, (np.ndarray, type(None))):
-        raise UnsupportedError("calibrated, but the range of its data is known at run time only")
+    factor = known_steps(divide(divide(out_steps, dense.data_steps), dense.steps))
+    bias = None if dense.bias is None else known_steps(dense.bias)
     return quantized_dense(
         dense.rows,
         dense.ctx.parameter(dense.weight, "_kernel"),
@@ -261,7 +222,7 @@ def _calibrated(dense: _Dense, calibrated: Range) -> relax.Expr:
         1.0,
         0,
         "int8",
-        bias=int32_parameter(dense.ctx, dense.bias),
+        bias=int32_parameter(dense.ctx, bias),
         rounding="onednn",
     )
 

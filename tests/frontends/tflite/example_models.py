@@ -10,6 +10,12 @@ import tflite
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
+from frontends.tflite.writer_tables import (
+    encode_buffer,
+    encode_offsets,
+    encode_subgraph,
+    encode_table,
+)
 
 KERNEL = np.arange(-27, 27, dtype=np.int8).reshape(2, 3, 3, 3)
 
@@ -31,13 +37,6 @@ def small_model(kernel: Any = KERNEL, **options: Any) -> bytes:
     return writer.finish([x], [z], "a small model")
 
 
-def vector_of_tables(builder: Any, offsets: list[int]) -> int:
-    builder.StartVector(4, len(offsets), 4)
-    for offset in reversed(offsets):
-        builder.PrependUOffsetTRelative(offset)
-    return int(builder.EndVector())
-
-
 def raw_model(
     dtype: int = tflite.TensorType.INT8,
     *,
@@ -51,61 +50,37 @@ def raw_model(
 ) -> bytes:
     """Return a model with one tensor, its output, for what ModelWriter does not write."""
     builder = flatbuffers.Builder(1024)
-    text = builder.CreateString(name)
-    dims = builder.CreateNumpyVector(np.array(shape, np.int32))
-    parameters = None
+    custom, known = dict(code or {}), None
     if quantization is not None:
         stored = {key: builder.CreateNumpyVector(value) for key, value in quantization.items()}
-        tflite.QuantizationParametersStart(builder)
-        for key, value in stored.items():
-            getattr(tflite, f"QuantizationParametersAdd{key}")(builder, value)
-        parameters = tflite.QuantizationParametersEnd(builder)
-    tflite.TensorStart(builder)
-    tflite.TensorAddShape(builder, dims)
-    tflite.TensorAddType(builder, dtype)
-    tflite.TensorAddBuffer(builder, 1)
-    tflite.TensorAddName(builder, text)
-    tflite.TensorAddIsVariable(builder, is_variable)
-    if parameters is not None:
-        tflite.TensorAddQuantization(builder, parameters)
-    tensors = vector_of_tables(builder, [tflite.TensorEnd(builder)] * repeat)
-    nothing = builder.CreateNumpyVector(np.zeros(0, np.int32))
-    outputs = builder.CreateNumpyVector(np.zeros(1, np.int32))
-    operators = []
-    codes = []
+        known = encode_table(builder, "QuantizationParameters", **stored)
+    tensor = encode_table(
+        builder,
+        "Tensor",
+        Shape=builder.CreateNumpyVector(np.array(shape, np.int32)),
+        Type=dtype,
+        Buffer=1,
+        Name=builder.CreateString(name),
+        IsVariable=is_variable,
+        Quantization=known,
+    )
+    operators, codes = [], []
     if code is not None:
-        custom = builder.CreateString(code.pop("CustomCode", ""))
-        tflite.OperatorCodeStart(builder)
-        tflite.OperatorCodeAddCustomCode(builder, custom)
-        for key, value in code.items():
-            getattr(tflite, f"OperatorCodeAdd{key}")(builder, value)
-        codes = [tflite.OperatorCodeEnd(builder)]
-        tflite.OperatorStart(builder)
-        tflite.OperatorAddInputs(builder, nothing)
-        tflite.OperatorAddOutputs(builder, nothing)
-        operators = [tflite.OperatorEnd(builder)]
-    operator_vector = vector_of_tables(builder, operators)
-    tflite.SubGraphStart(builder)
-    tflite.SubGraphAddTensors(builder, tensors)
-    tflite.SubGraphAddInputs(builder, nothing)
-    tflite.SubGraphAddOutputs(builder, outputs)
-    tflite.SubGraphAddOperators(builder, operator_vector)
-    subgraphs = vector_of_tables(builder, [tflite.SubGraphEnd(builder)])
-    tflite.BufferStart(builder)
-    buffers = [tflite.BufferEnd(builder)]
-    content = builder.CreateByteVector(bytes(3)) if buffer is None else None
-    tflite.BufferStart(builder)
-    if content is not None:
-        tflite.BufferAddData(builder, content)
-    for key, value in (buffer or {}).items():
-        getattr(tflite, f"BufferAdd{key}")(builder, value)
-    buffers.append(tflite.BufferEnd(builder))
-    buffer_vector = vector_of_tables(builder, buffers)
-    code_vector = vector_of_tables(builder, codes)
-    tflite.ModelStart(builder)
-    tflite.ModelAddVersion(builder, 3)
-    tflite.ModelAddOperatorCodes(builder, code_vector)
-    tflite.ModelAddSubgraphs(builder, subgraphs)
-    tflite.ModelAddBuffers(builder, buffer_vector)
-    builder.Finish(tflite.ModelEnd(builder), file_identifier=b"TFL3")
+        custom["CustomCode"] = builder.CreateString(custom.get("CustomCode", ""))
+        codes = [encode_table(builder, "OperatorCode", **custom)]
+        nothing = builder.CreateNumpyVector(np.zeros(0, np.int32))
+        operators = [encode_table(builder, "Operator", Inputs=nothing, Outputs=nothing)]
+    tensors, nodes = (encode_offsets(builder, each) for each in ([tensor] * repeat, operators))
+    subgraph = encode_subgraph(builder, tensors, (), (0,), nodes)
+    held = {"Data": builder.CreateByteVector(bytes(3))} if buffer is None else buffer
+    buffers = [encode_buffer(builder, b""), encode_table(builder, "Buffer", **held)]
+    model = encode_table(
+        builder,
+        "Model",
+        Version=3,
+        OperatorCodes=encode_offsets(builder, codes),
+        Subgraphs=encode_offsets(builder, [subgraph]),
+        Buffers=encode_offsets(builder, buffers),
+    )
+    builder.Finish(model, file_identifier=b"TFL3")
     return bytes(builder.Output())

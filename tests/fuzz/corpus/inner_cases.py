@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.sparsity import Level, Sparsity
 from frontends.tflite.writer import ModelWriter
 from tests.support.composites import runs
-from tests.support.tflite import fixed
+from tests.support.recurrent_layers import BasicLstm, layer_model
+from tests.support.tflite import Operand, fixed, one, state, x
 from tests.support.tflite_graphs import Subgraph, model_of
 
 _Q = Quantization.per_tensor(0.5, 0)
@@ -264,15 +266,14 @@ def _projections() -> Iterator[tuple[str, bytes, str, str]]:
         ("weights_missing", (2, 3), (4,), (3,), "QnnError", "has shape (3,), needs (4,)"),
         ("item_huge", (2, 3), (4, _HUGE), None, "QnnError", "at most 60 bytes"),
     ):
-        writer = ModelWriter()
-        seeds = writer.tensor("h", functions, "float32", None, np.ones(functions, np.float32))
-        operands = [seeds, writer.tensor("x", items, "int8", _Q)]
-        if weights:
-            array = np.ones(weights, np.float32)
-            operands.append(writer.tensor("w", weights, "float32", None, array))
-        result = writer.tensor("y", (1,), "int32")
-        writer.operator("LSH_PROJECTION", operands, [result], type="DENSE")
-        yield f"projection_{name}", writer.finish(operands[1:2], [result]), error, message
+        operands = [_ones(*functions), x(*items)]
+        operands += [_ones(*weights)] if weights else []
+        sheet = one("LSH_PROJECTION", *operands, gives="int32", type="DENSE")
+        yield f"projection_{name}", sheet.model(), error, message
+
+
+def _ones(*shape: int) -> Operand:
+    return fixed(np.ones(shape), "float32")
 
 
 def _read_as() -> Iterator[tuple[str, bytes, str, str]]:
@@ -283,66 +284,36 @@ def _read_as() -> Iterator[tuple[str, bytes, str, str]]:
         ("rank_of_9", (1,) * 9, "int32", "int8", "", ""),
         ("nothing", (0, 4), "int8", "float32", "", ""),
     ):
-        writer = ModelWriter()
-        x, y = writer.tensor("x", shape, dtype), writer.tensor("y", (1,), new)
-        writer.operator("BITCAST", [x], [y])
-        yield f"bitcast_{name}", writer.finish([x], [y]), error, message
+        sheet = one("BITCAST", x(*shape, dtype=dtype, encoding=None), gives=new)
+        yield f"bitcast_{name}", sheet.model(), error, message
 
 
 def _lstms() -> Iterator[tuple[str, bytes, str, str]]:
     """Yield steps of LSTM of float32 whose tensors do not go together."""
-    for name, changes, error, message in (
-        ("no_cells", {"units": 0}, "QnnError", "needs 4 numbers for each unit"),
-        ("weights_of_others", {"columns": 6}, "QnnError", "shape (8, 6), needs (8, 5)"),
-        ("bias_of_others", {"bias": 7}, "QnnError", "shape (1, 2), needs (1, 1)"),
-        ("state_of_others", {"kept": 9}, "QnnError", "shape (1, 9), needs (1, 2)"),
-        ("operands_missing", {"most": 3}, "QnnError", "needs 5 inputs"),
-        ("data_of_one_axis", {"axes": 1}, "QnnError", "needs 2 dimensions"),
-    ):
-        yield f"lstm_{name}", _lstm(**changes), error, message
-
-
-def _lstm(
-    units: int = 2,
-    columns: int = 0,
-    bias: int = 0,
-    kept: int = 0,
-    most: int = 5,
-    axes: int = 2,
-) -> bytes:
-    writer = ModelWriter()
-    size, kept = 3, kept or units
-    data = writer.tensor("x", (1, size)[-axes:], "float32")
-    shape = (4 * units, columns or size + units)
-    weights = writer.tensor("w", shape, "float32", None, np.ones(shape, np.float32))
-    array = np.ones(bias or 4 * units, np.float32)
-    operands = [data, writer.tensor("h", (1, kept), "float32", is_variable=True), weights]
-    operands.append(writer.tensor("b", array.shape, "float32", None, array))
-    operands.append(writer.tensor("c", (1, kept), "float32", is_variable=True))
-    shapes = ((1, units), (1, units), (1, size + units), (1, 4 * units))
-    names = zip("yzuv", shapes, strict=True)
-    results = [writer.tensor(name, each, "float32") for name, each in names]
-    options: dict[str, Any] = {"kernel_type": 1, "fused_activation_function": "TANH"}
-    writer.operator("LSTM", operands[:most], results, **options)
-    return writer.finish([data], results[:1])
+    lstm = BasicLstm(1, 3, 2, real=True)
+    rows: dict[str, tuple[BasicLstm, dict[int, Operand], str]] = {
+        "no_cells": (replace(lstm, units=0), {}, "needs 4 numbers for each unit"),
+        "weights_of_others": (lstm, {2: _ones(8, 6)}, "shape (8, 6), needs (8, 5)"),
+        "bias_of_others": (lstm, {3: _ones(7)}, "shape (1, 2), needs (1, 1)"),
+        "state_of_others": (lstm, {1: state(1, 9)}, "shape (1, 9), needs (1, 2)"),
+        "data_of_one_axis": (lstm, {0: _ones(3)}, "needs 2 dimensions"),
+    }
+    for name, (layer, changes, message) in rows.items():
+        yield f"lstm_{name}", layer_model(layer, changes), "QnnError", message
+    yield "lstm_operands_missing", layer_model(lstm, inputs=3), "QnnError", "needs 5 inputs"
 
 
 def _floats() -> Iterator[tuple[str, bytes, str, str]]:
     """Yield operators on float32 whose sizes are out of all proportion."""
-    for name, shape, code, size, options, message in (
-        ("resize", (1, 2, 2, 1), "RESIZE_BILINEAR", (1 << 30, 2), {}, "0 to 16777216 each way"),
-        ("nearest", (1, 2, 2, 1), "RESIZE_NEAREST_NEIGHBOR", (2, -5), {}, "0 to 16777216 each way"),
-        ("neighbours", (), "LOCAL_RESPONSE_NORMALIZATION", (), {"radius": 1}, "is a scalar"),
+    image, number = (x(*shape, dtype="float32") for shape in ((1, 2, 2, 1), ()))
+    nearest, neighbours = "RESIZE_NEAREST_NEIGHBOR", "LOCAL_RESPONSE_NORMALIZATION"
+    for name, sheet, message in (
+        ("resize", one("RESIZE_BILINEAR", image, (1 << 30, 2)), "0 to 16777216 each way"),
+        ("nearest", one(nearest, image, (2, -5)), "0 to 16777216 each way"),
+        ("neighbours", one(neighbours, number, radius=1), "is a scalar"),
     ):
-        writer = ModelWriter()
-        writer.tensor("q", (1,), "int8", _Q)
-        data = writer.tensor("x", shape, "float32")
-        operands = [data]
-        if size:
-            operands.append(writer.tensor("n", (2,), "int32", None, np.array(size, np.int32)))
-        result = writer.tensor("y", shape, "float32")
-        writer.operator(code, operands, [result], **options)
-        yield f"float_{name}", writer.finish([data], [result]), "QnnError", message
+        sheet.add("RELU", x(1))
+        yield f"float_{name}", sheet.model(), "QnnError", message
 
 
 def _blocks() -> Iterator[tuple[str, bytes, str, str]]:

@@ -9,9 +9,9 @@ import numpy as np
 import onnx
 
 from tests.fuzz.corpus.case import Case
+from tests.support.onnx_graphs import Node, node_of
 
 helper, TensorProto = onnx.helper, onnx.TensorProto
-_node = helper.make_node
 
 _FORMAT, _UNSUPPORTED = "ModelFormatError", "UnsupportedOperatorError"
 _HUGE = 1 << 60
@@ -56,15 +56,15 @@ def model(
     return helper.make_model(graph, opset_imports=opsets, ir_version=8, functions=[*functions])
 
 
-def _nodes(*between: Any) -> list[Any]:
+def _nodes(*between: Node) -> list[Any]:
     """Return the nodes of the model; ``between`` follow the convolution, from c to d."""
-    return [
-        _node("DequantizeLinear", ["x", "sx", "zx"], ["a"]),
-        _node("DequantizeLinear", ["w", "sw", "zw"], ["b"]),
-        _node("Conv", ["a", "b"], ["c"], kernel_shape=[1, 1]),
+    nodes = [
+        *(("DequantizeLinear", "x sx zx", "a"), ("DequantizeLinear", "w sw zw", "b")),
+        ("Conv", "a b", "c", {"kernel_shape": [1, 1]}),
         *between,
-        _node("QuantizeLinear", ["d" if between else "c", "sy", "zy"], ["y"]),
+        ("QuantizeLinear", f"{'d' if between else 'c'} sy zy", "y"),
     ]
+    return [node_of(*each) for each in nodes]
 
 
 def _changed(change: Callable[[Any], object]) -> bytes:
@@ -201,133 +201,69 @@ def _changes() -> Iterator[tuple[str, bytes, str, str]]:
 
 def _operators() -> Iterator[tuple[str, bytes, str, str]]:
     """Yield models that make something huge of something small."""
-    huge = onnx.numpy_helper.from_array(np.array([_HUGE], np.int64), "")
-    large = onnx.numpy_helper.from_array(np.array([1 << 20, 1 << 20], np.int64), "")
 
-    gigabytes = onnx.numpy_helper.from_array(np.array([1 << 29], np.int64), "")
+    def constant(*sizes: int) -> Node:
+        return ("Constant", "", "k", {"value": onnx.numpy_helper.from_array(np.array(sizes), "")})
 
-    def const(value: Any) -> Any:
-        return _node("Constant", [], ["k"], value=value)
-
+    huge, gigabytes, fill = constant(_HUGE), constant(1 << 29), ("ConstantOfShape", "k", "e")
     many = TensorProto(data_type=TensorProto.FLOAT, dims=[1 << 40])
-    for name, between, error, message in (
-        ("constant_node_huge", [_node("Constant", [], ["k"], value=many)], _FORMAT, "malformed"),
-        ("constant_node_empty", [_node("Constant", [], ["k"])], _FORMAT, "shapes do not fit"),
-        (
-            "fill_huge",
-            [const(huge), _node("ConstantOfShape", ["k"], ["e"])],
-            _UNSUPPORTED,
-            "the most are",
-        ),
-        (
-            "fill_large",
-            [const(large), _node("ConstantOfShape", ["k"], ["e"])],
-            _UNSUPPORTED,
-            "the most are",
-        ),
-        (
-            "fill_gigabytes",
-            [const(gigabytes), _node("ConstantOfShape", ["k"], ["e"])],
-            _UNSUPPORTED,
-            "results of constants alone",
-        ),
-        (
-            "concat_doubled",
-            [
-                const(gigabytes),
-                *(
-                    _node("Concat", [f"k{i}" if i else "k"] * 2, [f"k{i + 1}"], axis=0)
-                    for i in range(40)
-                ),
-            ],
-            _UNSUPPORTED,
-            "results of constants alone",
-        ),
-        (
-            "expand_huge",
-            [const(huge), _node("Expand", ["c", "k"], ["e"])],
-            _FORMAT,
-            "shapes do not fit",
-        ),
-        (
-            "reshape_huge",
-            [const(huge), _node("Reshape", ["c", "k"], ["e"])],
-            _UNSUPPORTED,
-            "Reshape",
-        ),
-        (
-            "unsqueeze_huge",
-            [const(huge), _node("Unsqueeze", ["c", "k"], ["e"])],
-            _FORMAT,
-            "shapes do not fit",
-        ),
-        (
-            "transpose_wild",
-            [_node("Transpose", ["c"], ["d"], perm=[0, 9, 1, 1])],
-            _FORMAT,
-            "shapes do not fit",
-        ),
-        (
-            "concat_axis",
-            [_node("Concat", ["c", "c"], ["d"], axis=1 << 40)],
-            _UNSUPPORTED,
-            "axis is 1099511627776",
-        ),
-        (
-            "softmax_axis",
-            [_node("Softmax", ["c"], ["d"], axis=-(1 << 40))],
-            _UNSUPPORTED,
-            "axis is -1099511627776",
-        ),
+    concats = [(f"k{i}" if i else "k", f"k{i + 1}") for i in range(40)]
+    doubled = [("Concat", f"{given} {given}", made, {"axis": 0}) for given, made in concats]
+    turned = _last("Transpose", "c", perm=[0, 9, 1, 1])
+    joined, softmax = _last("Concat", "c c", axis=1 << 40), _last("Softmax", "c", axis=-(1 << 40))
+    rows: tuple[tuple[str, list[Node], str, str], ...] = (
+        ("constant_node_huge", [("Constant", "", "k", {"value": many})], _FORMAT, "malformed"),
+        ("constant_node_empty", [("Constant", "", "k")], _FORMAT, "shapes do not fit"),
+        ("fill_huge", [huge, fill], _UNSUPPORTED, "the most are"),
+        ("fill_large", [constant(1 << 20, 1 << 20), fill], _UNSUPPORTED, "the most are"),
+        ("fill_gigabytes", [gigabytes, fill], _UNSUPPORTED, "results of constants alone"),
+        ("concat_doubled", [gigabytes, *doubled], _UNSUPPORTED, "results of constants alone"),
+        ("expand_huge", [huge, ("Expand", "c k", "e")], _FORMAT, "shapes do not fit"),
+        ("reshape_huge", [huge, ("Reshape", "c k", "e")], _UNSUPPORTED, "Reshape"),
+        ("unsqueeze_huge", [huge, ("Unsqueeze", "c k", "e")], _FORMAT, "shapes do not fit"),
+        ("transpose_wild", [turned], _FORMAT, "shapes do not fit"),
+        ("concat_axis", [joined], _UNSUPPORTED, "axis is 1099511627776"),
+        ("softmax_axis", [softmax], _UNSUPPORTED, "axis is -1099511627776"),
         (
             "operator_unknown",
-            [_node("Conv", ["c"], ["d"], domain="own")],
+            [_last("Conv", "c", domain="own")],
             _UNSUPPORTED,
             "no conversion rule",
         ),
-        ("loop_without_body", [_node("Loop", ["", ""], ["d"])], _FORMAT, "malformed"),
-    ):
-        end = [] if "d" in between[-1].output else [_node("Identity", ["c"], ["d"])]
+        ("loop_without_body", [_last("Loop", "_ _")], _FORMAT, "malformed"),
+    )
+    for name, between, error, message in rows:
+        end = [] if between[-1][2] == "d" else [_last("Identity", "c")]
         content = model(nodes=_nodes(*between, *end)).SerializeToString()
         yield name, content, error, message
+    wide = {"kernel_shape": [1 << 31] * 2}
     for name, attributes, error, message in (
         ("conv_groups", {"group": 1 << 60}, _UNSUPPORTED, "group is 1152"),
         ("conv_no_groups", {"group": 0}, _UNSUPPORTED, "0 groups of weights"),
         ("conv_stride_0", {"strides": [0, 0]}, _FORMAT, "shapes do not fit"),
         ("conv_pads_huge", {"pads": [1 << 60] * 4}, _UNSUPPORTED, "elements, the most are"),
         ("conv_pads_negative", {"pads": [-9] * 4}, _FORMAT, "shapes do not fit"),
-        (
-            "conv_window_huge",
-            {"kernel_shape": [1 << 31, 1 << 31]},
-            _UNSUPPORTED,
-            "elements, the most are",
-        ),
-        (
-            "conv_dilation_huge",
-            {"dilations": [1 << 62, 1 << 62]},
-            _UNSUPPORTED,
-            "dilations is 4611",
-        ),
+        ("conv_window_huge", wide, _UNSUPPORTED, "elements, the most are"),
+        ("conv_dilation_huge", {"dilations": [1 << 62] * 2}, _UNSUPPORTED, "dilations is 4611"),
         ("conv_auto_pad_unknown", {"auto_pad": "SIDEWAYS"}, _UNSUPPORTED, "SIDEWAYS"),
         ("conv_window_of_others", {"kernel_shape": [3, 3]}, _UNSUPPORTED, "kernel_shape [3, 3]"),
         ("conv_group_of_text", {"group": "one"}, _FORMAT, "malformed"),
     ):
         nodes = _nodes()
-        nodes[2] = _node("Conv", ["a", "b"], ["c"], **attributes)
+        nodes[2] = node_of("Conv", "a b", "c", attributes)
         yield name, model(nodes=nodes).SerializeToString(), error, message
-    quantized = ["x", "sx", "zx", "w", "sw", "zw", "sy", "zy"]
     for name, inputs, error, message in (
-        ("qlinear_too_few", quantized[:6], _FORMAT, "malformed"),
-        ("qlinear_bias_missing", [*quantized, "nothing"], _FORMAT, "malformed"),
-        (
-            "qlinear_scale_is_data",
-            ["x", "x", *quantized[2:]],
-            _UNSUPPORTED,
-            "scales must be float32",
-        ),
+        ("qlinear_too_few", "x sx zx w sw zw", _FORMAT, "malformed"),
+        ("qlinear_bias_missing", "x sx zx w sw zw sy zy nothing", _FORMAT, "malformed"),
+        ("qlinear_scale_is_data", "x x zx w sw zw sy zy", _UNSUPPORTED, "scales must be float32"),
     ):
-        node = _node("QLinearConv", inputs, ["y"], kernel_shape=[1, 1])
+        node = node_of("QLinearConv", inputs, "y", {"kernel_shape": [1, 1]})
         yield name, model(nodes=[node]).SerializeToString(), error, message
+
+
+def _last(op: str, operands: str, **attributes: Any) -> Node:
+    """Return a node whose result is d."""
+    return (op, operands, "d", attributes)
 
 
 def _nested() -> Iterator[tuple[str, bytes, str, str]]:
@@ -346,33 +282,20 @@ def _nested() -> Iterator[tuple[str, bytes, str, str]]:
     def function(name: str, *calls: str) -> Any:
         names = ["p", *(f"t{i}" for i in range(len(calls)))]
         pairs = zip(calls, names, names[1:], strict=False)
-        body = [_node(call, [a], [b], domain="own") for call, a, b in pairs]
+        body = [helper.make_node(call, [a], [b], domain="own") for call, a, b in pairs]
         return helper.make_function("own", name, ["p"], names[-1:], body, opsets)
 
-    call = _node("f0", ["c"], ["d"], domain="own")
-    for name, functions, error, message in (
-        ("function_calls_itself", [function("f0", "f0")], _FORMAT, "malformed"),
-        (
-            "functions_in_a_circle",
-            [function("f0", "f1"), function("f1", "f0")],
-            _FORMAT,
-            "malformed",
-        ),
-        (
-            "functions_that_double",
-            [function(f"f{i}", *[f"f{i + 1}"] * 2) for i in range(40)],
-            _FORMAT,
-            "the model's functions make more than 100,000 nodes",
-        ),
-        (
-            "functions_500_deep",
-            [function(f"f{i}", f"f{i + 1}") for i in range(500)],
-            _FORMAT,
-            "malformed",
-        ),
+    circle = [function("f0", "f1"), function("f1", "f0")]
+    doubled = [function(f"f{i}", *[f"f{i + 1}"] * 2) for i in range(40)]
+    deep = [function(f"f{i}", f"f{i + 1}") for i in range(500)]
+    for name, functions, message in (
+        ("function_calls_itself", [function("f0", "f0")], "malformed"),
+        ("functions_in_a_circle", circle, "malformed"),
+        ("functions_that_double", doubled, "the model's functions make more than 100,000 nodes"),
+        ("functions_500_deep", deep, "malformed"),
     ):
-        made = model(nodes=_nodes(call), functions=functions)
-        yield name, made.SerializeToString(), error, message
+        made = model(nodes=_nodes(_last("f0", "c", domain="own")), functions=functions)
+        yield name, made.SerializeToString(), _FORMAT, message
 
 
 def _field(number: int, content: bytes) -> bytes:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter, methodcaller
 from typing import Any
 
-import flatbuffers
 import numpy as np
 import tflite
 from flatbuffers import flexbuffers
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
-from tests.frontends.tflite.example_models import raw_model, vector_of_tables
+from tests.frontends.tflite.example_models import raw_model
 from tests.fuzz.corpus import inner_cases
 from tests.fuzz.corpus.case import Case
+from tests.support.tflite import Q, Sheet, fixed, one, x
 from tests.support.tflite_patch import (
     CONV_STRIDE_W,
     MODEL_BUFFERS,
@@ -35,7 +36,7 @@ from tests.support.tflite_patch import (
     Patch,
 )
 
-ENCODING = Quantization.per_tensor(0.5, 0)
+_UNSUPPORTED = "UnsupportedOperatorError"
 
 
 def cases() -> Iterator[Case]:
@@ -55,6 +56,21 @@ def _bytes() -> Iterator[tuple[str, bytes, str]]:
     yield "wild_root", struct.pack("<I", 2**31) + SMALL[4:], "truncated or damaged"
     yield "all_ones", SMALL[:8] + b"\xff" * (len(SMALL) - 8), "cannot read Version"
     yield "flipped_identifier", SMALL[:7] + b"2" + SMALL[8:], "not a TFLite file"
+
+
+_Pick = Callable[[Patch], Any]
+_model: _Pick = attrgetter("model")
+_graph: _Pick = attrgetter("subgraph")
+_conv: _Pick = attrgetter("conv")
+_options: _Pick = methodcaller("options")
+
+
+def _kernel(patch: Patch) -> Any:
+    return patch.subgraph.Tensors(1)
+
+
+def _reshape(patch: Patch) -> Any:
+    return patch.subgraph.Operators(1)
 
 
 def _fields() -> Iterator[tuple[str, bytes, str]]:
@@ -93,30 +109,6 @@ def _fields() -> Iterator[tuple[str, bytes, str]]:
         yield name, bytes(patch.data), message
 
 
-def _model(patch: Patch) -> Any:
-    return patch.model
-
-
-def _graph(patch: Patch) -> Any:
-    return patch.subgraph
-
-
-def _conv(patch: Patch) -> Any:
-    return patch.conv
-
-
-def _options(patch: Patch) -> Any:
-    return patch.options()
-
-
-def _reshape(patch: Patch) -> Any:
-    return patch.subgraph.Operators(1)
-
-
-def _kernel(patch: Patch) -> Any:
-    return patch.subgraph.Tensors(1)
-
-
 def _models() -> Iterator[tuple[str, bytes, str]]:
     yield "buffer_outside", raw_model(buffer={"Offset": 2**62, "Size": 2**62}), "outside a file"
     for name, scale, point, axis, message in (
@@ -130,26 +122,38 @@ def _models() -> Iterator[tuple[str, bytes, str]]:
     ):
         encoding = Quantization(np.array(scale, np.float32), np.array(point, np.int64), axis)
         writer = ModelWriter()
-        x = writer.tensor("x", (2, 3), "int8", encoding)
-        yield f"scale_{name}", writer.finish([x], [x]), message
+        data = writer.tensor("x", (2, 3), "int8", encoding)
+        yield f"scale_{name}", writer.finish([data], [data]), message
 
 
 def _operators() -> Iterator[tuple[str, bytes, str, str]]:
-    yield "calls_itself", _recursive(), "UnsupportedOperatorError", "WHILE"
-    yield "denormal_scales", _unary("RELU", 1e-45), "", ""
-    yield "scale_infinite", _unary("RELU", np.inf), "QnnError", "has the scale inf"
-    yield "scale_negative", _unary("RELU", -0.5), "QnnError", "has the scale -0.5"
-    yield "huge_scales", _unary("RELU", 3e38, 1e-38), "QnnError", "the scales do not go"
-    yield "result_of_other_shape", _unary("RELU", shape=(1, 5)), "", ""
-    other = _unary("SOFTMAX", dtype="int32")
-    yield "result_of_other_dtype", other, "UnsupportedOperatorError", "of type int32, int8"
-    yield "huge_result", _unary("RESHAPE", shape=(2**16, 2**15)), "QnnError", "reshape"
-    yield "huge_pad", _padded(2**30), "UnsupportedOperatorError", "elements"
-    yield "negative_pad", _padded(-1), "QnnError", "-1"
-    yield "huge_resize", _resized(2**15), "", ""
-    yield "name_is_no_text", _unary("RELU").replace(b"\1\0\0\0x", b"\1\0\0\0\xff"), "", ""
+    def relu(scale: float, out_scale: float) -> Sheet:
+        inner, outer = (Quantization.per_tensor(each, 0) for each in (scale, out_scale))
+        return one("RELU", x(1, 4, encoding=inner), gives=((1, 4), "int8", outer))
+
+    given = x(1, 4)
+    whole = one("SOFTMAX", given, gives="int32")
+    itself = {"cond_subgraph_index": 0, "body_subgraph_index": 0}
+    rows: tuple[tuple[str, Sheet, str, str], ...] = (
+        ("calls_itself", one("WHILE", x(1), **itself), _UNSUPPORTED, "WHILE"),
+        ("denormal_scales", relu(1e-45, 1e-45), "", ""),
+        ("scale_infinite", relu(np.inf, np.inf), "QnnError", "has the scale inf"),
+        ("scale_negative", relu(-0.5, -0.5), "QnnError", "has the scale -0.5"),
+        ("huge_scales", relu(3e38, 1e-38), "QnnError", "the scales do not go"),
+        ("result_of_other_shape", one("RELU", given, gives=((1, 5), "int8", Q)), "", ""),
+        ("result_of_other_dtype", whole, _UNSUPPORTED, "of type int32, int8"),
+        ("huge_result", one("RESHAPE", given, [2**16, 2**15]), "QnnError", "reshape"),
+        ("huge_pad", one("PAD", given, [[2**30] * 2, [0, 0]]), _UNSUPPORTED, "elements"),
+        ("negative_pad", one("PAD", given, [[-1, -1], [0, 0]]), "QnnError", "-1"),
+        ("huge_resize", one("RESIZE_NEAREST_NEIGHBOR", x(1, 2, 2, 1), [2**15] * 2), "", ""),
+    )
+    for name, sheet, error, message in rows:
+        yield name, sheet.model(), error, message
+    content = one("RELU", given).model()
+    assert content.count(b"\2\0\0\0x1") == 1
+    yield "name_is_no_text", content.replace(b"\2\0\0\0x1", b"\2\0\0\0x\xff"), "", ""
     yield "shared_buffer", _shared(), "", ""
-    yield "custom_operator", _custom(), "UnsupportedOperatorError", "CUSTOM"
+    yield "custom_operator", _custom(), _UNSUPPORTED, "CUSTOM"
 
 
 def _real_layers() -> Iterator[tuple[str, bytes, str, str]]:
@@ -171,34 +175,17 @@ def _real_layers() -> Iterator[tuple[str, bytes, str, str]]:
             yield f"float_{name}", _layer(code, data, weights, "float32"), error, message
 
 
-_UNSUPPORTED = "UnsupportedOperatorError"
-
-
 def _layer(code: str, data: tuple[int, ...], weights: tuple[int, ...], dtype: str) -> bytes:
-    writer = ModelWriter()
-    x = writer.tensor("x", data, "float32")
-    encoding = ENCODING if dtype == "int8" else None
-    w = writer.tensor("w", weights, dtype, encoding, np.ones(weights, dtype))
-    y = writer.tensor("y", (1,), "float32")
-    options: dict[str, Any] = {}
-    if "CONV" in code:
-        steps = ("stride_h", "stride_w", "dilation_h_factor", "dilation_w_factor")
-        options = {"padding": "VALID", **dict.fromkeys(steps, 1)}
-    writer.operator(code, [x, w], [y], **options)
-    return writer.finish([x], [y])
+    constant = fixed(np.ones(weights), dtype, Q if dtype == "int8" else None)
+    return one(code, x(*data, dtype="float32"), constant).model()
 
 
 def _detectors() -> Iterator[tuple[str, bytes, str]]:
     """Yield detectors whose options, a flexbuffers map, are damaged."""
     options: dict[str, Any] = {"max_detections": 3, "num_classes": 2, "y_scale": 5}
-    writer = ModelWriter()
-    operands = [
-        writer.tensor(name, shape, "float32")
-        for name, shape in (("b", (1, 3, 4)), ("s", (1, 3, 2)), ("a", (3, 4)))
-    ]
-    results = [writer.tensor(name, (1,), "float32") for name in "wxyz"]
-    writer.operator("CUSTOM:TFLite_Detection_PostProcess", operands, results, **options)
-    content = writer.finish(operands, results)
+    operands = (x(*shape, dtype="float32") for shape in ((1, 3, 4), (1, 3, 2), (3, 4)))
+    code = "CUSTOM:TFLite_Detection_PostProcess"
+    content = one(code, *operands, gives=["float32"] * 4, **options).model()
     good = bytes(flexbuffers.Dumps(options))
     assert good in content
     for name, bad in (
@@ -211,56 +198,14 @@ def _detectors() -> Iterator[tuple[str, bytes, str]]:
         yield f"options_{name}", content.replace(good, bad), "options: cannot read max_detections"
 
 
-def _unary(
-    code: str,
-    scale: float = 0.5,
-    out_scale: float | None = None,
-    shape: tuple[int, ...] = (1, 4),
-    dtype: str = "int8",
-) -> bytes:
-    writer = ModelWriter()
-    x = writer.tensor("x", (1, 4), "int8", Quantization.per_tensor(scale, 0))
-    encoding = Quantization.per_tensor(scale if out_scale is None else out_scale, 0)
-    y = writer.tensor("y", shape, dtype, encoding)
-    operands = [x]
-    if code == "RESHAPE":
-        operands.append(writer.tensor("s", (2,), "int32", None, np.array(shape, np.int32)))
-    writer.operator(code, operands, [y])
-    return writer.finish([x], [y])
-
-
-def _padded(width: int) -> bytes:
-    writer = ModelWriter()
-    x = writer.tensor("x", (1, 4), "int8", ENCODING)
-    widths = np.array([[width, width], [0, 0]], np.int32)
-    w = writer.tensor("w", (2, 2), "int32", None, widths)
-    y = writer.tensor("y", (1, 4), "int8", ENCODING)
-    writer.operator("PAD", [x, w], [y])
-    return writer.finish([x], [y])
-
-
-def _resized(size: int) -> bytes:
-    writer = ModelWriter()
-    x = writer.tensor("x", (1, 2, 2, 1), "int8", ENCODING)
-    sizes = writer.tensor("s", (2,), "int32", None, np.array([size, size], np.int32))
-    y = writer.tensor("y", (1, size, size, 1), "int8", ENCODING)
-    writer.operator("RESIZE_NEAREST_NEIGHBOR", [x, sizes], [y])
-    return writer.finish([x], [y])
-
-
 def _shared() -> bytes:
     """Two constants of different encodings in one buffer, which is no fault."""
-    writer = ModelWriter()
-    x = writer.tensor("x", (1, 4), "int8", ENCODING)
-    data = np.arange(4, dtype=np.int8).reshape(1, 4)
-    constants = [
-        writer.tensor(f"c{zero}", (1, 4), "int8", Quantization.per_tensor(0.5, zero), data)
-        for zero in (0, 7)
-    ]
-    y, z = (writer.tensor(name, (1, 4), "int8", ENCODING) for name in "yz")
-    writer.operator("ADD", [x, constants[0]], [y])
-    writer.operator("ADD", [y, constants[1]], [z])
-    patch = Patch(writer.finish([x], [z]))
+    sheet, data = Sheet(), np.arange(4, dtype=np.int8).reshape(1, 4)
+    constants = [sheet.constant(data, Quantization.per_tensor(0.5, zero)) for zero in (0, 7)]
+    added = sheet.input(data, Q)
+    for each in constants:
+        added = sheet.operator("ADD", [added, each], ((1, 4), "int8", Q))
+    patch = Patch(sheet.model())
     first, second = (patch.subgraph.Tensors(index) for index in constants)
     patch.field(second, TENSOR_BUFFER, "<I", first.Buffer())
     return bytes(patch.data)
@@ -273,50 +218,3 @@ def _custom() -> bytes:
         "DeprecatedBuiltinCode": tflite.BuiltinOperator.CUSTOM,
     }
     return raw_model(code=code)
-
-
-def _recursive() -> bytes:
-    """Return a WHILE whose condition and body are its own subgraph."""
-    builder = flatbuffers.Builder(1024)
-    name = builder.CreateString("x")
-    shape = builder.CreateNumpyVector(np.array([1], np.int32))
-    tflite.TensorStart(builder)
-    tflite.TensorAddShape(builder, shape)
-    tflite.TensorAddType(builder, tflite.TensorType.INT8)
-    tflite.TensorAddName(builder, name)
-    tensor = tflite.TensorEnd(builder)
-    tflite.TensorStart(builder)
-    tflite.TensorAddShape(builder, shape)
-    tflite.TensorAddType(builder, tflite.TensorType.INT8)
-    tensors = vector_of_tables(builder, [tensor, tflite.TensorEnd(builder)])
-    first = builder.CreateNumpyVector(np.array([0], np.int32))
-    second = builder.CreateNumpyVector(np.array([1], np.int32))
-    tflite.WhileOptionsStart(builder)
-    tflite.WhileOptionsAddCondSubgraphIndex(builder, 0)
-    tflite.WhileOptionsAddBodySubgraphIndex(builder, 0)
-    options = tflite.WhileOptionsEnd(builder)
-    tflite.OperatorStart(builder)
-    tflite.OperatorAddInputs(builder, first)
-    tflite.OperatorAddOutputs(builder, second)
-    tflite.OperatorAddBuiltinOptionsType(builder, tflite.BuiltinOptions.WhileOptions)
-    tflite.OperatorAddBuiltinOptions(builder, options)
-    operators = vector_of_tables(builder, [tflite.OperatorEnd(builder)])
-    tflite.SubGraphStart(builder)
-    tflite.SubGraphAddTensors(builder, tensors)
-    tflite.SubGraphAddInputs(builder, first)
-    tflite.SubGraphAddOutputs(builder, second)
-    tflite.SubGraphAddOperators(builder, operators)
-    subgraphs = vector_of_tables(builder, [tflite.SubGraphEnd(builder)])
-    tflite.OperatorCodeStart(builder)
-    tflite.OperatorCodeAddDeprecatedBuiltinCode(builder, tflite.BuiltinOperator.WHILE)
-    tflite.OperatorCodeAddBuiltinCode(builder, tflite.BuiltinOperator.WHILE)
-    codes = vector_of_tables(builder, [tflite.OperatorCodeEnd(builder)])
-    tflite.BufferStart(builder)
-    buffers = vector_of_tables(builder, [tflite.BufferEnd(builder)])
-    tflite.ModelStart(builder)
-    tflite.ModelAddVersion(builder, 3)
-    tflite.ModelAddOperatorCodes(builder, codes)
-    tflite.ModelAddSubgraphs(builder, subgraphs)
-    tflite.ModelAddBuffers(builder, buffers)
-    builder.Finish(tflite.ModelEnd(builder), file_identifier=b"TFL3")
-    return bytes(builder.Output())

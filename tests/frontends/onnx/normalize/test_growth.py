@@ -43,61 +43,39 @@ def loop(turns: int) -> Any:
     return proto([*QUANTIZED, ("Loop", "n _ d", "y", {"body": body})], n=np.int64(turns))
 
 
+def largest(*nodes: Node, **constants: Any) -> Any:
+    """Return a model that adds the largest element of a constant, e, to its data."""
+    return proto([*QUANTIZED, *nodes, *MAXIMUM], **constants)
+
+
+def ranged(count: int) -> Any:
+    ends = {name: np.float32(each) for name, each in zip("abc", (0, count, 1), strict=True)}
+    return largest(("Range", "a b c", "e"), **ends)
+
+
+def resized(count: int) -> Any:
+    nodes = [*QUANTIZED, IMAGE, ("Resize", "r _ n", "y", {"mode": "nearest"})]
+    return proto(nodes, image=[1, 1, 2, 2], n=np.array([1, 1, 1, count], np.float32))
+
+
+FLAGS = {"i": [0, 1], "n": np.int64(N), "v": np.array([0, 1], np.float32)}
 CASES: dict[str, tuple[Any, str]] = {
     "expand": (
-        proto([*QUANTIZED, ("Expand", "k n", "e"), *MAXIMUM], k=ONE, n=[N]),
+        largest(("Expand", "k n", "e"), k=ONE, n=[N]),
         f"Expand: it makes a constant of 2,000,000,000 bytes.*{NO_MORE}",
     ),
-    "tile": (proto([*QUANTIZED, ("Tile", "k n", "e"), *MAXIMUM], k=ONE, n=[N]), NO_MORE),
-    "pad": (proto([*QUANTIZED, ("Pad", "k n", "e"), *MAXIMUM], k=ONE, n=[0, N]), NO_MORE),
-    "range": (
-        proto(
-            [*QUANTIZED, ("Range", "a b c", "e"), *MAXIMUM],
-            a=np.float32(0),
-            b=np.float32(N),
-            c=np.float32(1),
-        ),
-        NO_MORE,
-    ),
-    "long range": (
-        proto(
-            [*QUANTIZED, ("Range", "a b c", "e"), *MAXIMUM],
-            a=np.float32(0),
-            b=np.float32(60_000_000),
-            c=np.float32(1),
-        ),
-        "Range: an axis of 60,000,000 values",
-    ),
-    "one hot": (
-        proto(
-            [*QUANTIZED, ("OneHot", "i n v", "e"), *MAXIMUM],
-            i=[0, 1],
-            n=np.int64(N),
-            v=np.array([0, 1], np.float32),
-        ),
-        NO_MORE,
-    ),
-    "fill": (proto([*QUANTIZED, ("ConstantOfShape", "n", "e"), *MAXIMUM], n=[N]), NO_MORE),
-    "doubled": (
-        proto([*QUANTIZED, *DOUBLED, ("Identity", "k30", "e"), *MAXIMUM], k0=ONE),
-        NO_MORE,
-    ),
+    "tile": (largest(("Tile", "k n", "e"), k=ONE, n=[N]), NO_MORE),
+    "pad": (largest(("Pad", "k n", "e"), k=ONE, n=[0, N]), NO_MORE),
+    "range": (ranged(N), NO_MORE),
+    "long range": (ranged(60_000_000), "Range: an axis of 60,000,000 values"),
+    "one hot": (largest(("OneHot", "i n v", "e"), **FLAGS), NO_MORE),
+    "fill": (largest(("ConstantOfShape", "n", "e"), n=[N]), NO_MORE),
+    "doubled": (largest(*DOUBLED, ("Identity", "k30", "e"), k0=ONE), NO_MORE),
     "resize": (
-        proto(
-            [*QUANTIZED, IMAGE, ("Resize", "r _ n", "y", {"mode": "nearest"})],
-            image=[1, 1, 2, 2],
-            n=np.array([1, 1, 1, N], np.float32),
-        ),
+        resized(N),
         "Resize: it makes a tensor of 8,000,000,000 bytes|Resize: a tensor has",
     ),
-    "long resize": (
-        proto(
-            [*QUANTIZED, IMAGE, ("Resize", "r _ n", "y", {"mode": "nearest"})],
-            image=[1, 1, 2, 2],
-            n=np.array([1, 1, 1, 50_000_000], np.float32),
-        ),
-        "Resize: an axis of 100,000,000 values",
-    ),
+    "long resize": (resized(50_000_000), "Resize: an axis of 100,000,000 values"),
     "tile of data": (
         proto([*QUANTIZED, ("Tile", "d n", "y")], n=[100_000_000, 1]),
         "Tile: it makes a tensor of 1,600,000,000 bytes",
@@ -131,7 +109,6 @@ def test_an_input_of_too_many_elements_is_named() -> None:
 def test_a_range_of_real_numbers_is_added_up_as_there() -> None:
     """Also where nothing folds it: a result of the model is none of the shapes."""
     numbers = {"a": np.float32(0.3), "b": np.float32(7), "c": np.float32(0.1)}
-    nodes = [*QUANTIZED, ("Range", "a b c", "e"), *MAXIMUM]
-    model = proto(nodes, **numbers)
+    model = largest(("Range", "a b c", "e"), **numbers)
     model.graph.output.append(onnx.helper.make_empty_tensor_value_info("e"))
     check_equal(model, DATA)

@@ -16,10 +16,10 @@ HEADS, SHARED, WIDTH, PLACES = 4, 2, 16, 40
 
 
 def model(
-    *,
     tokens: int,
     past: int,
     lengths: list[int],
+    *,
     is_packed: bool = False,
     is_rotated: bool = False,
     has_places: bool = False,
@@ -85,77 +85,35 @@ def model(
     return Net([node], data, constants)
 
 
-CASES: dict[str, dict[str, Any]] = {
-    "a first run": {"tokens": 6, "past": 0, "lengths": [6]},
-    "a first run, packed": {"tokens": 6, "past": 0, "lengths": [6, 6], "is_packed": True},
-    "a first run, rotated": {"tokens": 6, "past": 0, "lengths": [6], "is_rotated": True},
-    "a first run into memory that is there": {"tokens": 4, "past": 9, "lengths": [4]},
-    "one token more": {"tokens": 1, "past": 5, "lengths": [6]},
-    "one token, rotated, packed": {
-        "tokens": 1,
-        "past": 5,
-        "lengths": [6],
-        "is_rotated": True,
-        "is_packed": True,
-    },
-    "one token, interleaved": {
-        "tokens": 1,
-        "past": 5,
-        "lengths": [6],
-        "is_rotated": True,
-        "rotary_interleaved": 1,
-    },
-    "memory with space": {"tokens": 1, "past": 12, "lengths": [6]},
-    "sentences of other lengths": {"tokens": 1, "past": 8, "lengths": [6, 3]},
-    "several tokens more": {"tokens": 3, "past": 5, "lengths": [8], "is_rotated": True},
-    "a window": {"tokens": 1, "past": 12, "lengths": [11], "local_window_size": 4},
-    "a window of a first run": {"tokens": 9, "past": 0, "lengths": [9], "local_window_size": 3},
-    "given places of a first run": {
-        "tokens": 6,
-        "past": 0,
-        "lengths": [6, 6],
-        "is_rotated": True,
-        "has_places": True,
-    },
-    "given places": {
-        "tokens": 1,
-        "past": 5,
-        "lengths": [6, 4],
-        "is_rotated": True,
-        "has_places": True,
-    },
-    "given places of several tokens more": {
-        "tokens": 3,
-        "past": 5,
-        "lengths": [8],
-        "is_rotated": True,
-        "has_places": True,
-    },
-    "a bias": {"tokens": 6, "past": 0, "lengths": [6, 6], "bias": (2, HEADS)},
-    "a bias for all": {"tokens": 1, "past": 5, "lengths": [6], "bias": (1, 1)},
-    "a bias and memory with space": {"tokens": 1, "past": 9, "lengths": [6], "bias": (1, HEADS)},
-    "a bias, bounded": {
-        "tokens": 3,
-        "past": 5,
-        "lengths": [8],
-        "bias": (1, HEADS),
-        "softcap": 0.5,
-    },
-    "one more token": {"tokens": 6, "past": 0, "lengths": [6], "smooth_softmax": 1},
-    "sinks": {"tokens": 6, "past": 0, "lengths": [6], "has_sinks": True},
-    "sinks of a window": {
-        "tokens": 1,
-        "past": 12,
-        "lengths": [11, 7],
-        "has_sinks": True,
-        "local_window_size": 4,
-    },
-    "bounded scores": {"tokens": 6, "past": 0, "lengths": [6], "softcap": 0.5, "scale": 0.4},
+CASES = {
+    "a first run": model(6, 0, [6]),
+    "a first run, packed": model(6, 0, [6, 6], is_packed=True),
+    "a first run, rotated": model(6, 0, [6], is_rotated=True),
+    "a first run into memory that is there": model(4, 9, [4]),
+    "one token more": model(1, 5, [6]),
+    "one token, rotated, packed": model(1, 5, [6], is_rotated=True, is_packed=True),
+    "one token, interleaved": model(1, 5, [6], is_rotated=True, rotary_interleaved=1),
+    "memory with space": model(1, 12, [6]),
+    "sentences of other lengths": model(1, 8, [6, 3]),
+    "several tokens more": model(3, 5, [8], is_rotated=True),
+    "a window": model(1, 12, [11], local_window_size=4),
+    "a window of a first run": model(9, 0, [9], local_window_size=3),
+    "given places of a first run": model(6, 0, [6, 6], is_rotated=True, has_places=True),
+    "given places": model(1, 5, [6, 4], is_rotated=True, has_places=True),
+    "given places of several tokens more": model(3, 5, [8], is_rotated=True, has_places=True),
+    "a bias": model(6, 0, [6, 6], bias=(2, HEADS)),
+    "a bias for all": model(1, 5, [6], bias=(1, 1)),
+    "a bias and memory with space": model(1, 9, [6], bias=(1, HEADS)),
+    "a bias, bounded": model(3, 5, [8], bias=(1, HEADS), softcap=0.5),
+    "one more token": model(6, 0, [6], smooth_softmax=1),
+    "sinks": model(6, 0, [6], has_sinks=True),
+    "sinks of a window": model(1, 12, [11, 7], has_sinks=True, local_window_size=4),
+    "bounded scores": model(6, 0, [6], softcap=0.5, scale=0.4),
 }
 
 
 # As tests/frontends/onnx/replacements/test_attentions.py says.
-test_near_onnx_runtime = near({name: model(**case) for name, case in CASES.items()}, 2.0**-20)
+test_near_onnx_runtime = near(CASES, 2.0**-20)
 
 
 def test_padding_of_a_first_run() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from frontends.tflite.importer import import_graph
@@ -14,6 +13,7 @@ from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.dialect.signature import Signature, signature_of
 from tests.support.detectors import detector
+from tests.support.tflite import Sheet, one, x
 
 Q = Quantization.per_tensor(0.1, 0)
 
@@ -28,17 +28,13 @@ def roles(model: bytes) -> dict[str, tuple[str, int]]:
 
 def segmentation(axis: int = 3, *, tail: tuple[str, ...] = ()) -> bytes:
     """Return a model of ARG_MAX and a following operator."""
-    writer = ModelWriter()
-    x = writer.tensor("x", (1, 4, 4, 5), "int8", Q)
-    axes = writer.tensor("axis", (), "int32", data=np.array(axis, np.int32))
     shape = (1, 4, 4) if axis in (3, -1) else (1, 4, 5)
-    y = writer.tensor("y", shape, "int64")
-    writer.operator("ARG_MAX", [x, axes], [y], output_type="int64")
-    for number, code in enumerate(tail):
-        result = writer.tensor(f"y{number}", shape, "int32")
-        writer.operator(code, [y], [result])
-        y = result
-    return writer.finish([x], [y])
+    sheet = Sheet()
+    operands = [sheet.random_input((1, 4, 4, 5), "int8", Q), sheet.constant(axis)]
+    result = sheet.operator("ARG_MAX", operands, (shape, "int64", None), output_type="int64")
+    for code in tail:
+        result = sheet.operator(code, [sheet.inside(result)], (shape, "int32", None))
+    return sheet.model()
 
 
 def test_the_results_of_detection_are_told_apart() -> None:
@@ -72,35 +68,28 @@ def test_arg_max_of_the_last_axis_gives_a_map(
     assert set(roles(segmentation(**arguments)).values()) == {expected}
 
 
+def softmax(*shape: int) -> Sheet:
+    encoding = Quantization.per_tensor(1 / 256, -128)
+    return one("SOFTMAX", x(*shape, encoding=Q), gives=(shape, "int8", encoding), beta=1.0)
+
+
 def test_softmax_of_a_picture_gives_probabilities() -> None:
-    writer = ModelWriter()
-    fixed = Quantization.per_tensor(1 / 256, -128)
-    x, y = (
-        writer.tensor("x", (1, 4, 4, 5), "int8", Q),
-        writer.tensor("y", (1, 4, 4, 5), "int8", fixed),
-    )
-    z = writer.tensor("z", (1, 4, 4, 5), "float32")
-    writer.operator("SOFTMAX", [x], [y], beta=1.0)
-    writer.operator("DEQUANTIZE", [y], [z])
-    assert set(roles(writer.finish([x], [y, z])).values()) == {("probabilities", 5)}
+    sheet = softmax(1, 4, 4, 5)
+    sheet.operator("DEQUANTIZE", [1], ((1, 4, 4, 5), "float32", None))
+    assert set(roles(sheet.model()).values()) == {("probabilities", 5)}
 
 
 def test_a_classifier_s_softmax_has_no_role() -> None:
-    writer = ModelWriter()
-    fixed = Quantization.per_tensor(1 / 256, -128)
-    x, y = writer.tensor("x", (1, 5), "int8", Q), writer.tensor("y", (1, 5), "int8", fixed)
-    writer.operator("SOFTMAX", [x], [y], beta=1.0)
-    model = writer.finish([x], [y])
-    assert roles(model) == {"y": ("", 0)}
+    model = softmax(1, 5).model()
+    assert roles(model) == {"y2": ("", 0)}
     assert "role" not in signature_of(import_graph(read_model(model)).mod).to_json()
 
 
 def test_an_operator_that_writes_its_operand_is_no_circle() -> None:
     writer = ModelWriter()
-    x = writer.tensor("x", (0, 4), "int8", Q)
-    y = writer.tensor("y", (0, 4), "float32")
-    writer.operator("DEQUANTIZE", [x], [y])
-    writer.operator("QUANTIZE", [y], [x])
-    writer.operator("DEQUANTIZE", [x], [y])
-    graph = read_model(writer.finish([x], [y]))
+    data, real = writer.tensor("x", (0, 4), "int8", Q), writer.tensor("y", (0, 4), "float32")
+    writer.operator("DEQUANTIZE", [data], [real])
+    writer.operator("QUANTIZE", [real], [data])
+    writer.operator("DEQUANTIZE", [data], [real])
+    graph = read_model(writer.finish([data], [real]))
     assert roles_of(graph, graph.outputs) == {}

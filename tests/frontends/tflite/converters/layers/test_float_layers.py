@@ -10,77 +10,38 @@ import pytest
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
-from tests.support.tflite import Sheet
+from tests.support.tflite import CONVOLUTION, Sheet
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors
 
 Array = np.ndarray[Any, Any]
 
-STEP: dict[str, Any] = {
-    "stride_h": 2,
-    "stride_w": 1,
-    "dilation_h_factor": 1,
-    "dilation_w_factor": 1,
-}
-THICK: dict[str, Any] = {
-    "dilation_d_factor": 1,
-    "dilation_h_factor": 1,
-    "dilation_w_factor": 1,
-}
-WIDE: dict[str, Any] = {**THICK, "dilation_h_factor": 2, "dilation_w_factor": 2}
+GAPS = ("dilation_d_factor", "dilation_h_factor", "dilation_w_factor")
+STEP: dict[str, Any] = {**CONVOLUTION, "padding": "SAME", "stride_h": 2}
+THICK = dict.fromkeys(GAPS, 1)
+WIDE = {**THICK, **dict.fromkeys(GAPS[1:], 2), "padding": "VALID"}
+WIDE |= dict.fromkeys(("stride_d", "stride_h", "stride_w"), 1)
+STEPS = {"padding": "SAME", "stride_d": 2, "stride_h": 1, "stride_w": 2, **THICK}
+TWICE = {**STEP, "depth_multiplier": 2}
+SAME, VALID = {"padding": "SAME"}, {"padding": "VALID"}
 # Code, data, weights, bias, result, options.
 LAYERS: list[tuple[str, tuple[int, ...], tuple[int, ...], int, tuple[int, ...], dict[str, Any]]] = [
-    ("CONV_2D", (2, 9, 8, 5), (7, 3, 3, 5), 7, (2, 5, 8, 7), {"padding": "SAME", **STEP}),
-    ("CONV_2D", (1, 9, 8, 6), (8, 3, 3, 3), 8, (1, 4, 6, 8), {"padding": "VALID", **STEP}),
-    (
-        "DEPTHWISE_CONV_2D",
-        (2, 9, 8, 5),
-        (1, 3, 3, 10),
-        10,
-        (2, 5, 8, 10),
-        {"padding": "SAME", "depth_multiplier": 2, **STEP},
-    ),
+    ("CONV_2D", (2, 9, 8, 5), (7, 3, 3, 5), 7, (2, 5, 8, 7), STEP),
+    ("CONV_2D", (1, 9, 8, 6), (8, 3, 3, 3), 8, (1, 4, 6, 8), {**STEP, **VALID}),
+    ("DEPTHWISE_CONV_2D", (2, 9, 8, 5), (1, 3, 3, 10), 10, (2, 5, 8, 10), TWICE),
     ("FULLY_CONNECTED", (4, 100), (30, 100), 30, (4, 30), {}),
     ("FULLY_CONNECTED", (2, 3, 20), (4, 20), 0, (2, 3, 4), {"keep_num_dims": True}),
-    ("TRANSPOSE_CONV", (2, 5, 4, 5), (7, 3, 3, 5), 7, (2, 10, 8, 7), {"padding": "SAME"}),
-    ("TRANSPOSE_CONV", (1, 5, 4, 5), (7, 3, 2, 5), 0, (1, 12, 9, 7), {"padding": "VALID"}),
-    (
-        "CONV_3D",
-        (2, 6, 7, 5, 3),
-        (3, 2, 3, 3, 4),
-        4,
-        (2, 3, 7, 3, 4),
-        {"padding": "SAME", "stride_d": 2, "stride_h": 1, "stride_w": 2, **THICK},
-    ),
-    (
-        "CONV_3D",
-        (1, 6, 7, 8, 3),
-        (2, 2, 3, 3, 4),
-        0,
-        (1, 5, 5, 4, 4),
-        {"padding": "VALID", "stride_d": 1, "stride_h": 1, "stride_w": 1, **WIDE},
-    ),
-    (
-        "CONV_3D_TRANSPOSE",
-        (2, 3, 2, 3, 5),
-        (3, 3, 2, 4, 5),
-        4,
-        (2, 6, 4, 5, 4),
-        {"padding": "SAME"},
-    ),
-    (
-        "CONV_3D_TRANSPOSE",
-        (1, 3, 2, 3, 5),
-        (3, 2, 2, 4, 5),
-        0,
-        (1, 8, 4, 6, 4),
-        {"padding": "VALID"},
-    ),
+    ("TRANSPOSE_CONV", (2, 5, 4, 5), (7, 3, 3, 5), 7, (2, 10, 8, 7), SAME),
+    ("TRANSPOSE_CONV", (1, 5, 4, 5), (7, 3, 2, 5), 0, (1, 12, 9, 7), VALID),
+    ("CONV_3D", (2, 6, 7, 5, 3), (3, 2, 3, 3, 4), 4, (2, 3, 7, 3, 4), STEPS),
+    ("CONV_3D", (1, 6, 7, 8, 3), (2, 2, 3, 3, 4), 0, (1, 5, 5, 4, 4), WIDE),
+    ("CONV_3D_TRANSPOSE", (2, 3, 2, 3, 5), (3, 3, 2, 4, 5), 4, (2, 6, 4, 5, 4), SAME),
+    ("CONV_3D_TRANSPOSE", (1, 3, 2, 3, 5), (3, 2, 2, 4, 5), 0, (1, 8, 4, 6, 4), VALID),
     ("BATCH_MATMUL", (2, 5, 40), (2, 40, 6), 0, (2, 5, 6), {}),
     ("BATCH_MATMUL", (3, 40, 5), (6, 40), 0, (3, 5, 6), {"adj_x": True, "adj_y": True}),
     ("BATCH_MATMUL", (3, 5, 40), (40, 6), 0, (3, 5, 6), {}),
     ("BATCH_MATMUL", (2, 1, 3, 17), (3, 17, 50), 0, (2, 3, 3, 50), {}),
-    ("TRANSPOSE_CONV", (1, 3, 4, 5), (7, 1, 1, 5), 7, (1, 6, 8, 7), {"padding": "SAME"}),
+    ("TRANSPOSE_CONV", (1, 3, 4, 5), (7, 1, 1, 5), 7, (1, 6, 8, 7), SAME),
 ]
 
 
@@ -138,18 +99,16 @@ def test_numbers_that_are_none_and_results_beyond_all() -> None:
     rows[0, 0], rows[1, 1], rows[2] = np.nan, np.inf, 3e38
     weights = sheet.rng.normal(0, 2, (5, 6)).astype(np.float32)
     data, kernel = sheet.input(rows), sheet.constant(weights)
-    image, taps = (
-        sheet.input(rows.reshape(1, 2, 2, 6)),
-        np.tile(weights[:, None, None], (1, 3, 3, 1)),
-    )
+    image, taps = rows.reshape(1, 2, 2, 6), np.tile(weights[:, None, None], (1, 3, 3, 1))
     taps[0, 0, 0, 0] = np.inf  # which lies on padding for most pixels
+    pixels = sheet.input(image)
     planes, bias = sheet.constant(taps), sheet.constant(np.ones(5, np.float32))
     for kind in ("NONE", "RELU", "RELU6", "RELU_N1_TO_1"):
         options: dict[str, Any] = {"fused_activation_function": kind}
         sheet.operator("FULLY_CONNECTED", [data, kernel], ((4, 5), "float32", None), **options)
         result = ((1, 2, 2, 5), "float32", None)
-        options |= {**STEP, "stride_h": 1, "padding": "SAME"}
-        sheet.operator("CONV_2D", [image, planes, bias], result, **options)
+        options |= {**STEP, "stride_h": 1}
+        sheet.operator("CONV_2D", [pixels, planes, bias], result, **options)
     sheet.operator("BATCH_MATMUL", [data, sheet.constant(weights.T)], ((4, 5), "float32", None))
     sheet.check()
 

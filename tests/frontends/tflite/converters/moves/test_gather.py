@@ -68,27 +68,15 @@ def test_tables_of_bytes_are_looked_up_as_real_numbers() -> None:
     sheet.check()
 
 
-ROWS: dict[str, Any] = {
-    "offset_dims": [1],
-    "collapsed_slice_dims": [0],
-    "start_index_map": [0],
-    "index_vector_dim": 1,
-    "slice_sizes": [1, 5],
-}
-WINDOWS: dict[str, Any] = {
-    "offset_dims": [0, 2],
-    "collapsed_slice_dims": [],
-    "start_index_map": [1, 0],
-    "index_vector_dim": 0,
-    "slice_sizes": [2, 3],
-}
-ONES: dict[str, Any] = {
-    "offset_dims": [],
-    "collapsed_slice_dims": [0, 1],
-    "start_index_map": [0, 1],
-    "index_vector_dim": 2,
-    "slice_sizes": [1, 1],
-}
+NAMES = ("offset_dims", "collapsed_slice_dims", "start_index_map", "index_vector_dim")
+ROWS, WINDOWS, ONES = (
+    dict[str, Any](zip((*NAMES, "slice_sizes"), each, strict=True))
+    for each in (
+        ([1], [0], [0], 1, [1, 5]),
+        ([0, 2], [], [1, 0], 0, [2, 3]),
+        ([], [0, 1], [0, 1], 2, [1, 1]),
+    )
+)
 # What is larger than all, or less than none, is the nearest index.
 CASES = [
     (ROWS, [[3], [0], [9], [-2]], (4, 5)),

@@ -103,24 +103,11 @@ def test_sums_of_segments_in_order_equal_litert_s_default_kernel() -> None:
 
 
 Array = np.ndarray[Any, Any]
-ROWS: dict[str, Any] = {
-    "update_window_dims": [1],
-    "inserted_window_dims": [0],
-    "scatter_dims_to_operand_dims": [0],
-    "index_vector_dim": 1,
-}
-WINDOWS: dict[str, Any] = {
-    "update_window_dims": [0, 2],
-    "inserted_window_dims": [],
-    "scatter_dims_to_operand_dims": [1, 0],
-    "index_vector_dim": 0,
-}
-ONES: dict[str, Any] = {
-    "update_window_dims": [],
-    "inserted_window_dims": [0, 1],
-    "scatter_dims_to_operand_dims": [0, 1],
-    "index_vector_dim": 2,
-}
+NAMES = ("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims")
+ROWS, WINDOWS, ONES = (
+    dict[str, Any](zip((*NAMES, "index_vector_dim"), each, strict=True))
+    for each in (([1], [0], [0], 1), ([0, 2], [], [1, 0], 0), ([], [0, 1], [0, 1], 2))
+)
 # Some indices are named twice, and some lie outside, as a whole or in part.
 CASES = [
     (ROWS, [[3], [0], [9], [0]], (4, 5)),

@@ -13,8 +13,7 @@ from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
-from tests.support.float_lstm import Lstm
-from tests.support.lstm_models import CODE, GATES
+from tests.support.recurrent_layers import CODE, GATES, Lstm, layer_model
 from tests.support.tflite import check_refused
 from tvm_qnn.oracle import litert_runs
 
@@ -36,24 +35,24 @@ _TOLERANCE = 2e-6
         Lstm("int8"),
         Lstm("int8", batch=3, peepholes=True, asymmetric=True),
         Lstm("uint8", steps=1, coupled=True),
-        Lstm("int8", batch=2, outputs=5, time_major=True, size=40, cells=33),
-        Lstm(norm=True, batch=2, cells=33),
+        Lstm("int8", batch=2, outputs=5, time_major=True, size=40, units=33),
+        Lstm(norm=True, batch=2, units=33),
         Lstm(norm=True, coupled=True, peepholes=True, outputs=4, cell_clip=0.6, time_major=True),
         Lstm("int8", norm=True, peepholes=True, batch=2),
         Lstm("uint8", norm=True, coupled=True, steps=1, outputs=3, asymmetric=True),
         Lstm(activation="RELU", cell_clip=0.7),
         Lstm("uint8", activation="NONE", cell_clip=0.7, batch=2, norm=True, peepholes=True),
         Lstm("int8", activation="NONE", coupled=True, outputs=4, steps=2),
-        Lstm(code="LSTM", batch=2, peepholes=True, outputs=3),
-        Lstm("int8", code="LSTM", coupled=True, norm=True, activation="RELU6"),
+        Lstm(steps=None, batch=2, peepholes=True, outputs=3),
+        Lstm("int8", steps=None, coupled=True, norm=True, activation="RELU6"),
         Lstm("int8", activation="SIGN_BIT", peepholes=True),
     ],
     ids=str,
 )
 def test_every_run_of_a_stream_is_near_litert(model: Lstm) -> None:
-    content = model.write()
+    content = layer_model(model)
     rng = np.random.default_rng(5)
-    runs = [[rng.normal(0, 1, model.shape).astype(np.float32)] for _ in range(4)]
+    runs = [[rng.normal(0, 1, model.takes[0][0]).astype(np.float32)] for _ in range(4)]
     runs[2][0][:] = 0
     mod, params = from_tflite(content)
     library = tvm_qnn.build(mod, "host", params)
@@ -90,17 +89,15 @@ def test_gates_are_within_six_units_of_litert(gate: str) -> None:
 
 
 def test_steps_of_one_run_are_those_of_several() -> None:
-    mod, params = from_tflite(Lstm("int8", steps=4).write())
+    mod, params = from_tflite(layer_model(Lstm("int8", steps=4)))
     whole = tvm_qnn.build(mod, "llvm", params)
-    mod, params = from_tflite(Lstm("int8", steps=2).write())
+    mod, params = from_tflite(layer_model(Lstm("int8", steps=2)))
     parts = tvm_qnn.build(mod, "llvm", params)
     x = np.random.default_rng(1).normal(0, 1, (1, 4, 6)).astype(np.float32)
     found = [parts.run(x[:, first : first + 2]) for first in (0, 2)]
     np.testing.assert_allclose(np.concatenate(found, 1), whole.run(x), rtol=0, atol=_TOLERANCE)
-    for name in ("hidden", "cells"):
-        np.testing.assert_allclose(
-            parts.state[f"{name}1"], whole.state[f"{name}1"], rtol=0, atol=_TOLERANCE
-        )
+    for name, kept in whole.state.items():
+        np.testing.assert_allclose(parts.state[name], kept, rtol=0, atol=_TOLERANCE)
 
 
 @pytest.mark.parametrize(
@@ -111,4 +108,4 @@ def test_steps_of_one_run_are_those_of_several() -> None:
     ],
 )
 def test_what_is_refused(options: Any, error: Any, message: str) -> None:
-    check_refused(Lstm().write(**options), message, error)
+    check_refused(layer_model(Lstm(), **options), message, error)

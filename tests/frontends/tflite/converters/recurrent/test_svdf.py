@@ -12,7 +12,6 @@ from frontends.errors import UnsupportedOperatorError
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
-from frontends.tflite.writer import ModelWriter
 from qnn_ops import quantized_svdf, quantized_svdf_state
 from qnn_ops.dialect.signature import signature_of
 from tests.support.arrays import full_range
@@ -28,34 +27,27 @@ RELU: dict[str, Any] = {"fused_activation_function": "RELU"}
 
 
 def svdf(
-    batch: int, size: int, filters: int, steps: int, rank: int, has_bias: bool, state: str = "int16"
+    batch: int, size: int, filters: int, steps: int, rank: int, has_bias: bool, kept: str = "int16"
 ) -> bytes:
-    rng = np.random.default_rng(filters)
-    writer = ModelWriter()
-    x = writer.tensor("x", (batch, size), "int8", Q(0.05, -3))
-    arrays = {
-        "features": full_range(rng, "int8", (filters, size)),
-        "times": full_range(rng, state, (filters, steps)),
-    }
-    scale = 0.01 if state == "int8" else 1 / 4096
+    rng, scale = np.random.default_rng(filters), 0.01 if kept == "int8" else 1 / 4096
     weights = [
-        writer.tensor(name, array.shape, array.dtype.name, Q(scale, 0), array)
-        for name, array in arrays.items()
+        fixed(full_range(rng, dtype, (filters, columns)), dtype, Q(scale, 0))
+        for dtype, columns in (("int8", size), (kept, steps))
     ]
-    bias, units = -1, filters // rank
-    if has_bias:
-        values = rng.integers(-(2**20), 2**20, units).astype(np.int32)
-        bias = writer.tensor("bias", (units,), "int32", Q(0.01, 0), values)
-    kept = writer.tensor(
-        "memory",
-        (batch, filters * steps),
-        state,
-        Q(0.5 if state == "int8" else 0.001, 5 if state == "int8" else 0),
-        is_variable=True,
+    bias = fixed(rng.integers(-(2**20), 2**20, filters // rank), "int32", Q(0.01, 0))
+    encoding = Q(0.5, 5) if kept == "int8" else Q(0.001, 0)
+    operands = [*weights, bias if has_bias else None]
+    operands.append(state(batch, filters * steps, dtype=kept, encoding=encoding))
+    data, gives = (
+        x(batch, size, encoding=Q(0.05, -3)),
+        ((batch, filters // rank), "int8", Q(0.7, 9)),
     )
-    y = writer.tensor("y", (batch, units), "int8", Q(0.7, 9))
-    writer.operator("SVDF", [x, *weights, bias, kept], [y], rank=rank, version=3, **RELU)
-    return writer.finish([x], [y])
+    return one("SVDF", data, *operands, gives=gives, rank=rank, version=3, **RELU).model()
+
+
+def kept_by(library: Any) -> Array:
+    (kept,) = library.state.values()
+    return np.asarray(kept)
 
 
 def stream(batch: int, size: int, runs: int) -> list[list[Array]]:
@@ -90,7 +82,7 @@ def test_a_state_of_int8_begins_with_its_zero_point() -> None:
         kept = quantized_svdf_state.evaluate(sums, kept, 0.05, 0.01, 0.5, 5)
         expected = quantized_svdf.evaluate(kept, times, 2, 0.5, 5, 0.01, 0.7, 9, bias=bias)
         np.testing.assert_array_equal(library.run(data), expected)
-        np.testing.assert_array_equal(library.state["memory"], kept)
+        np.testing.assert_array_equal(kept_by(library), kept)
 
 
 def real_svdf(
@@ -103,25 +95,20 @@ def real_svdf(
     """Return a filter over time of float32, and its weights and bias."""
     batch, size, filters, steps, rank = shape
     rng = np.random.default_rng(size)
-    writer = ModelWriter()
-    x = writer.tensor("x", (batch, size), "float32")
     if weights == "float32":
         arrays = [rng.normal(size=(filters, n)).astype(np.float32) for n in (size, steps)]
     else:
         arrays = [rng.integers(-127, 128, (filters, n)).astype(np.int8) for n in (size, steps)]
-    stored = [array.view(weights) for array in arrays]
     encoding = None if weights == "float32" else Q(0.02, 0)
-    operands = [x, *(writer.tensor("w", each.shape, weights, encoding, each) for each in stored)]
+    operands = [fixed(each.view(weights), weights, encoding) for each in arrays]
     arrays.append(rng.normal(size=filters // rank).astype(np.float32))
-    operands.append(writer.tensor("b", arrays[2].shape, "float32", None, arrays[2]))
-    shape_of_state = (batch, filters * steps)
-    operands.append(writer.tensor("memory", shape_of_state, "float32", is_variable=True))
-    y = writer.tensor("y", (batch, filters // rank), "float32")
-    options = {"rank": rank, "asymmetric_quantize_inputs": asymmetric}
-    writer.operator("SVDF", operands, [y], fused_activation_function=activation, **options)
+    operands += [fixed(arrays[2], "float32"), state(batch, filters * steps)]
+    options: dict[str, Any] = {"rank": rank, "asymmetric_quantize_inputs": asymmetric}
+    options["fused_activation_function"] = activation
+    sheet = one("SVDF", x(batch, size, dtype="float32"), *operands, **options)
     if weights != "float32":
         arrays[:2] = [each * np.float32(0.02) for each in arrays[:2]]
-    return writer.finish([x], [y]), arrays
+    return sheet.model(), arrays
 
 
 @pytest.mark.parametrize("target", ["llvm", "host"])
@@ -153,7 +140,7 @@ def test_real_numbers_differ_by_the_order_of_sums_at_most(
     sizes = np.zeros((batch, filters, steps))  # sums of what is added up to each value
     for (data,), expected in zip(runs, litert_runs(model, runs), strict=True):
         result = library.run(data)
-        values = library.state["memory"].reshape(sizes.shape)
+        values = kept_by(library).reshape(sizes.shape)
         added = (
             np.abs(data) @ np.abs(features.T) if weights == "float32" else np.zeros((1, filters))
         )

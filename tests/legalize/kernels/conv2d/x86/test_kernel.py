@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from legalize.kernels.isa.x86 import AVX512_VNNI, AVX512BW, AVX_VNNI, Isa
 from tests.support.arrays import full_range
 from tests.support.convolutions import changed
 from tests.support.definition import accumulators, rescaled
-from tests.support.x86 import PROCESSORS, each_isa, examples, needs_vnni, run_conv
+from tests.support.x86 import PROCESSORS, each_isa, examples, needs_vnni, run_convs
 
 Array = np.ndarray[Any, Any]
 
@@ -91,39 +91,58 @@ def fill(rng: np.random.Generator, how: str, dtype: str, shape: tuple[int, ...])
     return ends[rng.integers(0, 2, shape) if how == "ends" else np.full(shape, int(how == "max"))]
 
 
+class Example(NamedTuple):
+    """A convolution, its kernel's zero point, and how its arrays are drawn."""
+
+    spec: ConvSpec
+    zero_point: int = 0
+    how: str = "random"
+    shift: int = -9
+    seed: int = 0
+
+    def drawn(self) -> tuple[Array, Weights]:
+        """Return data and weights."""
+        spec, rng = self.spec, np.random.default_rng(self.seed)
+        data = fill(rng, self.how, spec.in_dtype, spec.in_shape)
+        kernel_shape = (spec.out_channels, spec.kernel_height, spec.kernel_width, spec.in_channels)
+        kernel = fill(rng, self.how, spec.kernel_dtype, kernel_shape)
+        bias = rng.integers(-(1 << 14), 1 << 14, spec.out_channels, dtype=np.int32)
+        multiplier = rng.integers(1 << 30, (1 << 31) - 1, spec.out_channels, dtype=np.int32)
+        shifts = self.shift + rng.integers(-2, 3, spec.out_channels)
+        shift = np.clip(shifts, -31, 3).astype(np.int32)
+        return data, Weights(kernel, self.zero_point, bias, multiplier, shift)
+
+
 def check(
-    spec: ConvSpec,
-    zero_point: int = 0,
-    how: str = "random",
-    shift: int = -9,
-    seed: int = 0,
+    tried: Sequence[Example],
     isa: Isa = AVX512_VNNI,
     planned: Callable[[ConvSpec, Isa], Plan] = dot_plan,
 ) -> None:
-    rng = np.random.default_rng(seed)
-    data = fill(rng, how, spec.in_dtype, spec.in_shape)
-    kernel_shape = (spec.out_channels, spec.kernel_height, spec.kernel_width, spec.in_channels)
-    kernel = fill(rng, how, spec.kernel_dtype, kernel_shape)
-    bias = rng.integers(-(1 << 14), 1 << 14, spec.out_channels, dtype=np.int32)
-    multiplier = rng.integers(1 << 30, (1 << 31) - 1, spec.out_channels, dtype=np.int32)
-    shifts = np.clip(shift + rng.integers(-2, 3, spec.out_channels), -31, 3).astype(np.int32)
-    got = run_conv(spec, data, kernel, zero_point, bias, multiplier, shifts, isa, planned)
-    sums = accumulators(spec, data, kernel, zero_point, bias)
-    np.testing.assert_array_equal(got, rescaled(spec, sums, multiplier, shifts))
+    convolutions = [(example.spec, *example.drawn()) for example in tried]
+    results = run_convs(convolutions, isa, planned)
+    for got, example, (spec, data, weights) in zip(results, tried, convolutions, strict=True):
+        sums = accumulators(spec, data, weights.kernel, example.zero_point, weights.bias)
+        expected = rescaled(spec, sums, np.asarray(weights.multiplier), np.asarray(weights.shift))
+        np.testing.assert_array_equal(got, expected, err_msg=str(example))
+
+
+# Each example of a property is compiled together with some others, in less time.
+TOGETHER = 5
+
+
+def several(*shifts: int) -> st.SearchStrategy[list[Example]]:
+    """Draw convolutions that are compiled together."""
+    hows = st.sampled_from(["random", "ends", "min", "max"])
+    arrays = st.tuples(hows, st.sampled_from(shifts), st.integers(0, 2**32 - 1))
+    drawn = st.builds(lambda spec, array: Example(*spec, *array), specs(), arrays)
+    return st.lists(drawn, min_size=TOGETHER, max_size=TOGETHER)
 
 
 @needs_vnni
-@settings(max_examples=examples(60))
-@given(
-    specs(),
-    st.sampled_from(["random", "ends", "min", "max"]),
-    st.sampled_from([-31, -25, -14, -11, -8, -4, 0, 3]),
-    st.integers(0, 2**32 - 1),
-)
-def test_equals_the_definition(
-    spec_and_zero_point: tuple[ConvSpec, int], how: str, shift: int, seed: int
-) -> None:
-    check(*spec_and_zero_point, how, shift, seed)
+@settings(max_examples=examples(60 // TOGETHER))
+@given(several(-31, -25, -14, -11, -8, -4, 0, 3))
+def test_equals_the_definition(tried: list[Example]) -> None:
+    check(tried)
 
 
 # The dtype of staged data, and how many examples are tried. Where an instruction set multiplies
@@ -142,65 +161,41 @@ def test_every_instruction_set_equals_the_definition(isa: Isa, way: str) -> None
         pytest.skip("it multiplies bytes")
     planned, change, count = WAYS[way]
 
-    @settings(max_examples=examples(count, PROCESSORS[isa][0]))
-    @given(
-        specs(),
-        st.sampled_from(["random", "ends", "min", "max"]),
-        st.sampled_from([-31, -14, -11, -8, 0, 3]),
-        st.integers(0, 2**32 - 1),
-    )
-    def run(spec_and_zero_point: tuple[ConvSpec, int], how: str, shift: int, seed: int) -> None:
-        spec, zero_point = spec_and_zero_point
-        check(replace(spec, **change), zero_point, how, shift, seed, isa, planned)
+    @settings(max_examples=examples(count // TOGETHER, PROCESSORS[isa][0]))
+    @given(several(-31, -14, -11, -8, 0, 3))
+    def run(tried: list[Example]) -> None:
+        check([each._replace(spec=replace(each.spec, **change)) for each in tried], isa, planned)
 
     run()
 
 
 @each_isa
-@pytest.mark.parametrize("out_channels", [3, 16, 22, 47, 64])
-def test_narrow_blocks_of_every_instruction_set(isa: Isa, out_channels: int) -> None:
+def test_narrow_blocks_of_every_instruction_set(isa: Isa) -> None:
     """Stores of 4, 2 and 1 vectors, and of a rest of any width."""
-    spec = replace(SPEC, in_height=4, in_channels=6, out_channels=out_channels)
-    check(changed(spec, dtype="int8", low=-100, high=90), isa=isa)
+    spec = changed(SPEC, in_height=4, in_channels=6, dtype="int8", low=-100, high=90)
+    check([Example(replace(spec, out_channels=count)) for count in (3, 16, 22, 47, 64)], isa)
 
 
 @needs_vnni
-@pytest.mark.parametrize("out_channels", [1, 15, 16, 17, 33, 48, 63, 64, 65, 80, 97, 112, 144])
 @pytest.mark.parametrize("out_dtype", ["uint8", "int8"])
-def test_any_number_of_output_channels(out_channels: int, out_dtype: str) -> None:
-    check(
-        changed(
-            SPEC,
-            in_height=4,
-            kernel_width=1,
-            in_channels=5,
-            out_channels=out_channels,
-            dtype=out_dtype,
-            high=127,
-        )
-    )
+def test_any_number_of_output_channels(out_dtype: str) -> None:
+    spec = changed(SPEC, in_height=4, kernel_width=1, in_channels=5, dtype=out_dtype, high=127)
+    counts = (1, 15, 16, 17, 33, 48, 63, 64, 65, 80, 97, 112, 144)
+    check([Example(replace(spec, out_channels=count)) for count in counts])
 
 
 @needs_vnni
-@pytest.mark.parametrize("in_channels", [*range(1, 10), 31, 63, 65, 130])
 @pytest.mark.parametrize("kernel_width", [1, 3])
-def test_any_number_of_input_channels(in_channels: int, kernel_width: int) -> None:
-    spec = replace(
-        SPEC,
-        in_height=5,
-        in_channels=in_channels,
-        kernel_width=kernel_width,
-        has_asymmetric_kernel=True,
-    )
-    check(spec, zero_point=-7)
+def test_any_number_of_input_channels(kernel_width: int) -> None:
+    spec = replace(SPEC, in_height=5, kernel_width=kernel_width, has_asymmetric_kernel=True)
+    counts = (*range(1, 10), 31, 63, 65, 130)
+    check([Example(replace(spec, in_channels=count), zero_point=-7) for count in counts])
 
 
 @needs_vnni
-@pytest.mark.parametrize("rows", [1, 2, 5, 13, 40])
-def test_dense_of_any_number_of_rows(rows: int) -> None:
+def test_dense_of_any_number_of_rows() -> None:
     spec = changed(
         SPEC,
-        batch=rows,
         in_height=1,
         in_width=1,
         kernel_height=1,
@@ -213,7 +208,7 @@ def test_dense_of_any_number_of_rows(rows: int) -> None:
         high=127,
         rounding="upward",
     )
-    check(spec)
+    check([Example(replace(spec, batch=rows)) for rows in (1, 2, 5, 13, 40)])
 
 
 @each_isa
@@ -233,8 +228,7 @@ def test_the_largest_sums_are_exact(
         dtype="int32",
         has_asymmetric_kernel=True,
     )
-    for how in ("min", "max"):
-        check(spec, zero_point, how, isa=isa, planned=planned)
+    check([Example(spec, zero_point, how) for how in ("min", "max")], isa, planned)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tests.legalize.kernels.conv2d.x86.test_tiling import make_spec
 from tests.support.arrays import full_range
 from tests.support.convolutions import changed
 from tests.support.definition import accumulators
-from tests.support.x86 import each_isa, run_conv
+from tests.support.x86 import each_isa, run_convs
 
 Array = np.ndarray[Any, Any]
 
@@ -143,7 +143,7 @@ def test_bytes_give_the_sums_that_words_give(isa: Isa) -> None:
     data = full_range(rng, "uint8", spec.in_shape)
     assert packed_of(spec, kernel, 128, isa=isa).known == "int8"
     zero = np.zeros(1, np.int32)
-    got = run_conv(spec, data, kernel, 128, None, zero, zero, isa)
+    (got,) = run_convs([(spec, data, Weights(kernel, 128, None, zero, zero))], isa)
     np.testing.assert_array_equal(got, accumulators(spec, data, kernel, 128, None))
 
 
