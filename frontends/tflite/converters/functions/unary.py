@@ -179,8 +179,9 @@ def _in_float64(function: Callable[[relax.Expr], relax.Expr], data: relax.Expr) 
 def convert_logistic(ctx: Context) -> relax.Expr:
     """Compute 1 / (1 + exp(-x)); below -9 that is exp(x), as in LiteRT."""
     data, one = ctx.input(0).expr, relax.const(np.float32(1))
-    quotient = R.divide(one, R.add(one, R.exp(R.negative(data))))
-    return R.where(R.less(data, relax.const(np.float32(-9))), R.exp(data), quotient)
+    is_low = ctx.builder.emit(R.less(data, relax.const(np.float32(-9))))
+    power = ctx.builder.emit(R.exp(R.where(is_low, data, R.negative(data))))
+    return R.where(is_low, power, R.divide(one, R.add(one, power)))
 
 
 def convert_elu(ctx: Context) -> relax.Expr:
