@@ -185,12 +185,17 @@ def convert_logistic(ctx: Context) -> relax.Expr:
 
 
 def convert_elu(ctx: Context) -> relax.Expr:
-    """Compute x if it is positive, and exp(x) - 1 otherwise."""
+    """Compute exp(x) - 1 of negative numbers; others stay."""
     data = ctx.input(0).expr
-    zero, one = relax.const(0.0, "float32"), relax.const(1.0, "float64")
-    # The minimum keeps an unused exp from overflowing.
-    below = _in_float64(lambda x: R.subtract(R.exp(x), one), R.minimum(data, zero))
-    return R.where(R.greater(data, zero), data, below)
+    is_below = R.less(data, relax.const(0.0, "float32"))
+    return R.where(is_below, _in_float64(_less_one, data), data)
+
+
+def _less_one(x: relax.Expr) -> relax.Expr:
+    """Compute exp(x) - 1 of negative numbers, of small ones with all digits."""
+    half, one, two = (relax.const(number, "float64") for number in (0.5, 1.0, 2.0))
+    bent = R.tanh(R.multiply(x, half))
+    return R.divide(R.multiply(two, bent), R.subtract(one, bent))
 
 
 def convert_gelu(ctx: Context) -> relax.Expr:
