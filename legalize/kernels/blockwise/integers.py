@@ -133,6 +133,12 @@ def _field(spec: Blockwise, loaded: Vector, field: int, lanes: int) -> Vector:
 _MOST = 127.0
 _MOST_ROWS = 4
 """The most rows in a tile."""
+_MOST_VECTORS = 6
+"""The most vectors of units in a tile.
+
+Often each one's weights and scales lie multiples of 4 KB apart, and so share a set of the nearest
+cache. A set has twelve places.
+"""
 _PAIR = 2
 # Roughly what one thread multiplies with vectors of 16.
 _PRODUCTS_PER_MICROSECOND = 60_000
@@ -163,7 +169,7 @@ def integer_rows(isa: VectorIsa, spec: Blockwise) -> tirx.PrimFunc:
         rows = min(spec.rows, _MOST_ROWS)
         # Short sums start anew in each block, so only totals occupy registers beside them.
         share = 2 if spec.has_quads and not isa.adds_byte_products else 4
-        most = max(isa.registers // share // rows, 1)
+        most = max(min(isa.registers // share // rows, _MOST_VECTORS), 1)
         whole, rest = divmod(-(-spec.units // isa.lanes), most)
         products = spec.rows * spec.units * spec.depth
         tasks = task_count(products / _PRODUCTS_PER_MICROSECOND * isa.size / 64)
