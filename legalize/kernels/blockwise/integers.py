@@ -29,7 +29,7 @@ from functools import cache
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.blockwise.kernel import Weights, declared
+from legalize.kernels.blockwise.kernel import AHEAD, Weights, declared
 from legalize.kernels.blockwise.spec import GROUP, QUAD, Blockwise
 from legalize.kernels.ir.arithmetic import magnitude_bits, round_half_even, rounded_apart
 from legalize.kernels.ir.rows import store_lanes
@@ -38,6 +38,7 @@ from legalize.kernels.ir.vectors import (
     Buffer,
     Index,
     Vector,
+    fetch,
     get_lanes,
     kept,
     local_vector,
@@ -117,6 +118,8 @@ def _loaded(
     """Load a vector of units: four bytes of each."""
     group, first = unit
     place = ((group * (spec.steps // QUAD) + step) * GROUP + first) * QUAD
+    if spec.rows == 1 and spec.in_byte > 1:  # whole bytes take longer with prefetches
+        fetch(weights, place + AHEAD)
     return kept(T.reinterpret(f"int32x{lanes}", weights[T.ramp(place, 1, QUAD * lanes)]))
 
 
@@ -133,11 +136,11 @@ def _field(spec: Blockwise, loaded: Vector, field: int, lanes: int) -> Vector:
 _MOST = 127.0
 _MOST_ROWS = 4
 """The most rows in a tile."""
-_MOST_VECTORS = 6
+_MOST_VECTORS = 4
 """The most vectors of units in a tile.
 
 Often each one's weights and scales lie multiples of 4 KB apart, and so share a set of the nearest
-cache. A set has twelve places.
+cache. A set has eight places or more.
 """
 _PAIR = 2
 # Roughly what one thread multiplies with vectors of 16.
