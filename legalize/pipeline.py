@@ -16,6 +16,7 @@ from legalize.passes import (
     InterleaveVectors,
     JoinInSteps,
     JoinRows,
+    LegalizeOps,
     MergeLoops,
     OneFunction,
     OrderReductions,
@@ -42,7 +43,7 @@ def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
 
     The tensors that main allocates have no storage yet, and nothing needs TVM's runtime.
     """
-    legalize, annotate, *fuse = cpu.legalize_passes(target)
+    _, annotate, *fuse = cpu.legalize_passes(target)
     return tvm.transform.Sequential(
         [
             JoinInSteps(),
@@ -50,7 +51,7 @@ def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
             # Fusion does not see through a variable that is bound to another one.
             relax.transform.CanonicalizeBindings(),
             FoldConstants(floats=True),
-            legalize,
+            LegalizeOps(target),
             annotate,
             FuseLookups(),
             *fuse,

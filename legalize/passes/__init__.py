@@ -18,6 +18,7 @@ from legalize.passes.interleave_vectors import InterleaveVectors
 from legalize.passes.join_in_place import JoinInPlace
 from legalize.passes.join_in_steps import JoinInSteps
 from legalize.passes.join_rows import JoinRows
+from legalize.passes.legalize_ops import LegalizeOps
 from legalize.passes.legalize_qnn import LegalizeQnn
 from legalize.passes.merge_loops import MergeLoops
 from legalize.passes.multiply_floats import MultiplyFloats
@@ -52,6 +53,7 @@ __all__ = [
     "JoinInPlace",
     "JoinInSteps",
     "JoinRows",
+    "LegalizeOps",
     "LegalizeQnn",
     "MergeLoops",
     "MultiplyFloats",

@@ -1,4 +1,4 @@
-"""Let convolutions of float32 add the bias that follows them, and clamp their result."""
+"""Let convolutions of float32 add a bias and a tensor that follow, and clamp their result."""
 
 from __future__ import annotations
 
@@ -28,6 +28,14 @@ def _with_bias(product: relax.Call, index: int, other: Array) -> relax.Call | No
     if not is_bias or not is_free or attrs_of(product).order == ORDERS[3]:
         return None
     return relax.Call(product.op, [*product.args, relax.const(other.reshape(-1))], product.attrs)
+
+
+def _with_addend(product: relax.Call, other: relax.Expr) -> relax.Call | None:
+    """Add a tensor. The operator has an addend only after a bias."""
+    is_free = len(product.args) == 3 and bounds_of(attrs_of(product)) == (None, None)
+    if not is_free or spec_of(product) != spec_of(other):
+        return None
+    return relax.Call(product.op, [*product.args, other], product.attrs)
 
 
 def _with_low(product: relax.Call, index: int, other: Array) -> relax.Call | None:
@@ -77,13 +85,18 @@ class _FoldFloatEnds(PyExprMutator):
             return rebuilt
         for index in range(2):
             product, variable = self._product(rebuilt.args[index])
-            other = constant_of(rebuilt.args[1 - index])
-            if product is None or other is None or self.uses[call.args[index]] != 1:
+            if product is None or self.uses[call.args[index]] != 1:
                 continue
-            if (folded := rule(product, index, other)) is not None:
+            other = constant_of(rebuilt.args[1 - index])
+            if other is not None:
+                folded = rule(product, index, other)
+            else:
+                is_sum = rule is _with_bias
+                folded = _with_addend(product, rebuilt.args[1 - index]) if is_sum else None
+            if folded is not None:
                 self.has_folded = True
                 # An activation has the product's name, by which a profile identifies the kernel.
-                is_bias = rule is _with_bias
+                is_bias = rule is _with_bias and other is not None
                 return folded if is_bias else self.builder_.emit(folded, variable.name)
         return rebuilt
 
@@ -98,9 +111,9 @@ class _FoldFloatEnds(PyExprMutator):
 
 
 def FoldFloatEnds() -> tvm.transform.Pass:
-    """Fold biases and bounds into the ``float_conv2d`` before them, if nothing else reads it.
+    """Fold biases, sums and bounds into the ``float_conv2d`` before, if nothing else reads it.
 
-    The operator adds its bias last, and clamps as Relax's ``maximum`` and ``minimum`` do whose
-    first operand is the bound.
+    The operator adds its bias and then the other operand of a residual sum last, and clamps as
+    Relax's ``maximum`` and ``minimum`` do whose first operand is the bound.
     """
     return module_pass(_FoldFloatEnds, "FoldFloatEnds")

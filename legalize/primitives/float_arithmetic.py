@@ -148,9 +148,9 @@ def _const(value: float) -> Expr:
     return tirx.const(float(np.float32(value)), "float32")
 
 
-def _let(value: Expr, body: Callable[[Expr], Expr]) -> Expr:
+def let(value: Expr, body: Callable[[Expr], Expr]) -> Expr:
     """Compute a value once."""
-    variable = tirx.Var("x", "float32")
+    variable = tirx.Var("x", value.ty.dtype)
     return tirx.Let(variable, value, body(variable))
 
 
@@ -163,10 +163,16 @@ def _unfused(lhs: Expr, rhs: Expr, addend: Expr) -> Expr:
     return lhs * rhs + addend
 
 
-def _horner(coefficients: Sequence[float], x: Expr, fma: MultiplyAdd = _fma) -> Expr:
-    result = _const(coefficients[0])
+def horner(
+    coefficients: Sequence[float],
+    x: Expr,
+    fma: MultiplyAdd = _fma,
+    const: Callable[[float], Expr] = _const,
+) -> Expr:
+    """Compute a polynomial from its highest coefficient on."""
+    result = const(coefficients[0])
     for coefficient in coefficients[1:]:
-        result = fma(result, x, _const(coefficient))
+        result = fma(result, x, const(coefficient))
     return result
 
 
@@ -180,7 +186,7 @@ def _exp(
     high, low = polynomials.MINUS_LOG_2
 
     def bounded(x: Expr) -> Expr:
-        return _let(
+        return let(
             fma(x, _const(polynomials.LOG2_E), _const(polynomials.WHOLES)), lambda b: of(x, b)
         )
 
@@ -191,38 +197,38 @@ def _exp(
         rest = fma(whole, _const(low), fma(whole, _const(high), x))
         biased = power + tirx.const(_BIAS + spare, "int32")
         factor = tirx.reinterpret("float32", biased << tirx.const(_MANTISSA_BITS, "int32"))
-        result = _let(rest, lambda rest: _horner(coefficients, rest, fma) * factor)
+        result = let(rest, lambda rest: horner(coefficients, rest, fma) * factor)
         return result * _const(2.0**-spare) if spare else result
 
-    return _let(tirx.max(_const(lowest), x), bounded)
+    return let(tirx.max(_const(lowest), x), bounded)
 
 
 def _erf(x: Expr) -> Expr:
     def of(size: Expr) -> Expr:
-        below = _let(
-            size * size, lambda square: _fma(_horner(polynomials.ERF_BELOW, square), size, size)
+        below = let(
+            size * size, lambda square: _fma(horner(polynomials.ERF_BELOW, square), size, size)
         )
-        exponent = _fma(_horner(polynomials.ERF_ABOVE, size), size, size)
+        exponent = _fma(horner(polynomials.ERF_ABOVE, size), size, size)
         above = _const(1) - _exp(_const(0) - exponent, polynomials.ERF_EXP)
         value = tirx.Select(size > _const(polynomials.ERF_SPLIT), above, below)
         return call_llvm_pure_intrin("float32", "llvm.copysign.f32", value, x)
 
-    return _let(tirx.min(_const(polynomials.ERF_END), tirx.abs(x)), of)
+    return let(tirx.min(_const(polynomials.ERF_END), tirx.abs(x)), of)
 
 
 def _logistic(x: Expr) -> Expr:
     def of(power: Expr) -> Expr:
         share = _const(1) / (_const(1) + power)
-        return _let(share, lambda share: tirx.Select(x < _const(0), power * share, share))
+        return let(share, lambda share: tirx.Select(x < _const(0), power * share, share))
 
-    return _let(_exp(_const(0) - tirx.abs(x), polynomials.EXP, _unfused), of)
+    return let(_exp(_const(0) - tirx.abs(x), polynomials.EXP, _unfused), of)
 
 
 def _tanh(x: Expr) -> Expr:
     def of(size: Expr, power: Expr) -> Expr:
         square = size * size
-        slope = _let(
-            square, lambda square: _horner(polynomials.TANH_BELOW, square, _unfused) * square
+        slope = let(
+            square, lambda square: horner(polynomials.TANH_BELOW, square, _unfused) * square
         )
         below = _unfused(slope, size, size)
         above = (_const(1) - power) / (_const(1) + power)
@@ -231,9 +237,9 @@ def _tanh(x: Expr) -> Expr:
 
     def sized(size: Expr) -> Expr:
         power = _exp(_const(-2) * size, polynomials.EXP, _unfused)
-        return _let(power, lambda power: of(size, power))
+        return let(power, lambda power: of(size, power))
 
-    return _let(tirx.abs(x), sized)
+    return let(tirx.abs(x), sized)
 
 
 def _quotient(
@@ -247,11 +253,11 @@ def _quotient(
 
     def of(x: Expr, square: Expr) -> Expr:
         fma = fma_of(square)
-        return _horner(above, square, fma) * x / _horner(under, square, fma)
+        return horner(above, square, fma) * x / horner(under, square, fma)
 
     # min and max return their second operand if one is NaN: x stays NaN.
     bounded = tirx.min(_const(end), tirx.max(_const(-end), x))
-    return _let(bounded, lambda x: _let(x * x, lambda square: of(x, square)))
+    return let(bounded, lambda x: let(x * x, lambda square: of(x, square)))
 
 
 def _onnxruntime_logistic(x: Expr) -> Expr:
@@ -293,4 +299,4 @@ _RULES: dict[str, Callable[[Expr], Expr]] = {
 
 def function_of(name: str) -> Callable[[Expr], Expr]:
     """Return a writer of a function of a scalar, which is computed once."""
-    return lambda x: _let(x, _RULES[name])
+    return lambda x: let(x, _RULES[name])

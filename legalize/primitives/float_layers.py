@@ -60,6 +60,7 @@ def _float_conv2d(
     data: relax.Expr,
     kernel: relax.Expr,
     bias: relax.Expr | None = None,
+    addend: relax.Expr | None = None,
 ) -> relax.Expr:
     emit = builder.emit
 
@@ -67,6 +68,12 @@ def _float_conv2d(
         return (
             value if source == target else emit(R.permute_dims(value, permutation(source, target)))
         )
+
+    def finished(sums: relax.Expr) -> relax.Expr:
+        total = sums if bias is None else R.add(emit(sums), bias)
+        if addend is not None:
+            total = R.add(emit(total), moved(addend, attrs.out_layout, "NHWC"))
+        return moved(_clamped(builder, attrs, total), "NHWC", attrs.out_layout)
 
     images = moved(data, attrs.data_layout, "NHWC")
     weights = moved(kernel, attrs.kernel_layout, "HWIO")
@@ -82,7 +89,7 @@ def _float_conv2d(
             data_layout="NHWC",
             kernel_layout="HWIO",
         )
-        return moved(_finished(builder, attrs, result, bias), "NHWC", attrs.out_layout)
+        return finished(result)
     shape = (sizes[0], *counts_of(attrs, sizes[1:3], window[:2]), window[3])
     units = shape[3] // attrs.groups
 
@@ -103,14 +110,11 @@ def _float_conv2d(
                 T.buffer_store(output, sums[unit], place)
 
     result = call_loops(builder, "float_conv2d", [images, weights], shape, "float32", write)
-    return moved(_finished(builder, attrs, result, bias), "NHWC", attrs.out_layout)
+    return finished(result)
 
 
-def _finished(
-    builder: relax.BlockBuilder, attrs: Attrs, sums: relax.Expr, bias: relax.Expr | None
-) -> relax.Expr:
-    """Add the bias to sums, and clamp them; NaN stays NaN."""
-    result = sums if bias is None else R.add(builder.emit(sums), bias)
+def _clamped(builder: relax.BlockBuilder, attrs: Attrs, result: relax.Expr) -> relax.Expr:
+    """Clamp a result; NaN stays NaN."""
     for end, is_beyond in zip(bounds_of(attrs), (R.less, R.greater), strict=True):
         if end is not None:
             result, bound = builder.emit(result), relax.const(end, "float32")

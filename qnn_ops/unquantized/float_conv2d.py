@@ -35,6 +35,7 @@ PACKED = 256
     "data",
     "kernel",
     "bias",
+    "addend",
     traits=Traits(
         zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.CONVOLUTION
     ),
@@ -43,6 +44,7 @@ def float_conv2d(
     data: relax.Expr,
     kernel: relax.Expr,
     bias: relax.Expr | None = None,
+    addend: relax.Expr | None = None,
     *,
     strides: declared.Strides = (1, 1),
     padding: declared.Padding = (0, 0),
@@ -59,9 +61,9 @@ def float_conv2d(
 
     Products are added to 0 one by one, in the order of the kernel's rows, its columns and its
     input channels. Each product and each sum is rounded to nearest, half to even. Taps on padding
-    add nothing, whatever the weight is. Then the bias is added, and the result clamped; the clamp
-    keeps NaN. Source of the arithmetic: CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED of LiteRT's
-    reference kernels, as its builds for x86 compute them.
+    add nothing, whatever the weight is. Then the bias and the addend are added, and the result is
+    clamped; the clamp keeps NaN. Source of the arithmetic: CONV_2D, DEPTHWISE_CONV_2D and
+    FULLY_CONNECTED of LiteRT's reference kernels, as its builds for x86 compute them.
 
     In ONNX Runtime's orders a product and its sum have one rounding. Parts of a sum are added
     separately, and then one by one: see ``parts_of``. In order "onnxruntime" padding is data of 0.
@@ -75,6 +77,7 @@ def float_conv2d(
         kernel: float32, O output channels by I = C / groups input channels by the window, in the
             order of ``kernel_layout``.
         bias: float32 [O].
+        addend: float32 of the result's shape. A call with an addend has a bias.
         groups: the number of groups of channels; C for a depthwise convolution.
         low: lowest value of the result; None for no bound.
         high: highest value of the result; None for no bound.
@@ -190,7 +193,11 @@ def counts_of(attrs: Attrs, sizes: Sequence[int], window: Sequence[int]) -> tupl
 
 @float_conv2d.type_rule
 def _type(
-    attrs: Attrs, data: TensorSpec, kernel: TensorSpec, bias: TensorSpec | None = None
+    attrs: Attrs,
+    data: TensorSpec,
+    kernel: TensorSpec,
+    bias: TensorSpec | None = None,
+    addend: TensorSpec | None = None,
 ) -> TensorSpec:
     for name, spec in (("data", data), ("kernel", kernel)):
         check_dtype(name, spec.dtype, ("float32",))
@@ -209,14 +216,24 @@ def _type(
     if not all(np.isfinite(end) for end in (low, high) if end is not None):
         raise QnnError(f"bounds must be finite, got {low} and {high}")
     counts = counts_of(attrs, sizes, window)
-    return TensorSpec(reorder((batch, *counts, units), "NHWC", attrs.out_layout), "float32")
+    result = TensorSpec(reorder((batch, *counts, units), "NHWC", attrs.out_layout), "float32")
+    if addend is not None and (addend.dtype, addend.shape) != ("float32", result.shape):
+        wanted = f"addend must be float32 of the result's shape {result.shape}"
+        raise QnnError(f"{wanted}, got {addend.dtype} {addend.shape}")
+    return result
 
 
 float_conv2d.overflow_rule(cannot_overflow)
 
 
 @float_conv2d.reference
-def _reference(attrs: Attrs, data: Array, kernel: Array, bias: Array | None = None) -> Array:
+def _reference(
+    attrs: Attrs,
+    data: Array,
+    kernel: Array,
+    bias: Array | None = None,
+    addend: Array | None = None,
+) -> Array:
     weights = kernel.transpose(permutation(attrs.kernel_layout, "OHWI"))
     images = data.transpose(permutation(attrs.data_layout, "NHWC"))
     units, height, width, inputs = weights.shape
@@ -250,6 +267,8 @@ def _reference(attrs: Attrs, data: Array, kernel: Array, bias: Array | None = No
             bias = None if parts.follow_bias else bias
         if bias is not None:
             total = total + bias
+        if addend is not None:
+            total = total + addend.transpose(permutation(attrs.out_layout, "NHWC"))
         for end, is_beyond in zip(bounds_of(attrs), (np.less, np.greater), strict=True):
             if end is not None:
                 total = np.where(is_beyond(total, np.float32(end)), np.float32(end), total)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ _LONG: tuple[Any, ...] = (
 )
 
 
-def _drawn(cases: tuple[Any, ...], **attributes: Any) -> list[Call]:
+def _drawn(cases: Sequence[Any], **attributes: Any) -> list[Call]:
     rng = np.random.default_rng(3)
 
     def draw(*shape: int) -> Any:
@@ -61,6 +62,17 @@ def _drawn(cases: tuple[Any, ...], **attributes: Any) -> list[Call]:
 
 def convolutions() -> list[Call]:
     return _drawn(_CONVOLUTIONS)
+
+
+def residual_sums() -> list[Call]:
+    """With a tensor that is added, all pixels in one row and not, and depthwise."""
+    rng, calls = np.random.default_rng(5), _drawn([_CONVOLUTIONS[n] for n in (0, 4, 5, 7)])
+    shapes = (call.operator.evaluate(*call.operands, **call.attrs).shape for call in calls)
+    addends = (rng.normal(size=shape).astype(np.float32) for shape in shapes)
+    return [
+        Call(call.operator, [*call.operands, addend], call.attrs)
+        for call, addend in zip(calls, addends, strict=True)
+    ]
 
 
 def long_sums() -> list[Call]:

@@ -29,7 +29,7 @@ from functools import cache
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.blockwise.kernel import Weights, declared
+from legalize.kernels.blockwise.kernel import AHEAD, Weights, declared
 from legalize.kernels.blockwise.spec import GROUP, QUAD, Blockwise
 from legalize.kernels.ir.arithmetic import magnitude_bits, round_half_even, rounded_apart
 from legalize.kernels.ir.rows import store_lanes
@@ -38,6 +38,7 @@ from legalize.kernels.ir.vectors import (
     Buffer,
     Index,
     Vector,
+    fetch,
     get_lanes,
     kept,
     local_vector,
@@ -117,6 +118,8 @@ def _loaded(
     """Load a vector of units: four bytes of each."""
     group, first = unit
     place = ((group * (spec.steps // QUAD) + step) * GROUP + first) * QUAD
+    if spec.rows == 1 and spec.in_byte > 1:  # whole bytes take longer with prefetches
+        fetch(weights, place + AHEAD)
     return kept(T.reinterpret(f"int32x{lanes}", weights[T.ramp(place, 1, QUAD * lanes)]))
 
 
@@ -133,6 +136,12 @@ def _field(spec: Blockwise, loaded: Vector, field: int, lanes: int) -> Vector:
 _MOST = 127.0
 _MOST_ROWS = 4
 """The most rows in a tile."""
+_MOST_VECTORS = 4
+"""The most vectors of units in a tile.
+
+Often each one's weights and scales lie multiples of 4 KB apart, and so share a set of the nearest
+cache. A set has eight places or more.
+"""
 _PAIR = 2
 # Roughly what one thread multiplies with vectors of 16.
 _PRODUCTS_PER_MICROSECOND = 60_000
@@ -163,7 +172,7 @@ def integer_rows(isa: VectorIsa, spec: Blockwise) -> tirx.PrimFunc:
         rows = min(spec.rows, _MOST_ROWS)
         # Short sums start anew in each block, so only totals occupy registers beside them.
         share = 2 if spec.has_quads and not isa.adds_byte_products else 4
-        most = max(isa.registers // share // rows, 1)
+        most = max(min(isa.registers // share // rows, _MOST_VECTORS), 1)
         whole, rest = divmod(-(-spec.units // isa.lanes), most)
         products = spec.rows * spec.units * spec.depth
         tasks = task_count(products / _PRODUCTS_PER_MICROSECOND * isa.size / 64)

@@ -77,12 +77,12 @@ class Dense(Loops):
             if spec.starts_with_bias:
                 self._begin(sums, unit, lanes - left)
             self._multiply(sums, kept(begin + group * spec.inputs), weights, taps)
-            pixel = kept(spec.first + (row * axis.count + column) * spec.pitch)
+            pixel = kept(row * axis.count + column)
             for number, totals in enumerate(sums):
                 for place, total in enumerate(totals):
                     count = lanes - left if place == size - 1 else lanes
                     first = unit + place * lanes
-                    self.store(total, pixel + number * spec.pitch + first, first, count)
+                    self.store(total, pixel + number, first, count)
 
         self.write_row(row, self._pixels, tile)
 

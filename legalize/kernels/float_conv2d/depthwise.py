@@ -42,9 +42,9 @@ class Depthwise(Loops):
                     sums = self.new_sums(pixels, 1, lanes)
                     begin = start + (column * axis.stride - axis.before) * spec.channels
                     self._multiply([each for (each,) in sums], kept(begin + channel), channel, taps)
-                    pixel = kept(spec.first + (row * axis.count + column) * spec.pitch + channel)
+                    pixel = kept(row * axis.count + column)
                     for number, (total,) in enumerate(sums):
-                        self.store(total, pixel + number * spec.pitch, channel, lanes)
+                        self.store(total, pixel + number, channel, lanes)
 
                 self.write_row(row, self._most, tile)
 

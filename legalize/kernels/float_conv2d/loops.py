@@ -66,6 +66,7 @@ class Loops:
         self.isa, self.spec, self.lanes = isa, spec, isa.lanes
         shapes = {"data": data, "weights": kernel_shape(isa, spec)}
         shapes |= {"bias": (spec.units,)} if spec.has_bias else {}
+        shapes |= {"addend": (*output[:-1], spec.units)} if spec.has_addend else {}
         shapes |= {"places": (spec.depth,)} if spec.has_places else {}
         shapes |= {"output": output}
         dtypes = dict.fromkeys(shapes, "float32") | {"places": "int32"}
@@ -135,13 +136,24 @@ class Loops:
             result = get_lanes(total, lanes) + rounded_apart(factor * value)
         set_lanes(total, result, lanes)
 
-    def store(self, total: Buffer, place: Index, unit: Index, count: int) -> None:
-        """Store the first lanes of a sum with its bias, clamped. A NaN stays."""
-        lanes = int(total.shape[0])
+    def store(self, total: Buffer, pixel: Index, unit: Index, count: int) -> None:
+        """Store the first lanes of a sum with its bias and addend, clamped. A NaN stays.
+
+        Args:
+            total: the sum.
+            pixel: the pixel's index, counted through all images.
+            unit: the first unit.
+            count: how many units.
+        """
+        spec, lanes = self.spec, int(total.shape[0])
+        place = spec.first + pixel * spec.pitch + unit
         value = get_lanes(total, lanes)
-        if self.spec.has_bias and not self.spec.starts_with_bias:
+        if spec.has_bias and not spec.starts_with_bias:
             value = kept(value + load_filled(self.buffers["bias"], unit, count, lanes))
-        for end, is_beyond in ((self.spec.low, operator.lt), (self.spec.high, operator.gt)):
+        if spec.has_addend:
+            own = pixel * spec.units + unit
+            value = kept(value + load_filled(self.buffers["addend"], own, count, lanes))
+        for end, is_beyond in ((spec.low, operator.lt), (spec.high, operator.gt)):
             if end is not None:
                 bound = splat("float32", end, lanes)
                 value = kept(T.Select(is_beyond(value, bound), bound, value))

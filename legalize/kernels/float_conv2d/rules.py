@@ -37,7 +37,7 @@ def _convolve(
     *,
     isa: VectorIsa,
 ) -> relax.Expr | None:
-    data, kernel, *bias = operands
+    data, kernel, *others = operands
     shape = spec_of(data).shape
     sizes = reorder(spec_of(kernel).shape, attrs.kernel_layout, "OHWI")
     if {attrs.data_layout, attrs.out_layout} != {"NHWC"} or 0 in (*shape, *sizes):
@@ -69,9 +69,9 @@ def _convolve(
         for axis, count in enumerate(counts_of(attrs, shape[1:3], window))
     )
     low, high = bounds_of(attrs)
-    how = (bool(bias), low, high, parts, part)
+    how = (len(others) > 0, len(others) > 1, low, high, parts, part)
     spec = FloatConv(shape[0], rows, columns, shape[3], units, attrs.groups, *how)
-    given = [_packed(builder, isa, spec, kernel, attrs.kernel_layout), *bias]
+    given = [_packed(builder, isa, spec, kernel, attrs.kernel_layout), *others]
     if spec.has_places:
         given.append(relax.const(_places(spec)))
     function, given = float_conv(isa, spec), [data, *given]

@@ -91,6 +91,7 @@ class FloatConv:
         units: channels of the result.
         groups: groups of channels.
         has_bias: whether a number is added to each unit.
+        has_addend: whether a tensor of the result's shape is added.
         low: lower bound of the result, if there is one.
         high: upper bound of the result, if there is one.
         parts: how ONNX Runtime cuts a sum; None in LiteRT's order.
@@ -105,6 +106,7 @@ class FloatConv:
     units: int
     groups: int = 1
     has_bias: bool = False
+    has_addend: bool = False
     low: float | None = None
     high: float | None = None
     parts: Parts | None = None

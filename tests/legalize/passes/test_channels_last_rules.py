@@ -125,7 +125,15 @@ CASES: dict[str, list[Build]] = {
             groups=3,
             data_layout="NCHW",
             kernel_layout="OIHW",
-        )
+        ),
+        lambda x, y: float_conv2d(
+            real(x),
+            relax.const(np.ones((3, 3, 1, 1), np.float32)),
+            relax.const(np.arange(3, dtype=np.float32)),
+            real(y),
+            data_layout="NCHW",
+            kernel_layout="OIHW",
+        ),
     ],
     "float_function": [lambda x, _: float_function(real(x), "erf")],
     "fused_multiply_add": [

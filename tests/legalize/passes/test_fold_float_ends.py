@@ -65,6 +65,30 @@ def test_bias_may_be_the_first_operand(order: str) -> None:
     assert len(binding.value.args) == 3
 
 
+def test_a_sum_with_another_tensor_becomes_the_convolution_s() -> None:
+    def body(emit: Emit, x: relax.Var) -> relax.Expr:
+        other = emit(R.abs(conv(emit, x)))
+        total = emit(R.add(other, conv(emit, x, relax.const(BIAS))))
+        return emit(R.maximum(number(0.0), total))
+
+    *_, absolute, last = bindings(body)
+    assert operator_of(last.value) is float_conv2d
+    assert last.value.args[3].same_as(absolute.var)
+    assert bounds_of(attrs_of(last.value)) == (0.0, None)
+
+
+def biased(emit: Emit, x: relax.Var, **attrs: Any) -> relax.Var:
+    return conv(emit, x, relax.const(BIAS), **attrs)
+
+
+def tensor(emit: Emit, x: relax.Var) -> relax.Var:
+    return emit(R.abs(conv(emit, x)))
+
+
+def channel(emit: Emit, x: relax.Var) -> relax.Var:
+    return emit(R.sum(x, [3], keepdims=True))
+
+
 def of_two(emit: Emit, x: relax.Var) -> list[relax.Expr]:
     sums = conv(emit, x)
     return [emit(R.maximum(number(0.0), sums)), sums]
@@ -90,6 +114,10 @@ def of_two(emit: Emit, x: relax.Var) -> list[relax.Expr]:
             "relax.add",
         ),
         (of_two, "relax.maximum"),
+        # Sums with a tensor of another shape, without a bias, and of a clamped result.
+        (lambda emit, x: emit(R.add(biased(emit, x), channel(emit, x))), "relax.add"),
+        (lambda emit, x: emit(R.add(conv(emit, x), tensor(emit, x))), "relax.add"),
+        (lambda emit, x: emit(R.add(biased(emit, x, low=0.0), tensor(emit, x))), "relax.add"),
     ],
 )
 def test_what_stays(body: Body, left: str) -> None:

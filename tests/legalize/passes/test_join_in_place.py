@@ -167,7 +167,9 @@ def floats(body: Body) -> tvm.IRModule:
 
 def test_convolutions_of_floats_write_to_the_joined_tensor() -> None:
     def body(x: relax.Expr) -> relax.Expr:
-        parts = [float_conv(x, 37), float_conv(x, 20, groups=20), float_conv(x, 3, low=0.0)]
+        parts = [float_conv(x, 37), float_conv(x, 20, groups=20)]
+        kernel, bias = np.ones((20, 1, 1, 20), np.float32), np.ones(20, np.float32)
+        parts.append(emit(float_conv2d(x, relax.const(kernel), relax.const(bias), x, low=0.0)))
         return emit(R.concat(parts, 3))
 
     whole = floats(body)
@@ -177,7 +179,7 @@ def test_convolutions_of_floats_write_to_the_joined_tensor() -> None:
         build(lower(whole, AVX2, kernels=kernels), {"kind": "llvm", "mcpu": "haswell"}).run(data)
         for kernels in (True, False)
     )
-    assert joined.shape == (1, 5, 6, 60)
+    assert joined.shape == (1, 5, 6, 77)
     np.testing.assert_array_equal(joined, apart)
 
 

@@ -7,12 +7,14 @@ import pytest
 
 from qnn_ops import float_conv2d, row_moments
 from qnn_ops.unquantized.row_moments import ORDERS
-from tests.support.float_sums import convolutions, products
+from tests.support.float_sums import convolutions, products, residual_sums
 from tests.support.kernels import Call
 from tests.support.operators import check_operator
 
 
-@pytest.mark.parametrize("call", [*convolutions(), *products()], ids=lambda call: "")
+@pytest.mark.parametrize(
+    "call", [*convolutions(), *residual_sums(), *products()], ids=lambda call: ""
+)
 def test_primitives_equal_the_reference(call: Call) -> None:
     check_operator(call.operator, call.operands, **call.attrs)
 
@@ -25,6 +27,10 @@ def test_any_layout_and_numbers_that_are_none() -> None:
     kernel[0, 0, 0, 0] = np.inf
     layouts = {"data_layout": "NCHW", "kernel_layout": "IHWO", "out_layout": "NHWC"}
     check_operator(float_conv2d, [data, kernel], padding=1, low=-2.0, high=2.0, **layouts)
+    layouts["out_layout"] = "NCHW"
+    addend = rng.normal(size=(1, 5, 6, 7)).astype(np.float32)
+    bias = np.ones(5, np.float32)
+    check_operator(float_conv2d, [data, kernel, bias, addend], padding=1, **layouts)
 
 
 @pytest.mark.parametrize("order", ORDERS)

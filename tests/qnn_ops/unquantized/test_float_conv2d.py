@@ -73,12 +73,24 @@ def test_bounds_let_no_number_pass_but_a_nan() -> None:
     np.testing.assert_array_equal(result.ravel(), [0, 6, np.nan, 6])
 
 
+def test_addend_comes_after_the_bias_and_before_the_bounds() -> None:
+    data, kernel = np.full((1, 1, 2, 1), 2.0**24, np.float32), np.ones((1, 1, 1, 1), np.float32)
+    addend = np.array([1, -(2.0**24)], np.float32).reshape(1, 1, 2, 1)
+    result = float_conv2d.evaluate(data, kernel, np.ones(1, np.float32), addend, high=2.0**23)
+    assert result.ravel().tolist() == [2.0**23, 0]
+
+
 @pytest.mark.parametrize(
     ("operands", "attrs", "message"),
     [
         ([IMAGE.astype(np.int8), ONES], {}, "data must be float32"),
         ([IMAGE, ONES], {}, "1 groups of a kernel"),
         ([PIXEL, ONES, np.ones(2, np.float32)], {}, r"bias must be float32 of shape \(1,\)"),
+        (
+            [PIXEL, ONES, np.ones(1, np.float32), np.ones((1, 1, 2, 1), np.float32)],
+            {},
+            r"addend must be float32 of the result's shape \(1, 1, 1, 1\)",
+        ),
         ([PIXEL, ONES], {"high": np.inf}, "bounds must be finite"),
         ([PIXEL, ONES], {"data_layout": "CNHW"}, "data_layout"),
         ([PIXEL, ONES], {"order": "backward"}, "order"),

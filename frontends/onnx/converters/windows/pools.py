@@ -32,20 +32,22 @@ def _global_average_pool(call: Call) -> Any:
     if is_in_blocks or is_dequantized(call.builder, data.expr):
         return R.mean(data.expr, list(range(2, len(shape))), keepdims=True)
     count = prod(shape[2:])
-    means = _sums(data.reshape(prod(shape[:2]), count)) / count
+    # Loops over channels that lie side by side become vector code.
+    last = np.transpose(data, (0, *range(2, len(shape)), 1))
+    means = _sums(last.reshape(shape[0], count, shape[1])) / count
     return means.reshape(*shape[:2], *[1] * (len(shape) - 2))
 
 
-def _sums(rows: Any) -> Any:
-    """Add up each row: vectors, then their lanes, then the remaining elements, one by one."""
-    number, count = rows.shape
+def _sums(pixels: Any) -> Any:
+    """Add up the pixels: vectors, then their lanes, then the remaining pixels, one by one."""
+    number, count, channels = pixels.shape
     whole = count // _LANES * _LANES
-    total = rows.to(relax.const(np.zeros((number, 1), np.float32)))
+    total = pixels.to(relax.const(np.zeros((number, 1, channels), np.float32)))
     if whole:
-        vectors = rows[:, :whole].reshape(number, whole // _LANES, _LANES)
+        vectors = pixels[:, :whole].reshape(number, whole // _LANES, _LANES, channels)
         total = lanes_sum(vectors.sum(1, np.float32))
     for index in range(whole, count):
-        total = total + rows[:, index : index + 1]
+        total = total + pixels[:, index : index + 1]
     return total
 
 

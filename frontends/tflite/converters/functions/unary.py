@@ -179,17 +179,23 @@ def _in_float64(function: Callable[[relax.Expr], relax.Expr], data: relax.Expr) 
 def convert_logistic(ctx: Context) -> relax.Expr:
     """Compute 1 / (1 + exp(-x)); below -9 that is exp(x), as in LiteRT."""
     data, one = ctx.input(0).expr, relax.const(np.float32(1))
-    quotient = R.divide(one, R.add(one, R.exp(R.negative(data))))
-    return R.where(R.less(data, relax.const(np.float32(-9))), R.exp(data), quotient)
+    is_low = ctx.builder.emit(R.less(data, relax.const(np.float32(-9))))
+    power = ctx.builder.emit(R.exp(R.where(is_low, data, R.negative(data))))
+    return R.where(is_low, power, R.divide(one, R.add(one, power)))
 
 
 def convert_elu(ctx: Context) -> relax.Expr:
-    """Compute x if it is positive, and exp(x) - 1 otherwise."""
+    """Compute exp(x) - 1 of negative numbers; others stay."""
     data = ctx.input(0).expr
-    zero, one = relax.const(0.0, "float32"), relax.const(1.0, "float64")
-    # The minimum keeps an unused exp from overflowing.
-    below = _in_float64(lambda x: R.subtract(R.exp(x), one), R.minimum(data, zero))
-    return R.where(R.greater(data, zero), data, below)
+    is_below = R.less(data, relax.const(0.0, "float32"))
+    return R.where(is_below, _in_float64(_less_one, data), data)
+
+
+def _less_one(x: relax.Expr) -> relax.Expr:
+    """Compute exp(x) - 1 of negative numbers, of small ones with all digits."""
+    half, one, two = (relax.const(number, "float64") for number in (0.5, 1.0, 2.0))
+    bent = R.tanh(R.multiply(x, half))
+    return R.divide(R.multiply(two, bent), R.subtract(one, bent))
 
 
 def convert_gelu(ctx: Context) -> relax.Expr:

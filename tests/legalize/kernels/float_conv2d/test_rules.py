@@ -15,7 +15,7 @@ from qnn_ops import float_conv2d
 from qnn_ops.unquantized.float_conv2d import ORDERS
 from tests.support.arm import CORTEX_A72
 from tests.support.assembly import loops
-from tests.support.float_sums import convolutions, long_sums, padded_sums
+from tests.support.float_sums import convolutions, long_sums, padded_sums, residual_sums
 from tests.support.kernels import (
     PLACES,
     Call,
@@ -48,7 +48,8 @@ def fits(call: Call) -> bool:
 
 @each_place
 def test_kernels_equal_the_reference(place: Place) -> None:
-    check_calls(place, filter(is_kernel_alone, convolutions()), CONSTANTS)
+    calls = [*filter(is_kernel_alone, convolutions()), *residual_sums()]
+    check_calls(place, calls, CONSTANTS)
 
 
 @pytest.mark.parametrize("order", ORDERS[1:])
