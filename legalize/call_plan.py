@@ -12,6 +12,7 @@ import numpy as np
 import tvm
 from tvm import relax, tirx
 
+from legalize.kernels.kernel import SAME_CODE
 from qnn_ops.dialect.registry import static_spec, type_spec
 from qnn_ops.dialect.sizes import variables_of
 from qnn_ops.errors import QnnError
@@ -141,12 +142,12 @@ def plan_of(
 
 
 def _sizes_of(function: Any, arguments: Sequence[relax.Expr]) -> tuple[tuple[tirx.Var, Any], ...]:
-    """Return a function's variables for sizes, with their values.
+    """Return a function's variables for sizes, with their values; none if no code reads them.
 
     Raises:
         NotCallsError: if the arguments do not determine all of them.
     """
-    if not isinstance(function, tirx.PrimFunc):
+    if not isinstance(function, tirx.PrimFunc) or SAME_CODE in function.attrs:
         return ()
     found: dict[tirx.Var, Any] = {}
     used: set[tirx.Var] = set()

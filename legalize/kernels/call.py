@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm import relax, tirx
 
-from legalize.kernels.kernel import IS_KERNEL
+from legalize.kernels.kernel import IS_KERNEL, SAME_CODE
 from legalize.loop_functions import OPAQUE, add_function
 
 KEPT_APART = {IS_KERNEL: True, "op_pattern": OPAQUE}
@@ -31,7 +31,8 @@ def call_tir(
 
     Args:
         builder: the module's builder.
-        name: the function's name, if no other has it.
+        name: the function's name, if no other has it. Functions with ``SAME_CODE`` are equal if
+            they have the same name, which contains the digest.
         function: takes the operands and the result.
         operands: tensors.
         shape: the result's shape.
@@ -39,7 +40,11 @@ def call_tir(
         into: a tensor; the function writes a part of it. The result is this tensor, which nothing
             else may read. Without it the result is a new tensor.
     """
-    variable = add_function(builder, name, function, **KEPT_APART)
+    mod = builder.get()
+    if SAME_CODE in function.attrs and name in mod:
+        variable = mod.get_global_var(name)
+    else:
+        variable = add_function(builder, name, function, **KEPT_APART)
     ty = relax.TensorType(shape, dtype)
     if into is None:
         return builder.emit(relax.call_tir(variable, operands, ty))

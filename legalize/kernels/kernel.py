@@ -50,9 +50,9 @@ the output's element at the same index.
 """
 
 SAME_CODE = "qnn.same_code"
-"""The attribute of functions that differ only in the shapes of tensors, which the code ignores.
+"""The attribute of functions of tensors of any shapes: variables stand for all sizes.
 
-Its value is a digest of the code.
+The code reads none of them. The attribute's value is a digest of the code.
 """
 
 CALLS_BY_NAME = "qnn.calls_by_name"

@@ -13,7 +13,7 @@ from tvm.tirx.buffer import decl_buffer
 from tvm_ffi import structural_walk
 
 from legalize.call_plan import Call, Place, is_number
-from legalize.kernels.kernel import IS_KERNEL
+from legalize.kernels.kernel import IS_KERNEL, SAME_CODE
 from qnn_ops.dialect.sizes import sizes_of
 
 TAKES_POINTERS = "qnn.takes_pointers"
@@ -39,7 +39,7 @@ def body_of(mod: tvm.IRModule, call: Call, pointer: Callable[[Place], Any]) -> l
     """
     # A function's variables are its own: a function that is called twice is copied.
     assert not call.sizes  # functions of open sizes are called by name
-    function = s_tir.renew_defs(mod[call.function])
+    function = s_tir.renew_defs(_of_any_size(mod[call.function]))
     tensors = [
         tirx.DeclBuffer(parameter, data=pointer(place))
         for parameter, place in zip(function.params, call.arguments, strict=True)
@@ -53,6 +53,7 @@ def called(function: tirx.PrimFunc, sizes: Sequence[tirx.Var]) -> tirx.PrimFunc:
     After the pointers it takes its open sizes. It returns 0, or another number after an error that
     the runtime keeps.
     """
+    function = _of_any_size(function)
     given = [each for each in function.params if not is_number(each)]
     pointers = [tirx.Var(f"argument_{i}", "handle") for i in range(len(given))]
     tensors = [
@@ -66,6 +67,18 @@ def called(function: tirx.PrimFunc, sizes: Sequence[tirx.Var]) -> tirx.PrimFunc:
     return tirx.PrimFunc(parameters, body, tvm.ir.PrimType("int32")).with_attrs(
         {**function.attrs, **attrs}
     )
+
+
+def _of_any_size(function: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Return a function without the variables for sizes that no code reads."""
+    if SAME_CODE not in function.attrs:
+        return function
+    tensors = {
+        each: decl_buffer([1] * len(each.shape), each.dtype, elem_offset=each.ty.elem_offset)
+        for each in function.params
+        if any(isinstance(size, tirx.Var) for size in each.shape)
+    }
+    return function.specialize(tensors)
 
 
 def call_by_name(

@@ -206,9 +206,12 @@ def names_of(mod: tvm.IRModule, plan: Plan) -> dict[str, str]:
         functions = {
             name: each for name, each in functions.items() if has_kernels and has_buffers(each)
         }
+    codes = {
+        name: each.attrs.get(SAME_CODE) or function_digest(each) for name, each in functions.items()
+    }
     return {
-        name: f"{name.rstrip(digits)}_{each.attrs.get(SAME_CODE) or function_digest(each)}"
-        for name, each in functions.items()
+        name: f"{name.partition(f'_{code}')[0].rstrip(digits)}_{code}"
+        for name, code in codes.items()
     }
 
 

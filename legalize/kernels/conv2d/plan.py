@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -56,6 +56,15 @@ class Weights:
     def centred(self) -> Array:
         """The weights less the kernel's only zero point, int16."""
         return self.kernel.astype(np.int16) - np.asarray(self.zero_point, np.int16).reshape(-1)[0]
+
+    def of(self, channels: slice) -> Weights:
+        """Return the constants of some output channels of a convolution of integers."""
+
+        def some(values: Any) -> Any:
+            return values if values is None or np.size(values) == 1 else values[channels]
+
+        own = (some(each) for each in (self.bias, self.multiplier, self.shift))
+        return Weights(self.kernel[channels], self.zero_point, *own)
 
 
 class Packed(Protocol):
@@ -115,3 +124,6 @@ class Ready:
 
 Planner = Callable[[ConvSpec, Weights], "Plan | None"]
 """Plans a convolution; returns None if it cannot."""
+
+Cut = Callable[[Any, Weights], "Sequence[tuple[Plan, Weights]]"]
+"""Cuts a plan into plans of parts of the output's channels, with their constants."""

@@ -19,7 +19,7 @@ from legalize.kernels.conv2d.calls import (
     depthwise_call,
     finish,
 )
-from legalize.kernels.conv2d.plan import Plan, Planner
+from legalize.kernels.conv2d.plan import Cut, Plan, Planner
 from legalize.kernels.conv2d.spec import UNFUSED, Fusion
 from legalize.kernels.conv2d.stage import stage
 from qnn_ops.dialect.registry import Attrs, spec_of
@@ -36,12 +36,14 @@ class ConvRules:
         ends_in: whether a kernel does the rounding of a call.
         staged_dtype: the dtype that kernels multiply.
         stages: whether kernels read a copy of data that has another dtype or padding.
+        cut: cuts a plan into convolutions that write some channels of the result each.
     """
 
     plan: Planner
     ends_in: EndsIn
     staged_dtype: str = "uint8"
     stages: bool = True
+    cut: Cut = lambda plan, weights: [(plan, weights)]
 
     def conv2d(
         self,
@@ -123,14 +125,16 @@ class ConvRules:
         into: relax.Expr | None = None,
     ) -> relax.Expr:
         """Return the calls of the staging function, if needed, and of the kernel."""
-        spec, packed = plan.spec, plan.pack(call.weights)
+        spec = plan.spec
         if self.stages and spec.needs_staging:
             copy = stage(spec)
             data = call_tir(builder, "stage", copy, [data], spec.staged_shape, spec.staged_dtype)
-        function = plan.function(packed)
-        name = SORTED_LAST + function.attrs["global_symbol"]
-        constants = [relax.const(array, str(array.dtype)) for array in packed.constants]
-        operands = [data, *constants, *addends]
         shape, dtype = spec.target_shape, spec.stored.dtype
-        result = call_tir(builder, name, function, operands, shape, dtype, into)
-        return finish(builder, call, result)
+        for part, weights in self.cut(plan, call.weights):
+            packed = part.pack(weights)
+            function = part.function(packed)
+            name = SORTED_LAST + function.attrs["global_symbol"]
+            constants = [relax.const(array, str(array.dtype)) for array in packed.constants]
+            operands = [data, *constants, *addends]
+            into = call_tir(builder, name, function, operands, shape, dtype, into)
+        return finish(builder, call, into)

@@ -52,6 +52,18 @@ class Taps:
         """Return the taps of all tiles, section by section: uint8 [tiles, 2]."""
         return np.concatenate([self.ranges(section.mr) for section in tiling])
 
+    def windows_of(self, tiling: Tiling) -> Array:
+        """Return what all tiles multiply, section by section: uint8 [tiles, 4].
+
+        The first two are the rows of the kernel, first and end. The others are the parts of each of
+        a row's runs, or its runs if there are several: parts are columns if tiles leave out some;
+        otherwise the whole run is the only part.
+        """
+        ranges, spec = self.ranges_of(tiling), self.spec
+        others = np.zeros_like(ranges)
+        others[:, 1] = spec.kernel_height if self.down else parts_of(spec)
+        return np.hstack([others, ranges] if self.down else [ranges, others])
+
     def share(self, mr: int) -> float:
         """Return the share of all taps that tiles of ``mr`` pixels multiply."""
         return _share(self, mr)
@@ -79,8 +91,17 @@ def taps_of(spec: ConvSpec) -> list[Taps]:
     # A tap must consist of whole K-steps.
     if left + right and spec.kernel_width > 1 and spec.staged_channels % spec.k_step == 0:
         found.append(Taps(spec, down=True))
-    found = [taps for taps in found if taps.count <= _MOST_TAPS]
-    return [taps for taps in found if _share_of_lines(taps) < _WORTH_IT]
+    return [taps for taps in found if is_small(spec) and _share_of_lines(taps) < _WORTH_IT]
+
+
+def is_small(spec: ConvSpec) -> bool:
+    """Tell whether ranges of taps fit their dtype."""
+    return max(spec.kernel_height, spec.kernel_width) <= _MOST_TAPS
+
+
+def parts_of(spec: ConvSpec) -> int:
+    """Return the runs of a row of the kernel."""
+    return spec.kernel_width // spec.taps_per_run
 
 
 def rows_of(spec: ConvSpec) -> Taps | None:
@@ -93,13 +114,20 @@ def tile_of(section: Section, first: Index) -> Index:
     return T.truncdiv(first + section.mr - 1, section.mr)
 
 
-def range_of(ranges: Table, before: Index, section: Section, first: Index) -> tuple[Index, Index]:
-    """Return the taps of a tile, first and end, of ``Taps.ranges_of``.
+def range_of(
+    ranges: Table, before: Index, section: Section, first: Index, axis: int = 0
+) -> tuple[Index, Index]:
+    """Return a range of a tile, first and end.
 
-    There are as many tiles in the sections before its section as ``before`` says.
+    Args:
+        ranges: from ``Taps.ranges_of`` or ``Taps.windows_of``.
+        before: the tiles in the sections before the tile's section.
+        section: the tile's section.
+        first: the first pixel of the tile.
+        axis: which of the ranges.
     """
     tile = before + tile_of(section, first)
-    low, high = (kept(T.Cast("int32", ranges[tile, end])) for end in range(2))
+    low, high = (kept(T.Cast("int32", ranges[tile, 2 * axis + end])) for end in range(2))
     return low, high
 
 

@@ -13,7 +13,7 @@ A tile of output pixels × channels is summed in registers, then rescaled, narro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
 from functools import cache
 from math import prod
@@ -31,6 +31,7 @@ from legalize.kernels.conv2d.tiling import (
 )
 from legalize.kernels.conv2d.x86.epilogue.addend import load_addend, load_addend_words
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
+from legalize.kernels.conv2d.x86.form import common_form
 from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
 from legalize.kernels.conv2d.x86.pixels import Pixels, Target, encodings_of
 from legalize.kernels.conv2d.x86.sizes import Sizes, divided
@@ -81,8 +82,15 @@ class ConvKernel:
             tasks=self.tasks,
             shares=[self._share_of(section) for section in self.tiling],
             zero_point=self.zero_point,
+            down=self._is_down,
         )
-        self.place = Target.known(plan.spec, self.sizes, is_any=self._has_any_border)
+        is_any = self._has_any_border
+        self.place = Target.known(plan.spec, self.sizes, is_any=is_any, down=self._is_down)
+
+    @property
+    def form(self) -> Hashable:
+        """The facts on which the code depends if it reads its sizes."""
+        return common_form(self)
 
     def build(self) -> tirx.PrimFunc:
         """Write the function."""
@@ -138,6 +146,11 @@ class ConvKernel:
         return [*self.place.numbers, *(self.sizes if self.shares_sizes else ())]
 
     @property
+    def _is_down(self) -> bool:
+        """Whether pixels are numbered down the columns of an image."""
+        return False
+
+    @property
     def _has_any_border(self) -> bool:
         """Whether the same code serves outputs with a border and without."""
         return False
@@ -150,7 +163,7 @@ class ConvKernel:
     def _tiles_in(self, section: Section) -> Index:
         return divided(self.sizes.pixels + section.mr - 1, section.mr)
 
-    def _blocks_of(self, section: Section) -> Index:
+    def blocks_of(self, section: Section) -> Index:
         """Return the number of a section's blocks: one if its channels do not fill vectors."""
         channels = (section.first_vector + section.blocks * section.nr) * self.isa.lanes
         is_full = channels <= self.spec.out_channels
@@ -164,13 +177,13 @@ class ConvKernel:
 
     def _whole(self, section: Section) -> None:
         """Write the loops over a section."""
-        with T.serial(self._blocks_of(section)) as block:
+        with T.serial(self.blocks_of(section)) as block:
             self._tiles(section, block, 0, self._tiles_in(section))
 
     def _share(self, section: Section, task: Index) -> None:
         """Write one task's loops over a section."""
         share_tiles(
-            self._blocks_of(section),
+            self.blocks_of(section),
             self._tiles_in(section),
             task,
             self.sizes.tasks,
@@ -212,7 +225,7 @@ class ConvKernel:
         addend = None
         if spec.fusion.added_dtype is not None:
             dtype = spec.fusion.added_dtype
-            addend = self.tables.parameter("addend", spec.out_shape, dtype, is_any=is_any)
+            addend = self.tables.parameter("addend", spec.target_shape, dtype, is_any=is_any)
         encoding = None
         if spec.fusion.encoding is not None:
             encoding = T.arg("encoding", T.buffer(spec.fusion.encoding.shape, "float32"))
@@ -254,20 +267,20 @@ class ConvKernel:
         lanes = self.isa.lanes
         first_vector = kept(self._vector_of(section) + block * section.nr)
         acc = [[local_vector(lanes) for _ in range(section.nr)] for _ in range(section.mr)]
-        pixels = self._pixels(section, first)
+        pixels = Pixels.following(first, section.mr)
         for j in range(section.nr):
             bias = kept(self._start(section, first, first_vector + j))
             for pixel, row in zip(pixels.numbers, acc, strict=True):
                 start = bias
                 if self.sums is not None:
-                    start = bias - T.broadcast(self.sums[pixel], lanes)
+                    start = bias - T.broadcast(self.sums[self._number(pixel)], lanes)
                 set_lanes(row[j], start, lanes)
         self._accumulate(section, first_vector, first, acc)
         self._finish(section, first_vector, pixels, acc)
 
-    def _pixels(self, section: Section, first: Index) -> Pixels:
-        """Return the output pixels of the tile that begins with one."""
-        return Pixels.following(first, section.mr)
+    def _number(self, pixel: Index) -> Index:
+        """Return the number of a pixel along the rows."""
+        return pixel
 
     def _start(self, section: Section, first: Index, vector: Index) -> Vector:
         """Return the starting value of a vector's sums in the tile that begins with a pixel."""
@@ -298,7 +311,11 @@ class ConvKernel:
             as_bytes = self.residual.vectors_as_bytes(section.nr, channels)
             as_words = self.residual.vectors_as_words(section.nr)
         encodings = encodings_of(pixels, self.encoding, self.spec.fusion.encoding)
-        addends = [None] * len(acc) if self.addend is None else pixels.times(self.sizes.channels)
+        origins: Sequence[Index] = targets
+        addends: Sequence[Index] = [None] * len(acc)
+        if self.addend is not None:
+            # The tensor that is added has the same places. Other places are computed last.
+            addends = origins = origins or self.place.origins(pixels)
         # Vector by vector, so that its constants stay in registers.
         for j in range(section.nr):
             rows = self._rows(first_vector + j)
@@ -318,7 +335,7 @@ class ConvKernel:
             for j in range(as_bytes, as_words, 2):
                 self._add_to_words(section, first_vector, start, row, j, channels)
         narrowed = self._narrowed(section, acc)
-        origins = targets or self.place.origins(pixels)
+        origins = origins or self.place.origins(pixels)
         for i, (start, row) in enumerate(zip(addends, acc, strict=True)):
             vectors = [get_lanes(vector, lanes) for vector in row]
             ends = [self._sums(first_vector, start, vectors, j) for j in range(0, as_bytes, 4)]

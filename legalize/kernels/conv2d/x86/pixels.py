@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import gcd
 
 from tvm.script.ir_builder import tirx as T
 
@@ -13,7 +12,7 @@ from legalize.kernels.conv2d.x86.sizes import Sizes, parts
 from legalize.kernels.ir.places import address, rolled
 from legalize.kernels.ir.rows import BYTES, ramp
 from legalize.kernels.ir.tables import Table
-from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, splat, spread
+from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, splat, spread, unsigned_min
 from legalize.kernels.kernel import Slice
 from qnn_ops.quantized.dynamic_quantization import FIELDS, POINT_FIELD, SCALE_FIELD
 
@@ -72,33 +71,36 @@ class Target:
         spec: the convolution.
         sizes: its sizes.
         is_any: whether the code also serves outputs with another border, or none.
-        numbers: distances of neighbouring pixels, rows and images; the offset of the first output;
-            the lengths of the border between two rows, after an image and before one; and the
-            number of pairs of rows with a border between them. They are constants of the code, or
+        down: whether pixels are numbered down the columns of an image.
+        numbers: distances of neighbouring pixels of a line, of lines (see ``Sizes``) and of images;
+            the offset of the first output; the length of the border before an image; the offset of
+            the border behind the first row, its length, the distance and the number of others like
+            it; offset and length of the border after an image. They are constants of the code, or
             read from a table.
     """
 
     spec: ConvSpec
     sizes: Sizes
     is_any: bool
+    down: bool
     numbers: Sequence[Index]
 
     @classmethod
-    def known(cls, spec: ConvSpec, sizes: Sizes, *, is_any: bool) -> Target:
+    def known(cls, spec: ConvSpec, sizes: Sizes, *, is_any: bool, down: bool) -> Target:
         """Return the target of a convolution, with its numbers."""
         pixel, first = spec.target.whole, spec.target.first
         border = spec.fusion.border
-        if border is None:
-            row = spec.out_width * pixel
-            numbers = pixel, row, spec.out_height * row, first, 0, 0, 0, 0
-            return cls(spec, sizes, is_any, numbers)
-        top, left, bottom, right = border.widths
+        top, left, bottom, right = (0,) * 4 if border is None else border.widths
         _, height, width, _ = spec.target_shape
         row = width * pixel
-        first, after = top * row + left * pixel, right * pixel + bottom * row
-        between, pairs = (left + right) * pixel, spec.out_height - 1
-        numbers = pixel, row, height * row, first, between, after, first, pairs
-        return cls(spec, sizes, is_any, numbers)
+        before = top * row + left * pixel
+        steps = (row, pixel) if down else (pixel, row)
+        behind = before + spec.out_width * pixel
+        rows = behind, (left + right) * pixel, row, spec.out_height - 1
+        filled = before, *rows, behind + (spec.out_height - 1) * row, right * pixel + bottom * row
+        # The function of the first channels fills the border of all.
+        own = (0,) * len(filled) if first else filled
+        return cls(spec, sizes, is_any, down, (*steps, height * row, before + first, *own))
 
     def read(self, table: Table, sizes: Sizes) -> Target:
         """Return the target with numbers from a table."""
@@ -109,8 +111,6 @@ class Target:
         """Return the offset of a pixel's outputs."""
         size, row, image, first, *_ = self.numbers
         spec = self.spec
-        if spec.fusion.border is None:
-            return pixel * size + first
         pixel = T.Cast("int32", pixel)
         sizes = self.sizes
         y, x = parts(pixel, sizes.width, sizes.by_width)
@@ -132,38 +132,53 @@ class Target:
 
     def origins(self, pixels: Pixels) -> list[Index]:
         """Return the offsets of the outputs of a tile's pixels."""
-        if self.spec.fusion.border is None:
+        if self.is_linear:
             size, _, _, first, *_ = self.numbers
             return [start + first for start in pixels.times(size)]
         return [self.origin(pixel) for pixel in pixels.numbers]
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether the code knows that the outputs of consecutive pixels are neighbours."""
+        return self.spec.fusion.border is None and not self.is_any and not self.down
+
+    @property
+    def fill_lanes(self) -> int:
+        """The elements of a store that fills the border; 0 if the code fills none."""
+        if self.spec.fusion.border is None and not self.is_any:
+            return 0
+        most = min(self.spec.target.whole, BYTES // 2 if self.is_any else BYTES)
+        return 1 << (most.bit_length() - 1)
+
     def fill_border(self, target: Buffer) -> None:
         """Write the loops that fill the border, if there is one, of the tensor as one row."""
-        if self.spec.fusion.border is None and not self.is_any:
+        width = self.fill_lanes
+        if width == 0:
             return
-        size, row, image, first, between, after, before, pairs = self.numbers
-        width = gcd(self.spec.out_channels, BYTES // 2 if self.is_any else BYTES)
+        image, _, before, behind, between, row, pairs, last, after = self.numbers[2:]
         value = self.sizes.border
         if not isinstance(value, int):
             value = kept(spread(T.Cast(target.dtype, value), width))
         value = splat(target.dtype, value, width)
 
         def fill(start: Index, length: Index) -> None:
-            with T.serial(T.truncdiv(length, T.int32(width))) as i:
-                T.buffer_store(target, value, [ramp(start + i * width, width)])
+            end = kept(length - width)
+            with T.serial(T.truncdiv(length + (width - 1), T.int32(width))) as i:
+                place = start + unsigned_min(i * width, end)
+                T.buffer_store(target, value, [ramp(place, width)])
 
-        line = self.sizes.width * size
         with T.serial(self.spec.batch) as number:
             start = kept(number * image)
             fill(start, before)
             with T.serial(rolled(pairs)) as y:
-                fill(kept(start + first + y * row + line), between)
-            fill(start + first + (self.sizes.height - 1) * row + line, after)
+                fill(kept(start + behind + y * row), between)
+            fill(start + last, after)
 
 
 def with_any_target(spec: ConvSpec) -> ConvSpec:
     """Return the representative of all convolutions with the same code and other targets."""
     fusion = spec.fusion
     border = None if fusion.border is None else replace(fusion.border, widths=(1, 1, 1, 1))
-    part = None if fusion.part is None else Slice(spec.out_channels, 0)
+    # The code that fills a border knows whether a pixel has room for its vectors.
+    part = None if fusion.part is None else Slice(min(spec.target.whole, BYTES), 0)
     return replace(spec, fusion=replace(fusion, border=border, part=part))

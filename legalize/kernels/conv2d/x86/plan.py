@@ -5,12 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 from tvm import tirx
-from tvm.tirx.buffer import decl_buffer
 
 from legalize.kernels.border import tell_border
 from legalize.kernels.conv2d.constants import deal, signed_kernel
@@ -93,6 +91,10 @@ class Plan(ABC):
         """Whether the code reads the convolution's sizes, so that it serves others, too."""
         return False
 
+    def cut(self, weights: Weights) -> Sequence[tuple[Plan, Weights]]:
+        """Cut the convolution into some that write a part of its channels each."""
+        return [(self, weights)]
+
     @property
     def factors(self) -> tuple[int, ...]:
         """Factors by which the epilogue's sums may be too large; the cheapest first, 1 last."""
@@ -165,30 +167,27 @@ class Plan(ABC):
         if spec.fusion.is_shared:
             spec = with_any_target(spec)
         function = _built(self.with_spec(spec), epilogue, packed.known)
+        border = self.spec.fusion.border
         if spec.fusion.is_shared:
-            shapes = [spec.staged_shape, *(each.shape for each in packed.constants)]
-            if spec.fusion.added_dtype is not None:
-                shapes.append(spec.out_shape)
-            function = _of_shapes(function, [*shapes, self.spec.target_shape])
-        return tell_border(function, self.spec.fusion.border)
+            ends = () if border is None else (*border.widths, border.value)
+            name = "_".join(map(str, ("conv2d", function.attrs[SAME_CODE], *ends)))
+            function = function.with_attr("global_symbol", name)
+        return tell_border(function, border)
 
 
-@cache
+BUILT: dict[Hashable, tirx.PrimFunc] = {}
+"""The functions of earlier calls, by the facts on which their code depends."""
+
+
 def _built(plan: Plan, epilogue: Epilogue, known: Any) -> tirx.PrimFunc:
-    function = plan.kernel(epilogue, known).build()
-    if not plan.spec.fusion.is_shared:
-        return function
-    return function.with_attr(SAME_CODE, function_digest(function))
-
-
-def _of_shapes(function: tirx.PrimFunc, shapes: Sequence[tuple[int, ...]]) -> tirx.PrimFunc:
-    """Return a function of tensors of any shapes as a function of tensors of the given shapes."""
-    known = {}
-    for parameter, shape in zip(function.params, shapes, strict=True):
-        ty = parameter.ty
-        if isinstance(ty.shape[0], tirx.Var):
-            known[parameter] = decl_buffer(shape, ty.dtype, elem_offset=ty.elem_offset)
-    return function.specialize(known)
+    writer = plan.kernel(epilogue, known)
+    form = writer.form if plan.shares_sizes else (plan, epilogue, known)
+    if form not in BUILT:
+        function = writer.build()
+        if plan.spec.fusion.is_shared:
+            function = function.with_attr(SAME_CODE, function_digest(function))
+        BUILT[form] = function
+    return BUILT[form]
 
 
 Way = Callable[[ConvSpec, Isa, Weights, float], "Plan | None"]

@@ -39,7 +39,7 @@ def rules_of(isa: Isa) -> ConvRules:
             return plan_rows(spec, isa, weights)
         return cheapest_plan(spec, isa, weights)
 
-    return ConvRules(plan, ends_in)
+    return ConvRules(plan, ends_in, cut=lambda plan, weights: plan.cut(weights))
 
 
 def _sum(

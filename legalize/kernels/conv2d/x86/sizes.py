@@ -20,21 +20,23 @@ class Sizes(NamedTuple):
 
     Attributes:
         pixels: pixels of the output, over all images.
-        height: rows of an image's output.
-        width: columns of an image's output.
+        height: lines of an image's output, along which pixels are numbered: rows, or columns if
+            the numbers go down.
+        width: pixels of a line.
         by_height: the inverse of ``height``, for ``parts``.
         by_width: the inverse of ``width``.
-        channels: channels of an output pixel.
         blocks: blocks of channels in the first section.
-        pixel: values of the staged data from an output pixel's first one to the next pixel's.
-        row: values of the staged data from one row of the output to the next one.
+        pixel: values of the staged data from an output pixel's first one to that of the next pixel
+            of the line.
+        row: values of the staged data from one line of the output to the next one.
         image: values of a staged image.
         tap: values from a column of the kernel to the next one.
         tap_row: values from a row of the kernel to the next one.
         vector: weights of a vector of channels.
         run_steps: K-steps of a run.
         whole_steps: K-steps of a run that end before its end or with it.
-        tap_steps: K-steps of a column of the kernel, if they are whole.
+        tap_steps: K-steps of a part of a run: of a column of the kernel if tiles leave out columns,
+            else of the whole run, without a last step that is not whole.
         runs: runs of an output pixel.
         tasks: tasks that share the work.
         share: weights that a K-step fetches ahead, in the first section.
@@ -48,7 +50,6 @@ class Sizes(NamedTuple):
     width: Index
     by_height: Index
     by_width: Index
-    channels: Index
     blocks: Index
     pixel: Index
     row: Index
@@ -76,28 +77,35 @@ class Sizes(NamedTuple):
         tasks: int,
         shares: Sequence[int],
         zero_point: int,
+        down: bool,
     ) -> Sizes:
-        """Return the sizes of a convolution; ``shares`` has one for each section."""
+        """Return the sizes of a convolution.
+
+        ``shares`` has one for each section. ``down`` tells whether pixels are numbered down columns
+        and tiles leave out columns of the kernel.
+        """
         _, height, width, channels = spec.staged_shape
         stride_y, stride_x = spec.strides
         dilation_y, dilation_x = spec.dilation
+        out_sizes, steps = (spec.out_height, spec.out_width), (stride_y * width, stride_x)
+        lines, line = out_sizes[::-1] if down else out_sizes
+        across, along = steps[::-1] if down else steps
         return cls(
             pixels=spec.out_pixels,
-            height=spec.out_height,
-            width=spec.out_width,
-            by_height=inverse(spec.out_height),
-            by_width=inverse(spec.out_width),
-            channels=spec.out_channels,
+            height=lines,
+            width=line,
+            by_height=inverse(lines),
+            by_width=inverse(line),
             blocks=blocks,
-            pixel=stride_x * channels,
-            row=stride_y * width * channels,
+            pixel=along * channels,
+            row=across * channels,
             image=height * width * channels,
             tap=dilation_x * channels,
             tap_row=dilation_y * width * channels,
             vector=vector,
             run_steps=spec.k_steps_per_run,
             whole_steps=spec.run_length // spec.k_step,
-            tap_steps=spec.staged_channels // spec.k_step,
+            tap_steps=(channels if down else spec.run_length) // spec.k_step,
             runs=spec.runs,
             tasks=tasks,
             share=shares[0],

@@ -21,7 +21,7 @@ The model counts vector instructions:
 The constants were fitted to measurements of every tile on some twenty layers. There the choice was
 within a few percent of the best one.
 
-The choice is the cheapest tile, or the most common one if that costs little more (``_PREFERENCE``).
+The choice is the cheapest tile, or the most common one if that costs little more (``PREFERENCE``).
 Of equally cheap tiles it is the first, so the choice is the same every time.
 """
 
@@ -55,9 +55,12 @@ _TILE = 16
 _RANGE = 8
 _NEXT_PIXEL = 1
 _ANY_PIXEL = 8
-# The factor on the cost of some tiles (NR, MR). Layers with the same tile share code, so the most
-# common tile is also chosen where another one is up to 2 % cheaper.
-_PREFERENCE = {(4, 6): 0.98}
+PREFERENCE = {(4, 6): 0.98}
+"""The factor on the cost of some tiles (NR, MR).
+
+Layers with the same tile share code, so the most common tile is also chosen where another one is up
+to 2 % cheaper.
+"""
 # The time of one unit on processors of about 3 GHz; it tells large layers from small ones.
 MICROSECONDS = 0.2e-3
 
@@ -78,7 +81,7 @@ def choose_tiling(spec: ConvSpec, products: Products, taps: Taps | None = None) 
         cost = 0.0
         for first, blocks, nr in split_vectors(vectors, width, has_ragged_vector):
             tile_cost, mr = min(
-                (_PREFERENCE.get((nr, mr), 1.0) * _cost(spec, products, nr, mr, taps), mr)
+                (PREFERENCE.get((nr, mr), 1.0) * _cost(spec, products, nr, mr, taps), mr)
                 for mr in range(1, min(spec.out_pixels, _MAX_SHARING_PIXELS) + 1)
                 if _is_possible(spec, products, nr, mr, taps)
             )

@@ -21,7 +21,7 @@ from legalize.kernels.conv2d.x86.amx import kernel
 from legalize.kernels.conv2d.x86.amx.cost import nanoseconds
 from legalize.kernels.conv2d.x86.amx.plan import cut
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
-from legalize.kernels.conv2d.x86.plan import Plan, _built
+from legalize.kernels.conv2d.x86.plan import BUILT, Plan
 from legalize.kernels.conv2d.x86.tiling import microseconds
 from legalize.kernels.ir.tasks import NUM_THREADS, as_threads, shared_loop, task_count
 from legalize.kernels.isa.x86 import AVX512_VNNI
@@ -124,7 +124,7 @@ def test_results_of_tiles_do_not_depend_on_threads(
     monkeypatch.setattr(kernel, "_READ_BY_ALL", read_by_all)
     plan = cut(replace(SPEC, out_channels=out_channels))
     assert any(section.blocks > 1 for section in plan.tiling)
-    _built.cache_clear()
+    BUILT.clear()
     assert task_count(nanoseconds(plan) / 1000) > 3
     check(plan)
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import cache, partial
 from itertools import product
 from typing import TYPE_CHECKING
 
+from tvm.script.ir_builder import tirx as T
+
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.taps import range_of, tile_of, with_left_out
-from legalize.kernels.conv2d.tiling import Origins, Section, first_byte, lies_in_line, tiles_of
+from legalize.kernels.conv2d.taps import parts_of, range_of, tile_of, with_left_out
+from legalize.kernels.conv2d.tiling import Origins, Section, lies_in_line, tiles_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
-from legalize.kernels.conv2d.x86.pixels import Pixels
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead, lines_of, share_of
 from legalize.kernels.conv2d.x86.sizes import divided, multiples, parts
 from legalize.kernels.conv2d.x86.tiling import microseconds, registers_of, shares_columns
@@ -48,6 +49,22 @@ class DotKernel(ConvKernel):
         self.before: Table | None = None
         super().__init__(plan, epilogue, weight_dtype)
 
+    @property
+    def form(self) -> Hashable:
+        """The facts on which the code depends; see ``ConvKernel``."""
+        spec, taps = self.spec, self.taps
+        window: Hashable = spec.kernel_height, spec.kernel_width, spec.pixel_pitch is None
+        if taps is not None:
+            has_sums = spec.staged_zero_point != 0
+            window = has_sums and (taps.down, taps.count, self.isa.vectors(spec.out_channels))
+        known, sections = spec.run_length // spec.k_step, []
+        for section in self.tiling:
+            at_once = self._k_steps_at_once(section)
+            ways = self._is_in_line(section), at_once, known % at_once, self._lines(section)
+            sections.append(ways)
+        rest = spec.run_length % spec.k_step
+        return super().form, taps is None, window, parts_of(spec), rest, tuple(sections)
+
     def _microseconds(self) -> float:
         return microseconds(self.spec, self.products, self.tiling, self.taps)
 
@@ -57,39 +74,51 @@ class DotKernel(ConvKernel):
             return
         tiles = sum(tiles_of(self.spec, section) for section in self.tiling)
         is_any = self.shares_sizes
-        self.ranges = self.tables.parameter("ranges", (tiles, 2), "uint8", is_any=is_any)
+        self.ranges = self.tables.parameter("ranges", (tiles, 4), "uint8", is_any=is_any)
         if self.spec.staged_zero_point != 0:
             shape = (self.taps.count + 1, *self.bias.shape)
             self.before = self.tables.parameter("before", shape, "int32", is_any=is_any)
 
-    def _pixels(self, section: Section, first: Index) -> Pixels:
-        if self.taps is None or not self.taps.down:
-            return super()._pixels(section, first)
-        return Pixels([self._pixel_down(first + i) for i in range(section.mr)])
+    @property
+    def _is_down(self) -> bool:
+        return self.taps is not None and self.taps.down
 
-    def _pixel_down(self, number: Index) -> Index:
-        """Return the output pixel with this number, counted down the columns."""
-        sizes = self.sizes
-        column, y = parts(number, sizes.height, sizes.by_height)
-        if self.spec.batch == 1:
-            return kept(y * sizes.width + column)
-        image, x = parts(column, sizes.width, sizes.by_width)
-        return kept((image * sizes.height + y) * sizes.width + x)
+    @property
+    def _has_any_border(self) -> bool:
+        return self._is_any_window and self.spec.stored.dtype == "uint8"
+
+    @property
+    def _is_any_window(self) -> bool:
+        """Whether the same code serves kernels of any height and width."""
+        return self.shares_sizes and self.taps is not None
+
+    def _number(self, pixel: Index) -> Index:
+        if not self._is_down:
+            return pixel
+        spec = self.spec
+        column, y = T.truncdiv(pixel, spec.out_height), T.truncmod(pixel, spec.out_height)
+        image, x = T.truncdiv(column, spec.out_width), T.truncmod(column, spec.out_width)
+        return (image * spec.out_height + y) * spec.out_width + x
+
+    def _is_in_line(self, section: Section) -> bool:
+        """Tell whether the pixels of a tile read at equal distances."""
+        if not self._is_any_window:
+            return lies_in_line(self.spec, section.mr) and not self._is_down
+        line = self.spec.out_height if self._is_down else self.spec.out_width
+        is_pitched = self.spec.pixel_pitch is not None and not self._is_down
+        return line % section.mr == 0 or (is_pitched and section.mr > _MOST_ADDRESSES)
 
     def _origins(self, section: Section, first: Index) -> Origins:
-        is_down = self.taps is not None and self.taps.down
-        if lies_in_line(self.spec, section.mr) and not is_down:
+        if self._is_in_line(section):
             begin = address(self._first_byte(first))
             return Origins([begin], multiples(self.sizes.pixel, section.mr))
-        pixels = self._pixels(section, first).numbers
+        pixels = [first + i for i in range(section.mr)]
         return Origins([address(self._first_byte(pixel)) for pixel in pixels], [0] * len(pixels))
 
     def _first_byte(self, pixel: Index) -> Index:
         """Return the offset of the first byte that an output pixel reads."""
         sizes = self.sizes
-        if not self.shares_sizes:
-            return first_byte(self.spec, pixel)
-        if self.spec.pixel_pitch is not None:
+        if self.spec.pixel_pitch is not None and not self._is_down and not self._is_any_window:
             return pixel * sizes.pixel
         y, x = parts(pixel, sizes.width, sizes.by_width)
         if self.spec.batch == 1:
@@ -101,24 +130,22 @@ class DotKernel(ConvKernel):
         start = super()._start(section, first, vector)
         if self.before is None:
             return start
-        taps = self._range(section, first)
+        taps = self._range(section, first, int(self._is_down))
         return with_left_out(start, self.before, taps, vector, self.isa.lanes)
 
-    def _range(self, section: Section, first: Index) -> tuple[Index, Index]:
-        """Return the taps of a tile, first and end."""
+    def _range(self, section: Section, first: Index, axis: int) -> tuple[Index, Index]:
+        """Return the rows of the kernel that a tile multiplies, or the columns."""
         assert self.ranges is not None
         before = 0 if section.first_vector == 0 else self._tiles_in(self.tiling[0])
-        return range_of(self.ranges, before, section, first)
+        return range_of(self.ranges, before, section, first, axis)
 
     def _loops_of(
         self, section: Section, first: Index
     ) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
-        """Return the kernel rows and columns that a tile multiplies."""
-        rows, columns = (0, self.spec.kernel_height), (0, self.spec.kernel_width)
+        """Return the kernel rows and the parts of each run that a tile multiplies."""
         if self.taps is None:
-            return rows, columns
-        found = self._range(section, first)
-        return (rows, found) if self.taps.down else (found, columns)
+            return (0, self.spec.kernel_height), (0, parts_of(self.spec))
+        return self._range(section, first, 0), self._range(section, first, 1)
 
     def _accumulate(
         self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
@@ -129,7 +156,7 @@ class DotKernel(ConvKernel):
         spec, products = self.spec, self.products
         sizes = self.sizes
         origins = self._origins(section, first)
-        taps = spec.kernel_width // spec.taps_per_run
+        taps = parts_of(spec)
         k_step_size = section.nr * products.lanes * spec.k_step
         known = spec.run_length // spec.k_step
         k_steps = sizes.whole_steps
@@ -175,11 +202,11 @@ class DotKernel(ConvKernel):
                 for k in (number * at_once + i for i in range(at_once)):
                     add_k_step(run + k * spec.k_step, weights + k * k_step_size)
 
-            if self._cuts_runs:
+            if taps == 1 and self.taps is not None:
                 of_tap = kept(divided(sizes.tap_steps, at_once))
                 loop_between(columns[0] * of_tap, columns[1] * of_tap, add_k_steps)
-                return
-            loop_between(0, turns, add_k_steps)
+            else:
+                loop_between(0, turns, add_k_steps)
             if known % at_once:
                 add_k_step(run + (k_steps - 1) * spec.k_step, weights + (k_steps - 1) * k_step_size)
             if known < spec.k_steps_per_run:
@@ -200,7 +227,7 @@ class DotKernel(ConvKernel):
         spec, products = self.spec, self.products
         sizes = self.sizes
         origin = self._origins(section, first).begins[0]
-        k_steps = sizes.tap_steps
+        k_steps = spec.staged_channels // spec.k_step
         k_step_size = section.nr * products.lanes * spec.k_step
         fetch = self._fetch_next(section, first_vector, first, sizes.runs * k_steps)
         rows, _ = self._loops_of(section, first)
@@ -246,8 +273,7 @@ class DotKernel(ConvKernel):
     @property
     def _cuts_runs(self) -> bool:
         """Whether tiles leave out columns of the kernel, which are parts of a run."""
-        is_down = self.taps is not None and self.taps.down
-        return is_down and self.spec.kernel_width == self.spec.taps_per_run
+        return self._is_down and self.spec.kernel_width == self.spec.taps_per_run
 
     def _share_of(self, section: Section) -> int:
         spec, tiles = self.spec, tiles_of(self.spec, section)
@@ -261,6 +287,9 @@ class DotKernel(ConvKernel):
         stride = self._k_steps_of_block() * self.isa.lanes * spec.k_step
         return share_of(section.nr * stride, steps, tiles) if steps else 0
 
+    def _lines(self, section: Section) -> int:
+        return lines_of(self._share_of(section), self.weight_dtype)
+
     def _fetch_next(
         self, section: Section, first_vector: Index, first: Index, steps: Index
     ) -> Callable[[Index], None]:
@@ -268,7 +297,7 @@ class DotKernel(ConvKernel):
 
         With one instruction for each product, weights can be used faster than caches supply them.
         """
-        lines = lines_of(self._share_of(section), self.weight_dtype)
+        lines = self._lines(section)
         if lines == 0:
             return lambda k_step: None
         end = (first_vector + section.nr) * self.vector_stride

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,16 +10,17 @@ import numpy as np
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.taps import Taps, taps_of
+from legalize.kernels.conv2d.taps import Taps, is_small, taps_of
 from legalize.kernels.conv2d.tiling import tiles_of
 from legalize.kernels.conv2d.x86.dot.kernel import DotKernel, is_written_out
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.k_steps import k_step_weights
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
 from legalize.kernels.conv2d.x86.sizes import has_inverses
-from legalize.kernels.conv2d.x86.tiling import choose_tiling, shares_columns, units
+from legalize.kernels.conv2d.x86.tiling import PREFERENCE, choose_tiling, shares_columns, units
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import ByteProducts, Isa, Products, WidenedProducts, WordProducts
+from legalize.kernels.kernel import Slice
 
 # The weight of a unit relative to a unit of pairs, whose loads are hidden behind fewer products.
 # Units of bytes that each tile widens count more than they take.
@@ -87,11 +89,29 @@ class DotPlan(Plan):
         """Return each tile's range of taps, and the sums of those left out, unless all are zero."""
         if self.taps is None:
             return ()
-        ranges = self.taps.ranges_of(self.tiling)
+        ranges = self.taps.windows_of(self.tiling)
         if self.spec.staged_zero_point == 0:
             return (ranges,)
         sums = [deal(values, lanes) for values in self.taps.sums(kernel)]
         return ranges, np.stack(sums)
+
+    def cut(self, weights: Weights) -> Sequence[tuple[Plan, Weights]]:
+        """Cut a convolution that shares its code into one for each section.
+
+        This is done only if a section has the most common tile: then other layers have its code.
+        """
+        is_common = any((each.nr, each.mr) in PREFERENCE for each in self.tiling)
+        if not self.shares_sizes or not is_common or len(self.tiling) == 1:
+            return [(self, weights)]
+        spec, lanes, found = self.spec, self.products.lanes, []
+        for section in self.tiling:
+            first = section.first_vector * lanes
+            stop = min(first + section.blocks * section.nr * lanes, spec.out_channels)
+            part = Slice(spec.target.whole, spec.target.first + first)
+            own = replace(spec, out_channels=stop - first, fusion=replace(spec.fusion, part=part))
+            plan = replace(self.with_spec(own), tiling=(replace(section, first_vector=0),))
+            found.append((plan, weights.of(slice(first, stop))))
+        return found
 
     def with_spec(self, spec: ConvSpec) -> DotPlan:
         """Return the plan of a convolution that differs only in numbers that the code reads."""
@@ -113,7 +133,12 @@ def dot_plan(spec: ConvSpec, isa: Isa) -> DotPlan:
     products = products_of(spec, isa)
     taps = cheapest_taps(spec, products)
     cost = _UNIT[type(products)] * units(spec, products, taps)
-    return DotPlan(spec, products, choose_tiling(spec, products, taps), cost, taps)
+    plan = DotPlan(spec, products, choose_tiling(spec, products, taps), cost, taps)
+    is_window = spec.runs > 1 and spec.staged_zero_point == 0 and is_small(spec)
+    if taps is None and is_window and plan.shares_sizes:
+        # Tiles that leave out nothing take the code of those that leave out rows.
+        return replace(plan, taps=Taps(spec, down=False))
+    return plan
 
 
 def cheapest_taps(spec: ConvSpec, products: Products) -> Taps | None:

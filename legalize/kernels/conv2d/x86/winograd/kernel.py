@@ -21,6 +21,7 @@ are.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
@@ -117,6 +118,12 @@ class WinogradKernel(ConvKernel):
         self.chunk_stride = plan.group * self.words
         self.sums_stride = plan.sums_stride // 4
 
+    @property
+    def form(self) -> Hashable:
+        """The facts on which the code depends; see ``ConvKernel``."""
+        sizes = self.plan.transform, self.has_half, self.sums_stride
+        return super().form, *sizes
+
     def _task_count(self) -> int:
         return self.plan.tasks
 
@@ -153,7 +160,7 @@ class WinogradKernel(ConvKernel):
     @property
     def _all_blocks(self) -> Index:
         """Blocks of channels of all sections."""
-        return reduce(add, map(self._blocks_of, self.tiling))
+        return reduce(add, map(self.blocks_of, self.tiling))
 
     def _units(self, start: Index, stop: Index) -> None:
         """Write the loops over neighbouring blocks of neighbouring panels."""
@@ -174,9 +181,9 @@ class WinogradKernel(ConvKernel):
             for section in plan.tiling:
                 lowest, highest = start - before, stop - before
                 if self.tasks == 1:
-                    lowest, highest = 0, self._blocks_of(section)
+                    lowest, highest = 0, self.blocks_of(section)
                 self._blocks(section, first, lowest, highest)
-                before += self._blocks_of(section)
+                before += self.blocks_of(section)
 
         loop_between(T.truncdiv(start, blocks), T.truncdiv(stop + blocks - 1, blocks), panel)
 
@@ -190,7 +197,7 @@ class WinogradKernel(ConvKernel):
             with T.serial(self.cut.groups) as group, T.serial(self.plan.group) as tile:
                 self._end(section, first_vector, first, group, tile)
 
-        loop_between(T.max(start, 0), T.min(stop, self._blocks_of(section)), block)
+        loop_between(T.max(start, 0), T.min(stop, self.blocks_of(section)), block)
 
     def _place(self, tile: Index) -> tuple[Index, Index, Index]:
         """Return the image, row and column of the first output of a tile."""

@@ -76,7 +76,5 @@ def test_outputs_of_several_tensors_share_code(
         plan = way(spec, AVX512_VNNI, problem.weights, inf)
         assert plan is not None
         function = plan.function(plan.pack(problem.weights))
-        sizes = tuple(int(size) for size in function.params[-1].ty.shape)
-        assert sizes == plan.spec.target_shape
         codes.append(function.attrs[SAME_CODE])
     assert codes[0] == codes[1]

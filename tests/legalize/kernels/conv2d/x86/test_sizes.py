@@ -11,6 +11,7 @@ import pytest
 
 from legalize.kernels.border import Border
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86 import plan as plan_module
 from legalize.kernels.conv2d.x86.dot.plan import plan as dot
 from legalize.kernels.conv2d.x86.plan import Way
 from legalize.kernels.conv2d.x86.sizes import has_inverses, inverse
@@ -33,7 +34,10 @@ UINT8 = changed(
     is_shared=True,
 )
 POINTWISE = replace(UINT8, kernel_height=1, kernel_width=1)
-ROWS = replace(UINT8, kernel_width=1, padding=(1, 0, 1, 0), input_zero_point=0)
+# Its tiles have 4 vectors and 6 pixels, which are in two rows at times.
+WINDOW = replace(
+    UINT8, in_height=13, in_width=13, in_channels=64, out_channels=128, input_zero_point=0
+)
 COLUMNS = replace(UINT8, kernel_height=1, padding=(0, 1, 0, 1), in_channels=32)
 SQUARE = replace(UINT8, in_height=20, in_width=20, in_channels=32, out_channels=32)
 
@@ -50,18 +54,17 @@ ALIKE: dict[str, tuple[Way, list[ConvSpec]]] = {
             ),
         ],
     ),
-    "strided": (
+    "windows": (
         dot,
         [
-            replace(UINT8, in_height=25, in_width=25, in_channels=64, strides=(2, 2)),
-            replace(UINT8, in_height=27, in_width=25, in_channels=128, strides=(2, 2)),
-        ],
-    ),
-    "rows": (
-        dot,
-        [
-            replace(ROWS, in_height=12, in_width=12, in_channels=64, out_channels=128),
-            replace(ROWS, in_height=12, in_width=18, in_channels=96, out_channels=256),
+            replace(WINDOW, in_height=27, in_width=27, strides=(2, 2)),
+            replace(WINDOW, in_height=29, in_width=27, in_channels=128, strides=(2, 2)),
+            replace(WINDOW, kernel_height=5, kernel_width=1, padding=(2, 0, 2, 0)),
+            replace(WINDOW, kernel_height=1, kernel_width=5, padding=(0, 2, 0, 2)),
+            changed(
+                replace(WINDOW, kernel_height=1, kernel_width=5, padding=(0, 2, 0, 2)),
+                border=Border((1, 2, 0, 1), 9),
+            ),
         ],
     ),
     "Winograd": (
@@ -139,10 +142,72 @@ def test_convolutions_of_other_sizes_share_code(name: str) -> None:
         # Which sequence is exact depends on the weights.
         epilogue = epilogue or packed.epilogue
         function = plan.function(replace(packed, epilogue=epilogue))
-        # The function itself has the convolution's shapes.
-        assert tuple(map(int, function.params[0].ty.shape)) == plan.spec.staged_shape
         codes.add(function.attrs[SAME_CODE])
     assert len(codes) == 1
+
+
+class Compared(dict[Any, Any]):
+    """Functions by their forms: each is written, and compared with the earlier one of its form."""
+
+    same = 0
+
+    def __contains__(self, form: object) -> bool:
+        return False
+
+    def __setitem__(self, form: Any, function: Any) -> None:
+        code = function.attrs[SAME_CODE]
+        earlier = self.setdefault(form, function)
+        assert earlier.attrs[SAME_CODE] == code
+        self.same += earlier is not function
+
+
+def drawn(rng: np.random.Generator) -> ConvSpec:
+    def one_of(*values: Any) -> Any:
+        return values[rng.integers(len(values))]
+
+    height, width = one_of((1, 1), (3, 3), (3, 3), (1, 3), (3, 1), (2, 2))
+    fusion = one_of({}, {"border": Border((1, 0, 1, 2), 7)}, {"part": Slice(160, 16)})
+    return changed(
+        replace(
+            UINT8,
+            batch=one_of(1, 1, 1, 2),
+            in_height=one_of(12, 13),
+            in_width=one_of(12, 13),
+            in_channels=one_of(18, 32, 64),
+            out_channels=one_of(24, 64, 128),
+            kernel_height=height,
+            kernel_width=width,
+            padding=one_of((0, 0, 0, 0), (height // 2, width // 2) * 2),
+            strides=one_of((1, 1), (1, 1), (1, 1), (2, 2)),
+            dilation=one_of((1, 1), (1, 1), (1, 1), (2, 2)),
+            input_zero_point=one_of(0, 0, 0, 3),
+        ),
+        zero_point=one_of(0, 5),
+        **fusion,
+    )
+
+
+def test_equal_forms_have_equal_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, built = np.random.default_rng(0), Compared()
+    monkeypatch.setattr(plan_module, "BUILT", built)
+    epilogue = None
+    for seed in range(150):
+        given = problem(drawn(rng), seed)
+        ways = (way(given.spec, AVX512_VNNI, given.weights, inf) for way in (dot, winograd))
+        for plan in ways:
+            if plan is not None and plan.shares_sizes:
+                packed = plan.pack(given.weights)
+                epilogue = epilogue or packed.epilogue
+                plan.function(replace(packed, epilogue=epilogue))
+    assert built.same > 20
+
+
+def test_sections_are_functions_of_their_own() -> None:
+    given = problem(replace(POINTWISE, in_height=17, in_width=17, out_channels=104), 0)
+    plan = dot(given.spec, AVX512_VNNI, given.weights, inf)
+    assert plan is not None
+    cut = plan.cut(given.weights)
+    assert [part.spec.target for part, _ in cut] == [Slice(104, 0), Slice(104, 64)]
 
 
 def test_large_images_divide() -> None:
