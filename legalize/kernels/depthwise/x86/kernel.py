@@ -110,8 +110,9 @@ class _Kernel:
             inputs, output = self._input_rows(image, row), kept(image * spec.out_height + row)
             for part in parts:
                 with T.serial(part.section.blocks) as block:
-                    part.interleave(inputs, block)
-                    part.convolve(output, block)
+                    channel = kept(part.channel(block))
+                    part.interleave(inputs, channel)
+                    part.convolve(output, block, channel)
 
         loop_between(start, stop, turn)
 
@@ -168,6 +169,12 @@ class _Part:
         # shuffles of registers, and some of these crash LLVM 22.
         self.cells = T.alloc_buffer((max(size, _OFF_STACK),), "uint8", scope="global")
 
+    def channel(self, block: Index) -> Index:
+        """Return the first channel of a block."""
+        section = self.section
+        channel = section.first_channel + block * section.width
+        return unsigned_min(channel, section.last_channel) if section.overlaps else channel
+
     def fill_borders(self) -> None:
         """Write the left and right padding, which is the same for all rows."""
         width = self.section.width
@@ -191,7 +198,7 @@ class _Part:
         signed = bits - (1 << 32) if bits >= 1 << 31 else bits
         return T.reinterpret(f"uint8x{lanes}", T.broadcast(T.int32(signed), lanes // 4))
 
-    def interleave(self, inputs: list[tuple[Index, Expr]], block: Index) -> None:
+    def interleave(self, inputs: list[tuple[Index, Expr]], channel: Index) -> None:
         """Write the loops that interleave some of the rows of ``_input_rows``."""
         stride = self.spec.strides[1]
         pixels = self.pixels
@@ -201,7 +208,7 @@ class _Part:
             def pieces(slot: Index, size: int, where: tuple[int, int, int] = (0, 0, 0)) -> None:
                 phase, first_slot, first_column = where
                 column = first_column + slot * stride
-                rows = self._rows(inputs, block, column, size)
+                rows = self._rows(inputs, channel, column, size)
                 self._interleave(rows, phase, first_slot + slot, size * self.section.width)
 
             where = (phase, first_slot, first_column)
@@ -237,12 +244,11 @@ class _Part:
         return ((cell * self.spec.strides[1] + phase) * PLANES + plane) * self.plane_size
 
     def _rows(
-        self, inputs: list[tuple[Index, Expr]], block: Index, column: Index, size: int
+        self, inputs: list[tuple[Index, Expr]], channel: Index, column: Index, size: int
     ) -> list[Vector]:
         """Load the bytes of the same ``size`` columns of every row."""
         spec = self.spec
         lanes = size * self.section.width
-        channel = self.section.first_channel + block * self.section.width
         zero = T.broadcast(T.uint8(spec.input_zero_point & 255), lanes)
         rows = []
         for row, inside in inputs:
@@ -283,19 +289,21 @@ class _Part:
                 start = self._plane(cell, phase, number) + slot * self.section.width
                 T.buffer_store(self.cells, value, [T.ramp(start, 1, lanes)])
 
-    def convolve(self, first_row: Index, block: Index) -> None:
+    def convolve(self, first_row: Index, block: Index, channel: Index) -> None:
         """Write the loop over the tiles of some output rows, the first of which has this number."""
         spec, pixels = self.spec, self.pixels
         columns = self.plan.tiles * pixels
         if spec.out_width < columns:
-            self._tile(first_row, block, T.int32(0), spec.out_width)
+            self._tile(first_row, block, channel, T.int32(0), spec.out_width)
         else:
             with T.serial(-(-spec.out_width // columns)) as tile:
                 # The last tile overlaps the one before.
                 first = unsigned_min(tile * columns, spec.out_width - columns)
-                self._tile(first_row, block, first, columns)
+                self._tile(first_row, block, channel, first, columns)
 
-    def _tile(self, first_row: Index, block: Index, column: Index, columns: int) -> None:
+    def _tile(
+        self, first_row: Index, block: Index, channel: Index, column: Index, columns: int
+    ) -> None:
         """Write the computation of ``columns`` neighbouring outputs in each row."""
         spec, plan, kernel = self.spec, self.plan, self.kernel
         pixels, lanes = self.pixels, self.lanes
@@ -315,7 +323,7 @@ class _Part:
         for r, row in enumerate(results):
             start = address((first_row + r) * spec.out_width + column)
             for t, vectors in enumerate(row):
-                self._store(start + t * pixels, block, vectors, min(pixels, columns - t * pixels))
+                self._store(start + t * pixels, channel, vectors, min(pixels, columns - t * pixels))
 
     def _constants(self, vector: Index) -> list[Any]:
         def rows_of(buffer: Table, lanes: int) -> Any:
@@ -346,8 +354,9 @@ class _Part:
 
         if plan.is_unrolled:
             for number, each in enumerate(plan.products):
-                weights = weights_at(number)
                 place = place_of(each.column, each.cell)
+                cells_at(place)
+                weights = weights_at(number)
                 acc[each.row] = [
                     kept(add_products(plan.isa, sums, cells_at(place + t * size), weights))
                     for t, sums in enumerate(acc[each.row])
@@ -368,10 +377,9 @@ class _Part:
                     set_lanes(sums, total, lanes)
         return [[get_lanes(sums, lanes) for sums in buffers]]
 
-    def _store(self, pixel: Index, block: Index, vectors: list[Vector], pixels: int) -> None:
+    def _store(self, pixel: Index, channel: Index, vectors: list[Vector], pixels: int) -> None:
         """Store the first ``pixels`` pixels of a vector."""
         spec, width = self.spec, self.section.width
-        channel = self.section.first_channel + block * width
         if spec.output.dtype == "int32":
             for plane, value in enumerate(vectors):
                 for quarter in range(self.lanes // 4):
