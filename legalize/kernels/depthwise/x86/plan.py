@@ -42,8 +42,11 @@ _LOAD = 0.4
 _RESCALE = 16.0
 _TILE = 10.0
 _ROW = 10.0
-# The part of a plan's cycles that a loop less over blocks is worth.
+# What a loop less over blocks is worth: a part of the cycles, as each has cells of its own in the
+# nearest cache; and for its code some cycles for each of its vectors and for the rest.
 _SECTION = 0.05
+_VECTOR_CODE = 10.0
+_REST_CODE = 40.0
 
 
 @dataclass(frozen=True)
@@ -270,7 +273,13 @@ def choose_plan(spec: ConvSpec, isa: Isa, form: Cells) -> Plan:
             plan = Plan(spec, isa, form, rows, tiles, widths)
             if rows == 1 or (plan.cells == cells and _fits_code(plan)):
                 plans.append(plan)
-    return min(plans, key=lambda plan: cycles(plan) * (1 + _SECTION * len(plan.sections)))
+    return min(plans, key=_cost)
+
+
+def _cost(plan: Plan) -> float:
+    sections = len(plan.sections)
+    code = plan.rows * plan.tiles * _VECTOR_CODE + _REST_CODE
+    return cycles(plan) * (1 + _SECTION * sections) + sections * code
 
 
 def _fits_code(plan: Plan) -> bool:
