@@ -200,26 +200,33 @@ class _Part:
 
     def interleave(self, inputs: list[tuple[Index, Expr]], channel: Index) -> None:
         """Write the loops that interleave some of the rows of ``_input_rows``."""
-        stride = self.spec.strides[1]
         pixels = self.pixels
-        for phase, first_slot, first_column, count in self._phases():
-            whole, rest = divmod(count, pixels)
-
-            def pieces(slot: Index, size: int, where: tuple[int, int, int] = (0, 0, 0)) -> None:
-                phase, first_slot, first_column = where
-                column = first_column + slot * stride
-                rows = self._rows(inputs, channel, column, size)
-                self._interleave(rows, phase, first_slot + slot, size * self.section.width)
-
-            where = (phase, first_slot, first_column)
-            if whole:
-                with T.serial(whole) as i:
-                    pieces(i * pixels, pixels, where)
-                if rest:
-                    pieces(count - pixels, pixels, where)
-            else:
+        for phase in self._phases():
+            *_, count = phase
+            if count < pixels:
                 for slot, size in powers_of_two(count):
-                    pieces(slot, size, where)
+                    self._piece(inputs, channel, phase, slot, size)
+            else:
+                with T.serial(-(-count // pixels)) as i:
+                    # The last vector overlaps the one before.
+                    slot = (
+                        unsigned_min(i * pixels, count - pixels) if count % pixels else i * pixels
+                    )
+                    self._piece(inputs, channel, phase, kept(slot), pixels)
+
+    def _piece(
+        self,
+        inputs: list[tuple[Index, Expr]],
+        channel: Index,
+        phase: tuple[int, int, int, int],
+        slot: Index,
+        size: int,
+    ) -> None:
+        """Interleave ``size`` columns of a phase, from one on."""
+        number, first_slot, first_column, _ = phase
+        column = first_column + slot * self.spec.strides[1]
+        rows = self._rows(inputs, channel, column, size)
+        self._interleave(rows, number, first_slot + slot, size * self.section.width)
 
     def _phases(self) -> list[tuple[int, int, int, int]]:
         """Sort columns by their remainder modulo the stride, as tiles read them.
@@ -394,6 +401,7 @@ class _Part:
         if width == spec.out_channels and pixels == self.pixels:
             store_lanes(self.kernel.target, value, 0, start, self.plan.vector_bytes)
         else:
+            value = kept(value)
             for place in range(pixels):
                 at = start + place * spec.out_channels
                 store_lanes(self.kernel.target, value, place * width, at, self.section.channels)
