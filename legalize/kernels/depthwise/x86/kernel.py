@@ -107,7 +107,7 @@ class _Kernel:
             image, band = T.truncdiv(number, self.bands), T.truncmod(number, self.bands)
             # The last rows overlap the ones before.
             row = kept(unsigned_min(band * plan.rows, spec.out_height - plan.rows))
-            inputs, output = self._input_rows(image, row), kept(image * spec.out_height + row)
+            inputs, output = self._input_rows(image, row), image * spec.out_height + row
             for part in parts:
                 with T.serial(part.section.blocks) as block:
                     channel = kept(part.channel(block))
@@ -130,7 +130,7 @@ class _Kernel:
             if top or bottom:
                 inside = T.And(row >= 0, row < spec.in_height)
                 row = T.max(T.min(row, spec.in_height - 1), 0)
-            rows.append((kept(image * spec.in_height + row), inside))
+            rows.append((image * spec.in_height + row, inside))
         return rows
 
     def _declare(self) -> None:
