@@ -179,7 +179,7 @@ class _Part:
         """Write the left and right padding, which is the same for all rows."""
         width = self.section.width
         value = self._cell(self.spec.staged_zero_point, width)
-        for phase, first_slot, _, count in self._phases():
+        for phase, first_slot, _, count in self.plan.phases:
             after = first_slot + count
             end = -(-(self.plan.columns - phase) // self.spec.strides[1])
             for first, stop in ((0, min(first_slot, end)), (after, end)):
@@ -201,7 +201,7 @@ class _Part:
     def interleave(self, inputs: list[tuple[Index, Expr]], channel: Index) -> None:
         """Write the loops that interleave some of the rows of ``_input_rows``."""
         pixels = self.pixels
-        for phase in self._phases():
+        for phase in self.plan.phases:
             *_, count = phase
             if count < pixels:
                 for slot, size in powers_of_two(count):
@@ -227,24 +227,6 @@ class _Part:
         column = first_column + slot * self.spec.strides[1]
         rows = self._rows(inputs, channel, column, size)
         self._interleave(rows, number, first_slot + slot, size * self.section.width)
-
-    def _phases(self) -> list[tuple[int, int, int, int]]:
-        """Sort columns by their remainder modulo the stride, as tiles read them.
-
-        Returns:
-            For each remainder that a kernel column has: the remainder; the slot of the data's
-            first column; that column; the number of columns that are read.
-        """
-        spec = self.spec
-        stride, left = spec.strides[1], spec.padding[1]
-        stop = min(spec.in_width, self.plan.columns - left)
-        phases = sorted({k * spec.dilation[1] % stride for k in range(spec.kernel_width)})
-        described = []
-        for phase in phases:
-            first = (phase - left) % stride
-            count = max(0, -(-(stop - first) // stride))
-            described.append((phase, (first + left) // stride, first, count))
-        return described
 
     def _plane(self, cell: Index, phase: Index, plane: Index) -> Index:
         """Return the offset of a plane in the buffer of cells."""

@@ -222,6 +222,24 @@ class Plan:
         reach = spec.dilation[1] * (spec.kernel_width - 1)
         return (spec.out_width - 1) * spec.strides[1] + reach + 1
 
+    @cached_property
+    def phases(self) -> list[tuple[int, int, int, int]]:
+        """Columns sorted by their remainder modulo the stride, as tiles read them.
+
+        For each remainder that a kernel column has: the remainder; the slot of the data's first
+        column; that column; the number of columns that are read.
+        """
+        spec = self.spec
+        stride, left = spec.strides[1], spec.padding[1]
+        stop = min(spec.in_width, self.columns - left)
+        phases = sorted({k * spec.dilation[1] % stride for k in range(spec.kernel_width)})
+        described = []
+        for phase in phases:
+            first = (phase - left) % stride
+            count = max(0, -(-(stop - first) // stride))
+            described.append((phase, (first + left) // stride, first, count))
+        return described
+
     def slots(self, section: Section) -> int:
         """Count a phase's pixels (column modulo stride), and those that a last vector adds."""
         spec = self.spec
@@ -259,8 +277,6 @@ class Plan:
 def choose_plan(spec: ConvSpec, isa: Isa, form: Cells) -> Plan:
     """Choose the widths of blocks, and how many rows and vectors are summed at a time.
 
-    The choice is the cheapest by ``cycles``.
-
     Rows are computed together if the first row's cells hold the others' values, so that they share
     the interleaving. Vectors in a row share the loads of weights. Their accumulators may take all
     registers, as narrowing soon frees half of them. Among equally cheap plans the first is taken,
@@ -277,6 +293,7 @@ def choose_plan(spec: ConvSpec, isa: Isa, form: Cells) -> Plan:
 
 
 def _cost(plan: Plan) -> float:
+    """Estimate what a plan costs: the cycles of an image, and its code in cycles."""
     sections = len(plan.sections)
     code = plan.rows * plan.tiles * _VECTOR_CODE + _REST_CODE
     return cycles(plan) * (1 + _SECTION * sections) + sections * code
