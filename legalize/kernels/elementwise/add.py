@@ -17,7 +17,7 @@ from legalize.kernels.ir.arithmetic import (
     rescaled,
     round_half_even,
 )
-from legalize.kernels.ir.vectors import Vector, clamped, lanes_in, splat
+from legalize.kernels.ir.vectors import Vector, clamped, kept, lanes_in, splat
 from legalize.kernels.isa.base import AffineForm, PairForm, VectorIsa
 from qnn_ops import quantized_subtract
 from qnn_ops.arithmetic.onnxruntime import is_onnxruntime, moved_by, sum_terms
@@ -168,7 +168,7 @@ def add(
 
 def affine_sums(isa: VectorIsa, form: AffineForm, lhs: Vector, rhs: Vector) -> list[Vector]:
     """Return the sums of two vectors of bytes, int32, in the order of ``isa.narrow_all``."""
-    return [rounded(form, total) for total in isa.affine(form, lhs, rhs)]
+    return [rounded(form, kept(total)) for total in isa.affine(form, lhs, rhs)]
 
 
 def _float_sums(
@@ -202,15 +202,15 @@ def rounded(form: AffineForm | PairForm, total: Vector) -> Vector:
 def _sum(terms: Terms, lhs: Vector, rhs: Vector) -> Vector:
     lanes = lanes_in(lhs)
     left, right = (
-        _term(value - splat("int32", zero_point, lanes), *multiplier)
+        _term(kept(value - splat("int32", zero_point, lanes)), *multiplier)
         for value, zero_point, multiplier in zip(
             (lhs, rhs), terms.zero_points, terms.multipliers, strict=False
         )
     )
-    total = left + right if terms.sign > 0 else left - right
+    total = kept(left + right if terms.sign > 0 else left - right)
     if terms.is_bounded:
         limit = splat("int32", LARGEST_TERM, lanes)
-        total = T.max(T.min(total, limit), -limit)
+        total = kept(T.max(T.min(total, limit), -limit))
     return rescaled(total, *terms.multipliers[2]) + splat("int32", terms.zero_points[2], lanes)
 
 
@@ -222,4 +222,4 @@ def _term(x: Vector, multiplier: int, shift: int) -> Vector:
     half = splat("int32", 1 << (left_over - 1), lanes)
     low = x * splat("int32", lower, lanes) + half
     high = T.shift_right(low, splat("int32", left_over, lanes))
-    return divided_by_power(x * splat("int32", upper, lanes) + high, -shift)
+    return divided_by_power(kept(x * splat("int32", upper, lanes) + high), -shift)

@@ -12,7 +12,15 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import for_each_piece, offset_of, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.vectors import Index, Vector, as_unsigned, filled, first_lanes, flipped
+from legalize.kernels.ir.vectors import (
+    Index,
+    Vector,
+    as_unsigned,
+    filled,
+    first_lanes,
+    flipped,
+    kept,
+)
 from legalize.kernels.isa.base import VectorIsa
 from legalize.written import flat, new_function
 
@@ -44,8 +52,8 @@ def merged_loops(lhs: Shape, rhs: Shape) -> Loops:
             rows[-1] = (outer * extent, *strides)
         else:
             rows.append((extent, *strides))
-    kept = [row for row in rows if row[0] > 1] or rows
-    extents, left, right = zip(*kept, strict=True)
+    axes = [row for row in rows if row[0] > 1] or rows
+    extents, left, right = zip(*axes, strict=True)
     return Loops(extents, (left, right))
 
 
@@ -93,7 +101,7 @@ def pairwise(
         def operand(which: int, start: Index, offset: Index, width: int) -> Vector:
             stride = loops.strides[which][-1]
             index = ramp(start + offset, width) if stride else start
-            return filled(as_unsigned(sources[which][index], dtypes[which]), isa.size)
+            return kept(filled(as_unsigned(sources[which][index], dtypes[which]), isa.size))
 
         def piece(starts: list[Index], start: Index, offset: Index, width: int) -> None:
             value = combine(*(operand(which, starts[which], offset, width) for which in (0, 1)))

@@ -210,7 +210,7 @@ class VectorIsa(ABC):
 
     def widen_all(self, value: Vector) -> list[Vector]:
         """Distribute uint8x(size) to four vectors of int32."""
-        return [quarter for half in self.widen(value) for quarter in self.widen_words(half)]
+        return [quarter for half in self.widen(value) for quarter in self.widen_words(kept(half))]
 
     def narrow_all(self, quarters: list[Vector]) -> Vector:
         """Undo ``widen_all``: return uint8, to which other values saturate."""

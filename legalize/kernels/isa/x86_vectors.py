@@ -11,7 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import Array, Buffer, Vector, filled, flipped, lanes_in, splat
+from legalize.kernels.ir.vectors import (
+    Array,
+    Buffer,
+    Vector,
+    filled,
+    flipped,
+    kept,
+    lanes_in,
+    splat,
+)
 from legalize.kernels.isa.base import AffineForm, PairForm, VectorIsa
 from legalize.kernels.isa.x86_instructions import (
     dot_bytes,
@@ -78,8 +87,8 @@ class X86Vectors(VectorIsa):
 
     def products(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Multiply by vpmullw and vpmulhw, interleaved."""
-        upper = self._high_product("pmulh.w", lhs, rhs)
-        return [self._unpacked_words(lhs * rhs, upper, half) for half in (0, 1)]
+        products = kept(lhs * rhs), kept(self._high_product("pmulh.w", lhs, rhs))
+        return [self._unpacked_words(*products, half) for half in (0, 1)]
 
     def pair_products(self, lhs: Vector, rhs: Vector) -> Vector:
         """Multiply and add by vpmaddwd."""
@@ -144,7 +153,8 @@ class X86Vectors(VectorIsa):
     def affine(self, form: AffineForm, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Compute an affine form of pairs of int16."""
         constants = self.pair_form(form)
-        return [self.affine_of_pairs(constants, pairs) for pairs in self.pairs_of_bytes(lhs, rhs)]
+        pairs = map(kept, self.pairs_of_bytes(lhs, rhs))
+        return [self.affine_of_pairs(constants, each) for each in pairs]
 
     def pairs_of_words(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Pair two vectors of int16, in the order of packing (vpunpcklwd and vpunpckhwd)."""
@@ -256,7 +266,7 @@ class X86Vectors(VectorIsa):
     def pairs_of_bytes(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Return two vectors of uint8 side by side as int16, in the order that narrowing undoes."""
         zero = splat("uint8", 0, self.size)
-        halves = [_unpack(lhs, rhs, 1, half) for half in (0, 1)]
+        halves = [kept(_unpack(lhs, rhs, 1, half)) for half in (0, 1)]
         return [self._words(_unpack(value, zero, 1, half)) for value in halves for half in (0, 1)]
 
     def _pair_products(self, pairs: Vector, factors: Vector) -> Vector:

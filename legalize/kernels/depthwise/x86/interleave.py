@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import Vector
+from legalize.kernels.ir.vectors import Vector, kept
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.isa.x86_instructions import add_pairs, dot_bytes
 
@@ -27,7 +27,9 @@ def interleave_bytes(rows: list[Vector], size: int) -> list[Vector]:
         16·j + 4·i, then at the next one, to 16·j + 4·i + 3.
     """
     a, b, c, d = rows
-    halves = [(_unpack(a, b, size, half, 1), _unpack(c, d, size, half, 1)) for half in (0, 1)]
+    halves = [
+        (kept(_unpack(a, b, size, half, 1)), kept(_unpack(c, d, size, half, 1))) for half in (0, 1)
+    ]
     return [_unpack(*pair, size, half, 2) for pair in halves for half in (0, 1)]
 
 
@@ -44,7 +46,7 @@ def interleave_words(rows: list[Vector], size: int) -> list[Vector]:
     """
     a, b = rows
     zeros = T.broadcast(T.uint8(0), size)
-    pairs = [_unpack(a, b, size, half, 1) for half in (0, 1)]
+    pairs = [kept(_unpack(a, b, size, half, 1)) for half in (0, 1)]
     return [_unpack(pair, zeros, size, half, 1) for pair in pairs for half in (0, 1)]
 
 

@@ -36,7 +36,7 @@ from legalize.kernels.ir.rows import load_filled, powers_of_two, store_lanes
 from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import loop_between, share, task_count
 from legalize.kernels.ir.vectors import (
-    Buffer,
+    Expr,
     Index,
     Vector,
     get_lanes,
@@ -106,13 +106,32 @@ class _Kernel:
         def turn(number: Index) -> None:
             image, band = T.truncdiv(number, self.bands), T.truncmod(number, self.bands)
             # The last rows overlap the ones before.
-            row = unsigned_min(band * plan.rows, spec.out_height - plan.rows)
+            row = kept(unsigned_min(band * plan.rows, spec.out_height - plan.rows))
+            inputs, output = self._input_rows(image, row), image * spec.out_height + row
             for part in parts:
                 with T.serial(part.section.blocks) as block:
-                    part.interleave(image, row, block)
-                    part.convolve(image, row, block)
+                    channel = kept(part.channel(block))
+                    part.interleave(inputs, channel)
+                    part.convolve(output, block, channel)
 
         loop_between(start, stop, turn)
+
+    def _input_rows(self, image: Index, out_row: Index) -> list[tuple[Index, Expr]]:
+        """Return the number of each input row, clamped to the image, and whether it is inside.
+
+        None stands for a condition that always holds.
+        """
+        spec = self.spec
+        top, _, bottom, _ = spec.padding
+        rows = []
+        for offset in self.plan.row_offsets:
+            row = kept(out_row * spec.strides[0] + (offset - top))
+            inside = None
+            if top or bottom:
+                inside = T.And(row >= 0, row < spec.in_height)
+                row = T.max(T.min(row, spec.in_height - 1), 0)
+            rows.append((image * spec.in_height + row, inside))
+        return rows
 
     def _declare(self) -> None:
         spec, plan = self.spec, self.plan
@@ -150,21 +169,28 @@ class _Part:
         # shuffles of registers, and some of these crash LLVM 22.
         self.cells = T.alloc_buffer((max(size, _OFF_STACK),), "uint8", scope="global")
 
+    def channel(self, block: Index) -> Index:
+        """Return the first channel of a block."""
+        section = self.section
+        channel = section.first_channel + block * section.width
+        return unsigned_min(channel, section.last_channel) if section.overlaps else channel
+
     def fill_borders(self) -> None:
         """Write the left and right padding, which is the same for all rows."""
         width = self.section.width
         value = self._cell(self.spec.staged_zero_point, width)
-        for phase, first_slot, _, count in self._phases():
+        for phase, first_slot, _, count in self.plan.phases:
             after = first_slot + count
             end = -(-(self.plan.columns - phase) // self.spec.strides[1])
-            for cell in range(self.plan.cells):
-                for plane in range(PLANES):
-                    start = self._plane(cell, phase, plane)
-                    for first, stop in ((0, min(first_slot, end)), (after, end)):
-                        if stop > first:
-                            with T.serial(stop - first) as slot:
-                                index = T.ramp(start + (first + slot) * width, 1, width)
-                                T.buffer_store(self.cells, value, [index])
+            for first, stop in ((0, min(first_slot, end)), (after, end)):
+                if stop > first:
+                    with (
+                        T.serial(self.plan.cells) as cell,
+                        T.serial(PLANES) as plane,
+                        T.serial(stop - first) as slot,
+                    ):
+                        start = self._plane(cell, phase, plane) + (first + slot) * width
+                        T.buffer_store(self.cells, value, [T.ramp(start, 1, width)])
 
     def _cell(self, value: int, lanes: int) -> Vector:
         """Return a vector of bytes whose cells hold only this value."""
@@ -172,71 +198,54 @@ class _Part:
         signed = bits - (1 << 32) if bits >= 1 << 31 else bits
         return T.reinterpret(f"uint8x{lanes}", T.broadcast(T.int32(signed), lanes // 4))
 
-    def interleave(self, image: Index, out_row: Index, block: Index) -> None:
-        """Write the loops that interleave the input rows of some output rows."""
-        stride = self.spec.strides[1]
+    def interleave(self, inputs: list[tuple[Index, Expr]], channel: Index) -> None:
+        """Write the loops that interleave some of the rows of ``_input_rows``."""
         pixels = self.pixels
-        for phase, first_slot, first_column, count in self._phases():
-            whole, rest = divmod(count, pixels)
-
-            def pieces(slot: Index, size: int, where: tuple[int, int, int] = (0, 0, 0)) -> None:
-                phase, first_slot, first_column = where
-                column = first_column + slot * stride
-                rows = self._rows(image, out_row, block, column, size)
-                self._interleave(rows, phase, first_slot + slot, size * self.section.width)
-
-            where = (phase, first_slot, first_column)
-            if whole:
-                with T.serial(whole) as i:
-                    pieces(i * pixels, pixels, where)
-                if rest:
-                    pieces(count - pixels, pixels, where)
-            else:
+        for phase in self.plan.phases:
+            *_, count = phase
+            if count < pixels:
                 for slot, size in powers_of_two(count):
-                    pieces(slot, size, where)
+                    self._piece(inputs, channel, phase, slot, size)
+            else:
+                with T.serial(-(-count // pixels)) as i:
+                    # The last vector overlaps the one before.
+                    slot = (
+                        unsigned_min(i * pixels, count - pixels) if count % pixels else i * pixels
+                    )
+                    self._piece(inputs, channel, phase, kept(slot), pixels)
 
-    def _phases(self) -> list[tuple[int, int, int, int]]:
-        """Sort columns by their remainder modulo the stride, as tiles read them.
+    def _piece(
+        self,
+        inputs: list[tuple[Index, Expr]],
+        channel: Index,
+        phase: tuple[int, int, int, int],
+        slot: Index,
+        size: int,
+    ) -> None:
+        """Interleave ``size`` columns of a phase, from one on."""
+        number, first_slot, first_column, _ = phase
+        column = first_column + slot * self.spec.strides[1]
+        rows = self._rows(inputs, channel, column, size)
+        self._interleave(rows, number, first_slot + slot, size * self.section.width)
 
-        Returns:
-            For each remainder that a kernel column has: the remainder; the slot of the data's
-            first column; that column; the number of columns that are read.
-        """
-        spec = self.spec
-        stride, left = spec.strides[1], spec.padding[1]
-        stop = min(spec.in_width, self.plan.columns - left)
-        phases = sorted({k * spec.dilation[1] % stride for k in range(spec.kernel_width)})
-        described = []
-        for phase in phases:
-            first = (phase - left) % stride
-            count = max(0, -(-(stop - first) // stride))
-            described.append((phase, (first + left) // stride, first, count))
-        return described
-
-    def _plane(self, cell: Index, phase: Index, plane: int) -> Index:
+    def _plane(self, cell: Index, phase: Index, plane: Index) -> Index:
         """Return the offset of a plane in the buffer of cells."""
         return ((cell * self.spec.strides[1] + phase) * PLANES + plane) * self.plane_size
 
     def _rows(
-        self, image: Index, out_row: Index, block: Index, column: Index, size: int
+        self, inputs: list[tuple[Index, Expr]], channel: Index, column: Index, size: int
     ) -> list[Vector]:
         """Load the bytes of the same ``size`` columns of every row."""
         spec = self.spec
-        top, _, bottom, _ = spec.padding
         lanes = size * self.section.width
-        channel = self.section.first_channel + block * self.section.width
         zero = T.broadcast(T.uint8(spec.input_zero_point & 255), lanes)
         rows = []
-        for offset in self.plan.row_offsets:
-            row = out_row * spec.strides[0] + (offset - top)
-            inside = T.And(row >= 0, row < spec.in_height)
-            if top or bottom:
-                row = T.max(T.min(row, spec.in_height - 1), 0)
-            pixel = (image * spec.in_height + row) * spec.in_width + column
+        for row, inside in inputs:
+            pixel = row * spec.in_width + column
             value = self._load(address(pixel * spec.in_channels + channel), size)
             if spec.in_dtype == "int8":
                 value = T.reinterpret(f"uint8x{lanes}", value)
-            rows.append(kept(T.Select(inside, value, zero) if top or bottom else value))
+            rows.append(kept(value if inside is None else T.Select(inside, value, zero)))
         return rows
 
     def _load(self, start: Index, size: int) -> Vector:
@@ -262,30 +271,27 @@ class _Part:
             # Slots that no row fills meet weights of zero.
             own += own[:1] * (taps - len(own))
             planes = (interleave_bytes if taps == 4 else interleave_words)(own, lanes)
+            if self.spec.in_dtype == "int8":
+                planes = [T.bitwise_xor(plane, self._cell(128, lanes)) for plane in planes]
             # Load all planes before the first store: LLVM must assume that it changes the data.
-            values = [local_vector(lanes, "uint8") for _ in planes]
-            for value, plane in zip(values, planes, strict=True):
-                if self.spec.in_dtype == "int8":
-                    plane = T.bitwise_xor(plane, self._cell(128, lanes))
-                set_lanes(value, plane, lanes)
-            for number, value in enumerate(values):
+            for number, value in enumerate([kept(plane) for plane in planes]):
                 start = self._plane(cell, phase, number) + slot * self.section.width
-                T.buffer_store(self.cells, get_lanes(value, lanes), [T.ramp(start, 1, lanes)])
+                T.buffer_store(self.cells, value, [T.ramp(start, 1, lanes)])
 
-    def convolve(self, image: Index, out_row: Index, block: Index) -> None:
-        """Write the loop over the tiles of some output rows."""
+    def convolve(self, first_row: Index, block: Index, channel: Index) -> None:
+        """Write the loop over the tiles of some output rows, the first of which has this number."""
         spec, pixels = self.spec, self.pixels
         columns = self.plan.tiles * pixels
         if spec.out_width < columns:
-            self._tile(image, out_row, block, T.int32(0), spec.out_width)
+            self._tile(first_row, block, channel, T.int32(0), spec.out_width)
         else:
             with T.serial(-(-spec.out_width // columns)) as tile:
                 # The last tile overlaps the one before.
                 first = unsigned_min(tile * columns, spec.out_width - columns)
-                self._tile(image, out_row, block, first, columns)
+                self._tile(first_row, block, channel, first, columns)
 
     def _tile(
-        self, image: Index, out_row: Index, block: Index, column: Index, columns: int
+        self, first_row: Index, block: Index, channel: Index, column: Index, columns: int
     ) -> None:
         """Write the computation of ``columns`` neighbouring outputs in each row."""
         spec, plan, kernel = self.spec, self.plan, self.kernel
@@ -293,68 +299,76 @@ class _Part:
         tiles = -(-columns // pixels)
         vector = address(self.first_vector + block * PLANES)
         slot = address(column * self.section.width)
-        acc = [
-            [[local_vector(lanes) for _ in range(PLANES)] for _ in range(tiles)]
-            for _ in range(plan.rows)
-        ]
+        # The planes of each vector of each row.
+        results: list[list[list[Vector]]] = [[[] for _ in range(tiles)] for _ in range(plan.rows)]
         # Plane by plane, so that a plane's weights and constants are loaded once for all tiles. All
         # loads precede the first store, as LLVM must assume that it changes what is loaded.
         for plane in range(PLANES):
-            own = [[tile[plane] for tile in row] for row in acc]
-            bias = kernel.bias[vector + plane, T.ramp(0, 1, lanes)]
-            for sums in chain(*own):
-                set_lanes(sums, bias, lanes)
-            self._accumulate(vector, plane, slot, own)
+            bias = kept(kernel.bias[vector + plane, T.ramp(0, 1, lanes)])
+            acc = self._sums(vector, plane, slot, [[bias] * tiles for _ in range(plan.rows)])
             constants = self._constants(vector + plane)
-            for sums in chain(*own):
-                value = get_lanes(sums, lanes)
-                value = kernel.epilogue.emit(value, constants)
-                set_lanes(sums, value, lanes)
-        for r, row in enumerate(acc):
-            row_start = (image * spec.out_height + out_row + r) * spec.out_width
-            start = address(row_start + column)
-            for t, tile in enumerate(row):
-                vectors = [get_lanes(sums, lanes) for sums in tile]
-                self._store(start + t * pixels, block, vectors, min(pixels, columns - t * pixels))
+            for sums, planes in zip(chain(*acc), chain(*results), strict=True):
+                planes.append(kept(kernel.epilogue.emit(sums, constants)))
+        for r, row in enumerate(results):
+            start = address((first_row + r) * spec.out_width + column)
+            for t, vectors in enumerate(row):
+                self._store(start + t * pixels, channel, vectors, min(pixels, columns - t * pixels))
 
     def _constants(self, vector: Index) -> list[Any]:
         def rows_of(buffer: Table, lanes: int) -> Any:
-            return lambda row: buffer[vector, row, T.ramp(0, 1, lanes)]
+            return cache(lambda row: kept(buffer[vector, row, T.ramp(0, 1, lanes)]))
 
         return [rows_of(*constant) for constant in self.kernel.constants]
 
-    def _accumulate(self, vector: Index, plane: int, slot: Index, acc: list[list[Buffer]]) -> None:
-        """Write the sums of one plane."""
-        plan, kernel, spec = self.plan, self.kernel, self.spec
-        weights_size = self.lanes * plan.form.taps
+    def _sums(
+        self, vector: Index, plane: int, slot: Index, acc: list[list[Vector]]
+    ) -> list[list[Vector]]:
+        """Write the sums of one plane of the vectors of each row, and return them."""
+        plan, kernel, spec, lanes = self.plan, self.kernel, self.spec, self.lanes
+        weights_size, size = lanes * plan.form.taps, plan.vector_bytes
         stride, dilation = spec.strides[1], spec.dilation[1]
 
-        size = plan.vector_bytes
-
-        def add_tap(kx: Index, number: Index, row: int, cell: Index) -> None:
-            shift, phase = kx * dilation // stride, kx * dilation % stride
+        def weights_at(number: Index) -> Vector:
             place = number * PLANES + plane
             start = vector * kernel.weights_stride + place * weights_size
-            weights = kernel.weights[T.ramp(start, 1, weights_size)]
-            first = slot + (self._plane(cell, phase, plane) + shift * self.section.width)
-            for t, sums in enumerate(acc[row]):
-                cells = self.cells[T.ramp(first + t * size, 1, size)]
-                total = add_products(plan.isa, get_lanes(sums, self.lanes), cells, weights)
-                set_lanes(sums, total, self.lanes)
+            return kept(kernel.weights[T.ramp(start, 1, weights_size)])
+
+        def place_of(column: Index, cell: Index) -> Index:
+            shift, phase = column * dilation // stride, column * dilation % stride
+            return self._plane(cell, phase, plane) + shift * self.section.width
+
+        @cache
+        def cells_at(place: Index) -> Vector:
+            return kept(self.cells[T.ramp(slot + place, 1, size)])
 
         if plan.is_unrolled:
             for number, each in enumerate(plan.products):
-                add_tap(each.column, number, each.row, each.cell)
-        else:
-            terms = plan.form.terms
-            with T.serial(spec.kernel_width) as kx, T.serial(plan.cells) as cell:
-                for term in range(terms):
-                    add_tap(kx, (kx * plan.cells + cell) * terms + term, 0, cell)
+                place = place_of(each.column, each.cell)
+                cells_at(place)
+                weights = weights_at(number)
+                acc[each.row] = [
+                    kept(add_products(plan.isa, sums, cells_at(place + t * size), weights))
+                    for t, sums in enumerate(acc[each.row])
+                ]
+            return acc
+        ((*starts,),) = acc
+        buffers = [local_vector(lanes) for _ in starts]
+        for sums, start in zip(buffers, starts, strict=True):
+            set_lanes(sums, start, lanes)
+        terms = plan.form.terms
+        with T.serial(spec.kernel_width) as column, T.serial(plan.cells) as cell:
+            place = place_of(column, cell)
+            for term in range(terms):
+                weights = weights_at((column * plan.cells + cell) * terms + term)
+                for t, sums in enumerate(buffers):
+                    cells = self.cells[T.ramp(slot + place + t * size, 1, size)]
+                    total = add_products(plan.isa, get_lanes(sums, lanes), cells, weights)
+                    set_lanes(sums, total, lanes)
+        return [[get_lanes(sums, lanes) for sums in buffers]]
 
-    def _store(self, pixel: Index, block: Index, vectors: list[Vector], pixels: int) -> None:
+    def _store(self, pixel: Index, channel: Index, vectors: list[Vector], pixels: int) -> None:
         """Store the first ``pixels`` pixels of a vector."""
         spec, width = self.spec, self.section.width
-        channel = self.section.first_channel + block * width
         if spec.output.dtype == "int32":
             for plane, value in enumerate(vectors):
                 for quarter in range(self.lanes // 4):
@@ -369,6 +383,7 @@ class _Part:
         if width == spec.out_channels and pixels == self.pixels:
             store_lanes(self.kernel.target, value, 0, start, self.plan.vector_bytes)
         else:
+            value = kept(value)
             for place in range(pixels):
                 at = start + place * spec.out_channels
                 store_lanes(self.kernel.target, value, place * width, at, self.section.channels)

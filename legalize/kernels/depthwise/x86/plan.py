@@ -10,7 +10,8 @@ bits are sums of two int8, each of which multiplies the cell; few taps have such
 Channels are cut into blocks of 64, 32 and 16, up to the width of vectors. A vector of AVX512
 holds 64 values of a row: one pixel of a wide block, or the same channels of 2 or 4 pixels. If
 fewer than 16 channels remain, the last block overlaps the one before. Lanes stay empty only if
-the data has fewer than 16 channels in all.
+the data has fewer than 16 channels in all. The code has a loop for each width, so a width is left
+out if that costs little.
 """
 
 from __future__ import annotations
@@ -27,18 +28,25 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.isa.x86 import Isa
 
 PLANES = 4
-_WIDTHS = (64, 32, 16)
+_WIDTHS = ((64, 32, 16), (64, 16), (32, 16), (16,))
 _NARROWEST = 16
 _MAX_ROWS = 4
 _MAX_UNROLLED = 20
-# Cycles: to interleave a vector of cells; to load a vector for products, which waits for nothing
-# but takes issue slots; to rescale and store an output vector; the overhead of a tile; that of a
-# row.
+# Cycles: to interleave a vector of cells; the additional ones to load or store a vector in 2 or 4
+# parts, which are in different pixels or lines of the cache; to load a vector for products, which
+# waits for nothing but takes issue slots; to rescale and store an output vector; the overhead of a
+# tile; that of a row.
 _INTERLEAVE = 9.0
+_PARTS = {1: 0.0, 2: 0.3, 4: 2.5}
 _LOAD = 0.4
 _RESCALE = 16.0
 _TILE = 10.0
 _ROW = 10.0
+# What a loop less over blocks is worth: a part of the cycles, as each has cells of its own in the
+# nearest cache; and for its code some cycles for each of its vectors and for the rest.
+_SECTION = 0.05
+_VECTOR_CODE = 10.0
+_REST_CODE = 40.0
 
 
 @dataclass(frozen=True)
@@ -94,12 +102,19 @@ class Section:
         width: bytes of a pixel in a block: 64, 32 or 16.
         channels: the number of these bytes that are channels: less than ``width`` only if the data
             has fewer than 16 channels.
+        last_channel: the first channel of the last block, which may overlap the one before.
     """
 
     first_channel: int
     blocks: int
     width: int
     channels: int
+    last_channel: int
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether the last block overlaps the one before."""
+        return self.last_channel != self.first_channel + (self.blocks - 1) * self.width
 
 
 @dataclass(frozen=True)
@@ -112,6 +127,7 @@ class Plan:
         form: how values and weights are multiplied.
         rows: output rows that are computed at a time.
         tiles: vectors of neighbouring output pixels that are summed at a time.
+        widths: the widths of blocks.
     """
 
     spec: ConvSpec
@@ -119,6 +135,7 @@ class Plan:
     form: Cells
     rows: int
     tiles: int
+    widths: tuple[int, ...] = _WIDTHS[0]
 
     @property
     def vector_bytes(self) -> int:
@@ -134,15 +151,17 @@ class Plan:
         """Blocks that cover the channels."""
         channels = self.spec.in_channels
         if channels < _NARROWEST:
-            return (Section(0, 1, _NARROWEST, channels),)
+            return (Section(0, 1, _NARROWEST, channels, 0),)
         sections = []
         first = 0
-        for width in (w for w in _WIDTHS if w <= self.vector_bytes):
-            if blocks := (channels - first) // width:
-                sections.append(Section(first, blocks, width, width))
+        for width in (w for w in self.widths if w <= self.vector_bytes):
+            blocks = (channels - first) // width
+            last = first + (blocks - 1) * width
+            if width == _NARROWEST and first + blocks * width < channels:
+                blocks, last = blocks + 1, channels - width
+            if blocks:
+                sections.append(Section(min(first, last), blocks, width, width, last))
                 first += blocks * width
-        if first < channels:
-            sections.append(Section(channels - _NARROWEST, 1, _NARROWEST, _NARROWEST))
         return tuple(sections)
 
     @cached_property
@@ -203,6 +222,24 @@ class Plan:
         reach = spec.dilation[1] * (spec.kernel_width - 1)
         return (spec.out_width - 1) * spec.strides[1] + reach + 1
 
+    @cached_property
+    def phases(self) -> list[tuple[int, int, int, int]]:
+        """Columns sorted by their remainder modulo the stride, as tiles read them.
+
+        For each remainder that a kernel column has: the remainder; the slot of the data's first
+        column; that column; the number of columns that are read.
+        """
+        spec = self.spec
+        stride, left = spec.strides[1], spec.padding[1]
+        stop = min(spec.in_width, self.columns - left)
+        phases = sorted({k * spec.dilation[1] % stride for k in range(spec.kernel_width)})
+        described = []
+        for phase in phases:
+            first = (phase - left) % stride
+            count = max(0, -(-(stop - first) // stride))
+            described.append((phase, (first + left) // stride, first, count))
+        return described
+
     def slots(self, section: Section) -> int:
         """Count a phase's pixels (column modulo stride), and those that a last vector adds."""
         spec = self.spec
@@ -230,14 +267,15 @@ class Plan:
         for section in self.sections:
             within = value % section.width
             for block in range(section.blocks):
-                channel = section.first_channel + block * section.width + within
+                first = min(section.first_channel + block * section.width, section.last_channel)
+                channel = first + within
                 channels.append(np.where(within < section.channels, channel, -1))
         return np.concatenate(channels)
 
 
 @cache
 def choose_plan(spec: ConvSpec, isa: Isa, form: Cells) -> Plan:
-    """Choose how many rows and vectors are summed at a time: the cheapest by ``cycles``.
+    """Choose the widths of blocks, and how many rows and vectors are summed at a time.
 
     Rows are computed together if the first row's cells hold the others' values, so that they share
     the interleaving. Vectors in a row share the loads of weights. Their accumulators may take all
@@ -246,12 +284,19 @@ def choose_plan(spec: ConvSpec, isa: Isa, form: Cells) -> Plan:
     """
     cells = Plan(spec, isa, form, 1, 1).cells
     plans = []
-    for rows in range(1, min(spec.out_height, _MAX_ROWS) + 1):
+    for rows, widths in product(range(1, min(spec.out_height, _MAX_ROWS) + 1), _WIDTHS):
         for tiles in range(1, isa.registers // PLANES // rows + 1):
-            plan = Plan(spec, isa, form, rows, tiles)
+            plan = Plan(spec, isa, form, rows, tiles, widths)
             if rows == 1 or (plan.cells == cells and _fits_code(plan)):
                 plans.append(plan)
-    return min(plans, key=cycles)
+    return min(plans, key=_cost)
+
+
+def _cost(plan: Plan) -> float:
+    """Estimate what a plan costs: the cycles of an image, and its code in cycles."""
+    sections = len(plan.sections)
+    code = plan.rows * plan.tiles * _VECTOR_CODE + _REST_CODE
+    return cycles(plan) * (1 + _SECTION * sections) + sections * code
 
 
 def _fits_code(plan: Plan) -> bool:
@@ -265,10 +310,21 @@ def cycles(plan: Plan) -> float:
     loads = 1 / plan.tiles + 1 / plan.rows
     products = len(plan.products) * PLANES * (instructions / 2 + _LOAD * loads)
     bands = -(-spec.out_height // plan.rows)
+    in_pitch = spec.strides[1] * spec.in_channels
     total = 0.0
     for section in plan.sections:
-        interleaved = plan.columns * plan.cells * _INTERLEAVE / plan.pixels(section)
-        tiles = -(-spec.out_width // (plan.tiles * plan.pixels(section)))
-        tile = plan.tiles * (products + plan.rows * _RESCALE) + _TILE
+        pixels = plan.pixels(section)
+        load = len(plan.row_offsets) * _in_parts(section, pixels, in_pitch)
+        store = _in_parts(section, pixels, spec.out_channels)
+        interleaved = plan.columns * (plan.cells * _INTERLEAVE + load) / pixels
+        tiles = -(-spec.out_width // (plan.tiles * pixels))
+        tile = plan.tiles * (products + plan.rows * (_RESCALE + store)) + _TILE
         total += section.blocks * bands * (interleaved + tiles * tile + _ROW)
     return total
+
+
+def _in_parts(section: Section, pixels: int, pitch: int) -> float:
+    """Estimate the additional cycles for a vector of pixels that are ``pitch`` bytes apart."""
+    if pitch == section.width:
+        return 0.0
+    return _PARTS[max(pixels, 2 if pitch % section.width else 1)]

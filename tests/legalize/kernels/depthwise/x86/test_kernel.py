@@ -131,6 +131,13 @@ def test_every_plan_computes_the_same(rows: int, tiles: int, stride: int) -> Non
 
 
 @needs_vnni
+@pytest.mark.parametrize("widths", [(64, 32, 16), (64, 16), (32, 16), (16,)])
+def test_blocks_of_any_width_compute_the_same(widths: tuple[int, ...]) -> None:
+    spec = with_channels(116, in_height=5, in_width=7)
+    check(spec, plan=Plan(spec, AVX512_VNNI, Cells(4), 2, 2, widths))
+
+
+@needs_vnni
 @pytest.mark.parametrize(
     ("window", "dilation", "padding"),
     [

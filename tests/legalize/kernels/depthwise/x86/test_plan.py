@@ -5,7 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from legalize.kernels.depthwise.x86.plan import Cells, Plan, choose_cells, choose_plan
+from legalize.kernels.depthwise.x86.plan import (
+    Cells,
+    Plan,
+    Section,
+    choose_cells,
+    choose_plan,
+)
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, ISAS, SSE41, Isa
 from tests.legalize.kernels.depthwise.x86.test_kernel import SPEC, with_channels
 
@@ -34,6 +40,28 @@ def test_sections_cover_every_channel(channels: int, isa: Isa) -> None:
     assert lanes.shape == (plan.vectors(), isa.lanes)
     assert set(lanes[lanes >= 0]) == set(range(channels))
     assert lanes.max() < channels
+
+
+def test_the_last_narrow_block_overlaps_the_one_before_in_the_same_loop() -> None:
+    plan = Plan(with_channels(20), AVX512_VNNI, Cells(4), 1, 1)
+    assert plan.sections == (Section(0, 2, 16, 16, 4),)
+    assert plan.sections[0].overlaps
+
+
+@pytest.mark.parametrize(
+    ("size", "channels", "stride", "widths"),
+    [
+        (112, 96, 2, [32]),
+        (56, 144, 2, [64, 16]),  # loads of four parts would cost more than the second loop
+        (3, 52, 1, [16]),
+    ],
+)
+def test_a_width_is_left_out_if_that_costs_little(
+    size: int, channels: int, stride: int, widths: list[int]
+) -> None:
+    spec = with_channels(channels, in_height=size, in_width=size, strides=(stride, stride))
+    plan = choose_plan(spec, AVX512_VNNI, Cells(4))
+    assert [section.width for section in plan.sections] == widths
 
 
 def test_rows_of_the_window_share_cells() -> None:
