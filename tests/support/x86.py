@@ -26,8 +26,7 @@ from legalize.kernels.isa.x86 import (
 )
 from tests.support import bochs
 from tests.support.programs import Case
-from tests.support.unchecked import check_arguments, unchecked
-from tvm_qnn.target.passes import left_out
+from tests.support.unchecked import check_arguments, left_out_by_name, unchecked
 
 Array = np.ndarray[Any, Any]
 _Test = TypeVar("_Test", bound=Callable[..., Any])
@@ -132,7 +131,7 @@ def prepared(mcpu: str, cases: Sequence[Case]) -> list[Callable[[], Array]]:
         arrays = [*((array.shape, array.dtype) for array in case.inputs), (case.shape, case.dtype)]
         check_arguments(case.function, arrays)
         name = names[id(case.function)]
-        part = parts.setdefault(left_out(case.function), {})
+        part = parts.setdefault(left_out_by_name(case.function), {})
         part[name] = case.function.with_attr("global_symbol", name)
     libraries: dict[str, Any] = {}
     for part in parts.values():

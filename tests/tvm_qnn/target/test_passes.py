@@ -121,12 +121,23 @@ def test_kernels_of_one_index_are_not_flattened() -> None:
     assert set(passes._OF_INDICES).isdisjoint(left_out(flat.without_attr(IS_KERNEL)))
 
 
-def test_buffers_of_kernels_that_are_called_by_name_are_not_merged() -> None:
-    kernel = function_of_axes((4,))
-    by_name = kernel.with_attr(TAKES_POINTERS, True)
-    assert passes._MERGE in left_out(by_name)
-    assert passes._MERGE not in left_out(kernel)
-    assert passes._MERGE not in left_out(by_name.with_attr(HAS_PLAIN_LOOPS, True))
+def with_buffer(size: Any) -> tirx.PrimFunc:
+    """Return a kernel that is called by name, with a local buffer of bytes."""
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("local")
+        T.arg("out", T.buffer((4,), "int32"))
+        T.buffer_store(T.alloc_buffer((size,), "uint8", scope="local"), T.uint8(1), [0])
+    return builder.get().with_attrs({IS_KERNEL: True, TAKES_POINTERS: True})
+
+
+def test_small_buffers_of_kernels_that_are_called_by_name_are_not_merged() -> None:
+    kernel = with_buffer(1024)
+    assert passes._MERGE in left_out(kernel)
+    assert passes._MERGE not in left_out(kernel.with_attr(HAS_PLAIN_LOOPS, True))
+    assert passes._MERGE not in left_out(kernel.without_attr(TAKES_POINTERS))
+    for large in (1025, tirx.Var("size", "int32")):
+        assert passes._MERGE not in left_out(with_buffer(large))
+        assert passes._MERGE not in left_out(kernel, with_buffer(large))
 
 
 @pytest.mark.parametrize(
