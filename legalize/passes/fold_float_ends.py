@@ -24,7 +24,7 @@ _SUM = "relax.add"
 
 def _with_bias(product: relax.Call, other: Array) -> relax.Call | None:
     """Add a number to each channel; another order of sums begins with the bias."""
-    is_bias = other.size == other.shape[-1] == spec_of(product).shape[-1] if other.shape else False
+    is_bias = 0 < other.ndim <= 4 and other.size == other.shape[-1] == spec_of(product).shape[-1]
     is_free = len(product.args) == 2 and bounds_of(attrs_of(product)) == (None, None)
     if not is_bias or not is_free or attrs_of(product).order == ORDERS[3]:
         return None

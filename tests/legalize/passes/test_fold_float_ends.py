@@ -103,6 +103,11 @@ def of_two(emit: Emit, x: relax.Var) -> list[relax.Expr]:
         (lambda emit, x: emit(R.minimum(number(np.inf), conv(emit, x))), "relax.minimum"),
         (lambda emit, x: emit(R.minimum(relax.const(BIAS), conv(emit, x))), "relax.minimum"),
         (lambda emit, x: emit(R.add(conv(emit, x), relax.const(BIAS[:1]))), "relax.add"),
+        # The result has five axes, as the constant.
+        (
+            lambda emit, x: emit(R.add(conv(emit, x), relax.const(BIAS.reshape(1, 1, 1, 1, 5)))),
+            "relax.add",
+        ),
         # The bias of a clamped result, a second one, and one with which sums of this order begin.
         (lambda emit, x: emit(R.add(conv(emit, x, low=0.0), relax.const(BIAS))), "relax.add"),
         (
