@@ -70,6 +70,8 @@ class _FoldFloatEnds(PyExprMutator):
         for variable, function in mod.functions_items():
             if isinstance(function, relax.Function):
                 self.uses: Counter[Any] = count_uses(function)
+                bindings = [binding for block in function.body.blocks for binding in block.bindings]
+                self.places = {binding.var: place for place, binding in enumerate(bindings)}
                 self.builder_.update_func(variable, self.visit_expr(function))
         if not self.has_folded:
             return mod
@@ -97,10 +99,19 @@ class _FoldFloatEnds(PyExprMutator):
             folded = None if constant is None else bound(product, index, constant)
         elif constant is not None:
             return _with_bias(product, constant)
-        else:
+        elif self._is_earlier(call.args[1 - index], call.args[index]):
             folded = _with_addend(product, other)
+        else:
+            return None
         # What follows a bias has the product's name, by which a profile identifies the kernel.
         return None if folded is None else self.builder_.emit(folded, variable.name)
+
+    def _is_earlier(self, value: relax.Expr, than: relax.Expr) -> bool:
+        """Tell whether a value is a parameter or is bound first.
+
+        Otherwise the convolution moves down to it, and its data stays in memory until then.
+        """
+        return self.places.get(value, -1) < self.places.get(than, -1)
 
     def _product(self, value: relax.Expr) -> tuple[relax.Call | None, Any]:
         """Return the convolution that makes a value, and its variable."""
@@ -116,6 +127,7 @@ def FoldFloatEnds() -> tvm.transform.Pass:
     """Fold biases, sums and bounds into the ``float_conv2d`` before, if nothing else reads it.
 
     The operator adds its bias and then the other operand of a residual sum last, and clamps as
-    Relax's ``maximum`` and ``minimum`` do whose first operand is the bound.
+    Relax's ``maximum`` and ``minimum`` do whose first operand is the bound. Of two convolutions the
+    later one takes their sum.
     """
     return module_pass(_FoldFloatEnds, "FoldFloatEnds")
