@@ -11,7 +11,7 @@ import tvm
 from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
-from legalize.passes.rewriter import count_uses, module_pass, with_attrs
+from legalize.passes.rewriter import count_uses, first_found, module_pass, with_attrs
 from legalize.qdq.group import operator_name
 from qnn_ops import float_conv2d
 from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of, spec_of
@@ -19,11 +19,12 @@ from qnn_ops.unquantized.float_conv2d import ORDERS, bounds_of
 
 Array = np.ndarray[Any, Any]
 
+_SUM = "relax.add"
 
-def _with_bias(product: relax.Call, index: int, other: Array) -> relax.Call | None:
+
+def _with_bias(product: relax.Call, other: Array) -> relax.Call | None:
     """Add a number to each channel; another order of sums begins with the bias."""
-    del index
-    is_bias = other.size == other.shape[-1] == spec_of(product).shape[-1] if other.shape else False
+    is_bias = 0 < other.ndim <= 4 and other.size == other.shape[-1] == spec_of(product).shape[-1]
     is_free = len(product.args) == 2 and bounds_of(attrs_of(product)) == (None, None)
     if not is_bias or not is_free or attrs_of(product).order == ORDERS[3]:
         return None
@@ -53,8 +54,7 @@ def _is_end(index: int, other: Array) -> bool:
     return index == 1 and other.shape == () and bool(np.isfinite(other))
 
 
-_RULES: dict[str, Callable[[relax.Call, int, Array], relax.Call | None]] = {
-    "relax.add": _with_bias,
+_BOUNDS: dict[str, Callable[[relax.Call, int, Array], relax.Call | None]] = {
     "relax.maximum": _with_low,
     "relax.minimum": _with_high,
 }
@@ -70,6 +70,8 @@ class _FoldFloatEnds(PyExprMutator):
         for variable, function in mod.functions_items():
             if isinstance(function, relax.Function):
                 self.uses: Counter[Any] = count_uses(function)
+                bindings = [binding for block in function.body.blocks for binding in block.bindings]
+                self.places = {binding.var: place for place, binding in enumerate(bindings)}
                 self.builder_.update_func(variable, self.visit_expr(function))
         if not self.has_folded:
             return mod
@@ -80,25 +82,36 @@ class _FoldFloatEnds(PyExprMutator):
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         """Write a call."""
         rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
-        rule = _RULES.get(operator_name(rebuilt))
-        if rule is None:
+        if operator_name(rebuilt) not in (_SUM, *_BOUNDS):
             return rebuilt
-        for index in range(2):
-            product, variable = self._product(rebuilt.args[index])
-            if product is None or self.uses[call.args[index]] != 1:
-                continue
-            other = constant_of(rebuilt.args[1 - index])
-            if other is not None:
-                folded = rule(product, index, other)
-            else:
-                is_sum = rule is _with_bias
-                folded = _with_addend(product, rebuilt.args[1 - index]) if is_sum else None
-            if folded is not None:
-                self.has_folded = True
-                # An activation has the product's name, by which a profile identifies the kernel.
-                is_bias = rule is _with_bias and other is not None
-                return folded if is_bias else self.builder_.emit(folded, variable.name)
-        return rebuilt
+        folded = first_found(self._folded(call, rebuilt, index) for index in range(2))
+        self.has_folded |= folded is not None
+        return rebuilt if folded is None else folded
+
+    def _folded(self, call: relax.Call, rebuilt: relax.Call, index: int) -> relax.Expr | None:
+        """Fold a call into the convolution that makes its operand at ``index``, if that can be."""
+        product, variable = self._product(rebuilt.args[index])
+        if product is None or self.uses[call.args[index]] != 1:
+            return None
+        other = rebuilt.args[1 - index]
+        constant, bound = constant_of(other), _BOUNDS.get(operator_name(rebuilt))
+        if bound is not None:
+            folded = None if constant is None else bound(product, index, constant)
+        elif constant is not None:
+            return _with_bias(product, constant)
+        elif self._is_earlier(call.args[1 - index], call.args[index]):
+            folded = _with_addend(product, other)
+        else:
+            return None
+        # What follows a bias has the product's name, by which a profile identifies the kernel.
+        return None if folded is None else self.builder_.emit(folded, variable.name)
+
+    def _is_earlier(self, value: relax.Expr, than: relax.Expr) -> bool:
+        """Tell whether a value is a parameter or is bound first.
+
+        Otherwise the convolution moves down to it, and its data stays in memory until then.
+        """
+        return self.places.get(value, -1) < self.places.get(than, -1)
 
     def _product(self, value: relax.Expr) -> tuple[relax.Call | None, Any]:
         """Return the convolution that makes a value, and its variable."""
@@ -114,6 +127,7 @@ def FoldFloatEnds() -> tvm.transform.Pass:
     """Fold biases, sums and bounds into the ``float_conv2d`` before, if nothing else reads it.
 
     The operator adds its bias and then the other operand of a residual sum last, and clamps as
-    Relax's ``maximum`` and ``minimum`` do whose first operand is the bound.
+    Relax's ``maximum`` and ``minimum`` do whose first operand is the bound. Of two convolutions the
+    later one takes their sum.
     """
     return module_pass(_FoldFloatEnds, "FoldFloatEnds")

@@ -53,8 +53,8 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
 
     An operand is computed in place if only the concatenation reads it, unchanged, and a kernel for
     ``target`` can write it to channels of a larger tensor; the others are copied. If more than half
-    would be copied, or one is a constant, nothing changes. A concatenation that only another
-    concatenation reads becomes a part of that one.
+    would be copied, or one of float32, or one is a constant, nothing changes. A concatenation that
+    only another concatenation reads becomes a part of that one.
     """
     rules_for = PARTS.serving(target)
     vectors = vectors_for(target)
@@ -98,7 +98,8 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
             dtype = spec_of(call).dtype
             if copied and dtype not in QUANTIZED:
                 return call
-            return self._joined(dtype, leaves, rules, sizes, vectors[0])
+            joined = self._joined(dtype, leaves, rules, sizes, vectors[0])
+            return call if joined is None else joined
 
         def _joined(
             self,
@@ -107,7 +108,8 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
             rules: list[list[Any]],
             sizes: list[int],
             isa: VectorIsa,
-        ) -> relax.Expr:
+        ) -> relax.Expr | None:
+            """Write the joined tensor; None if a float would be copied, which no kernel does."""
             whole: relax.Expr | None = None
             first = 0
             for leaf, ways, size in zip(leaves, rules, sizes, strict=True):
@@ -120,6 +122,8 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
                     written = first_found(
                         rule(self.builder_, producer, part, whole) for rule in ways
                     )
+                if written is None and dtype not in QUANTIZED:
+                    return None
                 if written is None:
                     written = copy_part(self.builder_, isa, tensor, leaf.table, part, dtype, whole)
                 # The result keeps the operand's name, by which a profile identifies the operator.

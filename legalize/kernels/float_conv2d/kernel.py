@@ -4,7 +4,7 @@
       for each tile of pixels
         for each row and column of the window inside the image, and each input channel
           sums += data · weights, both rounded
-        output = the clamp of sums + bias
+        output = the clamp of sums + bias + addend
 
 In ONNX Runtime's orders a sum is added part by part. If a part is not all taps of some channels, a
 table holds the offsets of its data. Lanes are units, so a sum is one lane, and vectors change no
@@ -38,7 +38,8 @@ def float_conv(
         output: the shape of the result in memory, if it differs.
 
     Returns:
-        A function of the data, the packed kernel (see ``rules``), perhaps the bias, and the output.
+        A function of the data, the packed kernel (see ``rules``), perhaps the bias, the addend and
+        the table of offsets, and the output.
     """
     with new_function("float_conv2d") as builder:
         kind = _KINDS[spec.is_depthwise, spec.parts is not None]

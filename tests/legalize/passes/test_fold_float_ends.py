@@ -77,6 +77,27 @@ def test_a_sum_with_another_tensor_becomes_the_convolution_s() -> None:
     assert bounds_of(attrs_of(last.value)) == (0.0, None)
 
 
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_the_later_of_two_convolutions_takes_their_sum(*, is_turned: bool) -> None:
+    def body(emit: Emit, x: relax.Var) -> relax.Expr:
+        operands = [biased(emit, x, order="tflite"), biased(emit, x, order="onnxruntime")]
+        return emit(R.add(*operands[:: -1 if is_turned else 1]))
+
+    first, last = bindings(body)
+    assert (attrs_of(first.value).order, attrs_of(last.value).order) == ("tflite", "onnxruntime")
+    assert last.value.args[3].same_as(first.var)
+
+
+def test_a_parameter_becomes_an_addend() -> None:
+    kernel, bias = np.ones((3, 1, 1, 3), np.float32), np.ones(3, np.float32)
+    (binding,) = bindings(
+        lambda emit, x: emit(
+            R.add(emit(float_conv2d(x, relax.const(kernel), relax.const(bias))), x)
+        )
+    )
+    assert len(binding.value.args) == 4
+
+
 def biased(emit: Emit, x: relax.Var, **attrs: Any) -> relax.Var:
     return conv(emit, x, relax.const(BIAS), **attrs)
 
@@ -103,6 +124,11 @@ def of_two(emit: Emit, x: relax.Var) -> list[relax.Expr]:
         (lambda emit, x: emit(R.minimum(number(np.inf), conv(emit, x))), "relax.minimum"),
         (lambda emit, x: emit(R.minimum(relax.const(BIAS), conv(emit, x))), "relax.minimum"),
         (lambda emit, x: emit(R.add(conv(emit, x), relax.const(BIAS[:1]))), "relax.add"),
+        # The result has five axes, as the constant.
+        (
+            lambda emit, x: emit(R.add(conv(emit, x), relax.const(BIAS.reshape(1, 1, 1, 1, 5)))),
+            "relax.add",
+        ),
         # The bias of a clamped result, a second one, and one with which sums of this order begin.
         (lambda emit, x: emit(R.add(conv(emit, x, low=0.0), relax.const(BIAS))), "relax.add"),
         (
@@ -115,9 +141,11 @@ def of_two(emit: Emit, x: relax.Var) -> list[relax.Expr]:
         ),
         (of_two, "relax.maximum"),
         # Sums with a tensor of another shape, without a bias, and of a clamped result.
-        (lambda emit, x: emit(R.add(biased(emit, x), channel(emit, x))), "relax.add"),
-        (lambda emit, x: emit(R.add(conv(emit, x), tensor(emit, x))), "relax.add"),
-        (lambda emit, x: emit(R.add(biased(emit, x, low=0.0), tensor(emit, x))), "relax.add"),
+        (lambda emit, x: emit(R.add(channel(emit, x), biased(emit, x))), "relax.add"),
+        (lambda emit, x: emit(R.add(tensor(emit, x), conv(emit, x))), "relax.add"),
+        (lambda emit, x: emit(R.add(tensor(emit, x), biased(emit, x, low=0.0))), "relax.add"),
+        # With a later tensor the data of the convolution would stay in memory.
+        (lambda emit, x: emit(R.add(biased(emit, x), tensor(emit, x))), "relax.add"),
     ],
 )
 def test_what_stays(body: Body, left: str) -> None:

@@ -12,6 +12,7 @@ from tvm.relax import op as R
 from legalize import lower
 from legalize.passes import JoinInPlace
 from qnn_ops import float_conv2d, quantized_concat, quantized_conv2d, quantized_lookup
+from qnn_ops.unquantized.float_conv2d import ORDERS
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
 from tests.support.linking import needs_linker
@@ -188,3 +189,19 @@ def test_floats_are_not_copied_there() -> None:
         return emit(R.concat([float_conv(x, 37), emit(R.abs(x))], 3))
 
     assert "concat" in calls(JoinInPlace(AVX2)(floats(body)))[-1]
+
+
+@pytest.mark.parametrize("is_sum", [False, True], ids=["products", "residual sums"])
+def test_floats_stay_where_no_kernel_has_their_order(*, is_sum: bool) -> None:
+    """Without fused multiply-adds no kernel has ONNX Runtime's order."""
+
+    def body(x: relax.Expr) -> relax.Expr:
+        kernels = [np.full((20, 1, 1, 20), value, np.float32) for value in (1, 2)]
+        others = (relax.const(np.ones(20, np.float32)), x) if is_sum else ()
+        parts = [float_conv2d(x, relax.const(each), *others, order=ORDERS[1]) for each in kernels]
+        # The first part, in LiteRT's order, has a kernel.
+        return emit(R.concat([float_conv(x, 37), *map(emit, parts)], 3))
+
+    target = tvm.target.Target({"kind": "llvm", "mcpu": "penryn"})
+    whole = floats(body)
+    tvm.ir.assert_structural_equal(JoinInPlace(target)(whole), whole)

@@ -18,6 +18,7 @@ from legalize.passes.legalize_ops import POWERS_OF_TWO
 from qnn_ops.arithmetic.c_functions import by_c
 from tests.support.modules import module
 from tvm_qnn import build
+from tvm_qnn.target.target import parse_target
 
 Array = np.ndarray[Any, Any]
 
@@ -32,8 +33,8 @@ def numbers() -> Array:
     return np.concatenate([spread[~np.isnan(spread)], ends.astype(np.float32)])
 
 
-def computed(function: Any, data: Array) -> Array:
-    return np.asarray(build(module({"x": data}, function), target="host").run(data))
+def computed(function: Any, data: Array, target: str = "host") -> Array:
+    return np.asarray(build(module({"x": data}, function), target=target).run(data))
 
 
 def assert_same_bits(result: Array, expected: Array) -> None:
@@ -60,9 +61,11 @@ def test_exp_has_the_bits_of_the_c_library() -> None:
     assert_same_bits(computed(R.exp, data), by_c("expf", np.exp, data))
 
 
-def test_tanh_is_the_nearest_number() -> None:
+@pytest.mark.parametrize("target", ["host", "x86-sse4.1"])
+def test_tanh_is_the_nearest_number(target: str) -> None:
+    """With fused multiply-adds, and without them."""
     data = numbers()
-    result = computed(lambda x: R.astype(R.tanh(R.astype(x, "float64")), "float32"), data)
+    result = computed(lambda x: R.astype(R.tanh(R.astype(x, "float64")), "float32"), data, target)
     assert_same_bits(result, np.tanh(data.astype(np.float64)).astype(np.float32))
 
 
@@ -81,3 +84,13 @@ def test_exp_is_own_code_only_of_float32_with_fused_multiply_adds(
     mod = module({"x": relax.TensorType((4,), dtype)}, R.exp)
     lowered = LegalizeOps(tvm.target.Target(target))(mod)
     assert ("llvm.fma" in lowered.script()) == is_own
+
+
+@pytest.mark.parametrize(
+    ("target", "is_own"), [("x86-sse4.1", True), ("c", False)], ids=["machine code", "plain C"]
+)
+def test_tanh_is_own_code_but_in_plain_c(target: str, *, is_own: bool) -> None:
+    mod = module({"x": relax.TensorType((4,), "float64")}, R.tanh)
+    lowered = LegalizeOps(parse_target(target))(mod)
+    assert ("llvm.copysign" in lowered.script()) == is_own
+    assert ("T.tanh" in lowered.script()) != is_own
