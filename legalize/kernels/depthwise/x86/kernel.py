@@ -130,6 +130,7 @@ class _Kernel:
             if top or bottom:
                 inside = T.And(row >= 0, row < spec.in_height)
                 row = T.max(T.min(row, spec.in_height - 1), 0)
+            # Not kept, like the output's row: LLVM would spill 28 registers in keyword spotting.
             rows.append((image * spec.in_height + row, inside))
         return rows
 
@@ -344,7 +345,7 @@ class _Part:
         if plan.is_unrolled:
             for number, each in enumerate(plan.products):
                 place = place_of(each.column, each.cell)
-                cells_at(place)
+                cells_at(place)  # before the weights: LLVM's code depends on the order
                 weights = weights_at(number)
                 acc[each.row] = [
                     kept(add_products(plan.isa, sums, cells_at(place + t * size), weights))

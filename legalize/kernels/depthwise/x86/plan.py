@@ -42,8 +42,8 @@ _LOAD = 0.4
 _RESCALE = 16.0
 _TILE = 10.0
 _ROW = 10.0
-# What a loop less over blocks is worth: a part of the cycles, as each has cells of its own in the
-# nearest cache; and for its code some cycles for each of its vectors and for the rest.
+# What each further loop over blocks costs: a share of all cycles, because its buffer takes room in
+# the nearest cache; and cycles for its code: for each vector of a tile, and once.
 _SECTION = 0.05
 _VECTOR_CODE = 10.0
 _REST_CODE = 40.0
