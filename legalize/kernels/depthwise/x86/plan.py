@@ -283,8 +283,11 @@ def choose_plan(spec: ConvSpec, isa: Isa, form: Cells) -> Plan:
     so the choice is the same every time.
     """
     cells = Plan(spec, isa, form, 1, 1).cells
+    # Different choices often leave the same widths, as vectors are short or channels few.
+    choices = (Plan(spec, isa, form, 1, 1, widths).sections for widths in _WIDTHS)
+    used = dict.fromkeys(tuple(section.width for section in sections) for sections in choices)
     plans = []
-    for rows, widths in product(range(1, min(spec.out_height, _MAX_ROWS) + 1), _WIDTHS):
+    for rows, widths in product(range(1, min(spec.out_height, _MAX_ROWS) + 1), used):
         for tiles in range(1, isa.registers // PLANES // rows + 1):
             plan = Plan(spec, isa, form, rows, tiles, widths)
             if rows == 1 or (plan.cells == cells and _fits_code(plan)):
