@@ -78,7 +78,7 @@ class _Kernel:
         self.epilogue = epilogue
         self.bands = -(-plan.spec.out_height // plan.rows)
         self.turns = plan.spec.batch * self.bands
-        self.tasks = task_count(plan.spec.batch * cycles(plan) / _CYCLES_PER_MICROSECOND)
+        self.tasks = task_count(cycles(plan) / _CYCLES_PER_MICROSECOND)
 
     def build(self) -> tirx.PrimFunc:
         # As for conv2d: with "noalias" LLVM would lift loads of constants, and spill them.

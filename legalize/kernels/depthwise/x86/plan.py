@@ -296,7 +296,7 @@ def choose_plan(spec: ConvSpec, isa: Isa, form: Cells) -> Plan:
 
 
 def _cost(plan: Plan) -> float:
-    """Estimate what a plan costs: the cycles of an image, and its code in cycles."""
+    """Estimate what a plan costs: its cycles, and its code in cycles."""
     sections = len(plan.sections)
     code = plan.rows * plan.tiles * _VECTOR_CODE + _REST_CODE
     return cycles(plan) * (1 + _SECTION * sections) + sections * code
@@ -307,12 +307,12 @@ def _fits_code(plan: Plan) -> bool:
 
 
 def cycles(plan: Plan) -> float:
-    """Estimate the cycles of an image."""
+    """Estimate the cycles of all images."""
     spec = plan.spec
     instructions = 1 if plan.isa.has_byte_products else 2
     loads = 1 / plan.tiles + 1 / plan.rows
     products = len(plan.products) * PLANES * (instructions / 2 + _LOAD * loads)
-    bands = -(-spec.out_height // plan.rows)
+    bands = spec.batch * -(-spec.out_height // plan.rows)
     in_pitch = spec.strides[1] * spec.in_channels
     total = 0.0
     for section in plan.sections:
