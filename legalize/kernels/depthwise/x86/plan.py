@@ -83,6 +83,22 @@ class Product(NamedTuple):
     term: int
 
 
+class Phase(NamedTuple):
+    """The columns with one remainder modulo the stride, which tiles read from neighbouring slots.
+
+    Attributes:
+        number: the remainder, of columns of the padded data.
+        first_slot: the slot of the data's first column.
+        first_column: this column of the data.
+        columns: the number of the data's columns that are read.
+    """
+
+    number: int
+    first_slot: int
+    first_column: int
+    columns: int
+
+
 def choose_cells(centred_kernel: npt.NDArray[np.int64], isa: Isa) -> Cells:
     """Choose the cheapest products that are exact for these weights w − zw, HWC."""
     low, high = centred_kernel.min(axis=2), centred_kernel.max(axis=2)
@@ -223,22 +239,17 @@ class Plan:
         return (spec.out_width - 1) * spec.strides[1] + reach + 1
 
     @cached_property
-    def phases(self) -> list[tuple[int, int, int, int]]:
-        """Columns sorted by their remainder modulo the stride, as tiles read them.
-
-        For each remainder that a kernel column has: the remainder; the slot of the data's first
-        column; that column; the number of columns that are read.
-        """
+    def phases(self) -> tuple[Phase, ...]:
+        """The phases that kernel columns read."""
         spec = self.spec
         stride, left = spec.strides[1], spec.padding[1]
         stop = min(spec.in_width, self.columns - left)
-        phases = sorted({k * spec.dilation[1] % stride for k in range(spec.kernel_width)})
-        described = []
-        for phase in phases:
-            first = (phase - left) % stride
+        phases = []
+        for number in sorted({k * spec.dilation[1] % stride for k in range(spec.kernel_width)}):
+            first = (number - left) % stride
             count = max(0, -(-(stop - first) // stride))
-            described.append((phase, (first + left) // stride, first, count))
-        return described
+            phases.append(Phase(number, (first + left) // stride, first, count))
+        return tuple(phases)
 
     def slots(self, section: Section) -> int:
         """Count a phase's pixels (column modulo stride), and those that a last vector adds."""
