@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,7 +20,17 @@ GATES = ("input", "forget", "cell", "output")
 
 
 @dataclass(frozen=True)
-class Rnn:
+class _Layer:
+    """A layer whose text names only the attributes that are not the default."""
+
+    def __str__(self) -> str:
+        values = [(field, getattr(self, field.name)) for field in fields(self)]
+        special = [f"{field.name}={value}" for field, value in values if value != field.default]
+        return f"{type(self).__name__}({', '.join(special)})"
+
+
+@dataclass(frozen=True)
+class Rnn(_Layer):
     """A plain recurrent layer, and what other layers have in common with it.
 
     Attributes:
@@ -180,7 +190,7 @@ class Lstm(Rnn):
 
 
 @dataclass(frozen=True)
-class BothWays:
+class BothWays(_Layer):
     """Two layers; what is not of the backward one alone is the forward one's.
 
     Attributes:
@@ -246,7 +256,7 @@ DATA = Q(1 / 128, 128)
 
 
 @dataclass(frozen=True)
-class BasicLstm:
+class BasicLstm(_Layer):
     """A step of an LSTM by LiteRT's basic kernel, with one tensor of weights for all gates.
 
     Attributes:

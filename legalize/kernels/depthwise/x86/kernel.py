@@ -30,7 +30,7 @@ from legalize.kernels.depthwise.x86.interleave import (
     interleave_bytes,
     interleave_words,
 )
-from legalize.kernels.depthwise.x86.plan import PLANES, Plan, Section, cycles
+from legalize.kernels.depthwise.x86.plan import PLANES, Phase, Plan, Section, cycles
 from legalize.kernels.ir.places import address, with_addresses
 from legalize.kernels.ir.rows import load_filled, powers_of_two, store_lanes
 from legalize.kernels.ir.tables import Table, Tables
@@ -78,7 +78,7 @@ class _Kernel:
         self.epilogue = epilogue
         self.bands = -(-plan.spec.out_height // plan.rows)
         self.turns = plan.spec.batch * self.bands
-        self.tasks = task_count(plan.spec.batch * cycles(plan) / _CYCLES_PER_MICROSECOND)
+        self.tasks = task_count(cycles(plan) / _CYCLES_PER_MICROSECOND)
 
     def build(self) -> tirx.PrimFunc:
         # As for conv2d: with "noalias" LLVM would lift loads of constants, and spill them.
@@ -130,6 +130,7 @@ class _Kernel:
             if top or bottom:
                 inside = T.And(row >= 0, row < spec.in_height)
                 row = T.max(T.min(row, spec.in_height - 1), 0)
+            # Not kept, like the output's row: LLVM would spill 28 registers in keyword spotting.
             rows.append((image * spec.in_height + row, inside))
         return rows
 
@@ -179,17 +180,17 @@ class _Part:
         """Write the left and right padding, which is the same for all rows."""
         width = self.section.width
         value = self._cell(self.spec.staged_zero_point, width)
-        for phase, first_slot, _, count in self.plan.phases:
-            after = first_slot + count
-            end = -(-(self.plan.columns - phase) // self.spec.strides[1])
-            for first, stop in ((0, min(first_slot, end)), (after, end)):
+        for phase in self.plan.phases:
+            after = phase.first_slot + phase.columns
+            end = -(-(self.plan.columns - phase.number) // self.spec.strides[1])
+            for first, stop in ((0, min(phase.first_slot, end)), (after, end)):
                 if stop > first:
                     with (
                         T.serial(self.plan.cells) as cell,
                         T.serial(PLANES) as plane,
                         T.serial(stop - first) as slot,
                     ):
-                        start = self._plane(cell, phase, plane) + (first + slot) * width
+                        start = self._plane(cell, phase.number, plane) + (first + slot) * width
                         T.buffer_store(self.cells, value, [T.ramp(start, 1, width)])
 
     def _cell(self, value: int, lanes: int) -> Vector:
@@ -202,7 +203,7 @@ class _Part:
         """Write the loops that interleave some of the rows of ``_input_rows``."""
         pixels = self.pixels
         for phase in self.plan.phases:
-            *_, count = phase
+            count = phase.columns
             if count < pixels:
                 for slot, size in powers_of_two(count):
                     self._piece(inputs, channel, phase, slot, size)
@@ -215,18 +216,12 @@ class _Part:
                     self._piece(inputs, channel, phase, kept(slot), pixels)
 
     def _piece(
-        self,
-        inputs: list[tuple[Index, Expr]],
-        channel: Index,
-        phase: tuple[int, int, int, int],
-        slot: Index,
-        size: int,
+        self, inputs: list[tuple[Index, Expr]], channel: Index, phase: Phase, slot: Index, size: int
     ) -> None:
         """Interleave ``size`` columns of a phase, from one on."""
-        number, first_slot, first_column, _ = phase
-        column = first_column + slot * self.spec.strides[1]
+        column = phase.first_column + slot * self.spec.strides[1]
         rows = self._rows(inputs, channel, column, size)
-        self._interleave(rows, number, first_slot + slot, size * self.section.width)
+        self._interleave(rows, phase.number, phase.first_slot + slot, size * self.section.width)
 
     def _plane(self, cell: Index, phase: Index, plane: Index) -> Index:
         """Return the offset of a plane in the buffer of cells."""
@@ -344,7 +339,7 @@ class _Part:
         if plan.is_unrolled:
             for number, each in enumerate(plan.products):
                 place = place_of(each.column, each.cell)
-                cells_at(place)
+                cells_at(place)  # before the weights: LLVM's code depends on the order
                 weights = weights_at(number)
                 acc[each.row] = [
                     kept(add_products(plan.isa, sums, cells_at(place + t * size), weights))

@@ -42,8 +42,8 @@ _LOAD = 0.4
 _RESCALE = 16.0
 _TILE = 10.0
 _ROW = 10.0
-# What a loop less over blocks is worth: a part of the cycles, as each has cells of its own in the
-# nearest cache; and for its code some cycles for each of its vectors and for the rest.
+# What each further loop over blocks costs: a share of all cycles, because its buffer takes room in
+# the nearest cache; and cycles for its code: for each vector of a tile, and once.
 _SECTION = 0.05
 _VECTOR_CODE = 10.0
 _REST_CODE = 40.0
@@ -81,6 +81,22 @@ class Product(NamedTuple):
     row: int
     cell: int
     term: int
+
+
+class Phase(NamedTuple):
+    """The columns with one remainder modulo the stride, which tiles read from neighbouring slots.
+
+    Attributes:
+        number: the remainder, of columns of the padded data.
+        first_slot: the slot of the data's first column.
+        first_column: this column of the data.
+        columns: the number of the data's columns that are read.
+    """
+
+    number: int
+    first_slot: int
+    first_column: int
+    columns: int
 
 
 def choose_cells(centred_kernel: npt.NDArray[np.int64], isa: Isa) -> Cells:
@@ -223,22 +239,17 @@ class Plan:
         return (spec.out_width - 1) * spec.strides[1] + reach + 1
 
     @cached_property
-    def phases(self) -> list[tuple[int, int, int, int]]:
-        """Columns sorted by their remainder modulo the stride, as tiles read them.
-
-        For each remainder that a kernel column has: the remainder; the slot of the data's first
-        column; that column; the number of columns that are read.
-        """
+    def phases(self) -> tuple[Phase, ...]:
+        """The phases that kernel columns read."""
         spec = self.spec
         stride, left = spec.strides[1], spec.padding[1]
         stop = min(spec.in_width, self.columns - left)
-        phases = sorted({k * spec.dilation[1] % stride for k in range(spec.kernel_width)})
-        described = []
-        for phase in phases:
-            first = (phase - left) % stride
+        phases = []
+        for number in sorted({k * spec.dilation[1] % stride for k in range(spec.kernel_width)}):
+            first = (number - left) % stride
             count = max(0, -(-(stop - first) // stride))
-            described.append((phase, (first + left) // stride, first, count))
-        return described
+            phases.append(Phase(number, (first + left) // stride, first, count))
+        return tuple(phases)
 
     def slots(self, section: Section) -> int:
         """Count a phase's pixels (column modulo stride), and those that a last vector adds."""
@@ -283,8 +294,11 @@ def choose_plan(spec: ConvSpec, isa: Isa, form: Cells) -> Plan:
     so the choice is the same every time.
     """
     cells = Plan(spec, isa, form, 1, 1).cells
+    # Different choices often leave the same widths, as vectors are short or channels few.
+    choices = (Plan(spec, isa, form, 1, 1, widths).sections for widths in _WIDTHS)
+    used = dict.fromkeys(tuple(section.width for section in sections) for sections in choices)
     plans = []
-    for rows, widths in product(range(1, min(spec.out_height, _MAX_ROWS) + 1), _WIDTHS):
+    for rows, widths in product(range(1, min(spec.out_height, _MAX_ROWS) + 1), used):
         for tiles in range(1, isa.registers // PLANES // rows + 1):
             plan = Plan(spec, isa, form, rows, tiles, widths)
             if rows == 1 or (plan.cells == cells and _fits_code(plan)):
@@ -293,7 +307,7 @@ def choose_plan(spec: ConvSpec, isa: Isa, form: Cells) -> Plan:
 
 
 def _cost(plan: Plan) -> float:
-    """Estimate what a plan costs: the cycles of an image, and its code in cycles."""
+    """Estimate what a plan costs: its cycles, and its code in cycles."""
     sections = len(plan.sections)
     code = plan.rows * plan.tiles * _VECTOR_CODE + _REST_CODE
     return cycles(plan) * (1 + _SECTION * sections) + sections * code
@@ -304,12 +318,12 @@ def _fits_code(plan: Plan) -> bool:
 
 
 def cycles(plan: Plan) -> float:
-    """Estimate the cycles of an image."""
+    """Estimate the cycles of all images."""
     spec = plan.spec
     instructions = 1 if plan.isa.has_byte_products else 2
     loads = 1 / plan.tiles + 1 / plan.rows
     products = len(plan.products) * PLANES * (instructions / 2 + _LOAD * loads)
-    bands = -(-spec.out_height // plan.rows)
+    bands = spec.batch * -(-spec.out_height // plan.rows)
     in_pitch = spec.strides[1] * spec.in_channels
     total = 0.0
     for section in plan.sections:

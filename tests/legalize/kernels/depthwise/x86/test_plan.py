@@ -49,19 +49,22 @@ def test_the_last_narrow_block_overlaps_the_one_before_in_the_same_loop() -> Non
 
 
 @pytest.mark.parametrize(
-    ("size", "channels", "stride", "widths"),
+    ("batch", "size", "channels", "stride", "widths"),
     [
-        (112, 96, 2, [32]),
-        (56, 144, 2, [64, 16]),  # loads of four parts would cost more than the second loop
-        (3, 52, 1, [16]),
+        (1, 112, 96, 2, (32,)),
+        (1, 56, 144, 2, (64, 16)),  # loads of four parts would cost more than the second loop
+        (1, 3, 52, 1, (16,)),
+        (8, 3, 52, 1, (32, 16)),  # eight images take as long as a larger one
     ],
 )
 def test_a_width_is_left_out_if_that_costs_little(
-    size: int, channels: int, stride: int, widths: list[int]
+    batch: int, size: int, channels: int, stride: int, widths: tuple[int, ...]
 ) -> None:
-    spec = with_channels(channels, in_height=size, in_width=size, strides=(stride, stride))
+    spec = with_channels(
+        channels, batch=batch, in_height=size, in_width=size, strides=(stride, stride)
+    )
     plan = choose_plan(spec, AVX512_VNNI, Cells(4))
-    assert [section.width for section in plan.sections] == widths
+    assert plan.widths == tuple(section.width for section in plan.sections) == widths
 
 
 def test_rows_of_the_window_share_cells() -> None:
