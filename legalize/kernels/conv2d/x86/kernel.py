@@ -163,11 +163,14 @@ class ConvKernel:
     def _tiles_in(self, section: Section) -> Index:
         return divided(self.sizes.pixels + section.mr - 1, section.mr)
 
-    def blocks_of(self, section: Section) -> Index:
-        """Return the number of a section's blocks: one if its channels do not fill vectors."""
+    def reads_blocks(self, section: Section) -> bool:
+        """Tell whether the number of a section's blocks is a size: its channels fill vectors."""
         channels = (section.first_vector + section.blocks * section.nr) * self.isa.lanes
-        is_full = channels <= self.spec.out_channels
-        return self.sizes.blocks if section == self.tiling[0] and is_full else section.blocks
+        return section == self.tiling[0] and channels <= self.spec.out_channels
+
+    def _blocks_of(self, section: Section) -> Index:
+        """Return the number of a section's blocks."""
+        return self.sizes.blocks if self.reads_blocks(section) else section.blocks
 
     def _vector_of(self, section: Section) -> Index:
         """Return the first vector of a section."""
@@ -177,13 +180,13 @@ class ConvKernel:
 
     def _whole(self, section: Section) -> None:
         """Write the loops over a section."""
-        with T.serial(self.blocks_of(section)) as block:
+        with T.serial(self._blocks_of(section)) as block:
             self._tiles(section, block, 0, self._tiles_in(section))
 
     def _share(self, section: Section, task: Index) -> None:
         """Write one task's loops over a section."""
         share_tiles(
-            self.blocks_of(section),
+            self._blocks_of(section),
             self._tiles_in(section),
             task,
             self.sizes.tasks,

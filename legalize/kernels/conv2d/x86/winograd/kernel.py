@@ -160,7 +160,7 @@ class WinogradKernel(ConvKernel):
     @property
     def _all_blocks(self) -> Index:
         """Blocks of channels of all sections."""
-        return reduce(add, map(self.blocks_of, self.tiling))
+        return reduce(add, map(self._blocks_of, self.tiling))
 
     def _units(self, start: Index, stop: Index) -> None:
         """Write the loops over neighbouring blocks of neighbouring panels."""
@@ -181,9 +181,9 @@ class WinogradKernel(ConvKernel):
             for section in plan.tiling:
                 lowest, highest = start - before, stop - before
                 if self.tasks == 1:
-                    lowest, highest = 0, self.blocks_of(section)
+                    lowest, highest = 0, self._blocks_of(section)
                 self._blocks(section, first, lowest, highest)
-                before += self.blocks_of(section)
+                before += self._blocks_of(section)
 
         loop_between(T.truncdiv(start, blocks), T.truncdiv(stop + blocks - 1, blocks), panel)
 
@@ -197,7 +197,7 @@ class WinogradKernel(ConvKernel):
             with T.serial(self.cut.groups) as group, T.serial(self.plan.group) as tile:
                 self._end(section, first_vector, first, group, tile)
 
-        loop_between(T.max(start, 0), T.min(stop, self.blocks_of(section)), block)
+        loop_between(T.max(start, 0), T.min(stop, self._blocks_of(section)), block)
 
     def _place(self, tile: Index) -> tuple[Index, Index, Index]:
         """Return the image, row and column of the first output of a tile."""

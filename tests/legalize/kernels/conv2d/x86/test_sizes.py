@@ -54,6 +54,14 @@ ALIKE: dict[str, tuple[Way, list[ConvSpec]]] = {
             ),
         ],
     ),
+    # The rest of the channels is a section of one block.
+    "sections": (
+        dot,
+        [
+            replace(POINTWISE, in_height=24, in_width=24, in_channels=64, out_channels=104),
+            replace(POINTWISE, in_height=24, in_width=24, in_channels=64, out_channels=168),
+        ],
+    ),
     "windows": (
         dot,
         [
@@ -132,7 +140,7 @@ def test_functions_that_read_sizes_are_the_reference(place: Place) -> None:
 @pytest.mark.parametrize("name", ALIKE)
 def test_convolutions_of_other_sizes_share_code(name: str) -> None:
     way, specs = ALIKE[name]
-    codes, epilogue = set(), None
+    codes, forms, epilogue = set(), set(), None
     for seed, spec in enumerate(specs):
         given = problem(spec, seed)
         plan = way(given.spec, AVX512_VNNI, given.weights, inf)
@@ -143,7 +151,9 @@ def test_convolutions_of_other_sizes_share_code(name: str) -> None:
         epilogue = epilogue or packed.epilogue
         function = plan.function(replace(packed, epilogue=epilogue))
         codes.add(function.attrs[SAME_CODE])
+        forms.add(plan.kernel(epilogue, packed.known).form)
     assert len(codes) == 1
+    assert len(forms) == 1
 
 
 class Compared(dict[Any, Any]):
