@@ -128,4 +128,4 @@ Planner = Callable[[ConvSpec, Weights], "Plan | None"]
 """Plans a convolution; returns None if it cannot."""
 
 Cut = Callable[[Any, Weights], "Sequence[tuple[Plan, Weights]]"]
-"""Cuts a plan into plans of parts of the output's channels, with their constants."""
+"""Cuts a convolution into parts that each write some of the output's channels."""

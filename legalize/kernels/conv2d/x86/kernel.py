@@ -317,7 +317,8 @@ class ConvKernel:
         origins: Sequence[Index] = targets
         addends: Sequence[Index] = [None] * len(acc)
         if self.addend is not None:
-            # The tensor that is added has the same places. Other places are computed last.
+            # The tensor that is added has the same places. Without such a tensor, places are
+            # computed after rescaling, to keep registers free.
             addends = origins = origins or self.place.origins(pixels)
         # Vector by vector, so that its constants stay in registers.
         for j in range(section.nr):

@@ -92,7 +92,7 @@ class Plan(ABC):
         return False
 
     def cut(self, weights: Weights) -> Sequence[tuple[Plan, Weights]]:
-        """Cut the convolution into some that write a part of its channels each."""
+        """Cut the convolution into parts that each write some of the output's channels."""
         return [(self, weights)]
 
     @property

@@ -96,7 +96,7 @@ class DotPlan(Plan):
         return ranges, np.stack(sums)
 
     def cut(self, weights: Weights) -> Sequence[tuple[Plan, Weights]]:
-        """Cut a convolution that shares its code into one for each section.
+        """Cut a convolution that shares its code into a part for each section.
 
         This is done only if a section has the most common tile: then other layers have its code.
         """
