@@ -113,11 +113,11 @@ class Target:
         spec = self.spec
         pixel = T.Cast("int32", pixel)
         sizes = self.sizes
-        y, x = parts(pixel, sizes.width, sizes.by_width)
+        y, x = parts(pixel, sizes.line, sizes.by_line)
         place = x * size + first
         if spec.batch == 1:
             return y * row + place
-        number, y = parts(y, sizes.height, sizes.by_height)
+        number, y = parts(y, sizes.lines, sizes.by_lines)
         return number * image + y * row + place
 
     def at(self, image: Index, y: Index, x: Index) -> Index:

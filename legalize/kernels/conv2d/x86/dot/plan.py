@@ -10,7 +10,7 @@ import numpy as np
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.taps import Taps, is_small, taps_of
+from legalize.kernels.conv2d.taps import Taps, ranges_fit, taps_of
 from legalize.kernels.conv2d.tiling import tiles_of
 from legalize.kernels.conv2d.x86.dot.kernel import DotKernel, is_written_out
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
@@ -134,7 +134,7 @@ def dot_plan(spec: ConvSpec, isa: Isa) -> DotPlan:
     taps = cheapest_taps(spec, products)
     cost = _UNIT[type(products)] * units(spec, products, taps)
     plan = DotPlan(spec, products, choose_tiling(spec, products, taps), cost, taps)
-    is_window = spec.runs > 1 and spec.staged_zero_point == 0 and is_small(spec)
+    is_window = spec.runs > 1 and spec.staged_zero_point == 0 and ranges_fit(spec)
     if taps is None and is_window and plan.shares_sizes:
         # Tiles that leave out nothing take the code of those that leave out rows.
         return replace(plan, taps=Taps(spec, down=False))

@@ -207,8 +207,8 @@ class WinogradKernel(ConvKernel):
         if self.spec.batch > 1:
             image, row = parts(row, cut.rows, cut.by_rows)
         y, x = plan.transform.y.tile_outputs, plan.transform.x.tile_outputs
-        row = kept(unsigned_min(row * y, kept(sizes.height - y)))
-        return image, row, kept(unsigned_min(column * x, kept(sizes.width - x)))
+        row = kept(unsigned_min(row * y, kept(sizes.lines - y)))
+        return image, row, kept(unsigned_min(column * x, kept(sizes.line - x)))
 
     def _transform(self, first: Index, group: Index, tile: Index) -> None:
         """Write the transform of the data of a group's tile."""
@@ -303,7 +303,7 @@ class WinogradKernel(ConvKernel):
         plan, lanes, nr = self.plan, self.isa.lanes, section.nr
         y, x = plan.transform.y, plan.transform.x
         image, row, column = self._place(kept(first + group * plan.group + tile))
-        pixel = (image * self.sizes.height + row) * self.sizes.width + column
+        pixel = (image * self.sizes.lines + row) * self.sizes.line + column
         target = address(self.place.at(image, row, column))
 
         sums_at = address(self._sums_place(0, group) + tile * (nr * lanes))
@@ -336,7 +336,7 @@ class WinogradKernel(ConvKernel):
                         bias = self.bias[first_vector + number, T.ramp(0, 1, lanes)]
                         value = self._divided(value) + bias
                     set_lanes(outputs[number], value, lanes)
-            pixels = [pixel + i * self.sizes.width + j for i, j in places]
+            pixels = [pixel + i * self.sizes.line + j for i, j in places]
             targets = [self.place.beside(target, i, j) for i, j in places]
             self._finish(section, first_vector, Pixels(pixels), acc, targets=targets)
 
