@@ -17,7 +17,14 @@ from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.k_steps import k_step_weights
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
 from legalize.kernels.conv2d.x86.sizes import has_inverses
-from legalize.kernels.conv2d.x86.tiling import PREFERENCE, choose_tiling, shares_columns, units
+from legalize.kernels.conv2d.x86.tiling import (
+    PREFERENCE,
+    choose_tiling,
+    microseconds,
+    shares_columns,
+    units,
+)
+from legalize.kernels.ir.tasks import LEAST_TASK
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import ByteProducts, Isa, Products, WidenedProducts, WordProducts
 from legalize.kernels.kernel import Slice
@@ -33,6 +40,10 @@ _UNIT: dict[type[Products], float] = {
 _WIDEN = 0.2
 _COPY = 0.5
 _WORTH_IT = 0.89
+
+# The fewest microseconds of a convolution that is cut: calling and starting threads twice takes one
+# or two more.
+_LEAST_CUT = 10 * LEAST_TASK
 
 
 @dataclass(frozen=True)
@@ -99,11 +110,14 @@ class DotPlan(Plan):
         """Cut a convolution that shares its code into a part for each section.
 
         This is done only if a section has the most common tile: then other layers have its code.
+        A convolution that takes little time stays whole.
         """
+        spec, lanes = self.spec, self.products.lanes
         is_common = any((each.nr, each.mr) in PREFERENCE for each in self.tiling)
-        if not self.shares_sizes or not is_common or len(self.tiling) == 1:
+        time = microseconds(spec, self.products, self.tiling, self.taps)
+        if not self.shares_sizes or not is_common or len(self.tiling) == 1 or time < _LEAST_CUT:
             return [(self, weights)]
-        spec, lanes, found = self.spec, self.products.lanes, []
+        found = []
         for section in self.tiling:
             first = section.first_vector * lanes
             stop = min(first + section.blocks * section.nr * lanes, spec.out_channels)
