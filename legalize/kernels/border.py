@@ -14,7 +14,8 @@ from qnn_ops.dialect.registry import attrs_of, constant_of, spec_of
 Widths = tuple[int, int, int, int]
 Shape = tuple[int, int, int, int]
 
-_BORDER = "qnn.border"
+BORDER = "qnn.border"
+"""The attribute of functions that write a border: its widths and its value."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def tell_border(function: tirx.PrimFunc, border: Border | None) -> tirx.PrimFunc
     """Note in a function's attributes the border that it writes, if any."""
     if border is None:
         return function
-    return function.with_attr(_BORDER, [*border.widths, border.value])
+    return function.with_attr(BORDER, [*border.widths, border.value])
 
 
 def edges_of(builder: relax.BlockBuilder, data: relax.Expr, zero_point: int) -> Widths:
@@ -97,7 +98,7 @@ def edges_of(builder: relax.BlockBuilder, data: relax.Expr, zero_point: int) -> 
     while isinstance(data, relax.Var):
         data = builder.lookup_binding(data)
     is_kernel = isinstance(data, relax.Call) and isinstance(data.args[0], relax.GlobalVar)
-    border = builder.get()[data.args[0]].attrs.get(_BORDER) if is_kernel else None
+    border = builder.get()[data.args[0]].attrs.get(BORDER) if is_kernel else None
     if border is None:
         return 0, 0, 0, 0
     top, left, bottom, right, value = (int(each) for each in border)

@@ -50,9 +50,10 @@ the output's element at the same index.
 """
 
 SAME_CODE = "qnn.same_code"
-"""The attribute of functions of tensors of any shapes: variables stand for all sizes.
+"""The attribute of functions of tensors of any shapes: variables stand for their sizes.
 
-The code reads none of them. The attribute's value is a digest of the code.
+The code reads none of the variables. A function that does not read its sizes from a table has them
+only for its output. The attribute's value is a digest of the code.
 """
 
 CALLS_BY_NAME = "qnn.calls_by_name"

@@ -13,6 +13,7 @@ from tvm.tirx.buffer import decl_buffer
 from tvm_ffi import structural_walk
 
 from legalize.call_plan import Call, Place, is_number
+from legalize.kernels.border import BORDER
 from legalize.kernels.kernel import IS_KERNEL, SAME_CODE
 from qnn_ops.dialect.sizes import sizes_of
 
@@ -64,9 +65,11 @@ def called(function: tirx.PrimFunc, sizes: Sequence[tirx.Var]) -> tirx.PrimFunc:
     # With "noalias" LLVM writes more code, which is not faster.
     attrs = {"calling_conv": _WRAPPED, "tirx.noalias": False, TAKES_POINTERS: True}
     parameters = [*pointers, *sizes]
-    return tirx.PrimFunc(parameters, body, tvm.ir.PrimType("int32")).with_attrs(
+    result = tirx.PrimFunc(parameters, body, tvm.ir.PrimType("int32")).with_attrs(
         {**function.attrs, **attrs}
     )
+    # Nothing reads the border any more, and functions of any border may have the same code.
+    return result.without_attr(BORDER)
 
 
 def _of_any_size(function: tirx.PrimFunc) -> tirx.PrimFunc:

@@ -61,7 +61,9 @@ class Weights:
         """Return the constants of some output channels of a convolution of integers."""
 
         def some(values: Any) -> Any:
-            return values if values is None or np.size(values) == 1 else values[channels]
+            if values is None or np.size(values) == 1:
+                return values
+            return np.reshape(values, -1)[channels]
 
         own = (some(each) for each in (self.bias, self.multiplier, self.shift))
         return Weights(self.kernel[channels], self.zero_point, *own)
@@ -126,4 +128,4 @@ Planner = Callable[[ConvSpec, Weights], "Plan | None"]
 """Plans a convolution; returns None if it cannot."""
 
 Cut = Callable[[Any, Weights], "Sequence[tuple[Plan, Weights]]"]
-"""Cuts a plan into plans of parts of the output's channels, with their constants."""
+"""Cuts a convolution into parts that each write some of the output's channels."""

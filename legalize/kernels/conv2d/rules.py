@@ -36,7 +36,7 @@ class ConvRules:
         ends_in: whether a kernel does the rounding of a call.
         staged_dtype: the dtype that kernels multiply.
         stages: whether kernels read a copy of data that has another dtype or padding.
-        cut: cuts a plan into convolutions that write some channels of the result each.
+        cut: cuts a convolution into parts that each write some of the output's channels.
     """
 
     plan: Planner

@@ -120,7 +120,8 @@ class Fusion:
         residual: a tensor that is added after rounding. Then there is no ``addend``, and the output
             is not ``int32``.
         part: the channels of a larger tensor that the output is written to, if any.
-        border: written around the output, or around the tensor whose first channels it is.
+        border: written around the output, or around the larger tensor. There only the kernel of the
+            first channels writes it; those of other channels only leave room for it.
         is_shared: whether one function may serve several convolutions: it reads the offsets of its
             outputs, and sizes if it can. Then nothing may compare its tensors' shapes with theirs.
         encoding: turns the sums into float32; then all other attributes are None.

@@ -61,7 +61,7 @@ class Taps:
         """
         ranges, spec = self.ranges_of(tiling), self.spec
         others = np.zeros_like(ranges)
-        others[:, 1] = spec.kernel_height if self.down else parts_of(spec)
+        others[:, 1] = spec.kernel_height if self.down else runs_per_row(spec)
         return np.hstack([others, ranges] if self.down else [ranges, others])
 
     def share(self, mr: int) -> float:
@@ -91,15 +91,15 @@ def taps_of(spec: ConvSpec) -> list[Taps]:
     # A tap must consist of whole K-steps.
     if left + right and spec.kernel_width > 1 and spec.staged_channels % spec.k_step == 0:
         found.append(Taps(spec, down=True))
-    return [taps for taps in found if is_small(spec) and _share_of_lines(taps) < _WORTH_IT]
+    return [taps for taps in found if ranges_fit(spec) and _share_of_lines(taps) < _WORTH_IT]
 
 
-def is_small(spec: ConvSpec) -> bool:
+def ranges_fit(spec: ConvSpec) -> bool:
     """Tell whether ranges of taps fit their dtype."""
     return max(spec.kernel_height, spec.kernel_width) <= _MOST_TAPS
 
 
-def parts_of(spec: ConvSpec) -> int:
+def runs_per_row(spec: ConvSpec) -> int:
     """Return the runs of a row of the kernel."""
     return spec.kernel_width // spec.taps_per_run
 

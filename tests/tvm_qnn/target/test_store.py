@@ -16,6 +16,8 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 import tvm_qnn
+from legalize.kernels.border import Border, tell_border
+from legalize.passes.bodies import called
 from tests.support.linking import needs_linker
 from tests.support.modules import module
 from tests.support.processes import printed, printed_by_two
@@ -148,6 +150,18 @@ def test_a_key_changes_with_all_that_decides_the_code(monkeypatch: pytest.Monkey
     monkeypatch.setattr("tvm_qnn.target.store.codegen.llvm_version_major", lambda: 1)
     keys.append(key())
     assert len(set(keys)) == len(keys)
+
+
+def test_functions_of_equal_code_and_any_border_have_one_key() -> None:
+    keys = set()
+    for border in (
+        None,
+        *(Border((1, 1, 1, 1), value) for value in (9, 10)),
+        Border((0, 3, 0, 3), 9),
+    ):
+        named = called(tell_border(function(), border), [])
+        keys.add(function_key(tvm.IRModule({"f": named}), host_target(), "", False))
+    assert len(keys) == 1
 
 
 @pytest.mark.parametrize("changes", [{"number": 4}, {"size": 5}, {"second": True}])

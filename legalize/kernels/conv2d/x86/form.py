@@ -17,9 +17,8 @@ def common_form(kernel: ConvKernel) -> Hashable:
         epilogue = epilogue.with_zero_point_left(int(kernel.zero_point != 0))
     sections = []
     for section in kernel.tiling:
-        is_read = kernel.blocks_of(section) is kernel.sizes.blocks
         channels = min(section.nr * lanes, spec.out_channels - section.first_vector * lanes)
-        blocks = None if is_read else section.blocks
+        blocks = None if kernel.reads_blocks(section) else section.blocks
         sections.append((section.nr, section.mr, channels, blocks))
     return (
         *(type(kernel), kernel.products, epilogue, kernel.weight_dtype, tuple(sections)),

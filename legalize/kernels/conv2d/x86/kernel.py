@@ -29,7 +29,7 @@ from legalize.kernels.conv2d.tiling import (
     origins_of,
     share_tiles,
 )
-from legalize.kernels.conv2d.x86.epilogue.addend import load_addend, load_addend_words
+from legalize.kernels.conv2d.x86.epilogue.addend import AddendBlock
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
 from legalize.kernels.conv2d.x86.form import common_form
 from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
@@ -49,7 +49,6 @@ from legalize.kernels.ir.vectors import (
     kept,
     local_vector,
     set_lanes,
-    store_pieces,
 )
 from legalize.kernels.kernel import WRITES_OVER
 from legalize.written import new_function
@@ -163,11 +162,14 @@ class ConvKernel:
     def _tiles_in(self, section: Section) -> Index:
         return divided(self.sizes.pixels + section.mr - 1, section.mr)
 
-    def blocks_of(self, section: Section) -> Index:
-        """Return the number of a section's blocks: one if its channels do not fill vectors."""
+    def reads_blocks(self, section: Section) -> bool:
+        """Tell whether the number of a section's blocks is a size: its channels fill vectors."""
         channels = (section.first_vector + section.blocks * section.nr) * self.isa.lanes
-        is_full = channels <= self.spec.out_channels
-        return self.sizes.blocks if section == self.tiling[0] and is_full else section.blocks
+        return section == self.tiling[0] and channels <= self.spec.out_channels
+
+    def _blocks_of(self, section: Section) -> Index:
+        """Return the number of a section's blocks."""
+        return self.sizes.blocks if self.reads_blocks(section) else section.blocks
 
     def _vector_of(self, section: Section) -> Index:
         """Return the first vector of a section."""
@@ -177,13 +179,13 @@ class ConvKernel:
 
     def _whole(self, section: Section) -> None:
         """Write the loops over a section."""
-        with T.serial(self.blocks_of(section)) as block:
+        with T.serial(self._blocks_of(section)) as block:
             self._tiles(section, block, 0, self._tiles_in(section))
 
     def _share(self, section: Section, task: Index) -> None:
         """Write one task's loops over a section."""
         share_tiles(
-            self.blocks_of(section),
+            self._blocks_of(section),
             self._tiles_in(section),
             task,
             self.sizes.tasks,
@@ -310,11 +312,13 @@ class ConvKernel:
             self.residual = self.residual.reading(self.numbers)
             as_bytes = self.residual.vectors_as_bytes(section.nr, channels)
             as_words = self.residual.vectors_as_words(section.nr)
+        added = AddendBlock(self.addend, first_vector, section.nr, lanes, channels)
         encodings = encodings_of(pixels, self.encoding, self.spec.fusion.encoding)
         origins: Sequence[Index] = targets
         addends: Sequence[Index] = [None] * len(acc)
         if self.addend is not None:
-            # The tensor that is added has the same places. Other places are computed last.
+            # The tensor that is added has the same places. Without such a tensor, places are
+            # computed after rescaling, to keep registers free.
             addends = origins = origins or self.place.origins(pixels)
         # Vector by vector, so that its constants stay in registers.
         for j in range(section.nr):
@@ -322,23 +326,33 @@ class ConvKernel:
             for start, row, encoding in zip(addends, acc, encodings, strict=True):
                 addend = None
                 if self.epilogue.float_sum is None and j >= max(as_bytes, as_words):
-                    addend = self._addend(section, first_vector, start, j, channels)
+                    addend = added.vector(start, j)
                 self._emit(rows, row[j], encoding or addend)
         # Now pixel by pixel: vector by vector, constants of both would not stay in registers.
         if self.epilogue.float_sum is not None:
             for start, row in zip(addends, acc, strict=True):
                 for j, vector in enumerate(row):
-                    addend = self._addend(section, first_vector, start, j, channels)
+                    addend = added.vector(start, j)
                     value = self.epilogue.float_sum.emit(get_lanes(vector, lanes), addend)
                     set_lanes(vector, value, lanes)
-        for start, row in zip(addends, acc, strict=True):
-            for j in range(as_bytes, as_words, 2):
-                self._add_to_words(section, first_vector, start, row, j, channels)
+        if self.residual is not None:
+            for start, row in zip(addends, acc, strict=True):
+                for j in range(as_bytes, as_words, 2):
+                    pair = row[j : j + 2]
+                    outputs = [get_lanes(vector, lanes) for vector in pair]
+                    sums = self.residual.add_to_words(outputs, added.words(start, j))
+                    for vector, value in zip(pair, sums, strict=True):
+                        set_lanes(vector, value, lanes)
         narrowed = self._narrowed(section, acc)
         origins = origins or self.place.origins(pixels)
         for i, (start, row) in enumerate(zip(addends, acc, strict=True)):
             vectors = [get_lanes(vector, lanes) for vector in row]
-            ends = [self._sums(first_vector, start, vectors, j) for j in range(0, as_bytes, 4)]
+            ends = []
+            if self.residual is not None:
+                ends = [
+                    self.residual.add_to_bytes(vectors[j : j + 4], added.four_vectors(start, j))
+                    for j in range(0, as_bytes, 4)
+                ]
             ends += narrowed[i : i + 1]
             with ExitStack() as branch:
                 if conditions:
@@ -354,61 +368,12 @@ class ConvKernel:
         del section, acc
         return []
 
-    def _sums(
-        self, first_vector: Index, start: Index, vectors: list[Vector], number: int
-    ) -> Vector:
-        """Return outputs of four vectors as bytes, with the residual's tensor added."""
-        assert self.addend is not None
-        assert self.residual is not None
-        start = start + (first_vector + number) * self.isa.lanes
-        tensor = self.addend[T.ramp(start, 1, 4 * self.isa.lanes)]
-        return self.residual.add_to_bytes(vectors[number : number + 4], tensor)
-
-    def _add_to_words(
-        self,
-        section: Section,
-        first_vector: Index,
-        start: Index,
-        row: list[Buffer],
-        number: int,
-        channels: int,
-    ) -> None:
-        """Add the residual's tensor to two vectors."""
-        assert self.residual is not None
-        lanes = self.isa.lanes
-        place = self._place_of_addend(section, first_vector, start, number, channels)
-        tensor = load_addend_words(self.addend, *place)
-        pair = row[number : number + 2]
-        outputs = [get_lanes(vector, lanes) for vector in pair]
-        sums = self.residual.add_to_words(outputs, tensor)
-        for vector, value in zip(pair, sums, strict=True):
-            set_lanes(vector, value, lanes)
-
     def _emit(self, rows: list[Vector], vector: Buffer, addend: Vector | None = None) -> None:
         lanes = self.isa.lanes
         value = self.epilogue.emit(get_lanes(vector, lanes), rows, addend)
         if self.residual is not None and addend is not None:
             value = self.residual.add(value, addend)
         set_lanes(vector, value, lanes)
-
-    def _addend(
-        self, section: Section, first_vector: Index, start: Index, number: int, channels: int
-    ) -> Vector:
-        """Load a vector of the tensor that is added to a block of ``channels``, if any."""
-        if self.addend is None:
-            return None
-        place = self._place_of_addend(section, first_vector, start, number, channels)
-        return load_addend(self.addend, *place)
-
-    def _place_of_addend(
-        self, section: Section, first_vector: Index, start: Index, number: int, channels: int
-    ) -> tuple[Index, int, int, int, int]:
-        """Return the arguments of ``load_addend`` beside the tensor."""
-        lanes = self.isa.lanes
-        pieces = store_pieces(section.nr)
-        first, size = next(piece for piece in pieces if number < sum(piece))
-        start = start + (first_vector + first) * lanes
-        return start, size, number - first, lanes, channels - first * lanes
 
     def _rows(self, index: Index) -> list[Vector]:
         """Return functions that read rows of a vector's constants, each row once."""

@@ -74,9 +74,9 @@ class Target:
         down: whether pixels are numbered down the columns of an image.
         numbers: distances of neighbouring pixels of a line, of lines (see ``Sizes``) and of images;
             the offset of the first output; the length of the border before an image; the offset of
-            the border behind the first row, its length, the distance and the number of others like
-            it; offset and length of the border after an image. They are constants of the code, or
-            read from a table.
+            the border behind the first row, its length, the distance to the next one like it, and
+            their number; offset and length of the border after an image. They are constants of the
+            code, or read from a table.
     """
 
     spec: ConvSpec
@@ -113,11 +113,11 @@ class Target:
         spec = self.spec
         pixel = T.Cast("int32", pixel)
         sizes = self.sizes
-        y, x = parts(pixel, sizes.width, sizes.by_width)
+        y, x = parts(pixel, sizes.line, sizes.by_line)
         place = x * size + first
         if spec.batch == 1:
             return y * row + place
-        number, y = parts(y, sizes.height, sizes.by_height)
+        number, y = parts(y, sizes.lines, sizes.by_lines)
         return number * image + y * row + place
 
     def at(self, image: Index, y: Index, x: Index) -> Index:

@@ -92,7 +92,7 @@ class Plan(ABC):
         return False
 
     def cut(self, weights: Weights) -> Sequence[tuple[Plan, Weights]]:
-        """Cut the convolution into some that write a part of its channels each."""
+        """Cut the convolution into parts that each write some of the output's channels."""
         return [(self, weights)]
 
     @property
@@ -169,6 +169,8 @@ class Plan(ABC):
         function = _built(self.with_spec(spec), epilogue, packed.known)
         border = self.spec.fusion.border
         if spec.fusion.is_shared:
+            # ``call_tir`` takes functions of one name for one, but ``edges_of`` reads the border
+            # that a function notes. So without ``OneFunction`` each border has its own function.
             ends = () if border is None else (*border.widths, border.value)
             name = "_".join(map(str, ("conv2d", function.attrs[SAME_CODE], *ends)))
             function = function.with_attr("global_symbol", name)

@@ -20,11 +20,11 @@ class Sizes(NamedTuple):
 
     Attributes:
         pixels: pixels of the output, over all images.
-        height: lines of an image's output, along which pixels are numbered: rows, or columns if
+        lines: lines of an image's output, along which pixels are numbered: rows, or columns if
             the numbers go down.
-        width: pixels of a line.
-        by_height: the inverse of ``height``, for ``parts``.
-        by_width: the inverse of ``width``.
+        line: pixels of a line.
+        by_lines: the inverse of ``lines``, for ``parts``.
+        by_line: the inverse of ``line``.
         blocks: blocks of channels in the first section.
         pixel: values of the staged data from an output pixel's first one to that of the next pixel
             of the line.
@@ -46,10 +46,10 @@ class Sizes(NamedTuple):
     """
 
     pixels: Index
-    height: Index
-    width: Index
-    by_height: Index
-    by_width: Index
+    lines: Index
+    line: Index
+    by_lines: Index
+    by_line: Index
     blocks: Index
     pixel: Index
     row: Index
@@ -92,10 +92,10 @@ class Sizes(NamedTuple):
         across, along = steps[::-1] if down else steps
         return cls(
             pixels=spec.out_pixels,
-            height=lines,
-            width=line,
-            by_height=inverse(lines),
-            by_width=inverse(line),
+            lines=lines,
+            line=line,
+            by_lines=inverse(lines),
+            by_line=inverse(line),
             blocks=blocks,
             pixel=along * channels,
             row=across * channels,

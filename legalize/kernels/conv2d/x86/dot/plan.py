@@ -10,14 +10,21 @@ import numpy as np
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.taps import Taps, is_small, taps_of
+from legalize.kernels.conv2d.taps import Taps, ranges_fit, taps_of
 from legalize.kernels.conv2d.tiling import tiles_of
 from legalize.kernels.conv2d.x86.dot.kernel import DotKernel, is_written_out
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.k_steps import k_step_weights
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
 from legalize.kernels.conv2d.x86.sizes import has_inverses
-from legalize.kernels.conv2d.x86.tiling import PREFERENCE, choose_tiling, shares_columns, units
+from legalize.kernels.conv2d.x86.tiling import (
+    PREFERENCE,
+    choose_tiling,
+    microseconds,
+    shares_columns,
+    units,
+)
+from legalize.kernels.ir.tasks import LEAST_TASK
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import ByteProducts, Isa, Products, WidenedProducts, WordProducts
 from legalize.kernels.kernel import Slice
@@ -33,6 +40,10 @@ _UNIT: dict[type[Products], float] = {
 _WIDEN = 0.2
 _COPY = 0.5
 _WORTH_IT = 0.89
+
+# The fewest microseconds of a convolution that is cut: calling and starting threads twice takes one
+# or two more.
+_LEAST_CUT = 10 * LEAST_TASK
 
 
 @dataclass(frozen=True)
@@ -96,14 +107,17 @@ class DotPlan(Plan):
         return ranges, np.stack(sums)
 
     def cut(self, weights: Weights) -> Sequence[tuple[Plan, Weights]]:
-        """Cut a convolution that shares its code into one for each section.
+        """Cut a convolution that shares its code into a part for each section.
 
         This is done only if a section has the most common tile: then other layers have its code.
+        A convolution that takes little time stays whole.
         """
+        spec, lanes = self.spec, self.products.lanes
         is_common = any((each.nr, each.mr) in PREFERENCE for each in self.tiling)
-        if not self.shares_sizes or not is_common or len(self.tiling) == 1:
+        time = microseconds(spec, self.products, self.tiling, self.taps)
+        if not self.shares_sizes or not is_common or len(self.tiling) == 1 or time < _LEAST_CUT:
             return [(self, weights)]
-        spec, lanes, found = self.spec, self.products.lanes, []
+        found = []
         for section in self.tiling:
             first = section.first_vector * lanes
             stop = min(first + section.blocks * section.nr * lanes, spec.out_channels)
@@ -134,7 +148,7 @@ def dot_plan(spec: ConvSpec, isa: Isa) -> DotPlan:
     taps = cheapest_taps(spec, products)
     cost = _UNIT[type(products)] * units(spec, products, taps)
     plan = DotPlan(spec, products, choose_tiling(spec, products, taps), cost, taps)
-    is_window = spec.runs > 1 and spec.staged_zero_point == 0 and is_small(spec)
+    is_window = spec.runs > 1 and spec.staged_zero_point == 0 and ranges_fit(spec)
     if taps is None and is_window and plan.shares_sizes:
         # Tiles that leave out nothing take the code of those that leave out rows.
         return replace(plan, taps=Taps(spec, down=False))

@@ -2,10 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import load_filled
-from legalize.kernels.ir.vectors import Buffer, Index, Vector
+from legalize.kernels.ir.vectors import Buffer, Index, Vector, store_pieces
+
+
+@dataclass(frozen=True)
+class AddendBlock:
+    """The values that are added to a block of channels, at pixels given by their first channel.
+
+    Attributes:
+        tensor: the tensor that is added, as one row; None if there is none.
+        first_vector: the block's first vector of channels.
+        vectors: the block's vectors.
+        lanes: int32 values in a vector.
+        channels: number of real channels; nothing is read past them.
+    """
+
+    tensor: Buffer
+    first_vector: Index
+    vectors: int
+    lanes: int
+    channels: int
+
+    def vector(self, start: Index, number: int) -> Vector:
+        """Load a vector as int32; see ``load_addend``. Return None if there is no tensor."""
+        if self.tensor is None:
+            return None
+        return load_addend(self.tensor, *self._place(start, number))
+
+    def words(self, start: Index, number: int) -> Vector:
+        """Load two vectors as int16; see ``load_addend_words``."""
+        return load_addend_words(self.tensor, *self._place(start, number))
+
+    def four_vectors(self, start: Index, number: int) -> Vector:
+        """Load the bytes of four vectors of real channels."""
+        start = start + (self.first_vector + number) * self.lanes
+        return self.tensor[T.ramp(start, 1, 4 * self.lanes)]
+
+    def _place(self, start: Index, number: int) -> tuple[Index, int, int, int, int]:
+        """Return the arguments of ``load_addend`` beside the tensor."""
+        first, size = next(piece for piece in store_pieces(self.vectors) if number < sum(piece))
+        start = start + (self.first_vector + first) * self.lanes
+        return start, size, number - first, self.lanes, self.channels - first * self.lanes
 
 
 def load_addend(

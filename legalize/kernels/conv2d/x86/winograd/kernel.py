@@ -160,7 +160,7 @@ class WinogradKernel(ConvKernel):
     @property
     def _all_blocks(self) -> Index:
         """Blocks of channels of all sections."""
-        return reduce(add, map(self.blocks_of, self.tiling))
+        return reduce(add, map(self._blocks_of, self.tiling))
 
     def _units(self, start: Index, stop: Index) -> None:
         """Write the loops over neighbouring blocks of neighbouring panels."""
@@ -181,9 +181,9 @@ class WinogradKernel(ConvKernel):
             for section in plan.tiling:
                 lowest, highest = start - before, stop - before
                 if self.tasks == 1:
-                    lowest, highest = 0, self.blocks_of(section)
+                    lowest, highest = 0, self._blocks_of(section)
                 self._blocks(section, first, lowest, highest)
-                before += self.blocks_of(section)
+                before += self._blocks_of(section)
 
         loop_between(T.truncdiv(start, blocks), T.truncdiv(stop + blocks - 1, blocks), panel)
 
@@ -197,7 +197,7 @@ class WinogradKernel(ConvKernel):
             with T.serial(self.cut.groups) as group, T.serial(self.plan.group) as tile:
                 self._end(section, first_vector, first, group, tile)
 
-        loop_between(T.max(start, 0), T.min(stop, self.blocks_of(section)), block)
+        loop_between(T.max(start, 0), T.min(stop, self._blocks_of(section)), block)
 
     def _place(self, tile: Index) -> tuple[Index, Index, Index]:
         """Return the image, row and column of the first output of a tile."""
@@ -207,8 +207,8 @@ class WinogradKernel(ConvKernel):
         if self.spec.batch > 1:
             image, row = parts(row, cut.rows, cut.by_rows)
         y, x = plan.transform.y.tile_outputs, plan.transform.x.tile_outputs
-        row = kept(unsigned_min(row * y, kept(sizes.height - y)))
-        return image, row, kept(unsigned_min(column * x, kept(sizes.width - x)))
+        row = kept(unsigned_min(row * y, kept(sizes.lines - y)))
+        return image, row, kept(unsigned_min(column * x, kept(sizes.line - x)))
 
     def _transform(self, first: Index, group: Index, tile: Index) -> None:
         """Write the transform of the data of a group's tile."""
@@ -303,7 +303,7 @@ class WinogradKernel(ConvKernel):
         plan, lanes, nr = self.plan, self.isa.lanes, section.nr
         y, x = plan.transform.y, plan.transform.x
         image, row, column = self._place(kept(first + group * plan.group + tile))
-        pixel = (image * self.sizes.height + row) * self.sizes.width + column
+        pixel = (image * self.sizes.lines + row) * self.sizes.line + column
         target = address(self.place.at(image, row, column))
 
         sums_at = address(self._sums_place(0, group) + tile * (nr * lanes))
@@ -336,7 +336,7 @@ class WinogradKernel(ConvKernel):
                         bias = self.bias[first_vector + number, T.ramp(0, 1, lanes)]
                         value = self._divided(value) + bias
                     set_lanes(outputs[number], value, lanes)
-            pixels = [pixel + i * self.sizes.width + j for i, j in places]
+            pixels = [pixel + i * self.sizes.line + j for i, j in places]
             targets = [self.place.beside(target, i, j) for i, j in places]
             self._finish(section, first_vector, Pixels(pixels), acc, targets=targets)
 
