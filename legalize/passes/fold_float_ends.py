@@ -126,8 +126,8 @@ class _FoldFloatEnds(PyExprMutator):
 def FoldFloatEnds() -> tvm.transform.Pass:
     """Fold biases, sums and bounds into the ``float_conv2d`` before, if nothing else reads it.
 
-    The operator adds its bias and then the other operand of a residual sum last, and clamps as
-    Relax's ``maximum`` and ``minimum`` do whose first operand is the bound. Of two convolutions the
-    later one takes their sum.
+    The operator adds its bias, then the other operand of a residual sum. It clamps as Relax's
+    ``maximum`` and ``minimum`` do if the bound is their first operand. The later one of two
+    convolutions takes their sum.
     """
     return module_pass(_FoldFloatEnds, "FoldFloatEnds")

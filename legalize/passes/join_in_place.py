@@ -122,9 +122,9 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
                     written = first_found(
                         rule(self.builder_, producer, part, whole) for rule in ways
                     )
-                if written is None and dtype not in QUANTIZED:
-                    return None
                 if written is None:
+                    if dtype not in QUANTIZED:
+                        return None
                     written = copy_part(self.builder_, isa, tensor, leaf.table, part, dtype, whole)
                 # The result keeps the operand's name, by which a profile identifies the operator.
                 whole = self.builder_.emit(written, tensor.name)

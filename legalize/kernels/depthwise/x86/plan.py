@@ -42,8 +42,8 @@ _LOAD = 0.4
 _RESCALE = 16.0
 _TILE = 10.0
 _ROW = 10.0
-# What each further loop over blocks costs: a share of all cycles, because its buffer takes room in
-# the nearest cache; and cycles for its code: for each vector of a tile, and once.
+# Each further loop over blocks costs a share of all cycles, because its buffer takes room in the
+# nearest cache. Its code costs some cycles for each vector of a tile, and some once.
 _SECTION = 0.05
 _VECTOR_CODE = 10.0
 _REST_CODE = 40.0
