@@ -95,7 +95,7 @@ def _is_number(builder: relax.BlockBuilder, expr: relax.Expr) -> bool:
     return operator_of(value) is dequantize
 
 
-def _number(value: float, like: relax.Expr) -> relax.Constant:
+def _number(value: float, like: relax.Expr) -> relax.Expr:
     dtype = spec_of(like).dtype
     return relax.const(np.asarray(value, dtype), dtype)
 

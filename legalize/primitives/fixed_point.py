@@ -15,6 +15,6 @@ def saturate(value: relax.Expr, bounds: tuple[int, int], dtype: str) -> relax.Ex
     return R.astype(R.minimum(R.maximum(value, low), high), dtype)
 
 
-def const(value: Any, dtype: str) -> relax.Constant:
+def const(value: Any, dtype: str) -> relax.Expr:
     """Return a constant of ``dtype``; scalars stay 0-dimensional."""
     return relax.const(np.asarray(value, dtype=dtype), dtype)

@@ -22,7 +22,7 @@ KERNEL = np.ones((5, 1, 1, 3), np.float32)
 BIAS = np.arange(5, dtype=np.float32)
 
 
-def number(value: float) -> relax.Constant:
+def number(value: float) -> relax.Expr:
     return relax.const(value, "float32")
 
 

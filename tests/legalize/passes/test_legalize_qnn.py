@@ -40,7 +40,7 @@ def test_requantize_becomes_one_64_bit_product_and_one_shift() -> None:
     inputs = {"x": relax.TensorType((4,), "uint8")}
     attrs = encodings(input=(0.5, 128), output=(1.0, 3), out_dtype="int8")
 
-    def wide(value: int) -> relax.Constant:
+    def wide(value: int) -> relax.Expr:
         return relax.const(value, "int64")
 
     def expected(x: relax.Expr) -> relax.Call:
