@@ -10,6 +10,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops import quantized_conv2d, quantized_dense, quantized_pool2d
+from qnn_ops.arithmetic.accumulator_bounds import signed_sums
 from qnn_ops.arithmetic.float_epilogue import ONEDNN
 from qnn_ops.arithmetic.rounding import scale_result
 from qnn_ops.arithmetic.sums import conv_factor, dense_factor
@@ -54,17 +55,19 @@ class Layer:
         low, high = (end - self.attrs.input_zero_point for end in data)
         if self.pads:
             low, high = np.minimum(low, 0), np.maximum(high, 0)
-        above, below = (
-            edge(self.rows, 0).sum(axis=1, dtype=np.float64) for edge in (np.maximum, np.minimum)
-        )
+        # If all channels of the data have the same ends, one sum for each output channel suffices.
+        is_even = all((end == end[0]).all() for end in (low, high))
+        if is_even:
+            low, high = low[:1], high[:1]
+        is_summed = is_even or self.is_depthwise
+        above, below = signed_sums(self.rows, (1, 2) if is_summed else 1)
 
         def sums(positive: Array, negative: Array) -> Array:
             """Return the sums if weights above 0, and weights below, meet these values."""
-            if self.is_depthwise:
-                return above[:, 0] * positive + below[:, 0] * negative
+            if is_summed:
+                return above * positive + below * negative
             return above @ positive + below @ negative
 
-        # Float64 holds these integers exactly.
         least, most = (sums(*each) + self.bias for each in ((low, high), (high, low)))
         lowest, highest = dtype_range("int32")
         if least.min() < lowest or most.max() > highest:

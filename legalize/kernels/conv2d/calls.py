@@ -121,6 +121,8 @@ def centred(kernel: Array, zero_point: Array | int) -> tuple[Array, Array]:
         int8 weights and 0; otherwise both unchanged.
     """
     zero_points = np.unique(zero_point)
+    if kernel.dtype == np.int8 and not zero_points.any():
+        return kernel, zero_points
     if zero_points.size == 1:
         rest = kernel.astype(np.int16) - zero_points[0]
         low, high = dtype_range("int8")

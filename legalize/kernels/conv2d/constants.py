@@ -103,7 +103,7 @@ def _part(array: Any, axis: int, group: int, groups: int) -> Any:
 
 
 def signed_kernel(spec: ConvSpec, kernel: Array, zero_point: int | Array) -> tuple[Array, int]:
-    """Check the kernel and make it int8 (in int64, for sums)."""
+    """Check the kernel and return it as signed bytes, in int16, and their zero point."""
     shape = (spec.out_channels, spec.kernel_height, spec.kernel_width, spec.in_channels)
     if kernel.shape != shape or kernel.dtype != spec.kernel_dtype:
         raise QnnError(
@@ -120,7 +120,7 @@ def signed_kernel(spec: ConvSpec, kernel: Array, zero_point: int | Array) -> tup
             f"the kernel's zero point {shifted + offset} does not agree with "
             f"has_asymmetric_kernel={spec.has_asymmetric_kernel}"
         )
-    return kernel.astype(np.int64) - offset, shifted
+    return kernel.astype(np.int16) - np.int16(offset), shifted
 
 
 def per_channel(spec: ConvSpec, name: str, values: Array | float, dtype: str = "int32") -> Array:
@@ -168,7 +168,7 @@ def fold_zero_points(
     zx = spec.staged_zero_point
     centred = (kernel - zero_point).reshape(spec.out_channels, -1)
     # bias − zx·Σw + K·zx·zw; conv_calls takes no call whose result could leave int32 here.
-    folded = (bias - zx * centred.sum(axis=1)).astype(np.int32)
+    folded = (bias - zx * centred.sum(axis=1, dtype=np.int64)).astype(np.int32)
     dtype = spec.in_dtype if spec.staged_dtype == "int16" else spec.staged_dtype
     sums = product_sums(centred, centred_bounds(dtype, zx)) + bias
     return folded, np.maximum(sums.high, -sums.low)

@@ -28,6 +28,7 @@ import numpy as np
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.winograd.combine import Factors, Matrix
 from legalize.kernels.ir.vectors import Array
+from qnn_ops.arithmetic.accumulator_bounds import signed_sums
 
 _MAX_SUM = 2**31 - 1
 _MAX_DATA = 255
@@ -200,10 +201,8 @@ def wraps_back(transform: Transform, kernel: Array) -> bool:
         transform: from ``transform_of``.
         kernel: w − zw, integers of -255 to 255, [out_channels, KH, KW, in_channels].
     """
-    rising, falling = (
-        np.maximum(sign * kernel, 0).sum(axis=(1, 2, 3), dtype=np.int64).max() for sign in (1, -1)
-    )
-    largest = _MAX_DATA * max(rising, falling)
+    above, below = signed_sums(kernel, (1, 2, 3))
+    largest = _MAX_DATA * max(int(above.max()), -int(below.min()))
     if largest << transform.scale_bits > _MAX_SUM:
         return False
     return transform_weights(transform, kernel).dtype == np.int16
