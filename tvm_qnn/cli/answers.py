@@ -51,7 +51,7 @@ def write_drawing(path: Path, picture: Image, answers: Iterable[Answer]) -> None
 
 def describe(
     name: str,
-    array: np.ndarray[Any, Any],
+    array: np.ndarray,
     taken: Mapping[str, Reading],
     answers: Mapping[str, Answer],
 ) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def describe(
 
 
 def show(
-    results: Mapping[str, np.ndarray[Any, Any]],
+    results: Mapping[str, np.ndarray],
     taken: Mapping[str, Reading],
     answers: Mapping[str, Answer],
     picture: Image | None,

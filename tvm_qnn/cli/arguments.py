@@ -19,8 +19,6 @@ from tvm_qnn.io.images import as_input, open_picture, picture_shape
 from tvm_qnn.io.normalization import normalization_of
 from tvm_qnn.io.preparation import Preparation
 
-Array = np.ndarray[Any, Any]
-
 
 def read_inputs(
     texts: Sequence[str],
@@ -28,7 +26,7 @@ def read_inputs(
     descriptions: Mapping[int, Description] | None = None,
     preparation: Preparation | None = None,
     say: Callable[[str], None] | None = None,
-) -> dict[str, Array]:
+) -> dict[str, np.ndarray]:
     """Read the inputs of a model.
 
     Args:
@@ -51,10 +49,10 @@ def read_inputs(
     """
     by_name = {info.name: info for info in infos}
     described = {infos[place].name: each for place, each in (descriptions or {}).items()}
-    arrays: dict[str, Array] = {}
+    arrays: dict[str, np.ndarray] = {}
     preparation = preparation or Preparation()
 
-    def read(path: Path, info: TensorInfo) -> Array:
+    def read(path: Path, info: TensorInfo) -> np.ndarray:
         if ending(path) == ".npy":
             return read_array(path)
         if not path.is_file():

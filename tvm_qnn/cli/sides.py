@@ -26,7 +26,6 @@ from tvm_qnn.io.images import noise
 from tvm_qnn.library.arrays import input_arrays, reals
 from tvm_qnn.library.library import Library, load
 
-Array = np.ndarray[Any, Any]
 Upload = Callable[[Library], Any]
 
 _ARRAYS = (".npy", ".npz")
@@ -56,7 +55,7 @@ class _Session:
     session: Program
     outputs: Sequence[TensorInfo]
 
-    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+    def run(self, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         return self.session.run(inputs)
 
 
@@ -146,7 +145,7 @@ def turns(texts: Sequence[str]) -> list[tuple[str, ...]]:
 
 def runs_of(
     files: Sequence[Sequence[str]], ours: Side, theirs: Side
-) -> Iterator[tuple[list[Array], list[Array]]]:
+) -> Iterator[tuple[list[np.ndarray], list[np.ndarray]]]:
     """Yield the inputs of both sides, run by run; noise if there are no files.
 
     If both sides take the same inputs, both get the same arrays. Otherwise each side reads the
@@ -164,12 +163,12 @@ def runs_of(
             yield given, given if _is_alike(ours, theirs) else _converted(given, ours, theirs)
 
 
-def _read(texts: Sequence[str], side: Side) -> Iterator[Array]:
+def _read(texts: Sequence[str], side: Side) -> Iterator[np.ndarray]:
     arrays = read_inputs(texts, side.inputs, side.descriptions)
     return (arrays[info.name] for info in side.inputs)
 
 
-def _converted(given: Sequence[Array], ours: Side, theirs: Side) -> list[Array]:
+def _converted(given: Sequence[np.ndarray], ours: Side, theirs: Side) -> list[np.ndarray]:
     """Return the same real numbers in the encoding of the other side's inputs."""
     pairs = zip(ours.inputs, given, strict=True)
     return input_arrays(

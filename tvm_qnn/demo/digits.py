@@ -18,8 +18,6 @@ from tvm_qnn.io.progress import timed
 from tvm_qnn.io.terminal import Terminal, styled
 from tvm_qnn.oracle import litert_tensors
 
-Array = np.ndarray[Any, Any]
-
 
 @dataclass(frozen=True)
 class DigitsResult:
@@ -31,12 +29,12 @@ class DigitsResult:
         expected: LiteRT's answers.
     """
 
-    labels: Array
-    scores: Array
-    expected: Array
+    labels: np.ndarray
+    scores: np.ndarray
+    expected: np.ndarray
 
     @property
-    def predictions(self) -> Array:
+    def predictions(self) -> np.ndarray:
         """The digit with the highest score for each picture [N]."""
         return self.scores.argmax(1)
 
@@ -97,7 +95,7 @@ def _module(model: bytes) -> tuple[Any, str, Any]:
     return mod, "host", params
 
 
-def _reference(model: bytes, picture: Array) -> Array:
+def _reference(model: bytes, picture: np.ndarray) -> np.ndarray:
     tensors = litert_tensors(model, [picture])
     return list(tensors.values())[-1]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -53,9 +52,6 @@ def show_inception(console: Terminal, name: str = "inception_v3", tiny: bool = F
     return checked
 
 
-Array = np.ndarray[Any, Any]
-
-
 def show_own_model(
     console: Terminal, path: Path, image: Path | None = None, labels: Path | None = None
 ) -> Checked:
@@ -88,7 +84,7 @@ def show_own_model(
     return checked
 
 
-def _inputs(signature: Signature, image: Path | None) -> list[Array]:
+def _inputs(signature: Signature, image: Path | None) -> list[np.ndarray]:
     if image is None:
         return [noise(info) for info in signature.inputs]
     if len(signature.inputs) != 1:

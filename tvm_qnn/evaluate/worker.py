@@ -22,8 +22,6 @@ from tvm_qnn.evaluate.tasks.task import Task
 from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.library import Library
 
-Array = np.ndarray[Any, Any]
-
 _FOUND = "count"  # the role of the output with the number of detections
 
 
@@ -109,7 +107,7 @@ class Worker:
 
 
 def differing(
-    infos: Sequence[TensorInfo], ours: Sequence[Array], theirs: Sequence[Array]
+    infos: Sequence[TensorInfo], ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]
 ) -> dict[str, Any] | None:
     """Return how many elements differ, and the first that does.
 

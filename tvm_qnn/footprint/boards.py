@@ -9,14 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.command import call
-
-Array = np.ndarray[Any, Any]
 
 _HERE = Path(__file__).parent / "board"
 
@@ -185,7 +182,7 @@ def impossible(error: QnnError) -> str | None:
 def run(
     board: Board,
     export: Path,
-    inputs: Sequence[Array],
+    inputs: Sequence[np.ndarray],
     *,
     hard: bool = False,
     tells_calls: bool = False,

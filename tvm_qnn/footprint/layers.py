@@ -90,7 +90,7 @@ def remains_of(mod: tvm.IRModule, operators: Mapping[str, int]) -> Remains:
     return Remains(left_out, shares)
 
 
-def _share(kept: np.ndarray[Any, Any] | None) -> Fraction:
+def _share(kept: np.ndarray | None) -> Fraction:
     return Fraction(1) if kept is None else Fraction(int(kept.sum()), kept.size)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +12,6 @@ from tvm_qnn.io.normalization import Normalization
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-Array = np.ndarray[Any, Any]
 
 ORDERS = ("rgb", "bgr")
 """The orders of colours in an input's channels."""
@@ -77,7 +75,7 @@ class Preparation:
         left, top = round((scaled[0] - width) / 2.0), round((scaled[1] - height) / 2.0)
         return picture.crop((left, top, left + width, top + height))
 
-    def pixels(self, picture: Image, height: int, width: int, channels: int) -> Array:
+    def pixels(self, picture: Image, height: int, width: int, channels: int) -> np.ndarray:
         """Return the part of a picture that the model sees, as uint8 [height, width, channels].
 
         Args:

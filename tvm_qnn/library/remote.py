@@ -26,7 +26,6 @@ from tvm_qnn.library.connections import answers, connected, limit
 from tvm_qnn.library.library import Library
 from tvm_qnn.timing import Timing
 
-Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 
 _MAIN = "main"
@@ -154,7 +153,7 @@ class RemoteLibrary:
         self.signature = library.signature
         self._session: Any = session
         self._machine: Any = machine
-        self._states: list[Array] = []
+        self._states: list[np.ndarray] = []
         self.reset()
 
     @property
@@ -167,7 +166,7 @@ class RemoteLibrary:
         """Name, shape, dtype and quantization of each output, in order."""
         return self.signature.outputs
 
-    def run(self, /, *arrays: Given, **named: Array) -> Any:
+    def run(self, /, *arrays: Given, **named: np.ndarray) -> Any:
         """Run the model on the device once.
 
         Args:
@@ -183,7 +182,7 @@ class RemoteLibrary:
         values = [*input_arrays(self.inputs, arrays, named), *self._states]
         machine = self._open()
 
-        def run() -> list[Array]:
+        def run() -> list[np.ndarray]:
             self._set(values)
             machine.invoke_stateful(_MAIN)
             result = machine.get_outputs(_MAIN)
@@ -201,7 +200,7 @@ class RemoteLibrary:
         self._states = [info.array() for info in self.signature.states]
 
     def benchmark(
-        self, /, *arrays: Given, repeat: int = 20, warmup: int = 3, **named: Array
+        self, /, *arrays: Given, repeat: int = 20, warmup: int = 3, **named: np.ndarray
     ) -> Timing:
         """Time the model by the device's clock, without the network.
 
@@ -238,7 +237,7 @@ class RemoteLibrary:
             raise QnnError("this session was closed")
         return self._machine
 
-    def _set(self, values: list[Array]) -> None:
+    def _set(self, values: list[np.ndarray]) -> None:
         import tvm
 
         device = self._session.cpu()

@@ -25,8 +25,6 @@ from tvm_qnn.litert.graph import Graph
 from tvm_qnn.litert.signatures import SignatureRunner
 from tvm_qnn.litert.variables import Variables
 
-Array = np.ndarray[Any, Any]
-
 __all__ = [
     "Delegate",
     "Interpreter",
@@ -185,7 +183,7 @@ class Interpreter:
         """
         self._main.invoke()
 
-    def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Array:
+    def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> np.ndarray:
         """Return a copy of a tensor: an input, an output, a constant or a variable.
 
         Raises:
@@ -202,7 +200,7 @@ class Interpreter:
             graph = self._graph(subgraph_index)
         return graph.view(_index(tensor_index)).copy()
 
-    def tensor(self, tensor_index: int) -> Callable[[], Array]:
+    def tensor(self, tensor_index: int) -> Callable[[], np.ndarray]:
         """Return a function that returns a tensor's memory.
 
         The next run reads what the program writes to an input; an output holds the last run's

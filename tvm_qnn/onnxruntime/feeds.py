@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.onnxruntime.elements import Array, dtype_of, type_of_dtype
+from tvm_qnn.onnxruntime.elements import dtype_of, type_of_dtype
 from tvm_qnn.onnxruntime.errors import InvalidArgument, WrongObject, WrongState, WrongType
 from tvm_qnn.onnxruntime.model import Model, NodeArg
 from tvm_qnn.onnxruntime.values import OrtValue
 
 
-def arrays_of(model: Model, feed: Any) -> dict[str, Array]:
+def arrays_of(model: Model, feed: Any) -> dict[str, np.ndarray]:
     """Return the arrays of a run: the model's inputs in order, then constants that are given.
 
     Args:
@@ -54,7 +54,7 @@ def _check_names(model: Model, feed: Mapping[str, Any]) -> None:
         raise QnnError(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).")
 
 
-def _array(arg: NodeArg | None, name: str, value: Any) -> Array:
+def _array(arg: NodeArg | None, name: str, value: Any) -> np.ndarray:
     if isinstance(value, OrtValue):
         return value.array
     if isinstance(value, np.ndarray):

@@ -98,7 +98,7 @@ def const(value: Any, dtype: str | None = None) -> relax.Expr:
     return relax.const(value, dtype or str(value.dtype))
 
 
-def as_array(value: Any) -> np.ndarray[Any, Any]:
+def as_array(value: Any) -> np.ndarray:
     """Return a tensor, an array, a number or nested lists as a numpy array."""
     return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
 

@@ -19,8 +19,6 @@ from tvm_qnn.io.images import as_input, open_picture, picture_shape, pillow
 from tvm_qnn.io.normalization import normalization_of
 from tvm_qnn.io.preparation import Preparation
 
-Array = np.ndarray[Any, Any]
-
 FORMATS = ("JPEG", "PNG")
 """The formats of pictures, by Pillow's names."""
 
@@ -40,7 +38,7 @@ class Pictures:
     preparation: Preparation = field(default_factory=Preparation)
     descriptions: Mapping[str, Description] = field(default_factory=dict)
 
-    def read(self, tensor: Any, info: TensorInfo) -> Array:
+    def read(self, tensor: Any, info: TensorInfo) -> np.ndarray:
         """Return a tensor's pictures as an input, one row for each.
 
         Args:
@@ -57,7 +55,7 @@ class Pictures:
             raise QnnError(f"{what} has shape {[*tensor.shape]}, but {len(files)} pictures")
         return np.concatenate([self._row(_content(file, what), info) for file in files])
 
-    def _row(self, content: bytes, info: TensorInfo) -> Array:
+    def _row(self, content: bytes, info: TensorInfo) -> np.ndarray:
         row = replace(info, shape=(1, *info.shape[1:]))
         height, width, channels = picture_shape(row)
         self.preparation.check(height, width)

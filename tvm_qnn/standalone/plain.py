@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -57,7 +56,7 @@ def weights_file(program: Program, states: bytes) -> str:
 {texts}"""
 
 
-def _array(name: str, array: np.ndarray[Any, Any]) -> str:
+def _array(name: str, array: np.ndarray) -> str:
     dtype = str(array.dtype)
     numbers = [c_number(value, dtype) for value in array.ravel().tolist()]
     return c_array(f"const {c_type(dtype)}", name, numbers)

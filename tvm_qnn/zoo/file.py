@@ -23,8 +23,6 @@ from tvm_qnn.zoo.float_ops import Real
 from tvm_qnn.zoo.float_run import Weights
 
 Shape = tuple[int, ...]
-Array = np.ndarray[Any, Any]
-
 QUANTIZED = "quantized"
 """Stands for the dtype of the model's activations."""
 
@@ -139,7 +137,9 @@ class File:
         self.writer.operator(code, inputs, [tensor.index for tensor in written], **options)
         return written
 
-    def constant(self, role: str, data: Array, quantization: Quantization | None = None) -> int:
+    def constant(
+        self, role: str, data: np.ndarray, quantization: Quantization | None = None
+    ) -> int:
         """Add a constant of the next operator, and return its index."""
         name = f"layer_{self._layers}/{role}"
         return self.writer.tensor(name, data.shape, data.dtype.name, quantization, data)

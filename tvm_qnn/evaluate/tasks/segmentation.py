@@ -14,7 +14,7 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.answers.masks import MaskReading
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.samples import Data, Sample
-from tvm_qnn.evaluate.tasks.task import Array, Record, Task
+from tvm_qnn.evaluate.tasks.task import Record, Task
 
 IGNORED = 255
 """The number of pixels in masks that do not count, as in PASCAL VOC."""
@@ -40,7 +40,7 @@ class Segmentation(Task):
         """Return the same task for another model."""
         return replace(self, reading=replace(self.reading, outputs=(outputs[self.place],)))
 
-    def record(self, feed: Feed, sample: Sample, outputs: Sequence[Array]) -> dict[str, Any]:
+    def record(self, feed: Feed, sample: Sample, outputs: Sequence[np.ndarray]) -> dict[str, Any]:
         """Return how many pixels have each pair of a true and a predicted class."""
         found = self.reading.answer([outputs[self.place]]).places
         height, width = found.shape

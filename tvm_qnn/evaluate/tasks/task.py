@@ -12,7 +12,6 @@ from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.samples import Data, Sample
 
-Array = np.ndarray[Any, Any]
 Record = Mapping[str, Any]
 """The values that are kept of one sample; JSON can hold them."""
 
@@ -30,7 +29,7 @@ class Task:
         """Return the same task for another model, whose outputs have the same order."""
         return self
 
-    def record(self, feed: Feed, sample: Sample, outputs: Sequence[Array]) -> dict[str, Any]:
+    def record(self, feed: Feed, sample: Sample, outputs: Sequence[np.ndarray]) -> dict[str, Any]:
         """Return the record of a sample, from a model's outputs.
 
         Raises:
