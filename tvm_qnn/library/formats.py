@@ -47,7 +47,7 @@ def _write_tvm(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -
 
 def _write_c(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -> None:
     del cc
-    from tvm_qnn.standalone import export_standalone
+    from tvm_qnn.standalone.export import export_standalone
 
     export_standalone(_lowered(origin, "c"), metadata.signature, metadata.target, path)
 

@@ -6,7 +6,8 @@ import pytest
 
 from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from tvm_qnn.throughput import Streams, in_turn, rates, with_batch
+from tvm_qnn.throughput import rates
+from tvm_qnn.throughput.rates import Streams, in_turn, with_batch
 
 
 class Counted(Streams):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from tvm_qnn.library.library import Library
-    from tvm_qnn.throughput import Streams
+    from tvm_qnn.throughput.rates import Streams
     from tvm_qnn.timing import Timing
 
 OURS = "tvm-qnn"
@@ -174,7 +174,7 @@ def bench(
 def _memory(library: Library) -> int:
     """Return the bytes that a process needs for a library."""
     from tvm_qnn.io.outputs import scratch
-    from tvm_qnn.throughput import memory_of
+    from tvm_qnn.throughput.memory import memory_of
 
     with scratch() as folder:
         library.export(folder / "model.so")
@@ -259,7 +259,7 @@ def _count_images(
     from contextlib import ExitStack
 
     from tvm_qnn.io.cores import on_cores
-    from tvm_qnn.throughput import in_turn
+    from tvm_qnn.throughput.rates import in_turn
 
     with on_cores(streams), ExitStack() as stack:
         programs, absent = _streams(model, streams, batch, stack)
@@ -301,15 +301,10 @@ def _streams(
     from tvm_qnn.cli.model_files import LIBRARY, is_tflite
     from tvm_qnn.io.images import noise
     from tvm_qnn.io.progress import native_code_is_quiet
-    from tvm_qnn.throughput import (
-        LITERT,
-        OPENVINO,
-        OURS,
-        SharedLibrary,
-        start_litert,
-        start_open_vino,
-        with_batch,
-    )
+    from tvm_qnn.throughput.litert import LITERT, start_litert
+    from tvm_qnn.throughput.open_vino import OPENVINO, start_open_vino
+    from tvm_qnn.throughput.ours import OURS, SharedLibrary
+    from tvm_qnn.throughput.rates import with_batch
 
     if batch > 1 and model.path.suffix == LIBRARY:
         raise click.UsageError("--batch is for model files: a library takes what it was made for")

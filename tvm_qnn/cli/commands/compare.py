@@ -207,7 +207,7 @@ def _write_page(path: Path, model: ModelFile, found: Comparison) -> None:
     from importlib.metadata import version
 
     from tvm_qnn.compare import REFERENCES
-    from tvm_qnn.inspect import html_report
+    from tvm_qnn.inspect.report import html_report
     from tvm_qnn.io.outputs import write_text
     from tvm_qnn.version import __version__
 

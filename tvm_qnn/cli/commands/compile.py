@@ -80,7 +80,7 @@ def compile_model(
     """
     from qnn_ops.errors import QnnError
     from tvm_qnn.build import build, export_c
-    from tvm_qnn.footprint import Follower
+    from tvm_qnn.footprint.layers import Follower
     from tvm_qnn.io.progress import timed
     from tvm_qnn.io.text import visible
     from tvm_qnn.standalone.packages import package_for

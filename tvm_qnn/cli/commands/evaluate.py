@@ -21,9 +21,10 @@ from tvm_qnn.cli.commands.outputs import check_folder
 from tvm_qnn.cli.commands.run import model_of, preparation_of
 
 if TYPE_CHECKING:
-    from tvm_qnn.evaluate import Beside, Evaluation, Feed
+    from tvm_qnn.evaluate.evaluation import Evaluation
+    from tvm_qnn.evaluate.feed import Feed
     from tvm_qnn.evaluate.tasks.task import Task
-    from tvm_qnn.evaluate.worker import Runner
+    from tvm_qnn.evaluate.worker import Beside, Runner
     from tvm_qnn.io.preparation import Preparation
     from tvm_qnn.library.library import Library
 
@@ -89,11 +90,14 @@ def evaluate(
     on ONNX Runtime.
     """
     from tvm_qnn.answers import Question, readings_of
-    from tvm_qnn.evaluate import Feed, Job, classes_of, journal_of, read_data, task_of
-    from tvm_qnn.evaluate import evaluate as run_all
     from tvm_qnn.evaluate.cluster import Cluster, check_ray
-    from tvm_qnn.evaluate.evaluation import NAME
+    from tvm_qnn.evaluate.evaluation import NAME, journal_of
+    from tvm_qnn.evaluate.evaluation import evaluate as run_all
+    from tvm_qnn.evaluate.feed import Feed
     from tvm_qnn.evaluate.report import write_report
+    from tvm_qnn.evaluate.sources import read_data
+    from tvm_qnn.evaluate.tasks import classes_of, task_of
+    from tvm_qnn.evaluate.worker import Job
     from tvm_qnn.io.progress import counted
 
     if alone and against is not None:
@@ -155,7 +159,7 @@ def _about(library: Library) -> dict[str, str]:
 
 def _settings(model: Path, options: dict[str, Any], labels: Path | None) -> dict[str, Any]:
     """Return the settings of the options, and of a TOML file where there is no option."""
-    from tvm_qnn.evaluate import read_settings
+    from tvm_qnn.evaluate.settings import read_settings
 
     config = options.pop("config") or model.with_suffix(".toml")
     found = read_settings(config) if config.is_file() else {}
@@ -169,8 +173,9 @@ def _beside(
     """Return the model to run beside: the same on its own framework, or another model."""
     from qnn_ops.errors import QnnError
     from tvm_qnn.cli.model_files import LIBRARY
-    from tvm_qnn.evaluate import Beside, Feed
+    from tvm_qnn.evaluate.feed import Feed
     from tvm_qnn.evaluate.peers import described, peer_of
+    from tvm_qnn.evaluate.worker import Beside
 
     if against is None:
         if model.suffix == LIBRARY:
@@ -215,8 +220,8 @@ def _runner(library: Library, jobs: int | None, ray: str | None) -> tuple[Runner
     import pickle
 
     from qnn_ops.errors import QnnError
-    from tvm_qnn.evaluate import in_process, in_processes
     from tvm_qnn.evaluate.cluster import Cluster
+    from tvm_qnn.evaluate.worker import in_process, in_processes
     from tvm_qnn.target.processor import processors
 
     if ray is not None:

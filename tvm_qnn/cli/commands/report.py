@@ -22,7 +22,7 @@ from tvm_qnn.cli.commands.options import (
 from tvm_qnn.cli.commands.outputs import check_file
 
 if TYPE_CHECKING:
-    from tvm_qnn.footprint import Footprint
+    from tvm_qnn.footprint.footprint import Footprint
 
 
 @click.command()
@@ -59,7 +59,7 @@ def report(
     is installed, counts the instructions of a run.
     """
     from qnn_ops.errors import QnnError
-    from tvm_qnn.footprint import footprint
+    from tvm_qnn.footprint.footprint import footprint
     from tvm_qnn.footprint.page import report_page
     from tvm_qnn.io.outputs import write_text
     from tvm_qnn.io.pages import how_made
