@@ -25,6 +25,7 @@ from tests.support.onnx_sessions import (
 from tests.support.processes import printed
 from tvm_qnn import onnxruntime as own
 from tvm_qnn.onnxruntime.capi import onnxruntime_pybind11_state as states
+from tvm_qnn.onnxruntime.errors import StatusError
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
 Y = np.array([[1, -2, 0.5]], np.float32)
@@ -366,9 +367,10 @@ def test_what_is_not_imported_is_not_implemented() -> None:
 
 
 def test_errors_are_the_packages() -> None:
-    for name in states.__all__:
-        assert issubclass(getattr(states, name), QnnError)
-        assert hasattr(real.capi.onnxruntime_pybind11_state, name)
+    for kind in StatusError.__subclasses__():
+        assert getattr(states, kind.__name__) is kind
+        assert issubclass(kind, QnnError)
+        assert hasattr(real.capi.onnxruntime_pybind11_state, kind.__name__)
 
 
 def test_the_module_tells_what_there_is() -> None:
