@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -77,10 +77,6 @@ class Classification(Task):
             ],
             "confusion": [[*pair, confusion[pair]] for pair in sorted(confusion)],
         }
-
-    def rows(self, figures: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return a row for each class."""
-        return list(figures["classes"])
 
     def agrees(self, ours: Record, theirs: Record) -> bool:
         """Tell whether the best class is the same."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from qnn_ops.dialect.tensor_info import TensorInfo
-from qnn_ops.errors import QnnError
+from qnn_ops.errors import needed
 from tvm_qnn.answers.detections import DetectionsReading
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.samples import Data, Sample
@@ -31,13 +31,8 @@ def check_pycocotools() -> None:
     Raises:
         QnnError: if it cannot be imported.
     """
-    try:
+    with needed("counting as COCO", "pycocotools", "'tvm-qnn[evaluate]'"):
         import pycocotools.cocoeval  # noqa: F401
-    except ImportError as error:
-        raise QnnError(
-            "COCO's figures need the package pycocotools, which cannot be imported "
-            f"({error}); install it with: pip install 'tvm-qnn[evaluate]'"
-        ) from error
 
 
 @dataclass(frozen=True)

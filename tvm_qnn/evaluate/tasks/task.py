@@ -43,7 +43,7 @@ class Task:
 
     def rows(self, figures: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return a row for each class, with equal keys."""
-        return []
+        return list(figures.get("classes", ()))
 
     def agrees(self, ours: Record, theirs: Record) -> bool:
         """Tell whether two records give the same answer; also true if there is none."""
