@@ -16,7 +16,7 @@ import tvm_qnn.library.library
 from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
 from tvm_qnn.cli.commands.info import info
-from tvm_qnn.cli.commands.json_output import json_option, print_json
+from tvm_qnn.cli.commands.outputs import json_option, print_json
 from tvm_qnn.cli.group import Commands
 from tvm_qnn.io.arrays import read_archive, read_array, write_archive
 from tvm_qnn.io.text import visible

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.commands.options import (
     NEW_FILE,
     ModelFile,
@@ -17,7 +16,7 @@ from tvm_qnn.cli.commands.options import (
     progress,
     target_option,
 )
-from tvm_qnn.cli.commands.outputs import check_file
+from tvm_qnn.cli.commands.outputs import check_file, json_option, print_json
 from tvm_qnn.cli.commands.run import library_of, model_of
 
 if TYPE_CHECKING:

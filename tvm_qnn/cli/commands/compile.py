@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.commands.options import (
     ModelFile,
     model_argument,
@@ -18,7 +17,7 @@ from tvm_qnn.cli.commands.options import (
     ram_limit_option,
     target_option,
 )
-from tvm_qnn.cli.commands.outputs import check_file, check_folder
+from tvm_qnn.cli.commands.outputs import check_file, check_folder, json_option, print_json
 
 LIBRARY, ARCHIVE = ".so", ".tar"
 

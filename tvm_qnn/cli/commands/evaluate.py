@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.commands.options import (
     FILE,
     ModelFile,
@@ -17,7 +16,7 @@ from tvm_qnn.cli.commands.options import (
     picture_options,
     progress,
 )
-from tvm_qnn.cli.commands.outputs import check_folder
+from tvm_qnn.cli.commands.outputs import check_folder, json_option, print_json
 from tvm_qnn.cli.commands.run import model_of, preparation_of
 
 if TYPE_CHECKING:
@@ -89,7 +88,8 @@ def evaluate(
     library or a model file. A .tflite model also runs on LiteRT's reference kernels, an .onnx model
     on ONNX Runtime.
     """
-    from tvm_qnn.answers import Question, readings_of
+    from tvm_qnn.answers.question import Question
+    from tvm_qnn.answers.readings import readings_of
     from tvm_qnn.evaluate.cluster import Cluster, check_ray
     from tvm_qnn.evaluate.evaluation import NAME, journal_of
     from tvm_qnn.evaluate.evaluation import evaluate as run_all

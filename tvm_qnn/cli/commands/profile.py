@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.commands.layer_table import layer_table
 from tvm_qnn.cli.commands.options import (
     ModelFile,
@@ -16,7 +15,7 @@ from tvm_qnn.cli.commands.options import (
     progress,
     target_option,
 )
-from tvm_qnn.cli.commands.outputs import check_file, check_folder
+from tvm_qnn.cli.commands.outputs import check_file, check_folder, json_option, print_json
 
 if TYPE_CHECKING:
     from tvm_qnn.profile.layers import Profile

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.commands.layer_table import layer_table
 from tvm_qnn.cli.commands.options import (
     NEW_FILE,
@@ -19,7 +18,7 @@ from tvm_qnn.cli.commands.options import (
     ram_limit_option,
     target_option,
 )
-from tvm_qnn.cli.commands.outputs import check_file
+from tvm_qnn.cli.commands.outputs import check_file, json_option, print_json
 
 if TYPE_CHECKING:
     from tvm_qnn.footprint.footprint import Footprint

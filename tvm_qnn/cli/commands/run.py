@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.commands.options import (
     FILE,
     NEW_FILE,
@@ -18,7 +17,7 @@ from tvm_qnn.cli.commands.options import (
     picture_options,
     progress,
 )
-from tvm_qnn.cli.commands.outputs import check_file
+from tvm_qnn.cli.commands.outputs import check_file, json_option, print_json
 
 if TYPE_CHECKING:
     from frontends.summary import Descriptions
@@ -80,7 +79,8 @@ def run(
     best classes of a classifier, or the objects in the picture if the meaning of the outputs is
     certain; --draw draws them.
     """
-    from tvm_qnn.answers import Question, readings_of
+    from tvm_qnn.answers.question import Question
+    from tvm_qnn.answers.readings import readings_of
     from tvm_qnn.cli.answers import check_drawing, describe, show, write_drawing
     from tvm_qnn.cli.arguments import check_files, picture_among, read_inputs
     from tvm_qnn.cli.model_files import ending
