@@ -255,6 +255,7 @@ def _count_images(
     model: ModelFile, rounds: int, streams: int, batch: int, csv_file: Path | None, *, as_json: bool
 ) -> None:
     """Count every program's images a second."""
+    import statistics
     from contextlib import ExitStack
 
     from tvm_qnn.io.cores import on_cores
@@ -264,19 +265,18 @@ def _count_images(
         programs, absent = _streams(model, streams, batch, stack)
         rates = in_turn(programs, batch, rounds=rounds)
     if csv_file is not None:
-        turns = {name: each.turns for name, each in rates.items()}
-        _write_csv(csv_file, "images_per_second", turns)
+        _write_csv(csv_file, "images_per_second", rates)
     if as_json:
         figures = {
             name: {
-                "images_per_second": each.median,
-                "slowest_turn": min(each.turns),
-                "fastest_turn": max(each.turns),
-                "turns": len(each.turns),
+                "images_per_second": statistics.median(turns),
+                "slowest_turn": min(turns),
+                "fastest_turn": max(turns),
+                "turns": len(turns),
                 "streams": streams,
                 "batch": batch,
             }
-            for name, each in rates.items()
+            for name, turns in rates.items()
         }
         _print_json(figures, absent)
         return
@@ -284,10 +284,10 @@ def _count_images(
     from tvm_qnn.demo.report import rates_table
     from tvm_qnn.io.terminal import Terminal
 
-    count = len(rates[OURS].turns)
+    count = len(rates[OURS])
     what = f"{_counted(streams, 'stream')}, {_counted(batch, 'image')} a run"
     title = f"{model.path.name}, {what}, {count} turns of each"
-    Terminal().print(rates_table(title, {name: each.turns for name, each in rates.items()}))
+    Terminal().print(rates_table(title, rates))
 
 
 def _streams(
