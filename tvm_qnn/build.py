@@ -27,7 +27,7 @@ from tvm_qnn.io.kept import cache_folder
 from tvm_qnn.io.steps import step
 from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.built import BuiltOrigin
-from tvm_qnn.library.cache import BuildCache, CachedOrigin, build_key
+from tvm_qnn.library.cache import BuildCache, build_key
 from tvm_qnn.library.library import Library
 from tvm_qnn.library.metadata import Metadata, compiler_versions, contents_digest, runtime_versions
 from tvm_qnn.library.threads import check_num_threads, keeping_processors
@@ -238,10 +238,10 @@ def _from(
     store: BuildCache, key: str, num_threads: int | None, lower_again: Callable[[], tvm.IRModule]
 ) -> Library | None:
     """Return a library from a cache. It stays usable if its file is removed from the cache."""
-    if not (found := store.find(key)):
+    if not (origin := store.find(key)):
         return None
-    metadata, origin = found
-    library = Library(metadata, CachedOrigin(origin, lower_again), num_threads=num_threads)
+    origin.lower = lower_again
+    library = Library(origin.metadata, origin, num_threads=num_threads)
     try:
         if library.metadata.why_not_here() is None:
             library._ready()
