@@ -77,7 +77,7 @@ class Feed:
         """
         try:
             if sample.row is None:
-                return [self._pixels(open_picture(sample.path, self._mode), self.infos[0])]
+                return [self.preparation.read(sample.path, self.infos[0], self.normalization)]
             rows = self._rows(sample.path)
             return [self._fitted(rows[info.name][sample.row], info) for info in self.infos]
         except QnnError as error:
@@ -130,10 +130,6 @@ class Feed:
         grey = ((array - low) * (255 / max(high - low, 1e-9))).astype(np.uint8)
         return Image.fromarray(grey[..., 0] if channels == 1 else grey).convert("RGB")
 
-    @property
-    def _mode(self) -> str:
-        return "RGB" if picture_shape(self.infos[0])[2] == 3 else "L"
-
     def _rows(self, path: Path) -> dict[str, np.ndarray]:
         """Return the arrays of an archive by the names of the inputs.
 
@@ -182,8 +178,6 @@ class Feed:
             return fitted(row, info)
         from PIL import Image
 
-        return self._pixels(Image.fromarray(row[..., 0] if row.shape[2:] == (1,) else row), info)
-
-    def _pixels(self, picture: Image, info: TensorInfo) -> np.ndarray:
+        picture = Image.fromarray(row[..., 0] if row.shape[2:] == (1,) else row)
         pixels = self.preparation.pixels(picture, *picture_shape(info))
         return as_input(pixels, info, self.normalization)

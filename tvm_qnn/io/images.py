@@ -29,30 +29,6 @@ _USUAL: dict[str, Callable[[tuple[int, ...]], Any]] = {
 _BITS_OF_DATA, _NUMBERS = 16, (0, 1)  # wider integers are indices or counts
 
 
-def read_picture(
-    path: str | os.PathLike[str], height: int, width: int, channels: int
-) -> np.ndarray:
-    """Read a picture file, at the size a model wants.
-
-    Args:
-        path: a file in any format that Pillow reads.
-        height: the height to which the whole picture is scaled (bilinear), whatever its shape.
-        width: the width to which it is scaled.
-        channels: 1 for grey, 3 for red, green and blue.
-
-    Returns:
-        uint8 of shape [height, width, channels].
-
-    Raises:
-        QnnError: if Pillow is not installed, or the file is missing or not a picture.
-    """
-    picture = open_picture(path, "RGB" if channels == 3 else "L")
-    from PIL.Image import Resampling
-
-    scaled = picture.resize((width, height), Resampling.BILINEAR)
-    return np.asarray(scaled, np.uint8).reshape(height, width, channels)
-
-
 def pillow() -> ModuleType:
     """Return Pillow's module of pictures.
 
