@@ -21,6 +21,7 @@ from qnn_ops.dialect.tensor_info import Signature, with_unique_names
 from qnn_ops.errors import LeftInFloatWarning, QnnError
 from qnn_ops.input_ranges import with_input_ranges
 from qnn_ops.serial import serial
+from tvm_qnn.io.cores import keeping_cores
 from tvm_qnn.io.images import noise
 from tvm_qnn.io.interrupts import interruptible
 from tvm_qnn.io.kept import cache_folder
@@ -30,7 +31,7 @@ from tvm_qnn.library.built import BuiltOrigin
 from tvm_qnn.library.cache import BuildCache, build_key
 from tvm_qnn.library.library import Library
 from tvm_qnn.library.metadata import Metadata, compiler_versions, contents_digest, runtime_versions
-from tvm_qnn.library.threads import check_num_threads, keeping_processors
+from tvm_qnn.library.threads import check_num_threads
 from tvm_qnn.library.variants import VariantsOrigin
 from tvm_qnn.standalone.arrangement import Arrangement, arrange, state_size
 from tvm_qnn.standalone.example import Vector
@@ -262,7 +263,7 @@ def _compile(
 ) -> tuple[Metadata, BuiltOrigin]:
     """Lower and compile a module whose constants are bound."""
     signature = with_input_ranges(mod, with_unique_names(signature_of(mod)))
-    with interruptible() as check, keeping_processors(), _noted() as left:
+    with interruptible() as check, keeping_cores(), _noted() as left:
         lowered = _lower(mod, target, kernels)
         check()
         compiled = compile_module(lowered, target, relax_pipeline(target), object_store(target))
