@@ -67,7 +67,8 @@ def print_checked(console: Terminal, checked: Checked) -> None:
     """Print how many tensors are equal, and the times; warn if the times say little."""
     warn_of_disturbance(checked.timings)
     print_comparison(console, checked.comparison)
-    console.print(_times(checked.timings))
+    rounds = len(checked.timings[OURS].seconds)
+    console.print(times_table(f"One thread, {rounds} runs of each in turn", checked.timings))
     console.print(_ratio(checked.timings))
 
 
@@ -109,11 +110,6 @@ def _differing(comparison: Comparison) -> Table:
     if len(comparison.differing) > MOST_ROWS:
         table.caption = f"and {len(comparison.differing) - MOST_ROWS} more"
     return table
-
-
-def _times(timings: dict[str, Timing]) -> Table:
-    rounds = len(timings[OURS].seconds)
-    return times_table(f"One thread, {rounds} runs of each in turn", timings)
 
 
 def times_table(title: str, timings: Mapping[str, Timing]) -> Table:

@@ -134,6 +134,12 @@ class Remote(Closing):
 class RemoteLibrary:
     """A library on a device; ``Remote.load`` makes it. It works until the session is closed."""
 
+    inputs: tuple[TensorInfo, ...]
+    """Name, shape, dtype and quantization of each input, in order."""
+
+    outputs: tuple[TensorInfo, ...]
+    """Name, shape, dtype and quantization of each output, in order."""
+
     def __init__(
         self,
         library: Library,
@@ -151,20 +157,11 @@ class RemoteLibrary:
         """
         self._connection = connection
         self.signature = library.signature
+        self.inputs, self.outputs = library.inputs, library.outputs
         self._session: Any = session
         self._machine: Any = machine
         self._states: list[np.ndarray] = []
         self.reset()
-
-    @property
-    def inputs(self) -> tuple[TensorInfo, ...]:
-        """Name, shape, dtype and quantization of each input, in order."""
-        return self.signature.inputs
-
-    @property
-    def outputs(self) -> tuple[TensorInfo, ...]:
-        """Name, shape, dtype and quantization of each output, in order."""
-        return self.signature.outputs
 
     def run(self, /, *arrays: Given, **named: np.ndarray) -> Any:
         """Run the model on the device once.

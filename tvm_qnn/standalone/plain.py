@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm_qnn.standalone.arrangement import Arrangement
 from tvm_qnn.standalone.c99 import Source, c_array, c_number, c_type, write_functions
-from tvm_qnn.standalone.program import Program, constant, initial
+from tvm_qnn.standalone.program import Program
 from tvm_qnn.standalone.sources import constant_declarations
 
 
@@ -41,11 +41,10 @@ def weights_file(program: Program, states: bytes) -> str:
         states: the states before the first run.
     """
     arrays = {
-        constant(program.prefix, number): each.numpy()
-        for number, each in enumerate(program.plan.constants)
+        program.constant(number): each.numpy() for number, each in enumerate(program.plan.constants)
     }
     if states:
-        arrays[initial(program.prefix)] = np.frombuffer(states, np.uint8)
+        arrays[program.initial] = np.frombuffer(states, np.uint8)
     texts = "\n".join(_array(name, array) for name, array in arrays.items())
     maths = "#include <math.h>\n" if "NAN" in texts or "INFINITY" in texts else ""
     return f"""\

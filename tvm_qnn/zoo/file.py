@@ -52,8 +52,8 @@ class Style:
     def activation(self, low: float, high: float) -> Quantization:
         """Return the encoding of a range of activations; int16 always has the zero point 0."""
         if self.dtype == "int16":
-            return _quantization(symmetric(max(-low, high), self.dtype))
-        return _quantization(tflite_asymmetric(low, high, self.dtype))
+            return quantization_of(symmetric(max(-low, high), self.dtype))
+        return quantization_of(tflite_asymmetric(low, high, self.dtype))
 
     def prescribed(self, lowest: float) -> Quantization:
         """Return the encoding that TFLite prescribes for values from `lowest`, 0 or -1, to 1."""
@@ -214,7 +214,8 @@ def _same(one: Quantization, other: Quantization) -> bool:
     )
 
 
-def _quantization(encoding: Encoding) -> Quantization:
+def quantization_of(encoding: Encoding) -> Quantization:
+    """Return an encoding in the file's form."""
     return Quantization.per_tensor(encoding.scale, encoding.zero_point)
 
 
@@ -234,7 +235,7 @@ def _kernel_encoding(
         # wider, and zero points are not 128.
         low, high = (low * 1.25, high) if -low > high else (low, high * 1.25)
         encoding = tflite_asymmetric(low, high, dtype)
-    return encoding, _quantization(encoding)
+    return encoding, quantization_of(encoding)
 
 
 def _quantize_bias(

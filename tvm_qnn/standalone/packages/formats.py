@@ -237,10 +237,6 @@ CMSIS = Package(_cmsis_texts, "Cortex-M", r"thumb")
 """A CMSIS-Pack: a folder with its description, for cpackget and Arm's tools."""
 
 
-def _platformio_library(program: Program) -> str:
-    return f"lib/lib{library_name(program)}.a"
-
-
 def _platformio_texts(program: Program) -> dict[str, str]:
     manifest: dict[str, Any] = {
         "name": program.prefix,
@@ -271,7 +267,7 @@ PLATFORMIO = Package(
     "Cortex-M and 32-bit RISC-V",
     r"thumb|riscv32",
     code="src",
-    library=_platformio_library,
+    library=lambda program: f"lib/lib{library_name(program)}.a",
 )
 """A library of PlatformIO."""
 

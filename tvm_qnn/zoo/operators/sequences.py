@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
-from qnn_ops.arithmetic.encoding import Encoding, quantize_array, symmetric
-from tvm_qnn.zoo.file import File, Tensor, TensorType
+from qnn_ops.arithmetic.encoding import quantize_array, symmetric
+from tvm_qnn.zoo.file import File, Tensor, TensorType, quantization_of
 from tvm_qnn.zoo.float_ops import Real
 from tvm_qnn.zoo.float_run import FloatRun, Weights
 from tvm_qnn.zoo.graph import Operator, Tensors, Types
@@ -96,7 +96,7 @@ def Svdf(units: int, steps: int, rank: int = 1) -> Operator:
     def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
         weights, (x,) = file.weights, inputs
         assert isinstance(weights, _SvdfWeights)
-        state = _per_tensor(symmetric(weights.largest, "int16"))
+        state = quantization_of(symmetric(weights.largest, "int16"))
         features, times = _symmetric(weights.kernel, "int8"), _symmetric(weights.times, "int16")
         scale = float(state.scale[0] * times[1].scale[0])
         bias = np.rint(weights.bias / scale).astype(np.int32)
@@ -198,11 +198,7 @@ def _logistic(x: Real) -> Real:
     return np.asarray(1 / (1 + np.exp(-x)), np.float32)
 
 
-def _per_tensor(encoding: Encoding) -> Quantization:
-    return Quantization.per_tensor(encoding.scale, encoding.zero_point)
-
-
 def _symmetric(array: Real, dtype: str) -> tuple[np.ndarray, Quantization]:
     """Quantize weights with one scale."""
     encoding = symmetric(float(np.abs(array).max()), dtype)
-    return quantize_array(array, encoding), _per_tensor(encoding)
+    return quantize_array(array, encoding), quantization_of(encoding)
