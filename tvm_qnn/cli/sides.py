@@ -11,10 +11,8 @@ import numpy as np
 
 from frontends.formats import Source
 from frontends.summary import Description
-from qnn_ops.dialect.signature import Signature, signature_of
-from qnn_ops.dialect.tensor_info import TensorInfo, with_unique_names
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.input_ranges import with_input_ranges
 from tvm_qnn.build import build
 from tvm_qnn.cli.arguments import read_inputs
 from tvm_qnn.cli.model_files import LIBRARY, ending
@@ -78,15 +76,13 @@ def side_here(
         upload: loads a library onto the device where it shall run.
     """
     if source is None:
-        library = load(path)
-        signature, descriptions = library.signature, {}
+        library, descriptions = load(path), {}
     else:
         imported = source.convert(shapes)
-        signature = _signature(imported.mod)
         library = build(imported.mod, target, imported.params, kernels=kernels)
         descriptions = dict(source.descriptions().inputs)
     placed = library if upload is None else upload(library)
-    return Side(Here(placed), signature.inputs, descriptions, path.name)
+    return Side(Here(placed), library.inputs, descriptions, path.name)
 
 
 def side_of_framework(path: Path, *, is_other: bool) -> Side | None:
@@ -183,7 +179,3 @@ def _is_alike(ours: Side, theirs: Side) -> bool:
         for side in (ours, theirs)
     )
     return not other or one == other
-
-
-def _signature(mod: Any) -> Signature:
-    return with_input_ranges(mod, with_unique_names(signature_of(mod)))

@@ -151,6 +151,7 @@ Runner = Callable[[Job, Sequence[int]], Iterator[dict[str, Any]]]
 _TURNS, _MOST = 16, 32  # the fewest parts for each worker; the most samples of a part
 
 _worker: Worker | None = None  # one in each process
+_failed: QnnError | None = None
 
 
 def in_process(library: Library) -> Runner:
@@ -194,17 +195,8 @@ def parts(places: Sequence[int], workers: int) -> list[Sequence[int]]:
 
 def _begin(job: Job) -> None:
     """Load the models in a new process, which ignores Ctrl-C."""
-    global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _worker = None
-    _start(job)
-
-
-_failed: QnnError | None = None
-
-
-def _start(job: Job) -> None:
     global _worker, _failed
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         _worker = Worker(job)
     except QnnError as error:  # the executor would not report the error of an initializer

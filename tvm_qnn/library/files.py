@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import tvm_ffi
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.io.outputs import scratch
+from tvm_qnn.io.outputs import replacing, scratch
 from tvm_qnn.library import runtime
 from tvm_qnn.library.metadata import Metadata
-from tvm_qnn.library.package import Package, Variant, copy_package, is_still, read_package
+from tvm_qnn.library.package import Package, Variant, is_still, read_package
 from tvm_qnn.library.variants import best_variant, with_others
 
 if TYPE_CHECKING:
@@ -95,7 +95,9 @@ class FileOrigin:
     def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
         """Copy the file."""
         del metadata, cc
-        copy_package(self._package, path)
+        with replacing(path) as part:
+            part.write_bytes(self._package.memory)
+            part.chmod(0o755)
 
 
 def read_origin(path: Path) -> FileOrigin:

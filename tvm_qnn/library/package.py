@@ -115,13 +115,6 @@ def write_package(path: Path, variants: Sequence[Variant]) -> None:
             stream.write(_END.pack(offset, size, digest, _MAGIC))
 
 
-def copy_package(package: Package, path: Path) -> None:
-    """Copy the file of a package to another path, in one step."""
-    with replacing(path) as part:
-        part.write_bytes(package.memory)
-        part.chmod(0o755)
-
-
 def read_package(path: Path, digest: str | None = None) -> Package:
     """Read a file, and check that it is a library and that no byte of it has changed.
 

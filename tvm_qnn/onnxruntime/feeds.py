@@ -26,7 +26,8 @@ def arrays_of(model: Model, feed: Any) -> dict[str, np.ndarray]:
     """
     if not isinstance(feed, Mapping):
         raise WrongObject(f"{type(feed).__name__!r} object has no attribute 'keys'")
-    _check_names(model, feed)
+    if missing := [arg.name for arg in model.inputs if arg.name not in feed]:
+        raise QnnError(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).")
     if odd := [name for name in feed if not isinstance(name, str)]:
         raise WrongType(f"run(): inputs are named by texts, got {odd[0]!r}")
     known = {arg.name: arg for arg in (*model.inputs, *model.overridable)}
@@ -42,16 +43,6 @@ def arrays_of(model: Model, feed: Any) -> dict[str, np.ndarray]:
         if name not in model.without_shape:
             _check_shape(known[name], array.shape)
     return {name: arrays[name] for name in known if name in arrays}
-
-
-def _check_names(model: Model, feed: Mapping[str, Any]) -> None:
-    """Raise if an input is missing.
-
-    Raises:
-        QnnError: the ``ValueError`` that ONNX Runtime raises.
-    """
-    if missing := [arg.name for arg in model.inputs if arg.name not in feed]:
-        raise QnnError(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).")
 
 
 def _array(arg: NodeArg | None, name: str, value: Any) -> np.ndarray:
