@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.options import (
-    FILE,
-    ModelFile,
-    model_argument,
-    picture_options,
-    progress,
-)
+from tvm_qnn.cli.commands import options
 from tvm_qnn.cli.commands.outputs import check_folder, json_option, print_json
 from tvm_qnn.cli.commands.run import model_of, preparation_of
 
@@ -29,23 +23,23 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@model_argument
+@options.model_argument
 @click.argument("data", type=click.Path(exists=True, path_type=Path))
-@click.option("--labels", type=FILE, help="The names of the model's classes, one a line.")
+@click.option("--labels", type=options.FILE, help="The names of the model's classes, one a line.")
 @click.option(
     "--offset",
     type=click.IntRange(min=0),
     help="A number to add to labels, such as 1 if the model's class 0 is a background.",
 )
-@picture_options
+@options.picture_options
 @click.option(
     "--config",
-    type=FILE,
+    type=options.FILE,
     help="A TOML file with these options; by default MODEL's name with .toml, if it is there.",
 )
 @click.option(
     "--against",
-    type=FILE,
+    type=options.FILE,
     help="Another .tflite or .onnx model to run beside MODEL, instead of MODEL's own framework.",
 )
 @click.option("--alone", is_flag=True, help="Run nothing beside the model.")
@@ -69,7 +63,7 @@ if TYPE_CHECKING:
 )
 @json_option
 def evaluate(
-    model: ModelFile,
+    model: options.ModelFile,
     data: Path,
     labels: Path | None,
     against: Path | None,
@@ -120,7 +114,7 @@ def evaluate(
         beside.feed.check(read.samples[0])
     for note in (*descriptions.notes, *question.notes):
         warnings.warn(note, stacklevel=2)
-    console = progress()
+    console = options.progress()
     is_picture = feed.takes_pixels(read.samples[0])
     for note in (*read.notes, *_decided(feed, is_picture)):
         console.print(note)
@@ -157,13 +151,13 @@ def _about(library: Library) -> dict[str, str]:
     return {**about, "library": f"digest {library.metadata.digest}"}
 
 
-def _settings(model: Path, options: dict[str, Any], labels: Path | None) -> dict[str, Any]:
+def _settings(model: Path, asked: dict[str, Any], labels: Path | None) -> dict[str, Any]:
     """Return the settings of the options, and of a TOML file where there is no option."""
     from tvm_qnn.evaluate.settings import read_settings
 
-    config = options.pop("config") or model.with_suffix(".toml")
+    config = asked.pop("config") or model.with_suffix(".toml")
     found = read_settings(config) if config.is_file() else {}
-    given = {**options, "labels": labels}
+    given = {**asked, "labels": labels}
     return {**found, **{name: value for name, value in given.items() if value is not None}}
 
 

@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tvm_qnn.cli.commands import options
 from tvm_qnn.cli.commands.layer_table import layer_table
-from tvm_qnn.cli.commands.options import (
-    ModelFile,
-    model_argument,
-    progress,
-    target_option,
-)
 from tvm_qnn.cli.commands.outputs import check_file, check_folder, json_option, print_json
 
 if TYPE_CHECKING:
@@ -22,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@model_argument
-@target_option
+@options.model_argument
+@options.target_option
 @click.option(
     "--rounds",
     "--repeat",
@@ -43,7 +38,7 @@ if TYPE_CHECKING:
 )
 @json_option
 def profile(
-    model: ModelFile,
+    model: options.ModelFile,
     target: str,
     rounds: int,
     output: Path,
@@ -66,7 +61,7 @@ def profile(
 
     format_of(model.file, model.params, model.semantics)
     path = None if as_json else _picture(output, model.path)
-    with timed(progress(), f"Compile {model.path.name} and time its operators"):
+    with timed(options.progress(), f"Compile {model.path.name} and time its operators"):
         found = measure(
             model.file,
             target,
