@@ -43,12 +43,6 @@ class Package:
         is_example = name.endswith(("_main.c", "_test.c"))
         return str(PurePosixPath(EXAMPLES if is_example else self.code, name))
 
-    def place_of_code(self, program: Program) -> str:
-        """Return the path of the file with the machine code."""
-        if self.library is None:
-            return self.place(f"{program.prefix}.o")
-        return self.library(program)
-
 
 def library_name(program: Program) -> str:
     """Return the linkers' name of a model's machine code: the word after -l."""
