@@ -32,8 +32,9 @@ from frontends.tflite.file_names import SEMANTICS
 from frontends.tflite.source import TFLiteSource
 from qnn_ops.errors import QnnError
 from tvm_qnn.build import build, export_c
-from tvm_qnn.footprint import Layer, footprint
 from tvm_qnn.footprint.boards import BOARDS, PLAIN_C_BOARDS, Result, missing, run
+from tvm_qnn.footprint.footprint import footprint
+from tvm_qnn.footprint.layers import Layer
 from tvm_qnn.oracle import litert_tensors
 
 Array = np.ndarray[Any, Any]

@@ -13,7 +13,7 @@ import numpy as np
 from frontends.formats import read_model
 from tvm_qnn import digits
 from tvm_qnn.build import export_c
-from tvm_qnn.footprint import Follower
+from tvm_qnn.footprint.layers import Follower
 from tvm_qnn.standalone.packages import package_for
 from tvm_qnn.target.target import parse_target
 

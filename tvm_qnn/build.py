@@ -21,20 +21,21 @@ from qnn_ops.dialect.tensor_info import Signature, with_unique_names
 from qnn_ops.errors import LeftInFloatWarning, QnnError
 from qnn_ops.input_ranges import with_input_ranges
 from qnn_ops.serial import serial
+from tvm_qnn.io.cores import keeping_cores
 from tvm_qnn.io.images import noise
 from tvm_qnn.io.interrupts import interruptible
 from tvm_qnn.io.kept import cache_folder
 from tvm_qnn.io.steps import step
 from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.built import BuiltOrigin
-from tvm_qnn.library.cache import BuildCache, CachedOrigin, build_key
+from tvm_qnn.library.cache import BuildCache, build_key
 from tvm_qnn.library.library import Library
 from tvm_qnn.library.metadata import Metadata, compiler_versions, contents_digest, runtime_versions
-from tvm_qnn.library.threads import check_num_threads, keeping_processors
+from tvm_qnn.library.threads import check_num_threads
 from tvm_qnn.library.variants import VariantsOrigin
-from tvm_qnn.standalone import export_standalone
 from tvm_qnn.standalone.arrangement import Arrangement, arrange, state_size
 from tvm_qnn.standalone.example import Vector
+from tvm_qnn.standalone.export import export_standalone
 from tvm_qnn.standalone.packages import Package
 from tvm_qnn.standalone.ram_limit import Fitted, fit
 from tvm_qnn.standalone.sizes import at_largest
@@ -238,10 +239,10 @@ def _from(
     store: BuildCache, key: str, num_threads: int | None, lower_again: Callable[[], tvm.IRModule]
 ) -> Library | None:
     """Return a library from a cache. It stays usable if its file is removed from the cache."""
-    if not (found := store.find(key)):
+    if not (origin := store.find(key)):
         return None
-    metadata, origin = found
-    library = Library(metadata, CachedOrigin(origin, lower_again), num_threads=num_threads)
+    origin.lower = lower_again
+    library = Library(origin.metadata, origin, num_threads=num_threads)
     try:
         if library.metadata.why_not_here() is None:
             library._ready()
@@ -262,7 +263,7 @@ def _compile(
 ) -> tuple[Metadata, BuiltOrigin]:
     """Lower and compile a module whose constants are bound."""
     signature = with_input_ranges(mod, with_unique_names(signature_of(mod)))
-    with interruptible() as check, keeping_processors(), _noted() as left:
+    with interruptible() as check, keeping_cores(), _noted() as left:
         lowered = _lower(mod, target, kernels)
         check()
         compiled = compile_module(lowered, target, relax_pipeline(target), object_store(target))

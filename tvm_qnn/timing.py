@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tvm_qnn.io.cores import on_cores
+from tvm_qnn.io.cores import environment, on_cores
 from tvm_qnn.io.text import table
 
 LEAST_ROUNDS = 3
@@ -135,17 +134,9 @@ def one_core() -> Iterator[None]:
     If the system cannot bind a thread to a core (macOS, Windows), the loops still use only one
     thread.
     """
-    variable = "TVM_NUM_THREADS"  # TVM reads it at every parallel loop
-    before = os.environ.get(variable)
-    os.environ[variable] = "1"
-    try:
-        with on_cores(1):
-            yield
-    finally:
-        if before is None:
-            del os.environ[variable]
-        else:
-            os.environ[variable] = before
+    # TVM reads the variable at every parallel loop.
+    with environment("TVM_NUM_THREADS", "1"), on_cores(1):
+        yield
 
 
 def _seconds(

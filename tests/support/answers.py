@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from tvm_qnn.answers import Answer
+from tvm_qnn.answers.answer import Answer
 from tvm_qnn.io.terminal import Terminal
 
 

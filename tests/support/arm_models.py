@@ -22,7 +22,7 @@ from qnn_ops.dialect.signature import Signature, signature_of
 from tests.support.arm import AARCH64, Core
 from tests.support.standalone import check_call, compile_example, run_example
 from tvm_qnn.library.metadata import Metadata
-from tvm_qnn.standalone import export_standalone
+from tvm_qnn.standalone.export import export_standalone
 from tvm_qnn.target.linker import find_linker, shared_library_linker
 from tvm_qnn.target.passes import PIPELINE
 from tvm_qnn.target.target import parse_target, requirements

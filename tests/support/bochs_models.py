@@ -16,7 +16,7 @@ from qnn_ops.dialect.signature import signature_of
 from tests.support import bochs, programs
 from tests.support.bochs import Processor
 from tests.support.programs import Case
-from tvm_qnn.standalone import export_standalone
+from tvm_qnn.standalone.export import export_standalone
 
 Array = np.ndarray[Any, Any]
 

@@ -13,7 +13,7 @@ import tvm
 
 from tests.support.standalone import check_call, run_example
 from tvm_qnn.build import lower_model
-from tvm_qnn.standalone import export_standalone
+from tvm_qnn.standalone.export import export_standalone
 from tvm_qnn.target.target import parse_target
 
 Array = np.ndarray[Any, Any]

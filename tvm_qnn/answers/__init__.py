@@ -4,9 +4,3 @@ Each kind can print a table and draw on the picture. The kind of an output follo
 operators, from its metadata, or from a shape that leaves no doubt. Any other output is only
 described.
 """
-
-from tvm_qnn.answers.answer import Answer, Reading
-from tvm_qnn.answers.question import Question
-from tvm_qnn.answers.readings import readings_of
-
-__all__ = ["Answer", "Question", "Reading", "readings_of"]

@@ -13,8 +13,6 @@ from tvm_qnn.io.terminal import Terminal
 if TYPE_CHECKING:
     from tvm_qnn.answers.canvas import Canvas
 
-Array = np.ndarray[Any, Any]
-
 
 class Answer(Protocol):
     """The meaning of some outputs of one run."""
@@ -51,5 +49,5 @@ class Reading(Protocol):
     def taken_for(self) -> str:
         """The kind of the outputs, and the reason for it; empty if it is obvious."""
 
-    def answer(self, arrays: Sequence[Array]) -> Answer:
+    def answer(self, arrays: Sequence[np.ndarray]) -> Answer:
         """Read the outputs of a run."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from colorsys import hsv_to_rgb
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from tvm_qnn.io.text import visible
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Array = np.ndarray[Any, Any]
 Point = tuple[float, float]
 Colour = tuple[int, int, int]
 
@@ -78,7 +77,7 @@ class Canvas:
         (x, y), radius = self._pixel(place), 2 * self._line
         self._draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colour(index))
 
-    def overlay(self, classes: Array, clear: Collection[int] = ()) -> None:
+    def overlay(self, classes: np.ndarray, clear: Collection[int] = ()) -> None:
         """Lay colours over the picture.
 
         Args:
@@ -151,6 +150,6 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def _nearest(extent: int, among: int) -> Array:
+def _nearest(extent: int, among: int) -> np.ndarray:
     """Return for each pixel of a row or column the nearest cell of a grid."""
     return ((np.arange(extent) + 0.5) * among / extent).astype(np.int64)

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from qnn_ops.dialect.tensor_info import TensorInfo
-from tvm_qnn.answers.answer import Array, Reading
+from tvm_qnn.answers.answer import Reading
 from tvm_qnn.answers.question import Question
 from tvm_qnn.io.classes import Guess, best_classes, is_classifier
 from tvm_qnn.io.terminal import Terminal, print_guesses
@@ -46,7 +48,7 @@ class ClassesReading:
 
     is_drawable: ClassVar[bool] = False
 
-    def answer(self, arrays: Sequence[Array]) -> Classes:
+    def answer(self, arrays: Sequence[np.ndarray]) -> Classes:
         """Find the best classes."""
         return Classes(best_classes(arrays[0], self.outputs[0], self.labels, self.top))
 

@@ -11,7 +11,7 @@ import numpy as np
 from rich.table import Table
 
 from qnn_ops.dialect.tensor_info import TensorInfo
-from tvm_qnn.answers.answer import Array, Reading
+from tvm_qnn.answers.answer import Reading
 from tvm_qnn.answers.question import Question
 from tvm_qnn.io.terminal import Terminal
 
@@ -106,7 +106,7 @@ class DetectionsReading:
         others = ", ".join(f"{info.role} {info.name}" for info in self.outputs[1:])
         return f"boxes of detections, with {others}: TFLite_Detection_PostProcess made them"
 
-    def answer(self, arrays: Sequence[Array]) -> Detections:
+    def answer(self, arrays: Sequence[np.ndarray]) -> Detections:
         """Read the first detections; the model says how many are valid."""
         boxes, classes, scores, count = (array.astype(np.float64) for array in arrays)
         boxes, classes, scores = boxes.reshape(-1, 4), classes.ravel(), scores.ravel()

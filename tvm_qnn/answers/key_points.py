@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from rich.table import Table
 
 from qnn_ops.dialect.tensor_info import TensorInfo
-from tvm_qnn.answers.answer import Array, Reading
+from tvm_qnn.answers.answer import Reading
 from tvm_qnn.answers.detections import place_text
 from tvm_qnn.answers.question import Question
 from tvm_qnn.io.classes import reals_of
@@ -107,7 +108,7 @@ class KeyPointsReading:
     is_drawable: ClassVar[bool] = True
     taken_for: str = "the 17 key points of a person, as MoveNet's, by its shape"
 
-    def answer(self, arrays: Sequence[Array]) -> KeyPoints:
+    def answer(self, arrays: Sequence[np.ndarray]) -> KeyPoints:
         """Read the points: y, x and score of each."""
         values = reals_of(arrays[0], self.outputs[0]).reshape(len(NAMES), 3).tolist()
         points = [

@@ -10,7 +10,7 @@ import numpy as np
 from rich.table import Table
 
 from qnn_ops.dialect.tensor_info import TensorInfo
-from tvm_qnn.answers.answer import Array, Reading
+from tvm_qnn.answers.answer import Reading
 from tvm_qnn.answers.question import Question
 from tvm_qnn.io.terminal import Terminal
 
@@ -46,7 +46,7 @@ class Mask:
         count: how many classes are in the picture.
     """
 
-    places: Array
+    places: np.ndarray
     regions: list[Region]
     count: int
 
@@ -99,7 +99,7 @@ class MaskReading:
 
     is_drawable: ClassVar[bool] = True
 
-    def answer(self, arrays: Sequence[Array]) -> Mask:
+    def answer(self, arrays: Sequence[np.ndarray]) -> Mask:
         """Find the class of each pixel, the first one if scores are equal."""
         array = arrays[0]
         places = (array if self.is_map else array.argmax(-1)).astype(np.int64)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from PIL.Image import Image
 
-    from tvm_qnn.answers import Answer, Reading
+    from tvm_qnn.answers.answer import Answer, Reading
 
 
 def check_drawing(path: Path, picture: Image | None, readings: Sequence[Reading]) -> None:
@@ -51,7 +51,7 @@ def write_drawing(path: Path, picture: Image, answers: Iterable[Answer]) -> None
 
 def describe(
     name: str,
-    array: np.ndarray[Any, Any],
+    array: np.ndarray,
     taken: Mapping[str, Reading],
     answers: Mapping[str, Answer],
 ) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def describe(
 
 
 def show(
-    results: Mapping[str, np.ndarray[Any, Any]],
+    results: Mapping[str, np.ndarray],
     taken: Mapping[str, Reading],
     answers: Mapping[str, Answer],
     picture: Image | None,

@@ -15,11 +15,8 @@ from qnn_ops.dialect.tensor_info import OpenSize, TensorInfo
 from qnn_ops.errors import QnnError
 from tvm_qnn.cli.model_files import ending
 from tvm_qnn.io.arrays import fitted, read_archive, read_array
-from tvm_qnn.io.images import as_input, open_picture, picture_shape
 from tvm_qnn.io.normalization import normalization_of
 from tvm_qnn.io.preparation import Preparation
-
-Array = np.ndarray[Any, Any]
 
 
 def read_inputs(
@@ -28,7 +25,7 @@ def read_inputs(
     descriptions: Mapping[int, Description] | None = None,
     preparation: Preparation | None = None,
     say: Callable[[str], None] | None = None,
-) -> dict[str, Array]:
+) -> dict[str, np.ndarray]:
     """Read the inputs of a model.
 
     Args:
@@ -51,19 +48,16 @@ def read_inputs(
     """
     by_name = {info.name: info for info in infos}
     described = {infos[place].name: each for place, each in (descriptions or {}).items()}
-    arrays: dict[str, Array] = {}
+    arrays: dict[str, np.ndarray] = {}
     preparation = preparation or Preparation()
 
-    def read(path: Path, info: TensorInfo) -> Array:
+    def read(path: Path, info: TensorInfo) -> np.ndarray:
         if ending(path) == ".npy":
             return read_array(path)
         if not path.is_file():
             raise QnnError(f"there is no file {path}")
         normalization = normalization_of(info, described.get(info.name), preparation.normalization)
-        height, width, channels = picture_shape(info)
-        preparation.check(height, width)
-        picture = open_picture(path, "RGB" if channels == 3 else "L")
-        pixels = as_input(preparation.pixels(picture, height, width, channels), info, normalization)
+        pixels = preparation.read(path, info, normalization)
         if normalization is not None:
             told = f"{path.name} for input {info.name!r}: {normalization.describe()}"
             if normalization.is_guess:

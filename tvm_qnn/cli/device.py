@@ -16,14 +16,12 @@ import tvm_qnn.library.library
 from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
 from tvm_qnn.cli.commands.info import info
-from tvm_qnn.cli.commands.json_output import json_option, print_json
+from tvm_qnn.cli.commands.outputs import json_option, print_json
 from tvm_qnn.cli.group import Commands
 from tvm_qnn.io.arrays import read_archive, read_array, write_archive
 from tvm_qnn.io.text import visible
 from tvm_qnn.library.arrays import named_results
 from tvm_qnn.version import __version__
-
-Array = np.ndarray[Any, Any]
 
 _TOP = 5
 
@@ -80,7 +78,7 @@ def run(
             click.echo(f"  {found['value']:g} at {', '.join(map(str, found['place']))}")
 
 
-def read_inputs(texts: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, Array]:
+def read_inputs(texts: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, np.ndarray]:
     """Read the arrays of a library's inputs, by name.
 
     Args:
@@ -91,7 +89,7 @@ def read_inputs(texts: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, 
         QnnError: if a file cannot be read, or an input is given twice.
     """
     names = [info.name for info in infos]
-    arrays: dict[str, Array] = {}
+    arrays: dict[str, np.ndarray] = {}
     for place, text in enumerate(texts):
         name, equals, file = text.partition("=")
         if not equals or Path(text).exists():
@@ -104,7 +102,7 @@ def read_inputs(texts: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, 
     return arrays
 
 
-def _answer(tensor: TensorInfo, array: Array) -> dict[str, Any]:
+def _answer(tensor: TensorInfo, array: np.ndarray) -> dict[str, Any]:
     """Describe an output and its greatest values, the first of equal ones."""
     places = np.argsort(-array.astype(np.float64), axis=None, kind="stable")[:_TOP]
     return {

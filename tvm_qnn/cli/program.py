@@ -45,15 +45,10 @@ COMMANDS = (
 def main(debug: bool, rules: str | None) -> None:
     """Compile quantized models to integer code, with the results of the model's own framework."""
     if rules:
-        _run_rules(rules)
-
-
-def _run_rules(path: str) -> None:
-    """Run a user's file of rules; report its errors in one line, like other faults of input."""
-    try:
-        runpy.run_path(path)
-    except Exception as error:
-        raise click.ClickException(f"{path}: {type(error).__name__}: {error}") from error
+        try:
+            runpy.run_path(rules)
+        except Exception as error:  # a fault of input, like others, is one line
+            raise click.ClickException(f"{rules}: {type(error).__name__}: {error}") from error
 
 
 for command in COMMANDS:

@@ -11,10 +11,8 @@ import numpy as np
 
 from frontends.formats import Source
 from frontends.summary import Description
-from qnn_ops.dialect.signature import Signature, signature_of
-from qnn_ops.dialect.tensor_info import TensorInfo, with_unique_names
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from qnn_ops.input_ranges import with_input_ranges
 from tvm_qnn.build import build
 from tvm_qnn.cli.arguments import read_inputs
 from tvm_qnn.cli.model_files import LIBRARY, ending
@@ -26,7 +24,6 @@ from tvm_qnn.io.images import noise
 from tvm_qnn.library.arrays import input_arrays, reals
 from tvm_qnn.library.library import Library, load
 
-Array = np.ndarray[Any, Any]
 Upload = Callable[[Library], Any]
 
 _ARRAYS = (".npy", ".npz")
@@ -56,7 +53,7 @@ class _Session:
     session: Program
     outputs: Sequence[TensorInfo]
 
-    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+    def run(self, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         return self.session.run(inputs)
 
 
@@ -79,15 +76,13 @@ def side_here(
         upload: loads a library onto the device where it shall run.
     """
     if source is None:
-        library = load(path)
-        signature, descriptions = library.signature, {}
+        library, descriptions = load(path), {}
     else:
         imported = source.convert(shapes)
-        signature = _signature(imported.mod)
         library = build(imported.mod, target, imported.params, kernels=kernels)
         descriptions = dict(source.descriptions().inputs)
     placed = library if upload is None else upload(library)
-    return Side(Here(placed), signature.inputs, descriptions, path.name)
+    return Side(Here(placed), library.inputs, descriptions, path.name)
 
 
 def side_of_framework(path: Path, *, is_other: bool) -> Side | None:
@@ -146,7 +141,7 @@ def turns(texts: Sequence[str]) -> list[tuple[str, ...]]:
 
 def runs_of(
     files: Sequence[Sequence[str]], ours: Side, theirs: Side
-) -> Iterator[tuple[list[Array], list[Array]]]:
+) -> Iterator[tuple[list[np.ndarray], list[np.ndarray]]]:
     """Yield the inputs of both sides, run by run; noise if there are no files.
 
     If both sides take the same inputs, both get the same arrays. Otherwise each side reads the
@@ -164,12 +159,12 @@ def runs_of(
             yield given, given if _is_alike(ours, theirs) else _converted(given, ours, theirs)
 
 
-def _read(texts: Sequence[str], side: Side) -> Iterator[Array]:
+def _read(texts: Sequence[str], side: Side) -> Iterator[np.ndarray]:
     arrays = read_inputs(texts, side.inputs, side.descriptions)
     return (arrays[info.name] for info in side.inputs)
 
 
-def _converted(given: Sequence[Array], ours: Side, theirs: Side) -> list[Array]:
+def _converted(given: Sequence[np.ndarray], ours: Side, theirs: Side) -> list[np.ndarray]:
     """Return the same real numbers in the encoding of the other side's inputs."""
     pairs = zip(ours.inputs, given, strict=True)
     return input_arrays(
@@ -184,7 +179,3 @@ def _is_alike(ours: Side, theirs: Side) -> bool:
         for side in (ours, theirs)
     )
     return not other or one == other
-
-
-def _signature(mod: Any) -> Signature:
-    return with_input_ranges(mod, with_unique_names(signature_of(mod)))

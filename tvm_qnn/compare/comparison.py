@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -116,9 +115,6 @@ def _differing(tensors: tuple[TensorComparison, ...]) -> tuple[TensorComparison,
     return tuple(tensor for tensor in tensors if not tensor.is_equal)
 
 
-Array = np.ndarray[Any, Any]
-
-
 class Tally:
     """The differences of one tensor so far."""
 
@@ -149,7 +145,7 @@ class Tally:
         self._mismatch = ""
         self._noise = self._signal = self._own = self._product = 0.0
 
-    def add(self, ours: Array, theirs: Array, run: int) -> None:
+    def add(self, ours: np.ndarray, theirs: np.ndarray, run: int) -> None:
         """Count the differences of a run."""
         self.runs += 1
         self._elements += theirs.size
@@ -157,10 +153,9 @@ class Tally:
         if ours.shape != theirs.shape or not alike:
             self._differ(theirs.size, math.inf, run)
             self._has_reals = False
-            kind, *both = "shape", ours.shape, theirs.shape
-            if ours.shape == theirs.shape:
-                kind, *both = "dtype", ours.dtype, theirs.dtype
-            self._mismatch = self._mismatch or f"{kind} {both[0]} here, {both[1]} there"
+            kind = "shape" if ours.shape != theirs.shape else "dtype"
+            here, there = (getattr(each, kind) for each in (ours, theirs))
+            self._mismatch = self._mismatch or f"{kind} {here} here, {there} there"
             return
         if not self._is_alike:
             ours, theirs = self._in_reals(ours, theirs)
@@ -208,12 +203,12 @@ class Tally:
         self._worst = max(self._worst, worst)
         self._first = run if self._first is None else self._first
 
-    def _in_reals(self, ours: Array, theirs: Array) -> tuple[Array, Array]:
+    def _in_reals(self, ours: np.ndarray, theirs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         both = (reals(self._ours, ours), reals(self._theirs, theirs))
         first, second = (each.astype(np.float64) for each in both)
         return first, second
 
-    def _sum(self, ours: Array, theirs: Array) -> None:
+    def _sum(self, ours: np.ndarray, theirs: np.ndarray) -> None:
         with np.errstate(invalid="ignore", over="ignore"):
             gap = ours - theirs
             self._noise += float(gap @ gap)

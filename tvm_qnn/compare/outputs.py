@@ -12,8 +12,6 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.compare.comparison import Comparison, Tally
 from tvm_qnn.library.arrays import results_of
 
-Array = np.ndarray[Any, Any]
-
 
 class Program(Protocol):
     """A program that computes outputs from inputs."""
@@ -22,7 +20,7 @@ class Program(Protocol):
     def outputs(self) -> Sequence[TensorInfo]:
         """The descriptions of its outputs, in order."""
 
-    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+    def run(self, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         """Run the program once."""
 
 
@@ -35,7 +33,7 @@ class Here:
         self.inputs: Sequence[TensorInfo] = library.inputs
         self.outputs: Sequence[TensorInfo] = library.outputs
 
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
+    def run(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Run the library once."""
         return results_of(self._library.run(*inputs))
 
@@ -43,14 +41,14 @@ class Here:
 class Archive:
     """The stored outputs of another program; a run returns them for any input."""
 
-    def __init__(self, arrays: Mapping[str, Array]) -> None:
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take the outputs by name."""
         self._arrays = [*arrays.values()]
         self.outputs = [
             TensorInfo(name, array.shape, str(array.dtype)) for name, array in arrays.items()
         ]
 
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
+    def run(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Return the outputs."""
         del inputs
         return self._arrays
@@ -59,7 +57,7 @@ class Archive:
 def compare_outputs(
     ours: Program,
     theirs: Program,
-    runs: Iterable[tuple[Sequence[Array], Sequence[Array]]],
+    runs: Iterable[tuple[Sequence[np.ndarray], Sequence[np.ndarray]]],
     title: str,
 ) -> Comparison:
     """Run two programs, and compare their outputs.

@@ -29,8 +29,6 @@ from tvm_qnn.oracle import (
     litert_runs,
 )
 
-Array = np.ndarray[Any, Any]
-
 
 @dataclass(frozen=True)
 class Computed:
@@ -51,13 +49,13 @@ class Computed:
     tensors: Sequence[tuple[Any, int, str]]
     used: tuple[tvm.IRModule, Mapping[str, Any]]
     outputs: Sequence[Any]
-    answers: Iterator[Mapping[Any, Array]]
+    answers: Iterator[Mapping[Any, np.ndarray]]
     title: str = ""
 
 
-_Runs = Iterable[Sequence[Array]]
+_Runs = Iterable[Sequence[np.ndarray]]
 _Compute = Callable[
-    [Any, _Runs, "Mapping[str, Sequence[int]] | None", "Mapping[Any, Array] | None"], Computed
+    [Any, _Runs, "Mapping[str, Sequence[int]] | None", "Mapping[Any, np.ndarray] | None"], Computed
 ]
 
 
@@ -65,7 +63,7 @@ def _with_litert(
     model: Any,
     runs: _Runs,
     shape_dict: Mapping[str, Sequence[int]] | None,
-    expected: Mapping[Any, Array] | None,
+    expected: Mapping[Any, np.ndarray] | None,
 ) -> Computed:
     content = model if isinstance(model, bytes) else Path(model).read_bytes()
     graph = read_model(content)
@@ -88,13 +86,13 @@ def _with_onnxruntime(
     model: Any,
     runs: _Runs,
     shape_dict: Mapping[str, Sequence[int]] | None,
-    expected: Mapping[Any, Array] | None,
+    expected: Mapping[Any, np.ndarray] | None,
 ) -> Computed:
     from frontends.onnx.importer import with_all_outputs
 
     proto = read_proto(model)
     mod, params = from_onnx(proto, shape_dict, outputs="all")
-    answers: Iterator[Mapping[Any, Array]]
+    answers: Iterator[Mapping[Any, np.ndarray]]
     if expected is None:
         session = OnnxRuntimeSession(with_all_outputs(proto))
         names = [info.name for info in session.outputs]
@@ -118,12 +116,12 @@ def _with_xnnpack(
     model: Any,
     runs: _Runs,
     shape_dict: Mapping[str, Sequence[int]] | None,
-    expected: Mapping[Any, Array] | None,
+    expected: Mapping[Any, np.ndarray] | None,
 ) -> Computed:
     """Run a program. The delegate returns only its outputs."""
     mod, params = from_exported_program(model, shape_dict)
     names = [info.name for info in signature_of(mod).outputs]
-    answers: Iterator[Mapping[Any, Array]] = iter([dict(expected or {})])
+    answers: Iterator[Mapping[Any, np.ndarray]] = iter([dict(expected or {})])
     if expected is None:
         session = XnnpackSession(model)
         answers = (dict(zip(names, session.run(each), strict=True)) for each in runs)
@@ -193,7 +191,7 @@ def reference_of(model: Any, against: str | None = None) -> Reference:
     return found
 
 
-def _without_leftovers(graph: Model, expected: Mapping[int, Array]) -> dict[int, Array]:
+def _without_leftovers(graph: Model, expected: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
     """Put zeros behind the boxes that a detector found: LiteRT leaves those elements unwritten."""
     known = dict(expected)
     for operator in graph.operators:

@@ -18,17 +18,15 @@ from tvm_qnn.library.arrays import named_results
 from tvm_qnn.library.library import Library
 from tvm_qnn.target.target import runnable_target
 
-Array = np.ndarray[Any, Any]
-
 
 def compare(
     model: Any,
-    inputs: Sequence[Array],
+    inputs: Sequence[np.ndarray],
     target: str | Mapping[str, Any] | tvm.target.Target = "host",
     kernels: bool = True,
-    expected: Mapping[Any, Array] | None = None,
+    expected: Mapping[Any, np.ndarray] | None = None,
     shape_dict: Mapping[str, Sequence[int]] | None = None,
-    then: Iterable[Sequence[Array]] = (),
+    then: Iterable[Sequence[np.ndarray]] = (),
     used: Library | None = None,
     signature: str | None = None,
 ) -> Comparison:
@@ -98,7 +96,7 @@ def compare(
     return Comparison(found, computed.title or reference.title, runs, outputs)
 
 
-def _filled(found: Mapping[str, Array], answer: Mapping[Any, Array]) -> list[Array]:
+def _filled(found: Mapping[str, np.ndarray], answer: Mapping[Any, np.ndarray]) -> list[np.ndarray]:
     """Return the results of a run without rows beyond an output's count."""
     arrays = dict(found)
     for name, array in found.items():

@@ -19,8 +19,6 @@ from tvm_qnn.oracle import LiteRtSession, litert_tensors
 from tvm_qnn.target.target import host_target
 from tvm_qnn.timing import Timing, alternate, one_core
 
-Array = np.ndarray[Any, Any]
-
 
 @dataclass(frozen=True)
 class Checked:
@@ -33,7 +31,7 @@ class Checked:
         timings: the times of one thread, by program: OURS and THEIRS.
     """
 
-    outputs: list[Array]
+    outputs: list[np.ndarray]
     comparison: Comparison
     timings: dict[str, Timing]
 
@@ -45,7 +43,7 @@ def compile_here(console: Terminal, mod: Any, params: Mapping[str, Any]) -> Libr
 
 
 def check_and_time(
-    console: Terminal, model: bytes, library: Library, inputs: Sequence[Array]
+    console: Terminal, model: bytes, library: Library, inputs: Sequence[np.ndarray]
 ) -> Checked:
     """Compare a compiled model with LiteRT's reference kernels, and time both programs.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.table import Table
@@ -18,8 +17,6 @@ from tvm_qnn.io.progress import timed
 from tvm_qnn.io.terminal import Terminal, styled
 from tvm_qnn.oracle import litert_tensors
 
-Array = np.ndarray[Any, Any]
-
 
 @dataclass(frozen=True)
 class DigitsResult:
@@ -31,12 +28,12 @@ class DigitsResult:
         expected: LiteRT's answers.
     """
 
-    labels: Array
-    scores: Array
-    expected: Array
+    labels: np.ndarray
+    scores: np.ndarray
+    expected: np.ndarray
 
     @property
-    def predictions(self) -> Array:
+    def predictions(self) -> np.ndarray:
         """The digit with the highest score for each picture [N]."""
         return self.scores.argmax(1)
 
@@ -61,9 +58,11 @@ def classify(style: str) -> DigitsResult:
     model = digits.model(style)
     pictures, labels = digits.held_out()
     inputs = digits.to_input(pictures, style)
-    library = build(*_module(model))
+    mod, params = from_tflite(model)
+    library = build(mod, "host", params)
     scores = [library.run(picture[None])[0] for picture in inputs]
-    expected = [_reference(model, picture[None])[0] for picture in inputs]
+    tensors = [litert_tensors(model, [picture[None]]) for picture in inputs]
+    expected = [list(each.values())[-1][0] for each in tensors]
     return DigitsResult(labels, np.stack(scores), np.stack(expected))
 
 
@@ -90,16 +89,6 @@ def show_digits(console: Terminal, folder: Path) -> None:
         console.print(f"Without a picture of them: {error}")
     else:
         console.print(f"Some of them, with prediction and truth: {drawing}")
-
-
-def _module(model: bytes) -> tuple[Any, str, Any]:
-    mod, params = from_tflite(model)
-    return mod, "host", params
-
-
-def _reference(model: bytes, picture: Array) -> Array:
-    tensors = litert_tensors(model, [picture])
-    return list(tensors.values())[-1]
 
 
 def _table(results: dict[str, DigitsResult]) -> Table:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,9 @@ from tvm_qnn import zoo
 from tvm_qnn.demo.check import Checked, check_and_time, compile_here
 from tvm_qnn.demo.report import print_checked
 from tvm_qnn.io.classes import best_classes, is_classifier, read_labels
-from tvm_qnn.io.images import as_input, noise, picture_shape, read_picture
+from tvm_qnn.io.images import noise
 from tvm_qnn.io.normalization import normalization_of
+from tvm_qnn.io.preparation import Preparation
 from tvm_qnn.io.progress import timed
 from tvm_qnn.io.terminal import Terminal, print_guesses, styled
 from tvm_qnn.zoo import images
@@ -53,9 +53,6 @@ def show_inception(console: Terminal, name: str = "inception_v3", tiny: bool = F
     return checked
 
 
-Array = np.ndarray[Any, Any]
-
-
 def show_own_model(
     console: Terminal, path: Path, image: Path | None = None, labels: Path | None = None
 ) -> Checked:
@@ -88,14 +85,13 @@ def show_own_model(
     return checked
 
 
-def _inputs(signature: Signature, image: Path | None) -> list[Array]:
+def _inputs(signature: Signature, image: Path | None) -> list[np.ndarray]:
     if image is None:
         return [noise(info) for info in signature.inputs]
     if len(signature.inputs) != 1:
         raise QnnError(f"the model has {len(signature.inputs)} inputs, and a picture is only one")
     (info,) = signature.inputs
-    pixels = read_picture(image, *picture_shape(info))
-    return [as_input(pixels, info, normalization_of(info))]
+    return [Preparation().read(image, info, normalization_of(info))]
 
 
 def _names(signature: Signature, labels: Path | None) -> tuple[str, ...]:

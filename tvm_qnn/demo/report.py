@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.table import Table
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tvm_qnn.demo.check import Checked
 
 
-Array = np.ndarray[Any, Any]
-
 OURS, THEIRS = "tvm-qnn", "LiteRT (XNNPACK)"
 """The names of the programs in tables."""
 
@@ -29,14 +27,16 @@ MOST_WRONG = COLUMNS  # at most one row of them
 RIGHT, WRONG = "tab:green", "tab:red"
 
 
-def chosen(labels: Array, predictions: Array) -> list[int]:
+def chosen(labels: np.ndarray, predictions: np.ndarray) -> list[int]:
     """Choose the pictures to draw: first some wrong ones, if there are any, then others."""
     wrong = np.flatnonzero(predictions != labels)[:MOST_WRONG]
     right = np.flatnonzero(predictions == labels)
     return [int(i) for i in [*wrong, *right][: ROWS * COLUMNS]]
 
 
-def draw_grid(path: Path, pictures: Array, labels: Array, predictions: Array) -> None:
+def draw_grid(
+    path: Path, pictures: np.ndarray, labels: np.ndarray, predictions: np.ndarray
+) -> None:
     """Draw some pictures with their predicted and true classes.
 
     Args:
@@ -67,7 +67,8 @@ def print_checked(console: Terminal, checked: Checked) -> None:
     """Print how many tensors are equal, and the times; warn if the times say little."""
     warn_of_disturbance(checked.timings)
     print_comparison(console, checked.comparison)
-    console.print(_times(checked.timings))
+    rounds = len(checked.timings[OURS].seconds)
+    console.print(times_table(f"One thread, {rounds} runs of each in turn", checked.timings))
     console.print(_ratio(checked.timings))
 
 
@@ -109,11 +110,6 @@ def _differing(comparison: Comparison) -> Table:
     if len(comparison.differing) > MOST_ROWS:
         table.caption = f"and {len(comparison.differing) - MOST_ROWS} more"
     return table
-
-
-def _times(timings: dict[str, Timing]) -> Table:
-    rounds = len(timings[OURS].seconds)
-    return times_table(f"One thread, {rounds} runs of each in turn", timings)
 
 
 def times_table(title: str, timings: Mapping[str, Timing]) -> Table:

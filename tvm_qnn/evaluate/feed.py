@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,8 +22,6 @@ from tvm_qnn.io.preparation import Preparation
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ class Feed:
         self.preparation.check(height, width)
         self.arrays(sample)
 
-    def arrays(self, sample: Sample) -> list[Array]:
+    def arrays(self, sample: Sample) -> list[np.ndarray]:
         """Return the inputs for a sample.
 
         Raises:
@@ -79,7 +77,7 @@ class Feed:
         """
         try:
             if sample.row is None:
-                return [self._pixels(open_picture(sample.path, self._mode), self.infos[0])]
+                return [self.preparation.read(sample.path, self.infos[0], self.normalization)]
             rows = self._rows(sample.path)
             return [self._fitted(rows[info.name][sample.row], info) for info in self.infos]
         except QnnError as error:
@@ -87,7 +85,7 @@ class Feed:
             known = sample.where == str(sample.path) and sample.where in told
             raise QnnError(told if known else f"{sample.where}: {told}") from error
 
-    def truth(self, sample: Sample, height: int, width: int) -> Array:
+    def truth(self, sample: Sample, height: int, width: int) -> np.ndarray:
         """Return the class of each pixel that the model sees, from a sample's mask [height, width].
 
         Raises:
@@ -132,11 +130,7 @@ class Feed:
         grey = ((array - low) * (255 / max(high - low, 1e-9))).astype(np.uint8)
         return Image.fromarray(grey[..., 0] if channels == 1 else grey).convert("RGB")
 
-    @property
-    def _mode(self) -> str:
-        return "RGB" if picture_shape(self.infos[0])[2] == 3 else "L"
-
-    def _rows(self, path: Path) -> dict[str, Array]:
+    def _rows(self, path: Path) -> dict[str, np.ndarray]:
         """Return the arrays of an archive by the names of the inputs.
 
         Arrays that were read are kept, and go with this object to other processes.
@@ -155,7 +149,7 @@ class Feed:
         return self._archives[path]
 
     @cached_property
-    def _archives(self) -> dict[Path, dict[str, Array]]:
+    def _archives(self) -> dict[Path, dict[str, np.ndarray]]:
         return {}
 
     def takes_pixels(self, sample: Sample) -> bool:
@@ -169,7 +163,7 @@ class Feed:
         rows = self._rows(sample.path)
         return any(self._is_picture(rows[info.name][sample.row], info) for info in self.infos)
 
-    def _is_picture(self, row: Array, info: TensorInfo) -> bool:
+    def _is_picture(self, row: np.ndarray, info: TensorInfo) -> bool:
         if row.dtype != np.uint8 or len(self.infos) != 1 or row.ndim not in (2, 3):
             return False
         try:
@@ -178,14 +172,12 @@ class Feed:
             return False
         return channels == (1 if row.ndim == 2 else row.shape[2])
 
-    def _fitted(self, row: Array, info: TensorInfo) -> Array:
+    def _fitted(self, row: np.ndarray, info: TensorInfo) -> np.ndarray:
         """Bring a row to an input: prepare the bytes of a picture, leave all others as they are."""
         if not self._is_picture(row, info):
             return fitted(row, info)
         from PIL import Image
 
-        return self._pixels(Image.fromarray(row[..., 0] if row.shape[2:] == (1,) else row), info)
-
-    def _pixels(self, picture: Image, info: TensorInfo) -> Array:
+        picture = Image.fromarray(row[..., 0] if row.shape[2:] == (1,) else row)
         pixels = self.preparation.pixels(picture, *picture_shape(info))
         return as_input(pixels, info, self.normalization)

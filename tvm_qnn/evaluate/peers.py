@@ -18,8 +18,6 @@ from qnn_ops.errors import QnnError
 from qnn_ops.input_ranges import with_input_ranges
 from tvm_qnn.oracle import LiteRtSession, OnnxRuntimeSession, XnnpackSession
 
-Array = np.ndarray[Any, Any]
-
 
 class Session(Protocol):
     """A model that is ready to run."""
@@ -27,7 +25,7 @@ class Session(Protocol):
     inputs: Sequence[TensorInfo]
     outputs: Sequence[TensorInfo]
 
-    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+    def run(self, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         """Run the model once."""
 
 
@@ -41,7 +39,7 @@ class _OnnxRuntime:
         self._session = OnnxRuntimeSession(read_proto(content), num_threads=1)
         self.inputs, self.outputs = self._session.inputs, self._session.outputs
 
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
+    def run(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return list(self._session.run(inputs).values())
 
 

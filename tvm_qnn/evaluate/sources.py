@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -252,27 +253,13 @@ def _by_stem(folder: Path) -> dict[str, Path]:
 _COLUMNS = ("path", "label")
 
 
-def read_csv(path: Path, classes: Classes) -> Data:
-    """Read the columns "path" and "label" or, if they are missing, the first two columns.
-
-    Raises:
-        QnnError: if something in the file is wrong; the message has the line.
-    """
-    return _read(path, classes, _csv_rows(path))
+_Rows = Callable[[Path], Iterator[tuple[str, Any, Any]]]
+"""Yields the place, the path and the label of each sample in a table."""
 
 
-def read_json_lines(path: Path, classes: Classes) -> Data:
-    """Read an object from each line, with the fields "path" and "label".
-
-    Raises:
-        QnnError: as ``read_csv`` raises it.
-    """
-    return _read(path, classes, _json_rows(path))
-
-
-def _read(path: Path, classes: Classes, rows: Iterator[tuple[str, Any, Any]]) -> Data:
+def _read_table(rows: _Rows, path: Path, classes: Classes) -> Data:
     samples = []
-    for where, name, label in rows:
+    for where, name, label in rows(path):
         if not isinstance(name, str) or not name:
             raise QnnError(f"{where}: the path is no text: {name!r}")
         if not isinstance(label, str | int) or isinstance(label, bool):
@@ -293,6 +280,7 @@ def _text(path: Path) -> str:
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, Any, Any]]:
+    """Read the columns "path" and "label" or, if they are missing, the first two columns."""
     reader = csv.reader(_text(path).splitlines(keepends=True), strict=True)
     places: tuple[int, ...] | None = None
     try:
@@ -314,6 +302,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _json_rows(path: Path) -> Iterator[tuple[str, Any, Any]]:
+    """Read an object from each line, with the fields "path" and "label"."""
     for number, line in enumerate(_text(path).split("\n"), 1):
         where = f"{path}, line {number}"
         if not line.strip():
@@ -328,9 +317,9 @@ def _json_rows(path: Path) -> Iterator[tuple[str, Any, Any]]:
 
 
 _READERS: dict[str, Callable[[Path, Classes], Data]] = {
-    ".csv": read_csv,
-    ".jsonl": read_json_lines,
-    ".ndjson": read_json_lines,
+    ".csv": partial(_read_table, _csv_rows),
+    ".jsonl": partial(_read_table, _json_rows),
+    ".ndjson": partial(_read_table, _json_rows),
     ".npz": read_npz,
     ".json": read_coco,
 }

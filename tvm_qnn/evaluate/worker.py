@@ -22,8 +22,6 @@ from tvm_qnn.evaluate.tasks.task import Task
 from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.library import Library
 
-Array = np.ndarray[Any, Any]
-
 _FOUND = "count"  # the role of the output with the number of detections
 
 
@@ -109,7 +107,7 @@ class Worker:
 
 
 def differing(
-    infos: Sequence[TensorInfo], ours: Sequence[Array], theirs: Sequence[Array]
+    infos: Sequence[TensorInfo], ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]
 ) -> dict[str, Any] | None:
     """Return how many elements differ, and the first that does.
 
@@ -153,6 +151,7 @@ Runner = Callable[[Job, Sequence[int]], Iterator[dict[str, Any]]]
 _TURNS, _MOST = 16, 32  # the fewest parts for each worker; the most samples of a part
 
 _worker: Worker | None = None  # one in each process
+_failed: QnnError | None = None
 
 
 def in_process(library: Library) -> Runner:
@@ -196,17 +195,8 @@ def parts(places: Sequence[int], workers: int) -> list[Sequence[int]]:
 
 def _begin(job: Job) -> None:
     """Load the models in a new process, which ignores Ctrl-C."""
-    global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _worker = None
-    _start(job)
-
-
-_failed: QnnError | None = None
-
-
-def _start(job: Job) -> None:
     global _worker, _failed
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         _worker = Worker(job)
     except QnnError as error:  # the executor would not report the error of an initializer

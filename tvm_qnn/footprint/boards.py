@@ -9,14 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.command import call
-
-Array = np.ndarray[Any, Any]
 
 _HERE = Path(__file__).parent / "board"
 
@@ -185,7 +182,7 @@ def impossible(error: QnnError) -> str | None:
 def run(
     board: Board,
     export: Path,
-    inputs: Sequence[Array],
+    inputs: Sequence[np.ndarray],
     *,
     hard: bool = False,
     tells_calls: bool = False,
@@ -214,7 +211,7 @@ def run(
     # A mark ends a span. Each run begins and ends with a mark, and so do its calls if reported.
     turn = (len(spans) - 1) // len(inputs)
     runs = [spans[start : start + turn - 1] for start in range(1, len(spans) - 1, turn)]
-    counts = [_together(run) for run in runs]
+    counts = [sum(map(Counter, run), Counter[int]()) for run in runs]
     output = (export / "outputs").read_bytes()
     size = len(output) // len(inputs)
     sections = _sections(board, program)
@@ -265,13 +262,6 @@ def _emulate(board: Board, program: Path, folder: Path) -> list[dict[int, int]]:
         else:
             spans.append({})
     return spans
-
-
-def _together(spans: Sequence[dict[int, int]]) -> dict[int, int]:
-    total: Counter[int] = Counter()
-    for span in spans:
-        total.update(span)
-    return dict(total)
 
 
 def _symbols(board: Board, program: Path) -> list[tuple[int, str]]:

@@ -90,7 +90,7 @@ def remains_of(mod: tvm.IRModule, operators: Mapping[str, int]) -> Remains:
     return Remains(left_out, shares)
 
 
-def _share(kept: np.ndarray[Any, Any] | None) -> Fraction:
+def _share(kept: np.ndarray | None) -> Fraction:
     return Fraction(1) if kept is None else Fraction(int(kept.sum()), kept.size)
 
 
@@ -236,7 +236,7 @@ def layers_of(
             _shape(described[-1]) if described else (),
             calls,
             functions,
-            sum(macs_left(operators[number], remains) for number in computed),
+            sum(round(operators[n].macs * remains.shares.get(n, 1)) for n in computed),
             {
                 operators[number].name: remains.left_out[number]
                 for number in computed
@@ -247,11 +247,6 @@ def layers_of(
             max(step.workspace for step in own),
             sum(spent) if len(spent) == len(own) else None,
         )
-
-
-def macs_left(operator: OperatorInfo, remains: Remains) -> int:
-    """Count the products of an operator that are computed."""
-    return round(operator.macs * remains.shares.get(operator.index, 1))
 
 
 def _homes(

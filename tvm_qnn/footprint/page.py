@@ -26,7 +26,12 @@ def report_page(title: str, found: Footprint, about: Mapping[str, str]) -> str:
     parts = [page_table([], _totals(found))]
     if found.blocks:
         parts += ["<h2>Memory over time</h2>"]
-        parts += [f"<p>{text(_explained(found))}</p>"]
+        explained = (
+            f"The workspace of {_bytes(found.arena_workspace)} with inputs and outputs in it "
+            "(--arena). A box is a tensor: its height is its bytes, its width the calls that need "
+            "it. The colour is that of the operator that writes it."
+        )
+        parts += [f"<p>{text(explained)}</p>"]
         parts += [_legend(colours, found), _memory(found, colours)]
     parts += ["<h2>Flash by layer</h2>", _flash(found)]
     parts += ["<h2>How it was made</h2>", page_table([], [*about.items()], "words")]
@@ -40,14 +45,6 @@ def _totals(found: Footprint) -> Iterator[tuple[str, str]]:
     yield "MACs", f"{found.macs:,}"
     if found.estimated_instructions is not None:
         yield "instructions (estimate)", f"{found.estimated_instructions:,}"
-
-
-def _explained(found: Footprint) -> str:
-    return (
-        f"The workspace of {_bytes(found.arena_workspace)} with inputs and outputs in it "
-        "(--arena). A box is a tensor: its height is its bytes, its width the calls that need it. "
-        "The colour is that of the operator that writes it."
-    )
 
 
 def _layer_of(found: Footprint, call: int) -> Layer | None:

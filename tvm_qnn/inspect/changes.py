@@ -13,14 +13,12 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from frontends.summary import OperatorInfo, Summary, TensorNote
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 class Described(NamedTuple):
@@ -32,7 +30,7 @@ class Described(NamedTuple):
     """
 
     summary: Summary
-    constants: Mapping[int, Array]
+    constants: Mapping[int, np.ndarray]
 
 
 class Change(NamedTuple):
@@ -196,7 +194,7 @@ def _numbers(note: TensorNote) -> tuple[object, ...]:
     return note.scales, note.zero_points, note.limits, axis
 
 
-def _values_told(values: Array | None, before: Array | None) -> Iterator[Change]:
+def _values_told(values: np.ndarray | None, before: np.ndarray | None) -> Iterator[Change]:
     if values is None or before is None or values.shape != before.shape:
         return
     are_nan = (values != values) & (before != before)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from frontends.summary import TensorNote
-
-Array = np.ndarray[Any, Any]
 
 _BINS = 32
 _FEWEST = 16  # values; the page shows fewer values as numbers
@@ -29,7 +27,7 @@ class Histogram(NamedTuple):
     counts: tuple[int, ...]
 
 
-def histogram(values: Array) -> Histogram | None:
+def histogram(values: np.ndarray) -> Histogram | None:
     """Count values; None for few values, and for values that are not numbers.
 
     Each bin has room for equally many integers, so that no bin is higher only since it is wider.
@@ -66,7 +64,7 @@ def channel_ranges(note: TensorNote) -> Histogram | None:
     return histogram(np.maximum(-lows, highs))
 
 
-def _ends(note: TensorNote) -> tuple[Array, Array]:
+def _ends(note: TensorNote) -> tuple[np.ndarray, np.ndarray]:
     limits = np.iinfo(note.dtype)
     scales, zero_points = np.array(note.scales, np.float64), np.array(note.zero_points, np.int64)
     return (limits.min - zero_points) * scales, (limits.max - zero_points) * scales

@@ -8,10 +8,12 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+import numpy as np
+
 from frontends.summary import Summary, TensorNote
 from tvm_qnn.inspect.changes import Changes
 from tvm_qnn.inspect.drawing import OPERATOR, REMOVED, Node, edges_of, nodes_of
-from tvm_qnn.inspect.histograms import Array, channel_ranges, histogram, real_range
+from tvm_qnn.inspect.histograms import channel_ranges, histogram, real_range
 from tvm_qnn.inspect.layout import layers, positions
 from tvm_qnn.io.text import to_json
 
@@ -23,7 +25,7 @@ def html_report(
     summary: Summary,
     seconds: Mapping[str, float] | None = None,
     differences: Mapping[str, Mapping[str, Any]] | None = None,
-    constants: Mapping[int, Array] | None = None,
+    constants: Mapping[int, np.ndarray] | None = None,
     changes: Changes | None = None,
     verdict: str = "",
 ) -> str:
@@ -86,7 +88,9 @@ def html_report(
     )
 
 
-def _notes(notes: Iterable[TensorNote], constants: Mapping[int, Array]) -> list[dict[str, Any]]:
+def _notes(
+    notes: Iterable[TensorNote], constants: Mapping[int, np.ndarray]
+) -> list[dict[str, Any]]:
     """Return the fields of tensors that the page shows."""
     shown = []
     for note in notes:

@@ -14,12 +14,10 @@ from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import replacing
 
-Array = np.ndarray[Any, Any]
-
 _BEGINNINGS = (b"\x93NUMPY", b"PK")
 
 
-def read_array(path: Path) -> Array:
+def read_array(path: Path) -> np.ndarray:
     """Read a .npy file.
 
     Raises:
@@ -31,7 +29,7 @@ def read_array(path: Path) -> Array:
     return found
 
 
-def read_archive(path: Path) -> dict[str, Array]:
+def read_archive(path: Path) -> dict[str, np.ndarray]:
     """Read the arrays of a .npz file, by name.
 
     Raises:
@@ -43,7 +41,7 @@ def read_archive(path: Path) -> dict[str, Array]:
     return found
 
 
-def write_archive(path: Path, arrays: Mapping[str, Array]) -> None:
+def write_archive(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Write arrays with any names to a .npz file.
 
     Raises:
@@ -56,7 +54,7 @@ def write_archive(path: Path, arrays: Mapping[str, Array]) -> None:
                 np.lib.format.write_array(file, array, allow_pickle=False)
 
 
-def fitted(array: Array, info: TensorInfo) -> Array:
+def fitted(array: np.ndarray, info: TensorInfo) -> np.ndarray:
     """Return an array with an input's shape and dtype.
 
     A missing first dimension of 1 is added; reals for a quantized input are quantized.
@@ -78,7 +76,7 @@ def fitted(array: Array, info: TensorInfo) -> Array:
     raise QnnError(f"input {info.name!r} takes {info.dtype}, got {array.dtype}")
 
 
-def _read(path: Path, kind: str) -> Array | dict[str, Array]:
+def _read(path: Path, kind: str) -> np.ndarray | dict[str, np.ndarray]:
     if not path.is_file():
         raise QnnError(f"there is no file {path}")
     with path.open("rb") as file:
@@ -98,7 +96,7 @@ def _read(path: Path, kind: str) -> Array | dict[str, Array]:
         raise QnnError(f"{path} is not an {kind} that numpy can read: {reason}") from error
 
 
-def _array(name: str, found: Any) -> Array:
+def _array(name: str, found: Any) -> np.ndarray:
     """Read one array of an archive. Numpy returns the bytes of a member that is not an array."""
     if not isinstance(found, np.ndarray):
         raise ValueError(f"{name!r} in it is no array")

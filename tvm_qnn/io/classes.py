@@ -7,7 +7,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -97,7 +96,7 @@ def is_classifier(info: TensorInfo) -> bool:
 
 
 def best_classes(
-    scores: np.ndarray[Any, Any], info: TensorInfo, labels: Sequence[str] = (), count: int = 5
+    scores: np.ndarray, info: TensorInfo, labels: Sequence[str] = (), count: int = 5
 ) -> list[Guess]:
     """Return the classes with the highest scores, best first, equal ones in their order.
 
@@ -112,9 +111,9 @@ def best_classes(
     return [Guess(int(i), float(reals[i]), labels[i] if labels else "") for i in order]
 
 
-def reals_of(array: np.ndarray[Any, Any], info: TensorInfo) -> np.ndarray[Any, Any]:
+def reals_of(array: np.ndarray, info: TensorInfo) -> np.ndarray:
     """Return the real values of a tensor, as float64."""
-    reals: np.ndarray[Any, Any] = array.astype(np.float64)
+    reals: np.ndarray = array.astype(np.float64)
     if info.scale is not None and info.zero_point is not None:
         reals = (reals - info.zero_point) * info.scale
     return reals

@@ -17,8 +17,6 @@ from tvm_qnn.io.normalization import Normalization, normalized
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Array = np.ndarray[Any, Any]
-
 _CHANNELS = (1, 3)
 _NARROW = 16  # pixels of a grey picture that may be narrow, such as a line of text
 _WHITE_OF_16_BITS = 65535
@@ -29,28 +27,6 @@ _USUAL: dict[str, Callable[[tuple[int, ...]], Any]] = {
 }
 """Usual elements of an input whose name has this pattern, as a function of its shape."""
 _BITS_OF_DATA, _NUMBERS = 16, (0, 1)  # wider integers are indices or counts
-
-
-def read_picture(path: str | os.PathLike[str], height: int, width: int, channels: int) -> Array:
-    """Read a picture file, at the size a model wants.
-
-    Args:
-        path: a file in any format that Pillow reads.
-        height: the height to which the whole picture is scaled (bilinear), whatever its shape.
-        width: the width to which it is scaled.
-        channels: 1 for grey, 3 for red, green and blue.
-
-    Returns:
-        uint8 of shape [height, width, channels].
-
-    Raises:
-        QnnError: if Pillow is not installed, or the file is missing or not a picture.
-    """
-    picture = open_picture(path, "RGB" if channels == 3 else "L")
-    from PIL.Image import Resampling
-
-    scaled = picture.resize((width, height), Resampling.BILINEAR)
-    return np.asarray(scaled, np.uint8).reshape(height, width, channels)
 
 
 def pillow() -> ModuleType:
@@ -150,7 +126,9 @@ def _is_channels_first(info: TensorInfo) -> bool:
     )
 
 
-def as_input(pixels: Array, info: TensorInfo, normalization: Normalization | None = None) -> Array:
+def as_input(
+    pixels: np.ndarray, info: TensorInfo, normalization: Normalization | None = None
+) -> np.ndarray:
     """Return a picture in the layout, dtype and encoding of a model's input.
 
     Args:
@@ -170,7 +148,7 @@ def as_input(pixels: Array, info: TensorInfo, normalization: Normalization | Non
     )
 
 
-def noise(info: TensorInfo, seed: int = 0) -> Array:
+def noise(info: TensorInfo, seed: int = 0) -> np.ndarray:
     """Draw random values for any input.
 
     All integers of 8 and 16 bits, reals from -1 to 1, and truth values. Integers of 32 and 64 bits

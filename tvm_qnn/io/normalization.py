@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,8 +10,6 @@ from frontends.summary import Description
 from qnn_ops.arithmetic.encoding import Encoding, quantize_array
 from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 _WHITE = 255
 _FLOAT = "float32"
@@ -42,7 +39,7 @@ class Normalization:
         std = _WHITE / (white - black)
         return Normalization((-black * std,), (std,), reason, is_guess)
 
-    def reals(self, pixels: Array, name: str) -> Array:
+    def reals(self, pixels: np.ndarray, name: str) -> np.ndarray:
         """Return the real values of pixels, as float32 of the same shape.
 
         Args:
@@ -104,7 +101,9 @@ def normalization_of(
     return Normalization.between(-1, 1, "nothing in the model says otherwise", is_guess=True)
 
 
-def normalized(pixels: Array, info: TensorInfo, normalization: Normalization | None) -> Array:
+def normalized(
+    pixels: np.ndarray, info: TensorInfo, normalization: Normalization | None
+) -> np.ndarray:
     """Return pixels as values of an input's dtype.
 
     Args:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
+from tvm_qnn.io.images import as_input, open_picture, picture_shape
 from tvm_qnn.io.normalization import Normalization
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-Array = np.ndarray[Any, Any]
 
 ORDERS = ("rgb", "bgr")
 """The orders of colours in an input's channels."""
@@ -77,7 +78,7 @@ class Preparation:
         left, top = round((scaled[0] - width) / 2.0), round((scaled[1] - height) / 2.0)
         return picture.crop((left, top, left + width, top + height))
 
-    def pixels(self, picture: Image, height: int, width: int, channels: int) -> Array:
+    def pixels(self, picture: Image, height: int, width: int, channels: int) -> np.ndarray:
         """Return the part of a picture that the model sees, as uint8 [height, width, channels].
 
         Args:
@@ -89,3 +90,26 @@ class Preparation:
         seen = self.frame(picture, height, width)
         found = np.asarray(seen, np.uint8).reshape(height, width, channels)
         return np.ascontiguousarray(found[..., ::-1]) if self.order == "bgr" else found
+
+    def read(
+        self,
+        file: str | os.PathLike[str] | IO[bytes],
+        info: TensorInfo,
+        normalization: Normalization | None,
+        name: str = "",
+    ) -> np.ndarray:
+        """Return a picture file as a model's input.
+
+        Args:
+            file: as for ``open_picture``.
+            info: the input.
+            normalization: the real values of pixels, as ``normalization_of`` decides.
+            name: as for ``open_picture``.
+
+        Raises:
+            QnnError: if the input takes no picture or a larger one, or the file is not a picture.
+        """
+        height, width, channels = picture_shape(info)
+        self.check(height, width)
+        picture = open_picture(file, "RGB" if channels == 3 else "L", name)
+        return as_input(self.pixels(picture, height, width, channels), info, normalization)

@@ -8,18 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.text import Text
 
 from tvm_qnn.io.steps import heard
@@ -51,18 +41,24 @@ def counted(console: Console, text: str, total: int, done: int = 0) -> Iterator[
     Yields:
         A function to call after each item.
     """
-    what = TextColumn("  {task.description}", markup=False)
-    columns = (what, BarColumn(20), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+    what = bars.TextColumn("  {task.description}", markup=False)
+    columns = (
+        what,
+        bars.BarColumn(20),
+        bars.MofNCompleteColumn(),
+        _Rate(),
+        bars.TimeRemainingColumn(),
+    )
     hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+    with bars.Progress(*columns, console=console, transient=True, disable=hidden) as progress:
         task = progress.add_task(visible(text), total=total, completed=done)
         yield lambda: progress.advance(task)
 
 
-class _Rate(ProgressColumn):
+class _Rate(bars.ProgressColumn):
     """Items per second."""
 
-    def render(self, task: Task) -> Text:
+    def render(self, task: bars.Task) -> Text:
         """Return the rate as text, empty until it is known."""
         return Text("" if task.speed is None else f"{task.speed:,.1f}/s", "dim")
 
@@ -82,10 +78,10 @@ def native_code_is_quiet() -> Iterator[None]:
 
 @contextmanager
 def _spinner(console: Console, text: str) -> Iterator[None]:
-    spinner = SpinnerColumn("line" if console.options.ascii_only else "dots")
-    what = TextColumn("{task.description}", markup=False)
-    columns = (TextColumn(" "), spinner, what, TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    spinner = bars.SpinnerColumn("line" if console.options.ascii_only else "dots")
+    what = bars.TextColumn("{task.description}", markup=False)
+    columns = (bars.TextColumn(" "), spinner, what, bars.TimeElapsedColumn())
+    with bars.Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(visible(text), total=None)
         with heard(lambda step: progress.update(task, description=visible(f"{text}: {step}"))):
             yield

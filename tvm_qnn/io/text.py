@@ -59,11 +59,10 @@ def visible(text: str, kept: str = "") -> str:
         text: any text.
         kept: characters that stay as they are.
     """
+    shown = _JOINERS.union(kept)
     return "".join(
-        char if char in kept or not _is_hidden(char) else char.encode("unicode_escape").decode()
+        char.encode("unicode_escape").decode()
+        if char not in shown and unicodedata.category(char) in _HIDDEN
+        else char
         for char in text
     )
-
-
-def _is_hidden(char: str) -> bool:
-    return unicodedata.category(char) in _HIDDEN and char not in _JOINERS

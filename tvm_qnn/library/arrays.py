@@ -13,18 +13,17 @@ from qnn_ops.arithmetic.encoding import Encoding, dequantize_array, quantize_arr
 from qnn_ops.dialect.tensor_info import OpenSize, TensorInfo
 from qnn_ops.errors import QnnError
 
-Array = np.ndarray[Any, Any]
-Given = Array | Mapping[str, Array]
+Given = np.ndarray | Mapping[str, np.ndarray]
 """An input by position; or a single mapping with all inputs by name."""
 
 
 def input_arrays(
     infos: Sequence[TensorInfo],
     arrays: Sequence[Given],
-    named: Mapping[str, Array],
+    named: Mapping[str, np.ndarray],
     *,
     quantize: bool = False,
-) -> list[Array]:
+) -> list[np.ndarray]:
     """Return the inputs of a run in order, from inputs by position and by name.
 
     Args:
@@ -56,7 +55,7 @@ def input_arrays(
     return values
 
 
-def sizes_in(infos: Sequence[TensorInfo], arrays: Sequence[Array]) -> dict[str, int]:
+def sizes_in(infos: Sequence[TensorInfo], arrays: Sequence[np.ndarray]) -> dict[str, int]:
     """Return the open sizes of a run, by name.
 
     Args:
@@ -89,8 +88,8 @@ def sizes_in(infos: Sequence[TensorInfo], arrays: Sequence[Array]) -> dict[str, 
 
 
 def given_outputs(
-    infos: Sequence[TensorInfo], out: Mapping[str, Array], *, dequantize: bool = False
-) -> dict[str, Array]:
+    infos: Sequence[TensorInfo], out: Mapping[str, np.ndarray], *, dequantize: bool = False
+) -> dict[str, np.ndarray]:
     """Return the arrays that outputs are written to, by name.
 
     Args:
@@ -115,7 +114,7 @@ def given_outputs(
     return dict(out)
 
 
-def written(array: Array, target: Array | None) -> Array:
+def written(array: np.ndarray, target: np.ndarray | None) -> np.ndarray:
     """Write the array's elements to the target, and return it; without a target, the array."""
     if target is None:
         return array
@@ -125,8 +124,11 @@ def written(array: Array, target: Array | None) -> Array:
 
 
 def benchmark_arrays(
-    infos: Sequence[TensorInfo], arrays: Sequence[Given], named: Mapping[str, Array], repeat: int
-) -> list[Array]:
+    infos: Sequence[TensorInfo],
+    arrays: Sequence[Given],
+    named: Mapping[str, np.ndarray],
+    repeat: int,
+) -> list[np.ndarray]:
     """Return the inputs of timed runs in order: the given ones, or zeros if none are given at all.
 
     Raises:
@@ -139,7 +141,7 @@ def benchmark_arrays(
     return input_arrays(infos, arrays, named)
 
 
-def _fitting(info: TensorInfo, value: Array, quantize: bool) -> Array:
+def _fitting(info: TensorInfo, value: np.ndarray, quantize: bool) -> np.ndarray:
     """Return an array for an input.
 
     Raises:
@@ -166,7 +168,7 @@ def _got(value: Any) -> str:
     return f"{value.dtype} of shape {value.shape}"
 
 
-def checked(infos: Sequence[TensorInfo], found: list[Array]) -> list[Array]:
+def checked(infos: Sequence[TensorInfo], found: list[np.ndarray]) -> list[np.ndarray]:
     """Return the results of a run.
 
     Raises:
@@ -178,7 +180,7 @@ def checked(infos: Sequence[TensorInfo], found: list[Array]) -> list[Array]:
     return found
 
 
-def _fits(info: TensorInfo, array: Array) -> bool:
+def _fits(info: TensorInfo, array: np.ndarray) -> bool:
     fits = array.shape == info.shape or info.takes(array.shape)
     return bool(fits and array.dtype == _dtype(info.dtype))
 
@@ -189,19 +191,19 @@ def _dtype(name: str) -> np.dtype[Any]:
     return np.dtype(name)
 
 
-def results_of(found: Array | Mapping[str, Array]) -> list[Array]:
+def results_of(found: np.ndarray | Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """Return the results of a run in the outputs' order, even if there is only one."""
     return list(found.values()) if isinstance(found, Mapping) else [found]
 
 
 def named_results(
-    infos: Sequence[TensorInfo], found: Array | Mapping[str, Array]
-) -> dict[str, Array]:
+    infos: Sequence[TensorInfo], found: np.ndarray | Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
     """Return the results of a run by the outputs' names, even if there is only one."""
     return dict(zip((info.name for info in infos), results_of(found), strict=True))
 
 
-def reals(info: TensorInfo, array: Array) -> Array:
+def reals(info: TensorInfo, array: np.ndarray) -> np.ndarray:
     """Return the real numbers of a quantized tensor; any other tensor unchanged."""
     encoding = _encoding(info)
     return array if encoding is None else dequantize_array(array, encoding)

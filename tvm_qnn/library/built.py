@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tvm
@@ -45,7 +44,7 @@ class BuiltOrigin:
         link = self._link(find_linker(cc, metadata.requirements.platform))
         write_package(path, [Variant(metadata, link, self._compiled.bytecode, self.constants())])
 
-    def constants(self) -> list[np.ndarray[Any, Any]]:
+    def constants(self) -> list[np.ndarray]:
         """Return the constants as arrays that share their memory."""
         return [np.from_dlpack(tensor) for tensor in self._compiled.constants]
 

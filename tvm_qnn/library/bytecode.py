@@ -69,7 +69,7 @@ def _check(reader: _Reader, constants: int) -> None:
         reader.text()
     kinds = [_constant(reader) for _ in range(reader.count())]
     offsets, words = reader.numbers(), reader.numbers()
-    if not reader.is_at_end():
+    if reader.left:
         raise _wrong("something follows it")
     if len({each.name for each in functions}) != len(functions):
         raise _wrong("two functions have one name")
@@ -204,10 +204,14 @@ class _Reader:
     def number(self) -> int:
         return self.take("<Q")[0]
 
+    @property
+    def left(self) -> int:
+        return len(self._data) - self._place
+
     def count(self) -> int:
         """Read the number of items that follow; each takes a byte or more."""
         count = self.number()
-        if count > len(self._data) - self._place:
+        if count > self.left:
             raise _wrong("it is cut short")
         return count
 
@@ -222,9 +226,6 @@ class _Reader:
         if self._place > len(self._data):
             raise _wrong("it is cut short")
         return self._data[start : self._place]
-
-    def is_at_end(self) -> bool:
-        return self._place == len(self._data)
 
 
 def _wrong(what: str) -> QnnError:

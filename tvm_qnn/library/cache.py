@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,6 @@ import numpy as np
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.kept import DIGEST_SIZE, Kept
-from tvm_qnn.library import runtime
 from tvm_qnn.library.files import FileOrigin
 from tvm_qnn.library.metadata import Metadata, compiler_versions, runtime_versions
 from tvm_qnn.library.origin import Origin
@@ -58,7 +57,7 @@ def build_key(
 
     from tvm_qnn.target.store import passes_text
 
-    versions = {**runtime_versions(), **compiler_versions(), "sources": _sources()}
+    versions = {**runtime_versions(), **compiler_versions(), "sources": sources_digest(*_SOURCES)}
     texts = [tvm.ir.save_json(mod), str(target), passes_text(), json.dumps([options, versions])]
     digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
     for text in texts:
@@ -83,8 +82,8 @@ class BuildCache:
         """
         self._kept = Kept(folder, limit, _SUFFIX)
 
-    def find(self, key: str) -> tuple[Metadata, Origin] | None:
-        """Return the library of a build; None if it must be built."""
+    def find(self, key: str) -> FileOrigin | None:
+        """Return the code of a build; None if it must be built."""
         path = self._kept.path(key)
         if not self._kept.is_safe:
             return None
@@ -98,7 +97,7 @@ class BuildCache:
             return None
         except OSError:
             return None
-        return origin.metadata, origin
+        return origin
 
     def keep(self, key: str, metadata: Metadata, origin: Origin) -> bool:
         """Store a library after its build; return whether this was possible.
@@ -120,39 +119,3 @@ class BuildCache:
             return False
         self._kept.make_room(path)
         return True
-
-
-class CachedOrigin:
-    """Code from a cache, in all forms; see ``tvm_qnn.library.origin.Origin``."""
-
-    def __init__(self, origin: Origin, lower: Callable[[], tvm.IRModule]) -> None:
-        """Wrap code from a cache.
-
-        Args:
-            origin: the code.
-            lower: lowers the model again.
-        """
-        self._origin = origin
-        self._lower = lower
-
-    @property
-    def lowered(self) -> tvm.IRModule | None:
-        """The lowered module, made again: the cache holds only code."""
-        return self._lower()
-
-    @property
-    def digest(self) -> str | None:
-        """SHA-256 of the file."""
-        return self._origin.digest
-
-    def program(self) -> runtime.Program:
-        """Load the code."""
-        return self._origin.program()
-
-    def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
-        """Copy the file."""
-        self._origin.write(path, metadata, cc)
-
-
-def _sources() -> str:
-    return sources_digest(*_SOURCES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import tvm_ffi
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.io.outputs import scratch
+from tvm_qnn.io.outputs import replacing, scratch
 from tvm_qnn.library import runtime
 from tvm_qnn.library.metadata import Metadata
-from tvm_qnn.library.package import Package, Variant, copy_package, is_still, read_package
+from tvm_qnn.library.package import Package, Variant, is_still, read_package
 from tvm_qnn.library.variants import best_variant, with_others
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ _NEXT = count()
 class FileOrigin:
     """The code of a library's file; see ``tvm_qnn.library.origin.Origin``."""
 
-    lowered: tvm.IRModule | None = None
+    lower: Callable[[], tvm.IRModule] | None = None
+    """Lowers the model again, if this process has it: the file holds only code."""
 
     def __init__(self, path: Path, digest: str | None = None) -> None:
         """Read and check the file without loading any of its code.
@@ -49,6 +50,11 @@ class FileOrigin:
         self._taken = best_variant(variants)
         self.metadata = with_others(variants, self._taken)
         """The library's description of itself."""
+
+    @property
+    def lowered(self) -> tvm.IRModule | None:
+        """The lowered module, if it can be made."""
+        return self.lower and self.lower()
 
     @property
     def digest(self) -> str | None:
@@ -89,7 +95,9 @@ class FileOrigin:
     def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
         """Copy the file."""
         del metadata, cc
-        copy_package(self._package, path)
+        with replacing(path) as part:
+            part.write_bytes(self._package.memory)
+            part.chmod(0o755)
 
 
 def read_origin(path: Path) -> FileOrigin:

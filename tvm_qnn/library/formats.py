@@ -15,14 +15,12 @@ if TYPE_CHECKING:
 
 
 def _write_so(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -> None:
-    check_shared_library_path(path)
-    _check_loads(metadata)
+    _check(path, metadata)
     origin.write(path, metadata, cc)
 
 
 def _write_tvm(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -> None:
-    check_shared_library_path(path)
-    _check_loads(metadata)
+    _check(path, metadata)
     import tvm
 
     from legalize import relax_pipeline
@@ -47,7 +45,7 @@ def _write_tvm(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -
 
 def _write_c(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -> None:
     del cc
-    from tvm_qnn.standalone import export_standalone
+    from tvm_qnn.standalone.export import export_standalone
 
     export_standalone(_lowered(origin, "c"), metadata.signature, metadata.target, path)
 
@@ -60,23 +58,16 @@ FORMATS: dict[str, Callable[[Origin, Metadata, Path, str | None], None]] = {
 """The writers by the format's name."""
 
 
-def check_shared_library_path(path: Path) -> None:
-    """Check the path of a new shared library.
+def _check(path: Path, metadata: Metadata) -> None:
+    """Check that a shared library can be written to a path, and is of use for the target."""
+    from tvm_qnn.target.microcontrollers import is_bare
 
-    Raises:
-        QnnError: if the name or the folder does not fit.
-    """
     if path.suffix != ".so":
         raise QnnError(f"the name of an exported library must end in .so, got {path}")
     if not path.parent.is_dir():
         raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
     if path.is_dir():
         raise QnnError(f"cannot write {path}: it is a folder")
-
-
-def _check_loads(metadata: Metadata) -> None:
-    from tvm_qnn.target.microcontrollers import is_bare
-
     if is_bare(metadata.target):
         raise QnnError(
             f"nothing loads libraries on {metadata.requirements.platform}: export it in format 'c'"

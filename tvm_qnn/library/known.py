@@ -69,9 +69,9 @@ class Known:
             return None
         if not (self._kept.is_safe and re.fullmatch(f"[0-9a-f]{{{2 * DIGEST_SIZE}}}", build)):
             return None
-        if not (found := self._builds.find(build)):
+        if not (origin := self._builds.find(build)):
             return None
-        library = Library(*found, num_threads=num_threads)
+        library = Library(origin.metadata, origin, num_threads=num_threads)
         try:
             library._ready()  # load the code while its file exists
         except QnnError:

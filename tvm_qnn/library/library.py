@@ -38,8 +38,6 @@ from tvm_qnn.timing import Timing
 if TYPE_CHECKING:
     import tvm
 
-Array = np.ndarray[Any, Any]
-
 _PICKLED = "pickled.so"
 
 
@@ -122,7 +120,7 @@ class Library(Closing):
         quantize_inputs: bool = False,
         dequantize_outputs: bool = False,
         out: Any = None,
-        **named: Array,
+        **named: np.ndarray,
     ) -> Any:
         """Run the model once. If it has a state, the run begins with the last run's state.
 
@@ -183,20 +181,20 @@ class Library(Closing):
         self._own.reset()
 
     @property
-    def state(self) -> dict[str, Array]:
+    def state(self) -> dict[str, np.ndarray]:
         """Copies of the values that the model keeps from one run to the next, by name."""
         return self._own.state
 
     def _step(
         self,
-        states: Sequence[Array],
+        states: Sequence[np.ndarray],
         /,
         *arrays: Given,
         quantize_inputs: bool = False,
         dequantize_outputs: bool = False,
         out: Any = None,
-        **named: Array,
-    ) -> tuple[Any, list[Array]]:
+        **named: np.ndarray,
+    ) -> tuple[Any, list[np.ndarray]]:
         """Run once on a state; return the result of ``run``, and the new state."""
         program, infos = self._ready(), self.outputs
         if out is not None and not isinstance(out, Mapping):  # an input may be called "out"
@@ -224,7 +222,7 @@ class Library(Closing):
             return found[0], kept
         return {info.name: array for info, array in zip(infos, found, strict=True)}, kept
 
-    def prepare(self, /, *arrays: Given, **named: Array) -> Callable[[], None]:
+    def prepare(self, /, *arrays: Given, **named: np.ndarray) -> Callable[[], None]:
         """Return a function that runs the model on these inputs at each call, for timing.
 
         The inputs, as ``run`` takes them, are copied once, here; outputs are dropped. Only one
@@ -239,7 +237,9 @@ class Library(Closing):
 
         return run
 
-    def bind(self, inputs: Mapping[str, Array], out: Mapping[str, Array]) -> Callable[[], None]:
+    def bind(
+        self, inputs: Mapping[str, np.ndarray], out: Mapping[str, np.ndarray]
+    ) -> Callable[[], None]:
         """Return a function that runs the model on these very arrays at each call.
 
         Each run reads the inputs' present elements, and writes the outputs. It copies and checks
@@ -268,7 +268,7 @@ class Library(Closing):
         return partial(call_in_threads, check_num_threads(self.num_threads), run_once)
 
     def benchmark(
-        self, /, *arrays: Given, repeat: int = 20, warmup: int = 3, **named: Array
+        self, /, *arrays: Given, repeat: int = 20, warmup: int = 3, **named: np.ndarray
     ) -> Timing:
         """Time the model.
 
@@ -383,7 +383,7 @@ def load(
         return library
 
 
-def _unpickled(contents: bytes, num_threads: int | None, state: Sequence[Array]) -> Library:
+def _unpickled(contents: bytes, num_threads: int | None, state: Sequence[np.ndarray]) -> Library:
     """Return the library of a file's contents; if it is for another machine, it can be sent on."""
     with scratch() as folder:
         path = folder / _PICKLED

@@ -23,8 +23,6 @@ from tvm_qnn.version import __version__
 if TYPE_CHECKING:
     import tvm
 
-Array = np.ndarray[Any, Any]
-
 _RUNTIME = {"tvm": "apache-tvm", "tvm-ffi": "apache-tvm-ffi"}
 """The packages whose code the library's own code calls."""
 
@@ -183,7 +181,7 @@ def compiler_versions() -> dict[str, str]:
     }
 
 
-def contents_digest(bytecode: bytes, constants: Iterable[Array]) -> str:
+def contents_digest(bytecode: bytes, constants: Iterable[np.ndarray]) -> str:
     """Return a digest of bytecode and constants, including the constants' dtypes and shapes."""
     digest = hashlib.blake2b(bytecode, digest_size=32)
     for array in constants:

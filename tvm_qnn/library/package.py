@@ -34,8 +34,6 @@ from tvm_qnn.library.bytecode import check_bytecode
 from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.library.runtime import ALIGNMENT
 
-Array = np.ndarray[Any, Any]
-
 _END = struct.Struct("<QQ32s8s")  # the description's offset and size, digest, magic
 _MAGIC = b"tvm-qnn\x01"
 _CHUNK = 1 << 20
@@ -55,7 +53,7 @@ class Variant:
     metadata: Metadata
     link: Callable[[Path], object]
     bytecode: bytes
-    constants: Sequence[Array]
+    constants: Sequence[np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -115,13 +113,6 @@ def write_package(path: Path, variants: Sequence[Variant]) -> None:
             stream.seek(0)
             digest = _digest(stream, offset + size, hashlib.blake2b(digest_size=32))
             stream.write(_END.pack(offset, size, digest, _MAGIC))
-
-
-def copy_package(package: Package, path: Path) -> None:
-    """Copy the file of a package to another path, in one step."""
-    with replacing(path) as part:
-        part.write_bytes(package.memory)
-        part.chmod(0o755)
 
 
 def read_package(path: Path, digest: str | None = None) -> Package:
@@ -190,7 +181,7 @@ def _variant(
 
 
 def _constant(
-    stream: BinaryIO, array: Array, stored: dict[bytes, tuple[int, int]]
+    stream: BinaryIO, array: np.ndarray, stored: dict[bytes, tuple[int, int]]
 ) -> dict[str, Any]:
     """Write a constant unless its bytes are stored already, and describe it."""
     key = hashlib.blake2b(array.data).digest()
@@ -217,7 +208,7 @@ def _digest(stream: BinaryIO, length: int, digest: Any) -> bytes:
     return digest.digest()
 
 
-def _view(memory: mmap.mmap, dtype: str, shape: Sequence[int], at: Sequence[int]) -> Array:
+def _view(memory: mmap.mmap, dtype: str, shape: Sequence[int], at: Sequence[int]) -> np.ndarray:
     kind, (start, size) = np.dtype(dtype), at
     if math.prod(shape) * kind.itemsize != size:
         raise ValueError(f"a constant of {dtype}{shape} in {size} bytes")

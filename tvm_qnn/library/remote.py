@@ -26,7 +26,6 @@ from tvm_qnn.library.connections import answers, connected, limit
 from tvm_qnn.library.library import Library
 from tvm_qnn.timing import Timing
 
-Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 
 _MAIN = "main"
@@ -135,6 +134,12 @@ class Remote(Closing):
 class RemoteLibrary:
     """A library on a device; ``Remote.load`` makes it. It works until the session is closed."""
 
+    inputs: tuple[TensorInfo, ...]
+    """Name, shape, dtype and quantization of each input, in order."""
+
+    outputs: tuple[TensorInfo, ...]
+    """Name, shape, dtype and quantization of each output, in order."""
+
     def __init__(
         self,
         library: Library,
@@ -152,22 +157,13 @@ class RemoteLibrary:
         """
         self._connection = connection
         self.signature = library.signature
+        self.inputs, self.outputs = library.inputs, library.outputs
         self._session: Any = session
         self._machine: Any = machine
-        self._states: list[Array] = []
+        self._states: list[np.ndarray] = []
         self.reset()
 
-    @property
-    def inputs(self) -> tuple[TensorInfo, ...]:
-        """Name, shape, dtype and quantization of each input, in order."""
-        return self.signature.inputs
-
-    @property
-    def outputs(self) -> tuple[TensorInfo, ...]:
-        """Name, shape, dtype and quantization of each output, in order."""
-        return self.signature.outputs
-
-    def run(self, /, *arrays: Given, **named: Array) -> Any:
+    def run(self, /, *arrays: Given, **named: np.ndarray) -> Any:
         """Run the model on the device once.
 
         Args:
@@ -183,7 +179,7 @@ class RemoteLibrary:
         values = [*input_arrays(self.inputs, arrays, named), *self._states]
         machine = self._open()
 
-        def run() -> list[Array]:
+        def run() -> list[np.ndarray]:
             self._set(values)
             machine.invoke_stateful(_MAIN)
             result = machine.get_outputs(_MAIN)
@@ -201,7 +197,7 @@ class RemoteLibrary:
         self._states = [info.array() for info in self.signature.states]
 
     def benchmark(
-        self, /, *arrays: Given, repeat: int = 20, warmup: int = 3, **named: Array
+        self, /, *arrays: Given, repeat: int = 20, warmup: int = 3, **named: np.ndarray
     ) -> Timing:
         """Time the model by the device's clock, without the network.
 
@@ -238,7 +234,7 @@ class RemoteLibrary:
             raise QnnError("this session was closed")
         return self._machine
 
-    def _set(self, values: list[Array]) -> None:
+    def _set(self, values: list[np.ndarray]) -> None:
         import tvm
 
         device = self._session.cpu()

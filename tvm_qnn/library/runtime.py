@@ -25,8 +25,6 @@ import qnn_ops.errors  # noqa: F401 (code of libraries calls its function)
 from qnn_ops.errors import QnnError
 from tvm_qnn.library.runner import Runner
 
-Array = np.ndarray[Any, Any]
-
 ALIGNMENT = 64
 """The alignment in bytes that TVM's code expects of tensors."""
 
@@ -89,7 +87,7 @@ def function(name: str) -> Callable[..., Any]:
     return found
 
 
-def tensor(array: Array, *, copy: bool = True) -> Any:
+def tensor(array: np.ndarray, *, copy: bool = True) -> Any:
     """Return an array as one of TVM's tensors, on the processor.
 
     Args:
@@ -107,7 +105,7 @@ def tensor(array: Array, *, copy: bool = True) -> Any:
     return tvm_ffi.from_dlpack(array)
 
 
-def array_of(value: Any) -> Array:
+def array_of(value: Any) -> np.ndarray:
     """Return one of TVM's tensors as an array that shares its memory."""
     return np.array(np.from_dlpack(value))
 
@@ -149,7 +147,9 @@ class Program:
     def _runner(self) -> Runner:
         return Runner(self.machine(), is_open=self._is_open)
 
-    def __call__(self, *tensors: Any, out: Mapping[int, Array] | None = None) -> list[Array]:
+    def __call__(
+        self, *tensors: Any, out: Mapping[int, np.ndarray] | None = None
+    ) -> list[np.ndarray]:
         """Run on a machine that no other thread uses.
 
         Args:
@@ -210,13 +210,13 @@ class Program:
         return run
 
 
-def direct(array: Array) -> Any:
+def direct(array: np.ndarray) -> Any:
     """Return a tensor that shares an array's memory; None if TVM's code cannot write to it."""
     fits = array.size and array.flags.c_contiguous and not _address(array) % ALIGNMENT
     return tvm_ffi.from_dlpack(array) if fits else None
 
 
-def _arrays_of(result: Any, out: Mapping[int, Array]) -> list[Array]:
+def _arrays_of(result: Any, out: Mapping[int, np.ndarray]) -> list[np.ndarray]:
     """Return the results of a run as arrays; an array of ``out`` that fits is used.
 
     Raises:
@@ -243,14 +243,14 @@ def _failure(error: Exception) -> QnnError:
     return QnnError(f"the library's code failed: {reason}")
 
 
-def _aligned_copy(array: Array) -> Array:
+def _aligned_copy(array: np.ndarray) -> np.ndarray:
     """Return a contiguous copy at an address that is a multiple of ALIGNMENT."""
     copy = aligned_zeros(array.shape, array.dtype)
     copy[...] = array
     return copy
 
 
-def aligned_zeros(shape: Sequence[int], dtype: Any) -> Array:
+def aligned_zeros(shape: Sequence[int], dtype: Any) -> np.ndarray:
     """Return zeros at an address that a run can read in place: a multiple of ALIGNMENT."""
     kind, count = np.dtype(dtype), math.prod(shape)
     memory = np.zeros(count * kind.itemsize + ALIGNMENT, np.uint8)
@@ -258,6 +258,6 @@ def aligned_zeros(shape: Sequence[int], dtype: Any) -> Array:
     return memory[start : start + count * kind.itemsize].view(kind).reshape(tuple(shape))
 
 
-def _address(array: Array) -> int:
+def _address(array: np.ndarray) -> int:
     address: int = array.__array_interface__["data"][0]
     return address

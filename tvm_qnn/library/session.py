@@ -11,9 +11,7 @@ import numpy as np
 from qnn_ops.dialect.tensor_info import StateInfo
 from tvm_qnn.library.arrays import Given
 
-Array = np.ndarray[Any, Any]
-
-Step = Callable[..., tuple[Any, list[Array]]]
+Step = Callable[..., tuple[Any, list[np.ndarray]]]
 """Runs a model on its state and the arguments of ``run``; returns its result and the new state."""
 
 
@@ -53,18 +51,18 @@ class Session:
             self._arrays = self._initial()
 
     @property
-    def state(self) -> dict[str, Array]:
+    def state(self) -> dict[str, np.ndarray]:
         """Copies of the values that the model keeps, by name; empty if it keeps none."""
         with self._lock:
             arrays = self._arrays
         return {info.name: array.copy() for info, array in zip(self._states, arrays, strict=True)}
 
-    def kept(self) -> list[Array]:
+    def kept(self) -> list[np.ndarray]:
         """Return the model's kept values in order, for another session of the same library."""
         with self._lock:
             return list(self._arrays)
 
-    def restore(self, arrays: Sequence[Array]) -> None:
+    def restore(self, arrays: Sequence[np.ndarray]) -> None:
         """Set the state to values that ``kept`` returned."""
         with self._lock:
             self._arrays = list(arrays)
@@ -72,11 +70,11 @@ class Session:
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self._states, self._step, self.kept())
 
-    def _initial(self) -> list[Array]:
+    def _initial(self) -> list[np.ndarray]:
         return [info.array() for info in self._states]
 
 
-def _restored(states: Sequence[StateInfo], step: Step, arrays: Sequence[Array]) -> Session:
+def _restored(states: Sequence[StateInfo], step: Step, arrays: Sequence[np.ndarray]) -> Session:
     session = Session(states, step)
     session.restore(arrays)
     return session

@@ -7,14 +7,13 @@ the first use. The pool's size then stays; the number of threads that are used c
 from __future__ import annotations
 
 import os
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 from qnn_ops.errors import QnnError
+from tvm_qnn.io.cores import environment, keeping_cores
 from tvm_qnn.library import runtime
 from tvm_qnn.target.processor import processors
 
@@ -111,7 +110,8 @@ def use_threads(count: int | None) -> None:
         return
     _local.ready = _NEVER
     configure = runtime.function("runtime.config_threadpool")
-    with _unbound(), keeping_processors():
+    # TVM must not bind threads, including this one, to processors.
+    with _environment, environment("TVM_BIND_THREADS", "0"), keeping_cores():
         if not hasattr(_local, "count"):
             # This makes the pool; otherwise a kernel that asks for the number of threads would.
             _use(configure, max(count or 1, os.cpu_count() or 1))
@@ -138,33 +138,3 @@ def _default() -> int:
         if (value := os.environ.get(name, "")).isdecimal():
             return max(int(value), 1)
     return max(processors() // 2, 1)
-
-
-@contextmanager
-def keeping_processors() -> Iterator[None]:
-    """Restore the processors that this thread may use, if TVM changes them in the block."""
-    if sys.platform != "linux":
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    try:
-        yield
-    finally:
-        if os.sched_getaffinity(0) != before:
-            os.sched_setaffinity(0, before)
-
-
-@contextmanager
-def _unbound() -> Iterator[None]:
-    """Keep TVM from binding threads, including this one, to processors."""
-    name = "TVM_BIND_THREADS"
-    with _environment:
-        before = os.environ.get(name)
-        os.environ[name] = "0"
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = before

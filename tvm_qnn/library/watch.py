@@ -12,8 +12,6 @@ import tvm
 from tvm_qnn.library import runtime
 from tvm_qnn.library.library import Library
 
-Array = np.ndarray[Any, Any]
-
 Call = tuple[str, float]
 """A function's name and its seconds."""
 
@@ -31,7 +29,7 @@ def functions_apart(*instruments: Any) -> tvm.transform.PassContext:
     )
 
 
-def watch(library: Library, inputs: Sequence[Array], repeat: int) -> list[list[Call]]:
+def watch(library: Library, inputs: Sequence[np.ndarray], repeat: int) -> list[list[Call]]:
     """Return the calls of each of some runs, in order.
 
     Watching makes each call up to a microsecond longer.

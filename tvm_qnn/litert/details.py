@@ -14,8 +14,6 @@ from frontends.tflite.flatbuffer import Table
 from frontends.tflite.model import Tensor
 from frontends.tflite.sparsity import Level, read_sparsity
 
-Array = np.ndarray[Any, Any]
-
 _BY_BLOCK = 2
 _OTHER_TYPES: dict[str, type] = {
     "string": np.bytes_,
@@ -35,8 +33,8 @@ class Stored:
         sparsity: the order in which values are stored; empty for a dense tensor.
     """
 
-    scales: Array
-    zero_points: Array
+    scales: np.ndarray
+    zero_points: np.ndarray
     axis: int
     sparsity: dict[str, Any]
 

@@ -23,7 +23,6 @@ from tvm_qnn.litert.details import Stored, details, litert_name, read_stored
 from tvm_qnn.litert.errors import CallError
 from tvm_qnn.litert.variables import Variables
 
-Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 
 _READERS = ("tflite", "flatbuffers")
@@ -44,8 +43,8 @@ class _Built:
 
     library: Library
     session: Session | None
-    outputs: dict[int, Array]
-    results: list[Array]
+    outputs: dict[int, np.ndarray]
+    results: list[np.ndarray]
 
 
 class Graph:
@@ -77,7 +76,7 @@ class Graph:
         self._num_threads, self._keep = num_threads, keep
         self._shapes: dict[int, Shape] = {each.index: each.shape for each in model.tensors}
         self._input_indices = tuple(dict.fromkeys(model.inputs))
-        self._inputs: dict[int, Array] = {}
+        self._inputs: dict[int, np.ndarray] = {}
         self._built: Last[tuple[Shape, ...], _Built] = Last()
         self._now: _Built | None = None
         self._is_ready = False
@@ -173,7 +172,7 @@ class Graph:
         told = json.dumps(["tflite", self._number, shapes, self._outputs]).encode()
         library = library_of(_READERS, [told, self._content], self._compiled, self._num_threads)
         indices = model.computed if self._keep else model.outputs
-        outputs: dict[int, Array] = {}
+        outputs: dict[int, np.ndarray] = {}
         results = [
             outputs.setdefault(index, np.zeros(info.shape, info.dtype))
             for index, info in zip(indices, library.outputs, strict=True)
@@ -237,7 +236,7 @@ class Graph:
         else:
             self._set_state(index, array)
 
-    def _settable(self, index: int) -> Array:
+    def _settable(self, index: int) -> np.ndarray:
         tensor = self.tensor(index)
         if self._now is None or index in self._model.inputs:
             raise QnnError(
@@ -247,7 +246,7 @@ class Graph:
             raise QnnError(f"Cannot set tensor: {tensor.label} is a constant of the file")
         return self.view(index)
 
-    def _check_fit(self, index: int, array: Array, memory: Array) -> None:
+    def _check_fit(self, index: int, array: np.ndarray, memory: np.ndarray) -> None:
         needed, got = litert_name(memory.dtype), litert_name(array.dtype)
         if needed != got:
             raise QnnError(
@@ -286,7 +285,7 @@ class Graph:
         for memory, array in zip(now.results, results_of(found), strict=True):
             np.copyto(memory, array)
 
-    def view(self, index: int) -> Array:
+    def view(self, index: int) -> np.ndarray:
         """Return a tensor's memory. Later runs read that of an input, and write that of an output.
 
         Raises:
@@ -312,7 +311,7 @@ class Graph:
             "tensors: make the interpreter with experimental_preserve_all_tensors=True"
         )
 
-    def _set_state(self, index: int, array: Array) -> None:
+    def _set_state(self, index: int, array: np.ndarray) -> None:
         session = self._now and self._now.session
         if session:
             kept = session.kept()

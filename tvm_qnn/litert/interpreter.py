@@ -18,23 +18,14 @@ from frontends.tflite.model import Entry, Model
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from tvm_qnn.library.threads import MOST_THREADS
-from tvm_qnn.litert.delegates import REASON, Delegate, load_delegate
+from tvm_qnn.litert.delegates import REASON
+from tvm_qnn.litert.delegates import Delegate as Delegate
+from tvm_qnn.litert.delegates import load_delegate as load_delegate
 from tvm_qnn.litert.details import numpy_type
 from tvm_qnn.litert.errors import ArgumentError
 from tvm_qnn.litert.graph import Graph
-from tvm_qnn.litert.signatures import SignatureRunner
+from tvm_qnn.litert.signatures import SignatureRunner as SignatureRunner
 from tvm_qnn.litert.variables import Variables
-
-Array = np.ndarray[Any, Any]
-
-__all__ = [
-    "Delegate",
-    "Interpreter",
-    "InterpreterWithCustomOps",
-    "OpResolverType",
-    "SignatureRunner",
-    "load_delegate",
-]
 
 _COMPRESS = "experimental_compress_quantization_zero_points"
 _OPTIONS = (
@@ -185,7 +176,7 @@ class Interpreter:
         """
         self._main.invoke()
 
-    def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Array:
+    def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> np.ndarray:
         """Return a copy of a tensor: an input, an output, a constant or a variable.
 
         Raises:
@@ -202,7 +193,7 @@ class Interpreter:
             graph = self._graph(subgraph_index)
         return graph.view(_index(tensor_index)).copy()
 
-    def tensor(self, tensor_index: int) -> Callable[[], Array]:
+    def tensor(self, tensor_index: int) -> Callable[[], np.ndarray]:
         """Return a function that returns a tensor's memory.
 
         The next run reads what the program writes to an input; an output holds the last run's

@@ -11,8 +11,6 @@ from qnn_ops.errors import QnnError
 if TYPE_CHECKING:
     from tvm_qnn.litert.interpreter import Interpreter
 
-Array = np.ndarray[Any, Any]
-
 
 class SignatureRunner:
     """A function for one signature. ``Interpreter.get_signature_runner`` makes it."""
@@ -40,7 +38,7 @@ class SignatureRunner:
         self._outputs: dict[str, int] = known[signature_key]["outputs"]
         self._graph = interpreter._graph_of(signature_key)
 
-    def __call__(self, **kwargs: Any) -> dict[str, Array]:
+    def __call__(self, **kwargs: Any) -> dict[str, np.ndarray]:
         """Run the signature.
 
         Args:

@@ -12,16 +12,14 @@ from qnn_ops.dialect.tensor_info import StateInfo
 from qnn_ops.errors import QnnError
 from tvm_qnn.library.session import Session
 
-Array = np.ndarray[Any, Any]
-
 
 class Variables:
     """The values that an interpreter keeps by container and name."""
 
     def __init__(self) -> None:
         """Begin without variables."""
-        self._first: dict[Key, tuple[int, Array]] = {}
-        self._values: dict[Key, Array] = {}
+        self._first: dict[Key, tuple[int, np.ndarray]] = {}
+        self._values: dict[Key, np.ndarray] = {}
 
     def add(self, keys: Sequence[Key], states: Sequence[StateInfo], number: int) -> None:
         """Add the variables of a subgraph.
@@ -52,7 +50,7 @@ class Variables:
                 )
             self._values.setdefault(key, value)
 
-    def run(self, session: Session, keys: Sequence[Key], inputs: Iterable[Array]) -> Any:
+    def run(self, session: Session, keys: Sequence[Key], inputs: Iterable[np.ndarray]) -> Any:
         """Run a subgraph on the variables' present values, and keep the values that it leaves."""
         if not self._values:
             return session.run(*inputs)

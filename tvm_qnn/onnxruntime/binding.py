@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.onnxruntime.elements import Array, dtype_to_use
+from tvm_qnn.onnxruntime.elements import dtype_to_use
 from tvm_qnn.onnxruntime.errors import StatusError, WrongObject, WrongState
 from tvm_qnn.onnxruntime.values import OrtValue, check_device
 
@@ -28,7 +28,7 @@ class IOBinding:
         self._places: dict[str, OrtValue | None] = {}
         self._outputs: list[OrtValue] = []
 
-    def bind_cpu_input(self, name: str, arr_on_cpu: Array) -> None:
+    def bind_cpu_input(self, name: str, arr_on_cpu: np.ndarray) -> None:
         """Bind an input to an array. Each run reads what the array holds then.
 
         Raises:
@@ -122,7 +122,7 @@ class IOBinding:
         """Return the outputs of the last run, in the order in which they were bound."""
         return list(self._outputs)
 
-    def copy_outputs_to_cpu(self) -> list[Array]:
+    def copy_outputs_to_cpu(self) -> list[np.ndarray]:
         """Return copies of the outputs of the last run."""
         return [value.array.copy() for value in self._outputs]
 
@@ -189,7 +189,7 @@ def _at(address: int, element_type: Any, shape: Sequence[int]) -> OrtValue:
     return OrtValue(np.frombuffer(memoryview(memory), dtype).reshape(tuple(shape)))
 
 
-def _written(name: str, place: OrtValue | None, array: Array) -> OrtValue:
+def _written(name: str, place: OrtValue | None, array: np.ndarray) -> OrtValue:
     """Return a result, written to the memory that it is bound to, if any."""
     if place is None:
         return OrtValue(array)

@@ -8,8 +8,6 @@ import numpy as np
 
 from tvm_qnn.onnxruntime.errors import WrongState
 
-Array = np.ndarray[Any, Any]
-
 # ONNX's numbers of element types, with numpy's names if these differ.
 _NUMBERS = {
     1: "float", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64",

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.onnxruntime.elements import Array, dtype_of, type_of_dtype
+from tvm_qnn.onnxruntime.elements import dtype_of, type_of_dtype
 from tvm_qnn.onnxruntime.errors import InvalidArgument, WrongObject, WrongState, WrongType
 from tvm_qnn.onnxruntime.model import Model, NodeArg
 from tvm_qnn.onnxruntime.values import OrtValue
 
 
-def arrays_of(model: Model, feed: Any) -> dict[str, Array]:
+def arrays_of(model: Model, feed: Any) -> dict[str, np.ndarray]:
     """Return the arrays of a run: the model's inputs in order, then constants that are given.
 
     Args:
@@ -26,7 +26,8 @@ def arrays_of(model: Model, feed: Any) -> dict[str, Array]:
     """
     if not isinstance(feed, Mapping):
         raise WrongObject(f"{type(feed).__name__!r} object has no attribute 'keys'")
-    _check_names(model, feed)
+    if missing := [arg.name for arg in model.inputs if arg.name not in feed]:
+        raise QnnError(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).")
     if odd := [name for name in feed if not isinstance(name, str)]:
         raise WrongType(f"run(): inputs are named by texts, got {odd[0]!r}")
     known = {arg.name: arg for arg in (*model.inputs, *model.overridable)}
@@ -44,17 +45,7 @@ def arrays_of(model: Model, feed: Any) -> dict[str, Array]:
     return {name: arrays[name] for name in known if name in arrays}
 
 
-def _check_names(model: Model, feed: Mapping[str, Any]) -> None:
-    """Raise if an input is missing.
-
-    Raises:
-        QnnError: the ``ValueError`` that ONNX Runtime raises.
-    """
-    if missing := [arg.name for arg in model.inputs if arg.name not in feed]:
-        raise QnnError(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).")
-
-
-def _array(arg: NodeArg | None, name: str, value: Any) -> Array:
+def _array(arg: NodeArg | None, name: str, value: Any) -> np.ndarray:
     if isinstance(value, OrtValue):
         return value.array
     if isinstance(value, np.ndarray):

@@ -14,7 +14,6 @@ import numpy as np
 from frontends.errors import ModelFormatError
 from qnn_ops.errors import QnnError
 from tvm_qnn.library.last import Last
-from tvm_qnn.onnxruntime.elements import Array
 from tvm_qnn.onnxruntime.errors import (
     Fail,
     Unsupported,
@@ -72,7 +71,7 @@ class Runner:
         self._cuts = cuts
         self._outputs = outputs
 
-    def __call__(self, arrays: Sequence[Array]) -> list[Array]:
+    def __call__(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Run on the inputs in order; return the outputs in order."""
         if self._inputs is not None:
             arrays = [arrays[number] for number in self._inputs]
@@ -101,7 +100,7 @@ class Libraries:
         self._lock = threading.Lock()
         self.runners: Last[Key, Runner] = Last()
 
-    def runner_for(self, arrays: dict[str, Array]) -> Runner:
+    def runner_for(self, arrays: dict[str, np.ndarray]) -> Runner:
         """Return the runner for inputs of these names; build it if it is missing.
 
         Args:
@@ -114,7 +113,7 @@ class Libraries:
         return self.runner_of({name: each.shape for name, each in arrays.items()}, values)
 
     def runner_of(
-        self, given: dict[str, Shape], values: Mapping[str, Array] = MappingProxyType({})
+        self, given: dict[str, Shape], values: Mapping[str, np.ndarray] = MappingProxyType({})
     ) -> Runner:
         """Return the runner for inputs of these names and shapes; build it if it is missing.
 
@@ -136,7 +135,7 @@ class Libraries:
                 found = self.runners[key] = self._build(given, values)
             return found
 
-    def _build(self, given: dict[str, Shape], values: Mapping[str, Array]) -> Runner:
+    def _build(self, given: dict[str, Shape], values: Mapping[str, np.ndarray]) -> Runner:
         from frontends.onnx.read.constants import with_values
         from tvm_qnn.library.known import library_of
 

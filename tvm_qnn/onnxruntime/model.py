@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from frontends.errors import ModelFormatError
@@ -151,7 +152,7 @@ def _parsed(source: str | bytes) -> Any:
             raise NoSuchFile(f"{where}Load model {source} failed. File doesn't exist")
     proto = onnx_package().ModelProto()
     try:
-        content = source if isinstance(source, bytes) else _content(source)
+        content = source if isinstance(source, bytes) else Path(source).read_bytes()
         part, mark = _ORT_FORMAT
         if content[part] == mark:
             raise Unsupported("this is a model in ORT format: give the ONNX file it is made of")
@@ -164,11 +165,6 @@ def _parsed(source: str | bytes) -> Any:
         where = where if isinstance(source, str) else ""
         raise InvalidArgument(f"{where}No graph was found in the protobuf.")
     return proto
-
-
-def _content(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
 
 
 def _set_sizes(proto: Any, by_name: Mapping[str, int], by_denotation: Mapping[str, int]) -> None:

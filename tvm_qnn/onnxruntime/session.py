@@ -8,9 +8,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from qnn_ops.errors import QnnError
 from tvm_qnn.onnxruntime.binding import IOBinding
-from tvm_qnn.onnxruntime.elements import Array
 from tvm_qnn.onnxruntime.errors import (
     Fail,
     InvalidArgument,
@@ -77,7 +78,7 @@ class InferenceSession:
         output_names: Sequence[str] | None,
         input_feed: Mapping[str, Any],
         run_options: RunOptions | None = None,
-    ) -> list[Array]:
+    ) -> list[np.ndarray]:
         """Run the model once.
 
         Args:
@@ -107,7 +108,9 @@ class InferenceSession:
             pass
         return self._run_checked(output_names, input_feed, run_options)
 
-    def _run_checked(self, output_names: Any, input_feed: Any, run_options: Any) -> list[Array]:
+    def _run_checked(
+        self, output_names: Any, input_feed: Any, run_options: Any
+    ) -> list[np.ndarray]:
         arrays = arrays_of(self._model, input_feed)
         numbers = self._wanted(output_names)
         if not isinstance(run_options, RunOptions | None):
@@ -138,7 +141,7 @@ class InferenceSession:
         self,
         output_names: Sequence[str] | None,
         input_feed: Mapping[str, Any],
-        callback: Callable[[list[Array], Any, str], object],
+        callback: Callable[[list[np.ndarray], Any, str], object],
         user_data: Any,
         run_options: RunOptions | None = None,
     ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.onnxruntime.elements import Array, dtype_to_use, number_of, type_of_dtype
+from tvm_qnn.onnxruntime.elements import dtype_to_use, number_of, type_of_dtype
 from tvm_qnn.onnxruntime.errors import WrongState, WrongType
 
 CPU_NAME = "Cpu"
@@ -88,7 +88,7 @@ def check_device(device_type: str) -> None:
 class OrtValue:
     """A tensor, which may share its memory with a numpy array."""
 
-    def __init__(self, array: Array) -> None:
+    def __init__(self, array: np.ndarray) -> None:
         """Hold an array without copying it.
 
         Args:
@@ -98,7 +98,12 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_numpy(
-        cls, numpy_obj: Array, /, device_type: str = _CPU, device_id: int = 0, vendor_id: int = -1
+        cls,
+        numpy_obj: np.ndarray,
+        /,
+        device_type: str = _CPU,
+        device_id: int = 0,
+        vendor_id: int = -1,
     ) -> OrtValue:
         """Return a value that shares an array's memory; a copy if the array is not contiguous.
 
@@ -120,7 +125,9 @@ class OrtValue:
         return cls(_dense(numpy_obj))
 
     @classmethod
-    def ortvalue_from_numpy_with_onnx_type(cls, data: Array, /, onnx_element_type: int) -> OrtValue:
+    def ortvalue_from_numpy_with_onnx_type(
+        cls, data: np.ndarray, /, onnx_element_type: int
+    ) -> OrtValue:
         """Return a value in an array's memory, with the bytes read as another type.
 
         Args:
@@ -167,11 +174,11 @@ class OrtValue:
         source = data if hasattr(data, "__dlpack__") else _Capsule(data)
         return cls(_dense(np.from_dlpack(source)))
 
-    def numpy(self) -> Array:
+    def numpy(self) -> np.ndarray:
         """Return the tensor as an array that shares its memory."""
         return self.array.view()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy:
             return np.array(self.array, dtype)
         return np.asarray(self.array, dtype)
@@ -183,7 +190,7 @@ class OrtValue:
         kind, number = self.array.__dlpack_device__()
         return int(kind), int(number)
 
-    def update_inplace(self, data: Array | OrtValue) -> None:
+    def update_inplace(self, data: np.ndarray | OrtValue) -> None:
         """Write other numbers into the tensor's memory.
 
         Args:
@@ -260,6 +267,6 @@ class _Capsule:
         return 1, 0
 
 
-def _dense(array: Array) -> Array:
+def _dense(array: np.ndarray) -> np.ndarray:
     # Not np.ascontiguousarray: it turns a scalar into a vector.
     return array if array.flags.c_contiguous else array.copy()

@@ -57,7 +57,7 @@ def measure_peaks(target: tvm.target.Target) -> dict[str, float]:
     return peaks
 
 
-def _fastest(function: Callable[..., object], *arrays: np.ndarray[Any, Any]) -> float:
+def _fastest(function: Callable[..., object], *arrays: np.ndarray) -> float:
     tensors = [tvm.runtime.tensor(array) for array in arrays]
     seconds = []
     for _ in range(_TRIES):
@@ -95,7 +95,7 @@ def _on_vectors(lanes: int) -> Any:
     return builder.get()
 
 
-def _tile_arguments() -> list[np.ndarray[Any, Any]]:
+def _tile_arguments() -> list[np.ndarray]:
     """Return the configuration of eight full tiles, a tile of ones, and the sums."""
     configuration = amx.configuration([(amx.ROWS, amx.ROW_BYTES)] * 8)
     ones = np.ones(amx.ROWS * amx.ROW_BYTES, np.uint8)

@@ -98,7 +98,7 @@ def const(value: Any, dtype: str | None = None) -> relax.Expr:
     return relax.const(value, dtype or str(value.dtype))
 
 
-def as_array(value: Any) -> np.ndarray[Any, Any]:
+def as_array(value: Any) -> np.ndarray:
     """Return a tensor, an array, a number or nested lists as a numpy array."""
     return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
 
@@ -118,8 +118,9 @@ def typed(call: relax.Call) -> relax.Call:
     for operand in call.args:
         if is_untyped(operand):
             typed(operand)
+    leaves = relax.Call(call.op, [_leaf(arg) for arg in call.args], call.attrs, call.ty_args)
     try:
-        ty = relax.BlockBuilder().normalize(_on_leaves(call)).ty
+        ty = relax.BlockBuilder().normalize(leaves).ty
     except QnnError:
         raise
     except (ValueError, TypeError, RuntimeError) as error:
@@ -270,12 +271,8 @@ def computed(call: relax.Call) -> relax.Expr:
     return bindings[-1].value if bindings else body.body
 
 
-def _on_leaves(call: relax.Call) -> relax.Call:
-    """Return the call with variables in place of its operands that are calls."""
-    return relax.Call(call.op, [_leaf(arg) for arg in call.args], call.attrs, call.ty_args)
-
-
 def _leaf(expr: relax.Expr) -> relax.Expr:
+    """Return an operand with variables in place of calls."""
     if isinstance(expr, (relax.Call, relax.TupleGetItem)):
         return relax.Var("operand", expr.ty)
     if isinstance(expr, relax.Tuple):

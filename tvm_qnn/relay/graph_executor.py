@@ -22,8 +22,6 @@ from tvm_qnn.relay.expr import as_array
 from tvm_qnn.relay.report import Report
 from tvm_qnn.timing import Timing, one_core
 
-Array = np.ndarray[Any, Any]
-
 _REPEAT = 10
 """The number of runs whose medians a profile takes."""
 
@@ -43,7 +41,7 @@ class GraphModule:
         self._module = module
         self._library: Library | RemoteLibrary = module.library
         self._inputs = [np.zeros(info.shape, info.dtype) for info in self._library.inputs]
-        self._outputs: list[Array] | None = None
+        self._outputs: list[np.ndarray] | None = None
 
     def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
         """Set inputs; they are converted to the input's dtype, as in Relay.
@@ -294,7 +292,7 @@ def create(graph_json_str: str, libmod: FactoryModule, device: Any) -> GraphModu
     return GraphModule(libmod["default"](device))
 
 
-def _tensor(array: Array, out: Any) -> Any:
+def _tensor(array: np.ndarray, out: Any) -> Any:
     if out is None:
         return tvm.runtime.tensor(array)
     out.copyfrom(array)

@@ -15,11 +15,9 @@ import numpy as np
 from frontends.summary import Description
 from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from tvm_qnn.io.images import as_input, open_picture, picture_shape, pillow
+from tvm_qnn.io.images import picture_shape, pillow
 from tvm_qnn.io.normalization import normalization_of
 from tvm_qnn.io.preparation import Preparation
-
-Array = np.ndarray[Any, Any]
 
 FORMATS = ("JPEG", "PNG")
 """The formats of pictures, by Pillow's names."""
@@ -40,7 +38,7 @@ class Pictures:
     preparation: Preparation = field(default_factory=Preparation)
     descriptions: Mapping[str, Description] = field(default_factory=dict)
 
-    def read(self, tensor: Any, info: TensorInfo) -> Array:
+    def read(self, tensor: Any, info: TensorInfo) -> np.ndarray:
         """Return a tensor's pictures as an input, one row for each.
 
         Args:
@@ -57,18 +55,14 @@ class Pictures:
             raise QnnError(f"{what} has shape {[*tensor.shape]}, but {len(files)} pictures")
         return np.concatenate([self._row(_content(file, what), info) for file in files])
 
-    def _row(self, content: bytes, info: TensorInfo) -> Array:
-        row = replace(info, shape=(1, *info.shape[1:]))
-        height, width, channels = picture_shape(row)
-        self.preparation.check(height, width)
-        _check_size(content, f"input {info.name!r}")
-        mode = "RGB" if channels == 3 else "L"
-        picture = open_picture(BytesIO(content), mode, f"input {info.name!r}")
+    def _row(self, content: bytes, info: TensorInfo) -> np.ndarray:
+        row, what = replace(info, shape=(1, *info.shape[1:])), f"input {info.name!r}"
+        self.preparation.check(*picture_shape(row)[:2])
+        _check_size(content, what)
         normalization = normalization_of(
             info, self.descriptions.get(info.name), self.preparation.normalization
         )
-        pixels = self.preparation.pixels(picture, height, width, channels)
-        return as_input(pixels, row, normalization)
+        return self.preparation.read(BytesIO(content), row, normalization, what)
 
 
 def takes_pictures(info: TensorInfo) -> bool:

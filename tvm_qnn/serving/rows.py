@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,15 +11,13 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.library.arrays import named_results
 from tvm_qnn.library.library import Library
 
-Array = np.ndarray[Any, Any]
 
-
-def run_once(library: Library, arrays: Sequence[Array]) -> dict[str, Array]:
+def run_once(library: Library, arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     """Run a library; return its outputs by name, even if there is only one."""
     return named_results(library.outputs, library.run(*arrays))
 
 
-def run_rows(library: Library, rows: int, arrays: Sequence[Array]) -> dict[str, Array]:
+def run_rows(library: Library, rows: int, arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     """Run a library as often as the rows need; zeros fill up the last run.
 
     Args:
@@ -66,13 +63,13 @@ def independent_rows(library: Library) -> int:
     return sizes.pop()
 
 
-def _filled(array: Array, rows: int) -> Array:
+def _filled(array: np.ndarray, rows: int) -> np.ndarray:
     if len(array) == rows:
         return array
     return np.concatenate([array, np.zeros((rows - len(array), *array.shape[1:]), array.dtype)])
 
 
-def _any(info: TensorInfo, generator: np.random.Generator) -> Array:
+def _any(info: TensorInfo, generator: np.random.Generator) -> np.ndarray:
     """Return random values of an input; small ones if they may be indices in a table."""
     dtype = np.dtype(info.dtype)
     if dtype.kind == "f":

@@ -17,8 +17,6 @@ from tvm_qnn.serving.pictures import Pictures
 from tvm_qnn.serving.rows import independent_rows, run_once, run_rows
 from tvm_qnn.serving.tensors import TEXT, datatype_of, read_tensor, tensor_fields
 
-Array = np.ndarray[Any, Any]
-
 
 @dataclass(frozen=True)
 class Wish:
@@ -96,7 +94,7 @@ class Served:
                 fields["parameters"] = {"scale": info.scale, "zero_point": info.zero_point}
             yield fields
 
-    def inputs_of(self, tensors: Sequence[Any]) -> list[Array]:
+    def inputs_of(self, tensors: Sequence[Any]) -> list[np.ndarray]:
         """Return the inputs of a request in order; real numbers for integer inputs are quantized.
 
         Args:
@@ -108,7 +106,7 @@ class Served:
         """
         infos = self.library.inputs
         known = {info.name: info for info in infos}
-        named: dict[str, Array] = {}
+        named: dict[str, np.ndarray] = {}
         for tensor in tensors:
             is_picture = str(tensor.datatype) == TEXT
             name = infos[0].name if is_picture and not tensor.name else tensor.name
@@ -155,7 +153,7 @@ class Served:
             wishes[info.name] = Wish(info, top, is_real)
         return [*wishes.values()]
 
-    def run(self, arrays: Sequence[Array]) -> dict[str, Array]:
+    def run(self, arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         """Run on inputs in order; return outputs by name.
 
         Raises:
@@ -165,7 +163,7 @@ class Served:
             return run_rows(self.library, self.rows, arrays)
         return run_once(self.library, arrays)
 
-    def answer(self, wish: Wish, array: Array) -> dict[str, Any]:
+    def answer(self, wish: Wish, array: np.ndarray) -> dict[str, Any]:
         """Return the answer to a wish, as MLServer's fields.
 
         Args:
@@ -179,7 +177,7 @@ class Served:
             array = reals(info, array)
         return tensor_fields(info.name, array)
 
-    def _classes(self, info: TensorInfo, array: Array, top: int) -> Array:
+    def _classes(self, info: TensorInfo, array: np.ndarray, top: int) -> np.ndarray:
         """Return the best classes of each row as texts: score, number and, if known, name."""
         labels = self._labels.get(info.name, ())
         texts = [

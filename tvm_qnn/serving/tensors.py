@@ -9,8 +9,6 @@ import numpy as np
 
 from qnn_ops.errors import QnnError
 
-Array = np.ndarray[Any, Any]
-
 TEXT = "BYTES"
 """The datatype of texts and bytes."""
 
@@ -28,7 +26,7 @@ _DTYPES["FP64"] = np.dtype("float64")
 _KINDS = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}
 
 
-def read_tensor(tensor: Any) -> Array:
+def read_tensor(tensor: Any) -> np.ndarray:
     """Return an input of a request as an array of the stated datatype.
 
     Args:
@@ -58,14 +56,14 @@ def read_tensor(tensor: Any) -> Array:
     return array
 
 
-def tensor_fields(name: str, array: Array) -> dict[str, Any]:
+def tensor_fields(name: str, array: np.ndarray) -> dict[str, Any]:
     """Return an output of an answer as MLServer's fields, with texts or numbers."""
     datatype = TEXT if array.dtype.kind == "U" else datatype_of(str(array.dtype))
     data = array.ravel().tolist()
     return {"name": name, "shape": [*array.shape], "datatype": datatype, "data": data}
 
 
-def _numbers(data: Any, what: str) -> Array:
+def _numbers(data: Any, what: str) -> np.ndarray:
     """Return the data as an array, with the dtype that numpy chooses."""
     try:
         return np.array(data if isinstance(data, list) else list(data))
@@ -73,7 +71,7 @@ def _numbers(data: Any, what: str) -> Array:
         raise QnnError(f"{what} has data that are no array of numbers: {error}") from error
 
 
-def _check_values(found: Array, dtype: np.dtype[Any], what: str) -> None:
+def _check_values(found: np.ndarray, dtype: np.dtype[Any], what: str) -> None:
     """Check that numbers fit a dtype without rounding or wrapping, and were not texts."""
     if found.dtype.kind not in _KINDS[dtype.kind]:
         raise QnnError(f"{what} has data that are none, such as null, a text or another type")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import tvm
@@ -141,9 +140,6 @@ def compiler(target: tvm.target.Target) -> str:
     return known.get(architecture, "cc")
 
 
-Array = np.ndarray[Any, Any]
-
-
 @dataclass(frozen=True)
 class Vector:
     """One run of a model.
@@ -153,8 +149,8 @@ class Vector:
         outputs: in order.
     """
 
-    inputs: tuple[Array, ...]
-    outputs: tuple[Array, ...]
+    inputs: tuple[np.ndarray, ...]
+    outputs: tuple[np.ndarray, ...]
 
 
 def vectors_program(program: Program, vectors: Sequence[Vector]) -> str:
@@ -209,7 +205,7 @@ int main(void) {{
 """
 
 
-def _array(name: str, tensors: Sequence[Array]) -> str:
+def _array(name: str, tensors: Sequence[np.ndarray]) -> str:
     contents = b"".join(np.asarray(tensor, order="C").tobytes() for tensor in tensors)
     return c_array("static const unsigned char", name, [*map(str, contents)])
 

@@ -126,9 +126,10 @@ def _in_plain_c(
 
 def _packed(package: Package, program: Program, file: Path) -> Path:
     """Put an object file into its place in a package."""
-    place = file.parent / package.place_of_code(program)
+    library = package.library
+    place = file.parent / (package.place(file.name) if library is None else library(program))
     place.parent.mkdir(parents=True, exist_ok=True)
-    if package.library is None:
+    if library is None:
         return file.rename(place)
     contents = file.read_bytes()
     file.unlink()

@@ -23,6 +23,8 @@ def header(program: Program) -> str:
             "",
         )
     ]
+    state = f"#define {m}_STATE_SIZE {2 * program.state_size} /* bytes */\n"
+    state = state if signature.states else ""
     return f"""\
 /* A quantized model, made by tvm-qnn for {program.machine}.
  * {_holders(program)} {_needs(program)}
@@ -40,7 +42,7 @@ extern "C" {{
 #define {m}_WORKSPACE_SIZE {program.arranged.workspace} /* bytes */
 #define {m}_INPUTS {len(signature.inputs)}
 #define {m}_OUTPUTS {len(signature.outputs)}
-{_state_size(program)}
+{state}
 {chr(10).join(tensors)}
 /* Run the model once.
 {_tensors_note(program)}
@@ -66,12 +68,6 @@ def _tensors_note(program: Program) -> str:
     return f"""\
  * workspace: {m}_WORKSPACE_SIZE bytes, with the inputs at their offsets, dense arrays, the last
  * axis innermost. Afterwards the outputs are at theirs, and all else in it may have changed."""
-
-
-def _state_size(program: Program) -> str:
-    if not program.signature.states:
-        return ""
-    return f"#define {program.macro}_STATE_SIZE {2 * program.state_size} /* bytes */\n"
 
 
 def _state_note(program: Program) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from tvm_qnn.standalone.arrangement import Arrangement
 from tvm_qnn.standalone.c99 import Source, c_array, c_number, c_type, write_functions
-from tvm_qnn.standalone.program import Program, constant, initial
+from tvm_qnn.standalone.program import Program
 from tvm_qnn.standalone.sources import constant_declarations
 
 
@@ -42,11 +41,10 @@ def weights_file(program: Program, states: bytes) -> str:
         states: the states before the first run.
     """
     arrays = {
-        constant(program.prefix, number): each.numpy()
-        for number, each in enumerate(program.plan.constants)
+        program.constant(number): each.numpy() for number, each in enumerate(program.plan.constants)
     }
     if states:
-        arrays[initial(program.prefix)] = np.frombuffer(states, np.uint8)
+        arrays[program.initial] = np.frombuffer(states, np.uint8)
     texts = "\n".join(_array(name, array) for name, array in arrays.items())
     maths = "#include <math.h>\n" if "NAN" in texts or "INFINITY" in texts else ""
     return f"""\
@@ -57,7 +55,7 @@ def weights_file(program: Program, states: bytes) -> str:
 {texts}"""
 
 
-def _array(name: str, array: np.ndarray[Any, Any]) -> str:
+def _array(name: str, array: np.ndarray) -> str:
     dtype = str(array.dtype)
     numbers = [c_number(value, dtype) for value in array.ravel().tolist()]
     return c_array(f"const {c_type(dtype)}", name, numbers)

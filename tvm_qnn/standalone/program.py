@@ -64,7 +64,16 @@ class Program:
     @property
     def weights(self) -> str:
         """The name of the constants in C."""
-        return weights(self.prefix)
+        return f"{self.prefix}_weights"
+
+    @property
+    def initial(self) -> str:
+        """The name of the states before the first run in plain C."""
+        return f"{self.prefix}_initial_state"
+
+    def constant(self, number: int) -> str:
+        """Return the name of a constant in plain C."""
+        return f"{self.prefix}_constant_{number}"
 
     @property
     def state_offsets(self) -> tuple[int, ...]:
@@ -92,21 +101,6 @@ class Program:
         attrs = self.target.attrs
         words = [attrs.get("mtriple"), attrs.get("mcpu"), *attrs.get("mattr", ())]
         return " ".join(str(word) for word in words if word) or "the machine that made it"
-
-
-def weights(prefix: str) -> str:
-    """Return the name of the constants in C."""
-    return f"{prefix}_weights"
-
-
-def constant(prefix: str, number: int) -> str:
-    """Return the name of a constant in plain C."""
-    return f"{prefix}_constant_{number}"
-
-
-def initial(prefix: str) -> str:
-    """Return the name of the states before the first run in plain C."""
-    return f"{prefix}_initial_state"
 
 
 def c_type(dtype: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from legalize.call_plan import Call, Constant, Input, Output, Place, Temporary
 from tvm_qnn.standalone.arrangement import size_of
 from tvm_qnn.standalone.header import header
-from tvm_qnn.standalone.program import Program, c_type, constant, initial
+from tvm_qnn.standalone.program import Program, c_type
 
 _MOST_CALLS = 100  # of a function, which then stays below 300 lines
 
@@ -28,8 +28,13 @@ def _support(program: Program) -> str:
     is_real = program.code is not None and re.search(r"\bNAN\b|\bINFINITY\b", program.code)
     maths = "#include <math.h>\n" if program.code is not None and (program.needs or is_real) else ""
     parts, body = _calls(program)
+    what = "The layers of a quantized model, and the function that calls them in their order."
+    if program.code is None:
+        what = f"Calls the functions of {prefix}.o, in their order."
+    size = program.state_size
+    change = f"  memcpy(kept, kept + {size}, {size});\n" if program.signature.states else ""
     return f"""\
-/* {_what_it_has(program)} */
+/* {what} */
 #include "{prefix}.h"
 
 {maths}#include <stdint.h>
@@ -54,15 +59,9 @@ static int is_wrong(const void *pointer) {{
 
 {body}
   {m}_HOOK({len(program.plan.calls)}, 0);
-{_state_change(program)}  return 0;
+{change}  return 0;
 }}
 """
-
-
-def _what_it_has(program: Program) -> str:
-    if program.code is None:
-        return f"Calls the functions of {program.prefix}.o, in their order."
-    return "The layers of a quantized model, and the function that calls them in their order."
 
 
 def _pointers(program: Program) -> str:
@@ -118,11 +117,11 @@ def _callees(program: Program) -> str:
 def constant_declarations(program: Program) -> str:
     """Declare the constants of plain C with C's linkage, also for C++."""
     names = [
-        f"extern const {c_type(str(each.numpy().dtype))} {constant(program.prefix, number)}[];"
+        f"extern const {c_type(str(each.numpy().dtype))} {program.constant(number)}[];"
         for number, each in enumerate(program.plan.constants)
     ]
     if program.signature.states:
-        names.append(f"extern const uint8_t {initial(program.prefix)}[];")
+        names.append(f"extern const uint8_t {program.initial}[];")
     lines = ["#ifdef __cplusplus", 'extern "C" {', "#endif", *names]
     return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif"]) + "\n"
 
@@ -130,7 +129,7 @@ def constant_declarations(program: Program) -> str:
 def _reset(program: Program) -> str:
     if not program.signature.states:
         return ""
-    begin = initial(program.prefix)
+    begin = program.initial
     if program.code is None:
         begin = f"{program.weights} + {program.offsets[len(program.plan.constants)]}"
     return f"""\
@@ -154,12 +153,6 @@ def _checks(program: Program) -> str:
   for (int i = 0; i < {len(program.signature.outputs)}; i++)
     if (is_wrong(outputs[i])) return 1;
 """
-
-
-def _state_change(program: Program) -> str:
-    if not program.signature.states:
-        return ""
-    return f"  memcpy(kept, kept + {program.state_size}, {program.state_size});\n"
 
 
 def _hooked(program: Program, number: int, call: Call) -> str:
@@ -229,7 +222,7 @@ def _pointer(program: Program, place: Place) -> str:
             return f"outputs[{place.number}]"
         return f"kept + {program.state_size + program.state_offsets[state]}"
     if isinstance(place, Constant) and program.code is not None:
-        return constant(program.prefix, place.number)
+        return program.constant(place.number)
     if isinstance(place, Constant):
         return f"constants + {program.offsets[place.number]}"
     return f"memory + {program.arranged.layout.offsets[place.number]}"

@@ -17,8 +17,6 @@ from tvm_qnn.text.names import COLUMNS, PAST
 from tvm_qnn.text.sampling import Sampling
 from tvm_qnn.text.step import WHOLE, Step
 
-Array = np.ndarray[Any, Any]
-
 STEPS = ((1, False), (64, False), (256, True))
 """How many tokens each library of a decoder takes, and whether its step begins a text."""
 
@@ -68,7 +66,7 @@ class Decoder:
         """Forget the text."""
         self._length, self._pending = 0, []
 
-    def step(self, ids: Sequence[int] | Array) -> Array:
+    def step(self, ids: Sequence[int] | np.ndarray) -> np.ndarray:
         """Read more tokens of the text.
 
         Args:
@@ -92,7 +90,7 @@ class Decoder:
             )
         return self._read(given.astype(np.int64))
 
-    def _read(self, given: Array) -> Array:
+    def _read(self, given: np.ndarray) -> np.ndarray:
         """Read the token that ``generate`` wrote last, then the given ones; return their scores.
 
         If none are given, return the scores after the former.
@@ -109,7 +107,7 @@ class Decoder:
 
     def generate(
         self,
-        ids: Sequence[int] | Array,
+        ids: Sequence[int] | np.ndarray,
         max_new_tokens: int,
         temperature: float = 0.0,
         top_k: int | None = None,
@@ -139,7 +137,7 @@ class Decoder:
 
     def stream(
         self,
-        ids: Sequence[int] | Array,
+        ids: Sequence[int] | np.ndarray,
         max_new_tokens: int,
         temperature: float = 0.0,
         top_k: int | None = None,

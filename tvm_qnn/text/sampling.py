@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 class Sampling:
@@ -34,7 +30,7 @@ class Sampling:
         self._temperature, self._top_k = temperature, top_k
         self._rng = np.random.default_rng(seed)
 
-    def choose(self, scores: Array) -> int:
+    def choose(self, scores: np.ndarray) -> int:
         """Return a token; at temperature 0, the first of equal scores.
 
         Args:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
 from tvm_qnn.library.library import Library
 from tvm_qnn.library.runtime import aligned_zeros
 from tvm_qnn.text.names import COLUMNS, IDS, LOGITS, MASK, NEW, PAST, PLACES, PRESENT
-
-Array = np.ndarray[Any, Any]
-
 
 TOKENS, WHOLE = "tokens_", "whole_"
 """The beginnings of the names of the libraries' files."""
@@ -28,7 +24,7 @@ class Step:
     """
 
     def __init__(
-        self, library: Library, past: Mapping[str, Array], *, is_whole: bool = False
+        self, library: Library, past: Mapping[str, np.ndarray], *, is_whole: bool = False
     ) -> None:
         """Bind a library.
 
@@ -44,7 +40,7 @@ class Step:
         self._out = {info.name: aligned_zeros(info.shape, info.dtype) for info in library.outputs}
         self.size, self.vocabulary = self._inputs[IDS].shape[1], self._out[LOGITS].shape[2]
         # The last axis of these buffers is that of tokens.
-        self._kept: list[tuple[Array, Array]] = []
+        self._kept: list[tuple[np.ndarray, np.ndarray]] = []
         for name, buffer in past.items():
             stem = name.removesuffix(COLUMNS).replace(PAST, PRESENT, 1)
             rows = buffer if name.endswith(COLUMNS) else buffer.swapaxes(2, 3)
@@ -73,7 +69,7 @@ class Step:
         """The name of the library's file; it holds facts that the library itself does not have."""
         return f"{WHOLE if self._is_whole else TOKENS}{self.size}.so"
 
-    def run(self, tokens: Array, begin: int) -> Array:
+    def run(self, tokens: np.ndarray, begin: int) -> np.ndarray:
         """Return the scores of the next token after each token, [tokens, vocabulary].
 
         Tokens may be missing at the end of the step. Its results for them lie behind the text,
@@ -95,5 +91,5 @@ class Step:
         self._run()
         for buffer, new in self._kept:
             buffer[..., begin : begin + count] = new[..., :count]
-        scores: Array = self._out[LOGITS][0, :count].copy()
+        scores: np.ndarray = self._out[LOGITS][0, :count].copy()
         return scores

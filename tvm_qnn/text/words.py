@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from qnn_ops.errors import QnnError, needed
 
 TOKENIZER = "tokenizer.json"
 _BYTES = 256
-
-
-class Words(Protocol):
-    """Reads and writes the tokens of one model."""
-
-    def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text."""
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of some tokens."""
 
 
 class ByteWords:
@@ -50,6 +40,10 @@ class _FileWords:
 
     def decode(self, ids: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(ids)))
+
+
+Words = ByteWords | _FileWords
+"""Reads and writes the tokens of one model."""
 
 
 def words_of(model: Path, vocabulary: int) -> Words:

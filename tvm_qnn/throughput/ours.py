@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 
@@ -22,9 +21,7 @@ class SharedLibrary(Streams):
     faster.
     """
 
-    def __init__(
-        self, library: Library, inputs: Sequence[np.ndarray[Any, Any]], streams: int
-    ) -> None:
+    def __init__(self, library: Library, inputs: Sequence[np.ndarray], streams: int) -> None:
         """Make the threads.
 
         Args:

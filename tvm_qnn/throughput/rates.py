@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
@@ -28,18 +27,6 @@ class Streams(Closing):
         """Let all streams run for some seconds, and return their runs in a second together."""
 
 
-@dataclass(frozen=True)
-class Rates:
-    """Images a second in each turn."""
-
-    turns: tuple[float, ...]
-
-    @property
-    def median(self) -> float:
-        """The median turn: the figure to quote."""
-        return statistics.median(self.turns)
-
-
 def rate(run: Callable[[], object], seconds: float) -> float:
     """Run one stream for some seconds, and return its runs in a second."""
     runs = 0
@@ -52,8 +39,8 @@ def rate(run: Callable[[], object], seconds: float) -> float:
 
 def in_turn(
     programs: Mapping[str, Streams], batch: int, *, rounds: int, seconds: float = 20.0
-) -> dict[str, Rates]:
-    """Measure programs in turn, so that a slowdown of the machine affects all of them alike.
+) -> dict[str, list[float]]:
+    """Return the images a second of programs in each turn: a slowdown affects all of them alike.
 
     Args:
         programs: the programs by name.
@@ -70,7 +57,7 @@ def in_turn(
             break
         for name, program in programs.items():
             turns[name].append(batch * program.runs_per_second(TURN_SECONDS))
-    return {name: Rates(tuple(rates)) for name, rates in turns.items()}
+    return turns
 
 
 def with_batch(infos: Sequence[TensorInfo], batch: int) -> list[TensorInfo]:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from qnn_ops.errors import QnnError
 from tvm_qnn.zoo.file import STYLES as _STYLES
 from tvm_qnn.zoo.graph import Graph, channel_scaler, emit
-from tvm_qnn.zoo.images import PICTURES
+from tvm_qnn.zoo.images import PICTURES as PICTURES
 from tvm_qnn.zoo.topologies import TOPOLOGIES
 
 NAMES = tuple(TOPOLOGIES)
@@ -34,16 +34,6 @@ MODELS = tuple(
 )
 """The networks that exist in each style of 8 bits."""
 
-__all__ = [
-    "CLASSIFIERS",
-    "FLOAT_STYLE",
-    "INT16_STYLE",
-    "MODELS",
-    "NAMES",
-    "PICTURES",
-    "STYLES",
-    "build",
-]
 
 _TINY_WIDTH = 1 / 8
 _TINY_CLASSES = 20

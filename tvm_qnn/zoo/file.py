@@ -23,8 +23,6 @@ from tvm_qnn.zoo.float_ops import Real
 from tvm_qnn.zoo.float_run import Weights
 
 Shape = tuple[int, ...]
-Array = np.ndarray[Any, Any]
-
 QUANTIZED = "quantized"
 """Stands for the dtype of the model's activations."""
 
@@ -54,8 +52,8 @@ class Style:
     def activation(self, low: float, high: float) -> Quantization:
         """Return the encoding of a range of activations; int16 always has the zero point 0."""
         if self.dtype == "int16":
-            return _quantization(symmetric(max(-low, high), self.dtype))
-        return _quantization(tflite_asymmetric(low, high, self.dtype))
+            return quantization_of(symmetric(max(-low, high), self.dtype))
+        return quantization_of(tflite_asymmetric(low, high, self.dtype))
 
     def prescribed(self, lowest: float) -> Quantization:
         """Return the encoding that TFLite prescribes for values from `lowest`, 0 or -1, to 1."""
@@ -139,7 +137,9 @@ class File:
         self.writer.operator(code, inputs, [tensor.index for tensor in written], **options)
         return written
 
-    def constant(self, role: str, data: Array, quantization: Quantization | None = None) -> int:
+    def constant(
+        self, role: str, data: np.ndarray, quantization: Quantization | None = None
+    ) -> int:
         """Add a constant of the next operator, and return its index."""
         name = f"layer_{self._layers}/{role}"
         return self.writer.tensor(name, data.shape, data.dtype.name, quantization, data)
@@ -214,7 +214,8 @@ def _same(one: Quantization, other: Quantization) -> bool:
     )
 
 
-def _quantization(encoding: Encoding) -> Quantization:
+def quantization_of(encoding: Encoding) -> Quantization:
+    """Return an encoding in the file's form."""
     return Quantization.per_tensor(encoding.scale, encoding.zero_point)
 
 
@@ -234,7 +235,7 @@ def _kernel_encoding(
         # wider, and zero points are not 128.
         low, high = (low * 1.25, high) if -low > high else (low, high * 1.25)
         encoding = tflite_asymmetric(low, high, dtype)
-    return encoding, _quantization(encoding)
+    return encoding, quantization_of(encoding)
 
 
 def _quantize_bias(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
-from tvm_qnn.zoo.file import QUANTIZED, Array, File, Shape, Style, Tensor, TensorType
+from tvm_qnn.zoo.file import QUANTIZED, File, Shape, Style, Tensor, TensorType
 from tvm_qnn.zoo.float_run import FloatRun, Weights
 from tvm_qnn.zoo.images import PICTURES
 
@@ -95,7 +95,7 @@ class Value:
 
     graph: Graph
     kind: Kind
-    array: Array
+    array: np.ndarray
 
     @property
     def shape(self) -> Shape:

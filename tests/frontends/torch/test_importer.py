@@ -20,7 +20,7 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.build import build
 from tvm_qnn.cli import main
 from tvm_qnn.oracle import xnnpack_outputs
-from tvm_qnn.profile import profile
+from tvm_qnn.profile.layers import profile
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("executorch", reason="executorch is not installed")

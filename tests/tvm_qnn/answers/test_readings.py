@@ -9,8 +9,9 @@ import pytest
 from frontends.summary import Description, Descriptions
 from qnn_ops.dialect.tensor_info import Signature, TensorInfo
 from qnn_ops.errors import QnnError
-from tvm_qnn.answers import Question, readings_of
 from tvm_qnn.answers.classes import ClassesReading
+from tvm_qnn.answers.question import Question
+from tvm_qnn.answers.readings import readings_of
 
 PICTURE = TensorInfo("x", (1, 8, 8, 3), "uint8", 1.0, 0)
 SCORES = TensorInfo("scores", (1, 5), "uint8", 1 / 256, 0)

@@ -11,7 +11,8 @@ from PIL import Image
 
 from qnn_ops.dialect.tensor_info import Signature, TensorInfo
 from qnn_ops.errors import QnnError
-from tvm_qnn.answers import Question, readings_of
+from tvm_qnn.answers.question import Question
+from tvm_qnn.answers.readings import readings_of
 from tvm_qnn.cli.answers import check_drawing, describe, show, write_drawing
 
 PICTURE = TensorInfo("x", (1, 2, 2, 3), "uint8", 1.0, 0)

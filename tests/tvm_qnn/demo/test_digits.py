@@ -8,8 +8,7 @@ import pytest
 from PIL import Image
 
 from tvm_qnn import digits
-from tvm_qnn.demo import show_digits
-from tvm_qnn.demo.digits import DigitsResult
+from tvm_qnn.demo.digits import DigitsResult, show_digits
 from tvm_qnn.io.terminal import Terminal
 
 

@@ -11,7 +11,7 @@ from qnn_ops.errors import QnnError
 from tests.support.pictures import write_picture
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.samples import Sample
-from tvm_qnn.io.images import as_input, read_picture
+from tvm_qnn.io.images import as_input, open_picture
 from tvm_qnn.io.normalization import Normalization
 from tvm_qnn.io.preparation import Preparation
 
@@ -29,7 +29,8 @@ def test_a_picture_is_what_run_makes_of_it(tmp_path: Path) -> None:
     write_picture(path, PIXELS)
     (found,) = feed(COLOURED).arrays(Sample(path, "x"))
     normalization = Normalization.between(-1, 1, "")
-    assert np.array_equal(found, as_input(read_picture(path, 4, 6, 3), COLOURED, normalization))
+    pixels = Preparation().pixels(open_picture(path), 4, 6, 3)
+    assert np.array_equal(found, as_input(pixels, COLOURED, normalization))
 
 
 def test_colours_may_be_in_the_other_order_and_are_then_normalized(tmp_path: Path) -> None:

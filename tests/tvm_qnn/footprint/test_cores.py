@@ -9,9 +9,9 @@ import pytest
 from qnn_ops.errors import QnnError
 from tests.support.plain_c import needs_gcc
 from tvm_qnn import digits
-from tvm_qnn.footprint import footprint
 from tvm_qnn.footprint.boards import PLAIN_C_BOARDS, missing
 from tvm_qnn.footprint.cores import CORES, Core
+from tvm_qnn.footprint.footprint import footprint
 
 
 @needs_gcc

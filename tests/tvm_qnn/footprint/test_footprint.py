@@ -10,7 +10,7 @@ from tests.frontends.tflite.converters.test_variables import ring
 from tests.legalize.passes.test_drop_constant_channels import _SIZE, Network
 from tvm_qnn import digits, from_tflite
 from tvm_qnn.build import export_c
-from tvm_qnn.footprint import Footprint, footprint
+from tvm_qnn.footprint.footprint import Footprint, footprint
 from tvm_qnn.standalone.symbols import loaded_sections
 
 TARGETS = ("cortex-m4", "x86-avx2")

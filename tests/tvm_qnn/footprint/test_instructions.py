@@ -7,7 +7,7 @@ import pytest
 from tests.legalize.passes.test_drop_constant_channels import Network
 from tests.tvm_qnn.test_mcu import CEILINGS
 from tvm_qnn import digits
-from tvm_qnn.footprint import footprint
+from tvm_qnn.footprint.footprint import footprint
 from tvm_qnn.footprint.instructions import TAKES
 
 # Instructions of its layers but the pool of largest values, counted on emulated boards.

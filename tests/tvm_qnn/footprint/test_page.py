@@ -8,7 +8,7 @@ from itertools import combinations
 import pytest
 
 from tvm_qnn import digits
-from tvm_qnn.footprint import Footprint, footprint
+from tvm_qnn.footprint.footprint import Footprint, footprint
 from tvm_qnn.footprint.page import report_page
 
 

@@ -10,7 +10,7 @@ from frontends.formats import read_model
 from frontends.summary import OperatorInfo, Summary, TensorNote
 from qnn_ops.errors import QnnError
 from tvm_qnn import digits
-from tvm_qnn.inspect import Described, changes_of
+from tvm_qnn.inspect.changes import Described, changes_of
 
 Layer = tuple[str, str, Sequence[str]]  # code, output, inputs
 

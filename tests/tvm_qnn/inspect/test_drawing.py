@@ -4,7 +4,7 @@ from frontends.formats import read_model
 from frontends.summary import Summary
 from tests.tvm_qnn.inspect.test_changes import CHAIN, WEIGHTS, Layer, graph
 from tvm_qnn import digits
-from tvm_qnn.inspect import changes_of
+from tvm_qnn.inspect.changes import changes_of
 from tvm_qnn.inspect.drawing import edges_of, nodes_of
 from tvm_qnn.inspect.layout import layers
 

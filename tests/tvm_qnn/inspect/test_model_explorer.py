@@ -4,7 +4,7 @@ import json
 
 from frontends.formats import read_model
 from frontends.summary import UNSUPPORTED, OperatorInfo, Summary, TensorNote
-from tvm_qnn.inspect import model_explorer_graph
+from tvm_qnn.inspect.model_explorer import model_explorer_graph
 from tvm_qnn.zoo import build as zoo
 
 

@@ -14,7 +14,8 @@ from frontends.summary import UNSUPPORTED, OperatorInfo, Summary, TensorNote
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from tvm_qnn import digits
-from tvm_qnn.inspect import Described, changes_of, html_report
+from tvm_qnn.inspect.changes import Described, changes_of
+from tvm_qnn.inspect.report import html_report
 from tvm_qnn.zoo import build as zoo
 
 BROWSER = next(

@@ -131,7 +131,7 @@ def test_a_key_changes_with_all_that_decides_a_build(monkeypatch: pytest.MonkeyP
         keys.append(key())
     with tvm.transform.PassContext(disabled_pass=["FoldConstant"]):
         keys.append(key())
-    monkeypatch.setattr(caches, "_sources", lambda: "changed")
+    monkeypatch.setattr(caches, "sources_digest", lambda *_: "changed")
     keys.append(key())
     monkeypatch.setattr(caches, "compiler_versions", lambda: {"llvm": "1"})
     keys.append(key())

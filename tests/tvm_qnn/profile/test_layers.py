@@ -9,7 +9,8 @@ from frontends.formats import read_model
 from legalize.kernels.isa.targets import has_feature
 from qnn_ops.errors import QnnError
 from tvm_qnn import prose, zoo
-from tvm_qnn.profile import Layer, Profile, profile, save_chart, share_of_peak
+from tvm_qnn.profile.chart import save_chart
+from tvm_qnn.profile.layers import Layer, Profile, profile, share_of_peak
 from tvm_qnn.target.target import host_target
 
 needs_vnni = pytest.mark.skipif(

@@ -8,7 +8,7 @@ from qnn_ops.errors import QnnError
 from tvm_qnn import digits
 from tvm_qnn.io.images import noise
 from tvm_qnn.library.library import Library
-from tvm_qnn.throughput import SharedLibrary
+from tvm_qnn.throughput.ours import SharedLibrary
 
 
 def digits_library(batch: int) -> Library:

@@ -6,7 +6,9 @@ import pytest
 
 from qnn_ops.errors import QnnError
 from tvm_qnn import digits
-from tvm_qnn.throughput import open_vino, start_litert, start_open_vino
+from tvm_qnn.throughput import open_vino
+from tvm_qnn.throughput.litert import start_litert
+from tvm_qnn.throughput.open_vino import start_open_vino
 from tvm_qnn.throughput.processes import Processes
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.commands.options import (
     NEW_FILE,
     ModelFile,
@@ -17,14 +16,14 @@ from tvm_qnn.cli.commands.options import (
     progress,
     target_option,
 )
-from tvm_qnn.cli.commands.outputs import check_file
+from tvm_qnn.cli.commands.outputs import check_file, json_option, print_json
 from tvm_qnn.cli.commands.run import library_of, model_of
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from tvm_qnn.library.library import Library
-    from tvm_qnn.throughput import Streams
+    from tvm_qnn.throughput.rates import Streams
     from tvm_qnn.timing import Timing
 
 OURS = "tvm-qnn"
@@ -174,7 +173,7 @@ def bench(
 def _memory(library: Library) -> int:
     """Return the bytes that a process needs for a library."""
     from tvm_qnn.io.outputs import scratch
-    from tvm_qnn.throughput import memory_of
+    from tvm_qnn.throughput.memory import memory_of
 
     with scratch() as folder:
         library.export(folder / "model.so")
@@ -256,28 +255,28 @@ def _count_images(
     model: ModelFile, rounds: int, streams: int, batch: int, csv_file: Path | None, *, as_json: bool
 ) -> None:
     """Count every program's images a second."""
+    import statistics
     from contextlib import ExitStack
 
     from tvm_qnn.io.cores import on_cores
-    from tvm_qnn.throughput import in_turn
+    from tvm_qnn.throughput.rates import in_turn
 
     with on_cores(streams), ExitStack() as stack:
         programs, absent = _streams(model, streams, batch, stack)
         rates = in_turn(programs, batch, rounds=rounds)
     if csv_file is not None:
-        turns = {name: each.turns for name, each in rates.items()}
-        _write_csv(csv_file, "images_per_second", turns)
+        _write_csv(csv_file, "images_per_second", rates)
     if as_json:
         figures = {
             name: {
-                "images_per_second": each.median,
-                "slowest_turn": min(each.turns),
-                "fastest_turn": max(each.turns),
-                "turns": len(each.turns),
+                "images_per_second": statistics.median(turns),
+                "slowest_turn": min(turns),
+                "fastest_turn": max(turns),
+                "turns": len(turns),
                 "streams": streams,
                 "batch": batch,
             }
-            for name, each in rates.items()
+            for name, turns in rates.items()
         }
         _print_json(figures, absent)
         return
@@ -285,10 +284,10 @@ def _count_images(
     from tvm_qnn.demo.report import rates_table
     from tvm_qnn.io.terminal import Terminal
 
-    count = len(rates[OURS].turns)
+    count = len(rates[OURS])
     what = f"{_counted(streams, 'stream')}, {_counted(batch, 'image')} a run"
     title = f"{model.path.name}, {what}, {count} turns of each"
-    Terminal().print(rates_table(title, {name: each.turns for name, each in rates.items()}))
+    Terminal().print(rates_table(title, rates))
 
 
 def _streams(
@@ -301,15 +300,10 @@ def _streams(
     from tvm_qnn.cli.model_files import LIBRARY, is_tflite
     from tvm_qnn.io.images import noise
     from tvm_qnn.io.progress import native_code_is_quiet
-    from tvm_qnn.throughput import (
-        LITERT,
-        OPENVINO,
-        OURS,
-        SharedLibrary,
-        start_litert,
-        start_open_vino,
-        with_batch,
-    )
+    from tvm_qnn.throughput.litert import LITERT, start_litert
+    from tvm_qnn.throughput.open_vino import OPENVINO, start_open_vino
+    from tvm_qnn.throughput.ours import OURS, SharedLibrary
+    from tvm_qnn.throughput.rates import with_batch
 
     if batch > 1 and model.path.suffix == LIBRARY:
         raise click.UsageError("--batch is for model files: a library takes what it was made for")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.commands.options import (
     NEW_FILE,
     ModelFile,
@@ -18,7 +17,7 @@ from tvm_qnn.cli.commands.options import (
     progress,
     target_option,
 )
-from tvm_qnn.cli.commands.outputs import check_file
+from tvm_qnn.cli.commands.outputs import check_file, json_option, print_json
 
 if TYPE_CHECKING:
     from frontends.formats import Source
@@ -207,7 +206,7 @@ def _write_page(path: Path, model: ModelFile, found: Comparison) -> None:
     from importlib.metadata import version
 
     from tvm_qnn.compare import REFERENCES
-    from tvm_qnn.inspect import html_report
+    from tvm_qnn.inspect.report import html_report
     from tvm_qnn.io.outputs import write_text
     from tvm_qnn.version import __version__
 

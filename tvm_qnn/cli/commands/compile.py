@@ -10,21 +10,14 @@ from pathlib import Path
 
 import click
 
-from tvm_qnn.cli.commands.json_output import json_option, print_json
-from tvm_qnn.cli.commands.options import (
-    ModelFile,
-    model_argument,
-    progress,
-    ram_limit_option,
-    target_option,
-)
-from tvm_qnn.cli.commands.outputs import check_file, check_folder
+from tvm_qnn.cli.commands import options
+from tvm_qnn.cli.commands.outputs import check_file, check_folder, json_option, print_json
 
 LIBRARY, ARCHIVE = ".so", ".tar"
 
 
 @click.command(name="compile")
-@model_argument
+@options.model_argument
 @click.option(
     "--output",
     "-o",
@@ -32,14 +25,14 @@ LIBRARY, ARCHIVE = ".so", ".tar"
     help="A library, ending in .so; or a folder or .tar file for C files that need no TVM. By "
     "default MODEL's name with .so, here; for microcontrollers a folder of that name.",
 )
-@target_option
+@options.target_option
 @click.option("--cc", help="The linker to use; by default one on the path, or ziglang.")
 @click.option(
     "--arena",
     is_flag=True,
     help="Write C files that take the least memory: inputs and outputs lie in the workspace.",
 )
-@ram_limit_option
+@options.ram_limit_option
 @click.option(
     "--test-vectors",
     metavar="N",
@@ -60,7 +53,7 @@ LIBRARY, ARCHIVE = ".so", ".tar"
 )
 @json_option
 def compile_model(
-    model: ModelFile,
+    model: options.ModelFile,
     output: Path | None,
     target: str,
     cc: str | None,
@@ -80,7 +73,7 @@ def compile_model(
     """
     from qnn_ops.errors import QnnError
     from tvm_qnn.build import build, export_c
-    from tvm_qnn.footprint import Follower
+    from tvm_qnn.footprint.layers import Follower
     from tvm_qnn.io.progress import timed
     from tvm_qnn.io.text import visible
     from tvm_qnn.standalone.packages import package_for
@@ -117,7 +110,7 @@ def compile_model(
     elif cc is not None:
         raise click.UsageError("--cc is for libraries: the C files are not linked")
     form = package_for(package, parsed[0]) if package else None
-    console, start = progress(), time.perf_counter()
+    console, start = options.progress(), time.perf_counter()
     with timed(console, f"Import {model.path.name}"):
         source = model.read()
         imported = source.convert(model.shapes)

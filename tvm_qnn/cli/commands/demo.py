@@ -33,7 +33,8 @@ def demo(model: Path | None, image: Path | None, labels: Path | None, output: Pa
     if model is None and (image or labels):
         raise click.UsageError("--image and --labels are for a model: give --model too")
 
-    from tvm_qnn import demo as demos
+    from tvm_qnn.demo.digits import show_digits
+    from tvm_qnn.demo.inception import show_inception, show_own_model
     from tvm_qnn.io.terminal import Terminal
     from tvm_qnn.oracle import check_litert
 
@@ -41,10 +42,10 @@ def demo(model: Path | None, image: Path | None, labels: Path | None, output: Pa
     check_litert()
     if model is None:
         check_folder(output)
-        demos.show_digits(console, output)
-        demos.show_inception(console)
+        show_digits(console, output)
+        show_inception(console)
     else:
         from tvm_qnn.cli.model_files import check_tflite
 
         check_tflite(model)
-        demos.show_own_model(console, model, image, labels)
+        show_own_model(console, model, image, labels)

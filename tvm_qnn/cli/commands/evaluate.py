@@ -9,43 +9,37 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.json_output import json_option, print_json
-from tvm_qnn.cli.commands.options import (
-    FILE,
-    ModelFile,
-    model_argument,
-    picture_options,
-    progress,
-)
-from tvm_qnn.cli.commands.outputs import check_folder
+from tvm_qnn.cli.commands import options
+from tvm_qnn.cli.commands.outputs import check_folder, json_option, print_json
 from tvm_qnn.cli.commands.run import model_of, preparation_of
 
 if TYPE_CHECKING:
-    from tvm_qnn.evaluate import Beside, Evaluation, Feed
+    from tvm_qnn.evaluate.evaluation import Evaluation
+    from tvm_qnn.evaluate.feed import Feed
     from tvm_qnn.evaluate.tasks.task import Task
-    from tvm_qnn.evaluate.worker import Runner
+    from tvm_qnn.evaluate.worker import Beside, Runner
     from tvm_qnn.io.preparation import Preparation
     from tvm_qnn.library.library import Library
 
 
 @click.command()
-@model_argument
+@options.model_argument
 @click.argument("data", type=click.Path(exists=True, path_type=Path))
-@click.option("--labels", type=FILE, help="The names of the model's classes, one a line.")
+@click.option("--labels", type=options.FILE, help="The names of the model's classes, one a line.")
 @click.option(
     "--offset",
     type=click.IntRange(min=0),
     help="A number to add to labels, such as 1 if the model's class 0 is a background.",
 )
-@picture_options
+@options.picture_options
 @click.option(
     "--config",
-    type=FILE,
+    type=options.FILE,
     help="A TOML file with these options; by default MODEL's name with .toml, if it is there.",
 )
 @click.option(
     "--against",
-    type=FILE,
+    type=options.FILE,
     help="Another .tflite or .onnx model to run beside MODEL, instead of MODEL's own framework.",
 )
 @click.option("--alone", is_flag=True, help="Run nothing beside the model.")
@@ -69,7 +63,7 @@ if TYPE_CHECKING:
 )
 @json_option
 def evaluate(
-    model: ModelFile,
+    model: options.ModelFile,
     data: Path,
     labels: Path | None,
     against: Path | None,
@@ -88,12 +82,16 @@ def evaluate(
     library or a model file. A .tflite model also runs on LiteRT's reference kernels, an .onnx model
     on ONNX Runtime.
     """
-    from tvm_qnn.answers import Question, readings_of
-    from tvm_qnn.evaluate import Feed, Job, classes_of, journal_of, read_data, task_of
-    from tvm_qnn.evaluate import evaluate as run_all
+    from tvm_qnn.answers.question import Question
+    from tvm_qnn.answers.readings import readings_of
     from tvm_qnn.evaluate.cluster import Cluster, check_ray
-    from tvm_qnn.evaluate.evaluation import NAME
+    from tvm_qnn.evaluate.evaluation import NAME, journal_of
+    from tvm_qnn.evaluate.evaluation import evaluate as run_all
+    from tvm_qnn.evaluate.feed import Feed
     from tvm_qnn.evaluate.report import write_report
+    from tvm_qnn.evaluate.sources import read_data
+    from tvm_qnn.evaluate.tasks import classes_of, task_of
+    from tvm_qnn.evaluate.worker import Job
     from tvm_qnn.io.progress import counted
 
     if alone and against is not None:
@@ -116,7 +114,7 @@ def evaluate(
         beside.feed.check(read.samples[0])
     for note in (*descriptions.notes, *question.notes):
         warnings.warn(note, stacklevel=2)
-    console = progress()
+    console = options.progress()
     is_picture = feed.takes_pixels(read.samples[0])
     for note in (*read.notes, *_decided(feed, is_picture)):
         console.print(note)
@@ -153,13 +151,13 @@ def _about(library: Library) -> dict[str, str]:
     return {**about, "library": f"digest {library.metadata.digest}"}
 
 
-def _settings(model: Path, options: dict[str, Any], labels: Path | None) -> dict[str, Any]:
+def _settings(model: Path, asked: dict[str, Any], labels: Path | None) -> dict[str, Any]:
     """Return the settings of the options, and of a TOML file where there is no option."""
-    from tvm_qnn.evaluate import read_settings
+    from tvm_qnn.evaluate.settings import read_settings
 
-    config = options.pop("config") or model.with_suffix(".toml")
+    config = asked.pop("config") or model.with_suffix(".toml")
     found = read_settings(config) if config.is_file() else {}
-    given = {**options, "labels": labels}
+    given = {**asked, "labels": labels}
     return {**found, **{name: value for name, value in given.items() if value is not None}}
 
 
@@ -169,8 +167,9 @@ def _beside(
     """Return the model to run beside: the same on its own framework, or another model."""
     from qnn_ops.errors import QnnError
     from tvm_qnn.cli.model_files import LIBRARY
-    from tvm_qnn.evaluate import Beside, Feed
+    from tvm_qnn.evaluate.feed import Feed
     from tvm_qnn.evaluate.peers import described, peer_of
+    from tvm_qnn.evaluate.worker import Beside
 
     if against is None:
         if model.suffix == LIBRARY:
@@ -215,8 +214,8 @@ def _runner(library: Library, jobs: int | None, ray: str | None) -> tuple[Runner
     import pickle
 
     from qnn_ops.errors import QnnError
-    from tvm_qnn.evaluate import in_process, in_processes
     from tvm_qnn.evaluate.cluster import Cluster
+    from tvm_qnn.evaluate.worker import in_process, in_processes
     from tvm_qnn.target.processor import processors
 
     if ray is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.json_output import json_option, print_json
+from tvm_qnn.cli.commands.outputs import json_option, print_json
 
 if TYPE_CHECKING:
     from tvm_qnn.library.metadata import Metadata

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.commands.options import FILE, NEW_FILE, ModelFile, model_argument, progress
-from tvm_qnn.cli.commands.outputs import check_file
+from tvm_qnn.cli.commands.outputs import check_file, json_option, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from frontends.formats import Source
     from frontends.summary import Summary, TensorNote
-    from tvm_qnn.inspect import Changes
+    from tvm_qnn.inspect.changes import Changes
     from tvm_qnn.io.terminal import Terminal
 
 
@@ -78,12 +77,12 @@ def inspect(
     changes = None if against is None else _changes(model, source, summary, against)
     seconds = _seconds(model) if times else None
     if html is not None:
-        from tvm_qnn.inspect import html_report
+        from tvm_qnn.inspect.report import html_report
 
         page = html_report(summary, seconds, constants=source.constants(), changes=changes)
         write_text(html, page)
     if explorer is not None:
-        from tvm_qnn.inspect import model_explorer_graph
+        from tvm_qnn.inspect.model_explorer import model_explorer_graph
 
         write_text(explorer, to_json(model_explorer_graph(summary, seconds)))
     if as_json:
@@ -97,7 +96,7 @@ def inspect(
 
 def _seconds(model: ModelFile) -> dict[str, float]:
     from tvm_qnn.io.progress import timed
-    from tvm_qnn.profile import profile
+    from tvm_qnn.profile.layers import profile
 
     with timed(progress(), f"Compile {model.path.name} and time its operators"):
         found = profile(
@@ -107,7 +106,7 @@ def _seconds(model: ModelFile) -> dict[str, float]:
 
 
 def _changes(model: ModelFile, source: Source, summary: Summary, against: Path) -> Changes:
-    from tvm_qnn.inspect import Described, changes_of
+    from tvm_qnn.inspect.changes import Described, changes_of
 
     other = replace(model, path=against, params=None)
     read = other.read()

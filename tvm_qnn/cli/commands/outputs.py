@@ -1,10 +1,23 @@
-"""Checks the paths of a command's output before its work, and not after it."""
+"""What commands write: JSON, and files whose paths are checked before the work, not after it."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
+
+import click
+
+from tvm_qnn.io.text import to_json
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+"""Adds --json, for programs that read the output."""
+
+
+def print_json(value: Any) -> None:
+    """Print plain Python values as JSON; numbers that are not finite become null."""
+    click.echo(to_json(value, indent=2))
 
 
 def check_file(path: Path) -> None:

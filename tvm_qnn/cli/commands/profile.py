@@ -8,23 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.json_output import json_option, print_json
+from tvm_qnn.cli.commands import options
 from tvm_qnn.cli.commands.layer_table import layer_table
-from tvm_qnn.cli.commands.options import (
-    ModelFile,
-    model_argument,
-    progress,
-    target_option,
-)
-from tvm_qnn.cli.commands.outputs import check_file, check_folder
+from tvm_qnn.cli.commands.outputs import check_file, check_folder, json_option, print_json
 
 if TYPE_CHECKING:
-    from tvm_qnn.profile import Profile
+    from tvm_qnn.profile.layers import Profile
 
 
 @click.command()
-@model_argument
-@target_option
+@options.model_argument
+@options.target_option
 @click.option(
     "--rounds",
     "--repeat",
@@ -44,7 +38,7 @@ if TYPE_CHECKING:
 )
 @json_option
 def profile(
-    model: ModelFile,
+    model: options.ModelFile,
     target: str,
     rounds: int,
     output: Path,
@@ -60,14 +54,15 @@ def profile(
     matplotlib, no picture is drawn.
     """
     from frontends.formats import format_of
-    from tvm_qnn import profile as profiles
     from tvm_qnn.io.progress import timed
     from tvm_qnn.io.terminal import Terminal
+    from tvm_qnn.profile.chart import save_chart
+    from tvm_qnn.profile.layers import profile as measure
 
     format_of(model.file, model.params, model.semantics)
     path = None if as_json else _picture(output, model.path)
-    with timed(progress(), f"Compile {model.path.name} and time its operators"):
-        found = profiles.profile(
+    with timed(options.progress(), f"Compile {model.path.name} and time its operators"):
+        found = measure(
             model.file,
             target,
             rounds,
@@ -84,7 +79,7 @@ def profile(
     console.print(_summary(found))
     if path is not None:
         output.mkdir(parents=True, exist_ok=True)
-        profiles.save_chart(path, found, f"{model.path.name}: {_summary(found)}")
+        save_chart(path, found, f"{model.path.name}: {_summary(found)}")
         console.print(f"Picture: {path}")
 
 
@@ -106,7 +101,7 @@ def _picture(folder: Path, model: Path) -> Path | None:
 
 
 def _table(found: Profile, width: int) -> Any:
-    from tvm_qnn.profile import share_of_peak
+    from tvm_qnn.profile.layers import share_of_peak
 
     total = sum(layer.seconds for layer in found.layers)
     layers = []
@@ -122,7 +117,7 @@ def _table(found: Profile, width: int) -> Any:
 def _by_operator(found: Profile) -> Any:
     from rich.table import Table
 
-    from tvm_qnn.profile import share_of_peak
+    from tvm_qnn.profile.layers import share_of_peak
 
     table = Table("operator")
     for column in ("layers", "µs", "time", "GOP/s", "of peak"):

@@ -9,26 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.json_output import json_option, print_json
+from tvm_qnn.cli.commands import options
 from tvm_qnn.cli.commands.layer_table import layer_table
-from tvm_qnn.cli.commands.options import (
-    NEW_FILE,
-    ModelFile,
-    model_argument,
-    progress,
-    ram_limit_option,
-    target_option,
-)
-from tvm_qnn.cli.commands.outputs import check_file
+from tvm_qnn.cli.commands.outputs import check_file, json_option, print_json
 
 if TYPE_CHECKING:
-    from tvm_qnn.footprint import Footprint
+    from tvm_qnn.footprint.footprint import Footprint
 
 
 @click.command()
-@model_argument
-@target_option
-@ram_limit_option
+@options.model_argument
+@options.target_option
+@options.ram_limit_option
 @click.option(
     "--core",
     metavar="CORE",
@@ -37,12 +29,12 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--html",
-    type=NEW_FILE,
+    type=options.NEW_FILE,
     help="A file for one page with a map of the memory, to open in a browser.",
 )
 @json_option
 def report(
-    model: ModelFile,
+    model: options.ModelFile,
     target: str,
     ram_limit: int | None,
     core: str | None,
@@ -59,7 +51,7 @@ def report(
     is installed, counts the instructions of a run.
     """
     from qnn_ops.errors import QnnError
-    from tvm_qnn.footprint import footprint
+    from tvm_qnn.footprint.footprint import footprint
     from tvm_qnn.footprint.page import report_page
     from tvm_qnn.io.outputs import write_text
     from tvm_qnn.io.pages import how_made
@@ -71,7 +63,7 @@ def report(
         check_file(html)
     if len(split_targets(target)) > 1:
         raise QnnError(f"a report is for one target, got {target!r}")
-    with timed(progress(), f"Compile {model.path.name} for {target}"):
+    with timed(options.progress(), f"Compile {model.path.name} for {target}"):
         found = footprint(
             model.file,
             target,

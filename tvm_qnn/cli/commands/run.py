@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.json_output import json_option, print_json
-from tvm_qnn.cli.commands.options import (
-    FILE,
-    NEW_FILE,
-    ModelFile,
-    model_argument,
-    picture_options,
-    progress,
-)
-from tvm_qnn.cli.commands.outputs import check_file
+from tvm_qnn.cli.commands import options
+from tvm_qnn.cli.commands.outputs import check_file, json_option, print_json
 
 if TYPE_CHECKING:
     from frontends.summary import Descriptions
@@ -28,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@model_argument
+@options.model_argument
 @click.option(
     "--input",
     "-i",
@@ -38,10 +30,10 @@ if TYPE_CHECKING:
     metavar="[NAME=]FILE",
     help="A picture, a .npy or .npz file; once for each input.",
 )
-@picture_options
+@options.picture_options
 @click.option(
     "--labels",
-    type=FILE,
+    type=options.FILE,
     help="The names of the model's classes, one a line, instead of those in the model file.",
 )
 @click.option(
@@ -54,14 +46,14 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--draw",
-    type=NEW_FILE,
+    type=options.NEW_FILE,
     help="A .png or .jpg file for the picture with detections, a mask or key points on it.",
 )
-@click.option("--output", "-o", type=NEW_FILE, help="A .npz file for the outputs, by name.")
+@click.option("--output", "-o", type=options.NEW_FILE, help="A .npz file for the outputs, by name.")
 @click.option("--threads", type=click.IntRange(min=1), help="How many threads to use.")
 @json_option
 def run(
-    model: ModelFile,
+    model: options.ModelFile,
     inputs: tuple[str, ...],
     labels: Path | None,
     top: int,
@@ -80,7 +72,8 @@ def run(
     best classes of a classifier, or the objects in the picture if the meaning of the outputs is
     certain; --draw draws them.
     """
-    from tvm_qnn.answers import Question, readings_of
+    from tvm_qnn.answers.question import Question
+    from tvm_qnn.answers.readings import readings_of
     from tvm_qnn.cli.answers import check_drawing, describe, show, write_drawing
     from tvm_qnn.cli.arguments import check_files, picture_among, read_inputs
     from tvm_qnn.cli.model_files import ending
@@ -97,7 +90,7 @@ def run(
             check_file(path)
     signature, descriptions, make = model_of(model, threads)
     preparation = preparation_of(pictures)
-    say = progress().print
+    say = options.progress().print
     arrays = read_inputs(inputs, signature.inputs, descriptions.inputs, preparation, say)
     question = Question(signature, descriptions, labels, top, threshold)
     readings = readings_of(question)
@@ -127,13 +120,13 @@ def run(
         show(results, taken, answers, picture)
 
 
-def library_of(model: ModelFile, threads: int | None) -> Library:
+def library_of(model: options.ModelFile, threads: int | None) -> Library:
     """Load a library, or import and compile a model file for this machine."""
     return model_of(model, threads)[2]()
 
 
 def model_of(
-    model: ModelFile, threads: int | None, target: str = "host"
+    model: options.ModelFile, threads: int | None, target: str = "host"
 ) -> tuple[Signature, Descriptions, Callable[[], Library]]:
     """Return the description of a library or a model, and its loader or compiler."""
     from frontends.summary import Descriptions
@@ -150,7 +143,7 @@ def model_of(
     from tvm_qnn.build import build
     from tvm_qnn.io.progress import timed
 
-    console = progress()
+    console = options.progress()
     with timed(console, f"Import {model.path.name}"):
         source = model.read()
         imported = source.convert(model.shapes)

@@ -136,12 +136,7 @@ def check_mlserver() -> None:
     Raises:
         QnnError: if it cannot be imported.
     """
-    from qnn_ops.errors import QnnError
+    from qnn_ops.errors import needed
 
-    try:
+    with needed("serve", "mlserver", "'tvm-qnn[serve]', in an environment of its own"):
         import mlserver  # noqa: F401
-    except ImportError as error:
-        raise QnnError(
-            f"serve needs the package mlserver, which cannot be imported ({error}); install it, in "
-            "an environment of its own, with: pip install 'tvm-qnn[serve]'"
-        ) from error

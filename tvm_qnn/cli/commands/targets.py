@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tvm_qnn.cli.commands.json_output import json_option, print_json
+from tvm_qnn.cli.commands.outputs import json_option, print_json
 
 
 @click.command()

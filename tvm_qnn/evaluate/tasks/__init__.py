@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from tvm_qnn.answers import Reading
+from tvm_qnn.answers.answer import Reading
 from tvm_qnn.answers.classes import ClassesReading
 from tvm_qnn.answers.detections import DetectionsReading
 from tvm_qnn.answers.masks import MaskReading

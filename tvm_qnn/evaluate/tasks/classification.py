@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.answers.classes import ClassesReading
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.samples import Data, Sample
-from tvm_qnn.evaluate.tasks.task import Array, Record, Task
+from tvm_qnn.evaluate.tasks.task import Record, Task
 from tvm_qnn.io.classes import best_classes, reals_of
 
 _TOP = 5
@@ -35,7 +37,7 @@ class Classification(Task):
         """Return the same task for another model."""
         return replace(self, reading=replace(self.reading, outputs=(outputs[self.place],)))
 
-    def record(self, feed: Feed, sample: Sample, outputs: Sequence[Array]) -> dict[str, Any]:
+    def record(self, feed: Feed, sample: Sample, outputs: Sequence[np.ndarray]) -> dict[str, Any]:
         """Return the best classes, the best score, and the score of the true class."""
         del feed
         scores, info = outputs[self.place], self.reading.outputs[0]
@@ -75,10 +77,6 @@ class Classification(Task):
             ],
             "confusion": [[*pair, confusion[pair]] for pair in sorted(confusion)],
         }
-
-    def rows(self, figures: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return a row for each class."""
-        return list(figures["classes"])
 
     def agrees(self, ours: Record, theirs: Record) -> bool:
         """Tell whether the best class is the same."""

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
+import numpy as np
+
 from qnn_ops.dialect.tensor_info import TensorInfo
-from qnn_ops.errors import QnnError
+from qnn_ops.errors import needed
 from tvm_qnn.answers.detections import DetectionsReading
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.samples import Data, Sample
-from tvm_qnn.evaluate.tasks.task import Array, Record, Task
+from tvm_qnn.evaluate.tasks.task import Record, Task
 
 # The figures of pycocotools, in its order.
 _NAMES = (
@@ -29,13 +31,8 @@ def check_pycocotools() -> None:
     Raises:
         QnnError: if it cannot be imported.
     """
-    try:
+    with needed("counting as COCO", "pycocotools", "'tvm-qnn[evaluate]'"):
         import pycocotools.cocoeval  # noqa: F401
-    except ImportError as error:
-        raise QnnError(
-            "COCO's figures need the package pycocotools, which cannot be imported "
-            f"({error}); install it with: pip install 'tvm-qnn[evaluate]'"
-        ) from error
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ class Detection(Task):
         infos = tuple(outputs[place] for place in self.places)
         return replace(self, reading=replace(self.reading, outputs=infos))
 
-    def record(self, feed: Feed, sample: Sample, outputs: Sequence[Array]) -> dict[str, Any]:
+    def record(self, feed: Feed, sample: Sample, outputs: Sequence[np.ndarray]) -> dict[str, Any]:
         """Return the class, the score and the sides of each detection."""
         del feed, sample
         answer = self.reading.answer([outputs[place] for place in self.places])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.answers.masks import MaskReading
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.samples import Data, Sample
-from tvm_qnn.evaluate.tasks.task import Array, Record, Task
+from tvm_qnn.evaluate.tasks.task import Record, Task
 
 IGNORED = 255
 """The number of pixels in masks that do not count, as in PASCAL VOC."""
@@ -40,7 +40,7 @@ class Segmentation(Task):
         """Return the same task for another model."""
         return replace(self, reading=replace(self.reading, outputs=(outputs[self.place],)))
 
-    def record(self, feed: Feed, sample: Sample, outputs: Sequence[Array]) -> dict[str, Any]:
+    def record(self, feed: Feed, sample: Sample, outputs: Sequence[np.ndarray]) -> dict[str, Any]:
         """Return how many pixels have each pair of a true and a predicted class."""
         found = self.reading.answer([outputs[self.place]]).places
         height, width = found.shape
@@ -94,10 +94,6 @@ class Segmentation(Task):
             "classes": rows,
             "confusion": [[*pair, confusion[pair]] for pair in sorted(confusion)],
         }
-
-    def rows(self, figures: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return a row for each class."""
-        return list(figures["classes"])
 
     def agrees(self, ours: Record, theirs: Record) -> bool:
         """Tell whether both have the same counts of pixels for each pair of classes."""

@@ -12,7 +12,6 @@ from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.samples import Data, Sample
 
-Array = np.ndarray[Any, Any]
 Record = Mapping[str, Any]
 """The values that are kept of one sample; JSON can hold them."""
 
@@ -30,7 +29,7 @@ class Task:
         """Return the same task for another model, whose outputs have the same order."""
         return self
 
-    def record(self, feed: Feed, sample: Sample, outputs: Sequence[Array]) -> dict[str, Any]:
+    def record(self, feed: Feed, sample: Sample, outputs: Sequence[np.ndarray]) -> dict[str, Any]:
         """Return the record of a sample, from a model's outputs.
 
         Raises:
@@ -44,7 +43,7 @@ class Task:
 
     def rows(self, figures: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return a row for each class, with equal keys."""
-        return []
+        return list(figures.get("classes", ()))
 
     def agrees(self, ours: Record, theirs: Record) -> bool:
         """Tell whether two records give the same answer; also true if there is none."""

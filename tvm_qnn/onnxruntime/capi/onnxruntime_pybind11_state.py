@@ -1,31 +1,3 @@
 """The classes of errors, under the module's name in ONNX Runtime."""
 
-from __future__ import annotations
-
-from tvm_qnn.onnxruntime.errors import (
-    EngineError,
-    EPFail,
-    Fail,
-    InvalidArgument,
-    InvalidGraph,
-    InvalidProtobuf,
-    ModelLoaded,
-    NoModel,
-    NoSuchFile,
-    NotImplemented,
-    RuntimeException,
-)
-
-__all__ = [
-    "EPFail",
-    "EngineError",
-    "Fail",
-    "InvalidArgument",
-    "InvalidGraph",
-    "InvalidProtobuf",
-    "ModelLoaded",
-    "NoModel",
-    "NoSuchFile",
-    "NotImplemented",
-    "RuntimeException",
-]
+from tvm_qnn.onnxruntime.errors import *  # noqa: F403

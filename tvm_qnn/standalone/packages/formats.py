@@ -43,12 +43,6 @@ class Package:
         is_example = name.endswith(("_main.c", "_test.c"))
         return str(PurePosixPath(EXAMPLES if is_example else self.code, name))
 
-    def place_of_code(self, program: Program) -> str:
-        """Return the path of the file with the machine code."""
-        if self.library is None:
-            return self.place(f"{program.prefix}.o")
-        return self.library(program)
-
 
 def library_name(program: Program) -> str:
     """Return the linkers' name of a model's machine code: the word after -l."""
@@ -237,10 +231,6 @@ CMSIS = Package(_cmsis_texts, "Cortex-M", r"thumb")
 """A CMSIS-Pack: a folder with its description, for cpackget and Arm's tools."""
 
 
-def _platformio_library(program: Program) -> str:
-    return f"lib/lib{library_name(program)}.a"
-
-
 def _platformio_texts(program: Program) -> dict[str, str]:
     manifest: dict[str, Any] = {
         "name": program.prefix,
@@ -271,7 +261,7 @@ PLATFORMIO = Package(
     "Cortex-M and 32-bit RISC-V",
     r"thumb|riscv32",
     code="src",
-    library=_platformio_library,
+    library=lambda program: f"lib/lib{library_name(program)}.a",
 )
 """A library of PlatformIO."""
 

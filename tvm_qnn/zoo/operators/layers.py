@@ -10,7 +10,7 @@ import numpy as np
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.zoo import float_ops, images
-from tvm_qnn.zoo.file import QUANTIZED, Array, File, Shape, Tensor
+from tvm_qnn.zoo.file import QUANTIZED, File, Shape, Tensor
 from tvm_qnn.zoo.float_run import FloatRun, Weights
 from tvm_qnn.zoo.graph import Graph, Operator, Range, Tensors, Types, Value, Write, plain
 from tvm_qnn.zoo.images import PICTURES
@@ -20,7 +20,11 @@ _STREAM = 64  # steps of a stream
 
 
 def _input(
-    graph: Graph, name: str, samples: Array, dtype: str = QUANTIZED, limits: Range | None = None
+    graph: Graph,
+    name: str,
+    samples: np.ndarray,
+    dtype: str = QUANTIZED,
+    limits: Range | None = None,
 ) -> Value:
     """Add an input of the model, with its samples."""
 
@@ -62,7 +66,7 @@ def mask(graph: Graph, length: int) -> Value:
     return _input(graph, "mask", samples, limits=(0.0, 1.0))
 
 
-def _written(array: Array) -> Write:
+def _written(array: np.ndarray) -> Write:
     """Return a function that writes a constant, quantized if its type is quantized."""
 
     def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
@@ -83,7 +87,7 @@ def drawn(graph: Graph, shape: Shape, middle: float = 0.0, deviation: float = 1.
     return graph.add(operator)[0]
 
 
-def constant(graph: Graph, values: Array, dtype: str = QUANTIZED) -> Value:
+def constant(graph: Graph, values: np.ndarray, dtype: str = QUANTIZED) -> Value:
     """Return a constant, the same for every sample: real values, or values of a dtype."""
     array = np.asarray(values, np.float32 if dtype == QUANTIZED else np.dtype(dtype))
     limits = min(0.0, float(array.min())), max(0.0, float(array.max()))
@@ -114,10 +118,10 @@ def _weighted(code: str, axis: int | None = None, **options: Any) -> Write:
 
 def _computed(
     shape: tuple[int, ...],
-    layer: Callable[[Array, Array], Array],
-    laid_out: Callable[[Array], Array],
+    layer: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    laid_out: Callable[[np.ndarray], np.ndarray],
     activation: str = "NONE",
-) -> Callable[[FloatRun, Array], Array]:
+) -> Callable[[FloatRun, np.ndarray], np.ndarray]:
     """Return a function that draws a kernel, computes the layer and normalises its result.
 
     Args:
@@ -127,7 +131,7 @@ def _computed(
         activation: "NONE", "RELU" or "RELU6".
     """
 
-    def compute(run: FloatRun, x: Array) -> Array:
+    def compute(run: FloatRun, x: np.ndarray) -> np.ndarray:
         drawn = run.drawn(tuple(x.shape[-1] if size < 0 else size for size in shape))
         y = layer(x, drawn)
         factor, bias = run.normalise(y, activation)
@@ -206,7 +210,7 @@ def Expectation() -> Operator:
     It is a convolution with the indices as weights.
     """
 
-    def compute(run: FloatRun, x: Array) -> Array:
+    def compute(run: FloatRun, x: np.ndarray) -> np.ndarray:
         indices = np.arange(x.shape[3], dtype=np.float32)
         run.weights = Weights(indices[None, None, None], np.zeros(1, np.float32))
         return x @ indices[:, None]
@@ -234,10 +238,10 @@ def Classify(units: int) -> Operator:
     if units < PICTURES:
         raise QnnError(f"needs at least {PICTURES} classes, got {units}")
 
-    def compute(run: FloatRun, x: Array) -> Array:
-        mean: np.ndarray[Any, Any] = x.mean(0)
+    def compute(run: FloatRun, x: np.ndarray) -> np.ndarray:
+        mean: np.ndarray = x.mean(0)
         # float32, though the types of newer numpy say that a mean is float64.
-        centred: np.ndarray[Any, Any] = x - mean
+        centred: np.ndarray = x - mean
         drawn = run.drawn((x.shape[1], units))
         drawn *= np.float32(_SCATTER / np.sqrt(centred.var(0).sum()))
         base = run.rng.normal(0, _SCATTER, units).astype(np.float32)
@@ -258,7 +262,7 @@ def Classify(units: int) -> Operator:
 def MatMul(is_transposed: bool = False) -> Operator:
     """Return a product of matrices; the columns of the second may be stored as rows."""
 
-    def compute(_: FloatRun, lhs: Array, rhs: Array) -> Array:
+    def compute(_: FloatRun, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
         return lhs @ (np.swapaxes(rhs, -1, -2) if is_transposed else rhs)
 
     return Operator(compute, plain("BATCH_MATMUL", {"adj_x": False, "adj_y": is_transposed}, {}))

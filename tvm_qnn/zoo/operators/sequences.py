@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
-from qnn_ops.arithmetic.encoding import Encoding, quantize_array, symmetric
-from tvm_qnn.zoo.file import Array, File, Tensor, TensorType
+from qnn_ops.arithmetic.encoding import quantize_array, symmetric
+from tvm_qnn.zoo.file import File, Tensor, TensorType, quantization_of
 from tvm_qnn.zoo.float_ops import Real
 from tvm_qnn.zoo.float_run import FloatRun, Weights
 from tvm_qnn.zoo.graph import Operator, Tensors, Types
@@ -52,7 +52,7 @@ def Past(steps: int) -> Operator:
     return Operator(lambda _, x: _windows(x[:, 0], steps), write, same_scale=True)
 
 
-def _windows(rows: Array, steps: int) -> Array:
+def _windows(rows: np.ndarray, steps: int) -> np.ndarray:
     """Return [N, steps, …] from [N, …]: each row after the rows before it."""
     padded = np.concatenate([np.zeros((steps - 1, *rows.shape[1:]), rows.dtype), rows])
     return np.stack([padded[step : step + len(rows)] for step in range(steps)], 1)
@@ -82,7 +82,7 @@ def Svdf(units: int, steps: int, rank: int = 1) -> Operator:
         rank: the filters of a unit.
     """
 
-    def compute(run: FloatRun, x: Array) -> Array:
+    def compute(run: FloatRun, x: np.ndarray) -> np.ndarray:
         filters = units * rank
         features = run.drawn((filters, x.shape[1])) / np.float32(x.shape[1])
         values = _windows(x @ features.T, steps)  # [N, steps, filters]
@@ -96,7 +96,7 @@ def Svdf(units: int, steps: int, rank: int = 1) -> Operator:
     def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
         weights, (x,) = file.weights, inputs
         assert isinstance(weights, _SvdfWeights)
-        state = _per_tensor(symmetric(weights.largest, "int16"))
+        state = quantization_of(symmetric(weights.largest, "int16"))
         features, times = _symmetric(weights.kernel, "int8"), _symmetric(weights.times, "int16")
         scale = float(state.scale[0] * times[1].scale[0])
         bias = np.rint(weights.bias / scale).astype(np.int32)
@@ -132,7 +132,7 @@ def Lstm(cells: int) -> Operator:
     For float32 data it is a hybrid one. The weights of each gate have a scale.
     """
 
-    def compute(run: FloatRun, x: Array) -> Array:
+    def compute(run: FloatRun, x: np.ndarray) -> np.ndarray:
         count = _GATES * cells
         kernel = run.drawn((count, x.shape[2])) * np.float32(1.5 / np.sqrt(x.shape[2]))
         recurrent = run.drawn((count, cells)) / np.sqrt(np.float32(cells))
@@ -198,11 +198,7 @@ def _logistic(x: Real) -> Real:
     return np.asarray(1 / (1 + np.exp(-x)), np.float32)
 
 
-def _per_tensor(encoding: Encoding) -> Quantization:
-    return Quantization.per_tensor(encoding.scale, encoding.zero_point)
-
-
-def _symmetric(array: Real, dtype: str) -> tuple[Array, Quantization]:
+def _symmetric(array: Real, dtype: str) -> tuple[np.ndarray, Quantization]:
     """Quantize weights with one scale."""
     encoding = symmetric(float(np.abs(array).max()), dtype)
-    return quantize_array(array, encoding), _per_tensor(encoding)
+    return quantize_array(array, encoding), quantization_of(encoding)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvm_qnn.zoo import float_ops
-from tvm_qnn.zoo.file import QUANTIZED, Array, File, Tensor
+from tvm_qnn.zoo.file import QUANTIZED, File, Tensor
 from tvm_qnn.zoo.float_run import FloatRun, Weights, clamped
 from tvm_qnn.zoo.graph import Operator, Tensors, Types, plain
 
@@ -91,7 +91,7 @@ def Concat(axis: int = 3) -> Operator:
 def Embed(words: int, depth: int) -> Operator:
     """Return an operator that looks up rows [depth] in a table of words, by their indices."""
 
-    def compute(run: FloatRun, numbers: Array) -> Array:
+    def compute(run: FloatRun, numbers: np.ndarray) -> np.ndarray:
         table = run.drawn((words, depth))
         run.weights = Weights(table, np.zeros(0, np.float32))
         return table[numbers]
@@ -158,7 +158,7 @@ def Pack() -> Operator:
         options = {"values_count": len(inputs), "axis": len(inputs[0].shape)}
         return plain("PACK", options, {})(file, inputs, outputs)
 
-    def compute(_: FloatRun, *arrays: Array) -> Array:
+    def compute(_: FloatRun, *arrays: np.ndarray) -> np.ndarray:
         return np.stack(np.broadcast_arrays(*arrays), -1)
 
     return Operator(compute, write, same_scale=True)
@@ -173,7 +173,7 @@ def ArgMax(axis: int) -> Operator:
 def GatherNd() -> Operator:
     """Return an operator that takes elements at int32 indices [1, count, axes]; the first is 0."""
 
-    def compute(_: FloatRun, data: Array, indices: Array) -> Array:
+    def compute(_: FloatRun, data: np.ndarray, indices: np.ndarray) -> np.ndarray:
         pairs = zip(data, indices, strict=True)
         return np.stack([x[tuple(at.T[1:])] for x, at in pairs])
 
@@ -186,7 +186,7 @@ def Mean(axes: tuple[int, ...] = (1, 2), keep_dims: bool = False) -> Operator:
     return Operator(lambda _, x: x.mean(axes, keepdims=keep_dims), write)
 
 
-def _pool(code: str, pool: Callable[..., Array]) -> Callable[..., Operator]:
+def _pool(code: str, pool: Callable[..., np.ndarray]) -> Callable[..., Operator]:
     """Return a function that makes pools; size and stride hold for both directions."""
 
     def make(size: int, stride: int, padding: str = "VALID") -> Operator:
@@ -205,14 +205,14 @@ AvgPool = _pool("AVERAGE_POOL_2D", float_ops.avg_pool2d)
 def Softmax() -> Operator:
     """Return the softmax along the last axis."""
 
-    def compute(_: FloatRun, x: Array) -> Array:
-        powers: Array = np.exp(x - x.max(-1, keepdims=True))
+    def compute(_: FloatRun, x: np.ndarray) -> np.ndarray:
+        powers: np.ndarray = np.exp(x - x.max(-1, keepdims=True))
         return powers / powers.sum(-1, keepdims=True)
 
     return Operator(compute, plain("SOFTMAX", {"beta": 1.0}, {}), lowest=0.0)
 
 
-def _resize(code: str, resize: Callable[[Array], Array]) -> Callable[[], Operator]:
+def _resize(code: str, resize: Callable[[np.ndarray], np.ndarray]) -> Callable[[], Operator]:
     """Return a function that makes operators that double the height and width of pictures."""
 
     def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
@@ -222,7 +222,7 @@ def _resize(code: str, resize: Callable[[Array], Array]) -> Callable[[], Operato
     return lambda: Operator(lambda _, x: resize(x), write, same_scale=True)
 
 
-def _mixed(y: Array) -> Array:
+def _mixed(y: np.ndarray) -> np.ndarray:
     """Interpolate on each axis: 3/4 of the nearer pixel and 1/4 of the other."""
     for axis in (1, 2):
         last = y.shape[axis] - 1
@@ -242,7 +242,7 @@ _MOST = 10
 _SHAPES = ((1, _MOST, 4), (1, _MOST), (1, _MOST), (1,))
 
 
-def Detect(anchors: Array) -> Operator:
+def Detect(anchors: np.ndarray) -> Operator:
     """Return the best of boxes [1, count, 4] by scores [1, count, classes, the first background].
 
     It adds boxes [1, 10, 4], their classes and scores [1, 10], and their number [1]. It must be the

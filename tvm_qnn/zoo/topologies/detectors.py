@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tvm_qnn.zoo.file import Array
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
 from tvm_qnn.zoo.operators.layers import (
     Conv,
@@ -99,7 +98,7 @@ def _shape(scale: float, ratio: float) -> tuple[float, float]:
     return scale / ratio**0.5, scale * ratio**0.5
 
 
-def _anchors(grids: Sequence[int], shapes: Sequence[Sequence[tuple[float, float]]]) -> Array:
+def _anchors(grids: Sequence[int], shapes: Sequence[Sequence[tuple[float, float]]]) -> np.ndarray:
     """Return the centre y and x, height and width of every box, in the order of the heads."""
     anchors = []
     for grid, of_map in zip(grids, shapes, strict=True):

@@ -14,9 +14,9 @@ from qnn_ops.errors import QnnError
 from tests.support.commands import refused, said
 from tests.support.linking import needs_linker
 from tests.support.rpc import rpc_process
-from tvm_qnn import oracle, throughput, timing
+from tvm_qnn import oracle, timing
 from tvm_qnn.cli import main
-from tvm_qnn.throughput import rates
+from tvm_qnn.throughput import litert, open_vino, rates
 
 
 def test_both_programs_are_timed(model: Path) -> None:
@@ -109,8 +109,8 @@ def test_counted_images_are_a_table(model: Path, monkeypatch: pytest.MonkeyPatch
     def absent(*_arguments: object, **_options: object) -> None:
         raise QnnError("it is not installed")
 
-    monkeypatch.setattr(throughput, "start_litert", absent)
-    monkeypatch.setattr(throughput, "start_open_vino", absent)
+    monkeypatch.setattr(litert, "start_litert", absent)
+    monkeypatch.setattr(open_vino, "start_open_vino", absent)
     result = CliRunner().invoke(main, ["bench", str(model), "--rounds", "1", "--streams", "2"])
     assert result.exit_code == 0, result.output
     assert "2 streams, 1 image a run, 3 turns of each" in result.stdout

@@ -19,10 +19,10 @@ def test_an_own_model_is_checked(tmp_path: Path) -> None:
 
 def test_both_parts_run_without_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = []
-    monkeypatch.setattr("tvm_qnn.demo.show_digits", lambda _, folder: shown.append(folder))
-    monkeypatch.setattr("tvm_qnn.demo.show_inception", lambda _: shown.append("inception"))
+    monkeypatch.setattr("tvm_qnn.demo.digits.show_digits", lambda _, folder: shown.append(folder))
+    monkeypatch.setattr("tvm_qnn.demo.inception.show_inception", lambda _: shown.append("network"))
     said(main, ["demo", "--output", str(tmp_path)])
-    assert shown == [tmp_path, "inception"]
+    assert shown == [tmp_path, "network"]
 
 
 def test_a_file_that_is_no_model_is_one_line(tmp_path: Path) -> None:

@@ -41,8 +41,6 @@ from tvm_qnn.relay.qnn.op.elementwise import (
     tanh,
 )
 
-Array = np.ndarray[Any, Any]
-
 
 def quantize(
     data: relax.Expr,

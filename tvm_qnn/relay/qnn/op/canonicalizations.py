@@ -14,17 +14,15 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.relay.expr import const, number, spec, typed
 from tvm_qnn.relay.vm import create_executor
 
-Array = np.ndarray[Any, Any]
 
-
-def run_const_expr(expr: relax.Expr) -> Array:
+def run_const_expr(expr: relax.Expr) -> np.ndarray:
     """Compute an expression without variables."""
-    value: Array = create_executor("vm").evaluate(expr).numpy()
+    value: np.ndarray = create_executor("vm").evaluate(expr).numpy()
     return value
 
 
 def create_integer_lookup_table(
-    floating_point_func: Callable[[Array], Array],
+    floating_point_func: Callable[[np.ndarray], np.ndarray],
     input_scale: Any,
     input_zero_point: Any,
     output_scale: Any,
@@ -33,7 +31,7 @@ def create_integer_lookup_table(
     out_axis: int = -1,
     in_dtype: str = "uint8",
     out_dtype: str = "uint8",
-) -> Array:
+) -> np.ndarray:
     """Return the quantized results of a real function for each bit pattern of the input's dtype.
 
     Values are dequantized, computed and quantized in float32, with halves rounded away from zero.
@@ -73,7 +71,7 @@ def create_integer_lookup_table(
 
 def create_integer_lookup_op(
     input_arg: relax.Expr,
-    floating_point_func: Callable[[Array], Array],
+    floating_point_func: Callable[[np.ndarray], np.ndarray],
     in_scale: Any,
     in_zero_point: Any,
     out_scale: Any,

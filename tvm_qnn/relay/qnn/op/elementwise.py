@@ -25,10 +25,8 @@ from tvm_qnn.relay.qnn.canonical import along
 from tvm_qnn.relay.qnn.op.canonicalizations import create_integer_lookup_op
 from tvm_qnn.relay.qnn.op.legalizations import hardswish_func
 
-Array = np.ndarray[Any, Any]
 
-
-def _unary_operator(name: str, function: Callable[[Array], Array], what: str) -> Any:
+def _unary_operator(name: str, function: Callable[[np.ndarray], np.ndarray], what: str) -> Any:
     def operator(
         x: relax.Expr, scale: Any, zero_point: Any, output_scale: Any, output_zero_point: Any
     ) -> relax.Call:
@@ -41,7 +39,7 @@ def _unary_operator(name: str, function: Callable[[Array], Array], what: str) ->
     return operator
 
 
-def erf_of(x: Array) -> Array:
+def erf_of(x: np.ndarray) -> np.ndarray:
     """Return the error function of float32 values."""
     return np.vectorize(math.erf, otypes=[np.float32])(x)
 

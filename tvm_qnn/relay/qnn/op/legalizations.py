@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, Any]
 
-
-def hardswish_func(x: Array) -> Array:
+def hardswish_func(x: np.ndarray) -> np.ndarray:
     """Compute x · relu6(x + 3) / 6 in the dtype of ``x``."""
     three, six = x.dtype.type(3), x.dtype.type(6)
     return np.asarray(x * np.clip(x + three, 0, six) / six)
