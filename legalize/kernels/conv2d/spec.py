@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from legalize.kernels.border import Border
 from legalize.kernels.elementwise.add import FloatForm
@@ -152,6 +153,8 @@ class Geometry:
     A dense layer is the convolution whose ``batch`` is the number of rows, whose images
     are 1 by 1 pixels and whose kernel is 1 by 1.
 
+    Its sizes are computed once: the choice of tiles reads each of them thousands of times.
+
     Attributes:
         batch: number of images.
         in_height: rows of an image.
@@ -189,31 +192,31 @@ class Geometry:
         """Shape of the output."""
         return self.batch, self.out_height, self.out_width, self.out_channels
 
-    @property
+    @cached_property
     def out_height(self) -> int:
         """Rows of the output."""
         top, _, bottom, _ = self.padding
         reach = self.dilation[0] * (self.kernel_height - 1) + 1
         return (self.in_height + top + bottom - reach) // self.strides[0] + 1
 
-    @property
+    @cached_property
     def out_width(self) -> int:
         """Columns of the output."""
         _, left, _, right = self.padding
         reach = self.dilation[1] * (self.kernel_width - 1) + 1
         return (self.in_width + left + right - reach) // self.strides[1] + 1
 
-    @property
+    @cached_property
     def out_pixels(self) -> int:
         """Pixels of the output, over all images."""
         return self.batch * self.out_height * self.out_width
 
-    @property
+    @cached_property
     def taps_per_run(self) -> int:
         """Kernel columns whose bytes are adjacent in the data."""
         return self.kernel_width if self.dilation[1] == 1 else 1
 
-    @property
+    @cached_property
     def runs(self) -> int:
         """Runs of adjacent values that one output pixel reads."""
         return self.kernel_height * (self.kernel_width // self.taps_per_run)
@@ -259,7 +262,7 @@ class ConvSpec(Geometry):
         """Dtype and bounds of the stored values."""
         return self.output if self.fusion.residual is None else self.fusion.residual.output
 
-    @property
+    @cached_property
     def pixel_pitch(self) -> int | None:
         """Bytes between the data of consecutive output pixels, if always the same."""
         _, height, width, channels = self.staged_shape
@@ -267,14 +270,14 @@ class ConvSpec(Geometry):
         images_touch = self.batch == 1 or self.out_height == height
         return self.strides[1] * channels if rows_touch and images_touch else None
 
-    @property
+    @cached_property
     def staged_channels(self) -> int:
         """Channels of a staged pixel: more than the data's only if a run is below a K-step."""
         return (
             self.in_channels if self.taps_per_run * self.in_channels >= self.k_step else self.k_step
         )
 
-    @property
+    @cached_property
     def staged_shape(self) -> tuple[int, int, int, int]:
         """Shape of the data that the convolution reads, padding included."""
         top, left, bottom, right = self.padding
@@ -297,12 +300,12 @@ class ConvSpec(Geometry):
         """Whether the data must be copied before the convolution can read it."""
         return self.in_dtype != self.staged_dtype or self.staged_shape != self.in_shape
 
-    @property
+    @cached_property
     def run_length(self) -> int:
         """Values in a run."""
         return self.taps_per_run * self.staged_channels
 
-    @property
+    @cached_property
     def k_steps_per_run(self) -> int:
         """K-steps, of four bytes or two words each, that cover a run.
 
@@ -311,7 +314,7 @@ class ConvSpec(Geometry):
         """
         return -(-self.run_length // self.k_step)
 
-    @property
+    @cached_property
     def k_step(self) -> int:
         """Staged values of a K-step: as many as an int32 lane holds."""
         return 2 if self.staged_dtype == "int16" else DWORD
