@@ -7,6 +7,7 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
+from tests.support.both_ways import Check, both_ways
 from tests.support.tflite import (
     ANY,
     Operand,
@@ -86,21 +87,14 @@ def add_convolution(sheet: Sheet, style: str, depthwise: bool, with_bias: bool =
     )
 
 
+@both_ways
 @pytest.mark.parametrize("depthwise", [False, True])
 @pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
-def test_convolutions_equal_litert(style: str, depthwise: bool) -> None:
+def test_convolutions_equal_litert(style: str, depthwise: bool, check: Check, count: int) -> None:
     sheet = Sheet(seed=1)
-    for index in range(30):  # LiteRT takes no CONV_2D without a bias
+    for index in range(count):  # LiteRT takes no CONV_2D without a bias
         add_convolution(sheet, style, depthwise, with_bias=not depthwise or index % 5 > 0)
-    sheet.check_reference()
-
-
-@pytest.mark.parametrize("style", ["uint8", "int8_per_axis"])
-def test_compiled_convolutions_equal_litert(style: str) -> None:
-    sheet = Sheet(seed=2)
-    add_convolution(sheet, style, depthwise=False)
-    add_convolution(sheet, style, depthwise=True)
-    sheet.check()
+    check(sheet)
 
 
 def _kernel(encoding: Quantization = NARROW, dtype: str = "int8", make: Any = fixed) -> Operand:

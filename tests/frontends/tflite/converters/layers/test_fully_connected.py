@@ -7,6 +7,7 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
+from tests.support.both_ways import Check, both_ways
 from tests.support.tflite import Sheet, fixed, one, random_quantization, refused, x
 from tvm_qnn.compare import compare
 
@@ -41,24 +42,17 @@ def add_dense(sheet: Sheet, style: str, shape: tuple[int, ...], depth: int, keep
     )
 
 
+@both_ways
 @pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
-def test_layers_of_any_rank_equal_litert(style: str) -> None:
+def test_layers_of_any_rank_equal_litert(style: str, check: Check, count: int) -> None:
     sheet = Sheet(seed=3)
-    for _ in range(8):
+    for _ in range(count // 4 + 1):
         add_dense(sheet, style, (2, 12), 12, keep=False)
         add_dense(sheet, style, (12,), 12, keep=False)
         add_dense(sheet, style, (2, 3, 2, 2), 12, keep=False)  # flattened to [2, 12]
         add_dense(sheet, style, (2, 6), 4, keep=False)  # rows that cross the data's
         add_dense(sheet, style, (2, 3, 5), 5, keep=True)
-    sheet.check_reference()
-
-
-@pytest.mark.parametrize("style", ["uint8", "int8_per_axis"])
-def test_compiled_layers_equal_litert(style: str) -> None:
-    sheet = Sheet(seed=4)
-    add_dense(sheet, style, (2, 3, 2, 2), 12, keep=False)
-    add_dense(sheet, style, (2, 3, 5), 5, keep=True)
-    sheet.check()
+    check(sheet)
 
 
 def add_product(
