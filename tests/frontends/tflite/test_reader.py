@@ -136,19 +136,19 @@ def test_an_absent_optional_input_is_minus_one() -> None:
     assert read_model(writer.finish([x], [y])).operators[0].inputs == (0, 2, -1)
 
 
-def test_scales_of_real_valued_tensors_are_left_out() -> None:
+@pytest.mark.parametrize(
+    ("dtype", "encoding"),
+    [
+        ("float32", Quantization.per_tensor(0.0, 0)),
+        ("bool", Quantization.per_tensor(0.0, 0)),
+        ("int8", Quantization(np.zeros(0, np.float32), np.zeros(0, np.int64))),
+    ],
+)
+def test_scales_of_real_numbers_and_of_none_are_left_out(
+    dtype: str, encoding: Quantization
+) -> None:
     writer = ModelWriter()
-    quantization = Quantization.per_tensor(0.0, 0)
-    x = writer.tensor("x", (1, 4), "float32", quantization)
-    b = writer.tensor("b", (1, 4), "bool", quantization)
-    model = read_model(writer.finish([x, b], [x, b]))
-    assert [t.quantization for t in model.tensors] == [None, None]
-
-
-def test_empty_scale_vectors_mean_no_quantization() -> None:
-    writer = ModelWriter()
-    none = Quantization(np.zeros(0, np.float32), np.zeros(0, np.int64))
-    x = writer.tensor("x", (1, 4), "int8", none)
+    x = writer.tensor("x", (1, 4), dtype, encoding)
     assert read_model(writer.finish([x], [x])).tensors[0].quantization is None
 
 
@@ -195,16 +195,17 @@ def test_a_placeholder_offset_is_no_data() -> None:
     assert read_model(model).tensors[0].data is None
 
 
-def test_types_that_numpy_lacks_keep_raw_bytes() -> None:
-    tensor = read_model(raw_model(tflite.TensorType.STRING, shape=(5,))).tensors[0]
-    assert tensor.dtype == "string"
-    np.testing.assert_array_equal(tensor.data, np.zeros(3, np.uint8), strict=True)
-
-
-def test_numbers_of_four_bits_are_unpacked() -> None:
-    tensor = read_model(raw_model(tflite.TensorType.INT4, shape=(5,))).tensors[0]
-    assert tensor.dtype == "int8"
-    np.testing.assert_array_equal(tensor.data, np.zeros(5, np.int8), strict=True)
+@pytest.mark.parametrize(
+    ("kind", "dtype", "data"),
+    [
+        (tflite.TensorType.STRING, "string", np.zeros(3, np.uint8)),  # numpy lacks it: raw bytes
+        (tflite.TensorType.INT4, "int8", np.zeros(5, np.int8)),
+    ],
+)
+def test_other_types(kind: int, dtype: str, data: np.ndarray) -> None:
+    tensor = read_model(raw_model(kind, shape=(5,))).tensors[0]
+    assert tensor.dtype == dtype
+    np.testing.assert_array_equal(tensor.data, data, strict=True)
 
 
 def test_a_name_that_is_not_utf8_is_escaped() -> None:

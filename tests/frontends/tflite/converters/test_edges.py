@@ -8,9 +8,10 @@ import numpy as np
 
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
+from qnn_ops.dialect.signature import signature_of
 from tests.support.linking import needs_linker
-from tests.support.tflite import ANY, Q, Sheet, fixed, one, refused, x
-from tvm_qnn import build, load
+from tests.support.tflite import ANY, Q, Sheet, fixed, library_of, one, refused, x
+from tvm_qnn import load
 from tvm_qnn.oracle import litert_tensors
 
 NARROW = Quantization.per_tensor(0.1, 0)
@@ -64,13 +65,8 @@ def test_places_have_the_dtype_of_their_options() -> None:
         for code in ("ARG_MAX", "ARG_MIN"):
             sheet.add(code, data, 1, gives=declared, output_type=stated)
     sheet.add("ARG_MAX", x(3, 5, dtype="bool"), 1, gives="int32", output_type="int32")
-    model = sheet.model()
-    mod, params = from_tflite(model)
-    library = build(mod, "host", params)
-    expected = litert_tensors(model, sheet.arrays).values()
-    for info, result, wanted in zip(
-        library.outputs, library.run(*sheet.arrays).values(), expected, strict=True
-    ):
+    infos = signature_of(from_tflite(sheet.model())[0]).outputs
+    for info, (result, wanted) in zip(infos, sheet.outputs("host"), strict=True):
         assert info.dtype == str(result.dtype) == str(wanted.dtype)
         np.testing.assert_array_equal(result, wanted)
 
@@ -168,8 +164,7 @@ def test_operators_that_give_no_elements_equal_litert() -> None:
 @needs_linker
 def test_tensors_without_elements_are_kept_in_files(tmp_path: Any) -> None:
     sheet = _empty_sheet()
-    mod, params = from_tflite(sheet.model())
-    build(mod, "host", params).export(tmp_path / "empty.so")
+    library_of(sheet.model(), "host").export(tmp_path / "empty.so")
     results = load(tmp_path / "empty.so").run(*sheet.arrays)
     expected = litert_tensors(sheet.model(), sheet.arrays).values()
     for result, wanted in zip(results.values(), expected, strict=True):
