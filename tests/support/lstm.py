@@ -9,8 +9,6 @@ import numpy as np
 from qnn_ops.quantized.lstm import EXTRAS
 from tests.support.arrays import full_range
 
-Array = np.ndarray[Any, Any]
-
 PARTS = {
     "plain": (),
     "peepholes": EXTRAS[:1],
@@ -48,7 +46,7 @@ def lstm_call(
         "projection_bias": ("int32", (outputs,)),
     }
 
-    def drawn(name: str) -> Array:
+    def drawn(name: str) -> np.ndarray:
         dtype, shape = shapes[name]
         if dtype == "int32":
             return rng.integers(-(2**18), 2**18, shape).astype(np.int32)

@@ -281,7 +281,7 @@ class Sheet:
         return f"{prefix}{self._count}"
 
 
-def library_of(model: Any, target: str = "llvm", shape_dict: Any = None, **options: Any) -> Library:
+def library_of(model: Any, target: Any = "llvm", shape_dict: Any = None, **options: Any) -> Library:
     """Import a model and build it; ``options`` are those of ``build``."""
     mod, params = from_tflite(model, shape_dict)
     return build(mod, target, params, **options)

@@ -13,9 +13,9 @@ from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
-from qnn_ops import QnnError
 from qnn_ops.dialect.signature import TensorInfo, signature_of
 from tests.frontends.tflite import example_models
+from tests.support.errors import fails
 from tests.support.tflite import ANY, CONVOLUTION, Q, Sheet, check_refused, fixed, one, refused, x
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors
@@ -170,8 +170,7 @@ class TestOutputs:
         ],
     )
     def test_tensors_that_cannot_be_outputs(self, outputs: Any, message: str) -> None:
-        with pytest.raises(QnnError, match=message):
-            self.names(outputs)
+        fails(message, self.names, outputs)
 
     def test_a_name_of_several_tensors(self) -> None:
         graph = read_model(strided_model())
@@ -237,8 +236,7 @@ class TestInputs:
         ],
     )
     def test_shapes_that_do_not_fit(self, arguments: Any, message: str) -> None:
-        with pytest.raises(QnnError, match=message):
-            from_tflite(strided_model(), **arguments)
+        fails(message, from_tflite, strided_model(), **arguments)
 
     def test_types_that_a_model_cannot_take(self) -> None:
         graph = read_model(strided_model())

@@ -21,10 +21,8 @@ from tests.support.tflm import golden, golden_names
 from tvm_qnn import build, digits
 from tvm_qnn.oracle import litert_tensors
 
-Array = np.ndarray[Any, Any]
 
-
-def computed(content: bytes, inputs: list[Array], semantics: str) -> list[Array]:
+def computed(content: bytes, inputs: list[np.ndarray], semantics: str) -> list[np.ndarray]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         mod, params = from_tflite(content, semantics=semantics)
@@ -115,8 +113,8 @@ def test_tflm_reads_types_in_the_file_alone() -> None:
 
 def test_models_that_keep_a_state_are_taken() -> None:
     data = np.ones((1, 1, 2), np.int8)
-    results = [computed(ring(), [data], semantics)[0] for semantics in ("tflm", "litert")]
-    np.testing.assert_array_equal(*results)
+    found, wanted = (computed(ring(), [data], semantics)[0] for semantics in ("tflm", "litert"))
+    np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("read", [from_tflite, read_model])

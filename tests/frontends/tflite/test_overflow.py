@@ -15,7 +15,6 @@ from tests.support.arrays import full_range
 from tests.support.models import differing_tensors
 from tests.support.tflite import ANY, CONVOLUTION, Sheet, fixed, given, one, refused, x
 
-Array = np.ndarray[Any, Any]
 HIGHEST, LOWEST = 2**31 - 1, -(2**31)
 
 # So coarse that the ends of int32 are in the middle of the result's range.
@@ -40,7 +39,7 @@ def sheet_of(code: str, dtype: str, room: int) -> Sheet:
     is_depthwise = code == "DEPTHWISE_CONV_2D"
     window, depth = (3, 3), 2
     count = 9 if is_depthwise else 18 if code == "CONV_2D" else depth
-    kernel: Array = np.full((2, count), high, dtype)
+    kernel: np.ndarray = np.full((2, count), high, dtype)
     most = (high - zero_point) * (high - kernel_point) * count
     least = (low - zero_point) * (high - kernel_point) * count
     bias = np.array([HIGHEST - room - most, LOWEST + room - least], np.int32)

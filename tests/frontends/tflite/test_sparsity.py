@@ -114,9 +114,6 @@ def test_what_litert_does_not_unpack_is_refused(code: str, kind: str) -> None:
     )
 
 
-Array = np.ndarray[Any, Any]
-
-
 def test_rows_and_blocks_come_back() -> None:
     rng = np.random.default_rng(0)
     for size in (1, 4, 16):

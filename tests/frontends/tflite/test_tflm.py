@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import count, islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,12 +26,11 @@ pytestmark = [
     pytest.mark.skipif(missing() is not None, reason=str(missing())),
 ]
 
-Array = np.ndarray[Any, Any]
 
 RUNS = 20
 
 
-def inputs_of(content: bytes) -> list[list[Array]]:
+def inputs_of(content: bytes) -> list[list[np.ndarray]]:
     graph, rng = read_model(content), np.random.default_rng(0)
     tensors = [graph.tensors[index] for index in graph.inputs]
     return [[full_range(rng, t.dtype, t.shape) for t in tensors] for _ in range(RUNS)]

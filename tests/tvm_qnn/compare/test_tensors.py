@@ -9,7 +9,7 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
-from qnn_ops import QnnError
+from tests.support.errors import fails
 from tvm_qnn import Comparison, build, compare, from_tflite
 from tvm_qnn.compare import TensorComparison
 
@@ -111,8 +111,7 @@ def test_a_shape_or_dtype_that_differs(
 
 
 def test_an_input_that_does_not_fit() -> None:
-    with pytest.raises(QnnError, match="int8"):
-        compare(model(), [X.astype(np.uint8)], "llvm")
+    fails("int8", compare, model(), [X.astype(np.uint8)], "llvm")
 
 
 def test_runs_are_taken_one_by_one_and_counted_together() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from frontends.tflite.model import Model, Tensor
 from frontends.tflite.reader import read_model
-from qnn_ops.errors import QnnError
 from tests.support.digits import predictions, probabilities
+from tests.support.errors import fails
 from tvm_qnn import digits
 from tvm_qnn.digits.scenes import scene
 from tvm_qnn.oracle import litert_tensors
@@ -139,8 +139,7 @@ def test_a_picture_enters_the_model_exactly(style: str) -> None:
     ],
 )
 def test_pictures_that_do_not_fit_are_an_error(pictures: np.ndarray, message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        digits.to_input(pictures, "int8")
+    fails(message, digits.to_input, pictures, "int8")
 
 
 def test_no_pictures_are_a_batch_of_none() -> None:
@@ -149,10 +148,8 @@ def test_no_pictures_are_a_batch_of_none() -> None:
 
 def test_an_unknown_style_is_an_error() -> None:
     needs = "style must be one of int8, uint8, got 'int4'"
-    with pytest.raises(QnnError, match=needs):
-        digits.model("int4")
-    with pytest.raises(QnnError, match=needs):
-        digits.to_input(digits.held_out()[0], "int4")
+    fails(needs, digits.model, "int4")
+    fails(needs, digits.to_input, digits.held_out()[0], "int4")
 
 
 def test_the_detector_finds_held_out_digits_where_they_are() -> None:

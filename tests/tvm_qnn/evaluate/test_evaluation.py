@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.evaluate.evaluation import Journal
 
 KEYS = {"a": 0, "b": 1, "c": 2}
@@ -45,8 +45,7 @@ def test_samples_have_other_places_when_others_came(tmp_path: Path) -> None:
 
 def test_a_journal_of_another_evaluation_is_not_taken(tmp_path: Path) -> None:
     fill(Journal(tmp_path / "journal", "x", KEYS))
-    with pytest.raises(QnnError, match="is of another evaluation"):
-        Journal(tmp_path / "journal", "y", KEYS)
+    fails("is of another evaluation", Journal, tmp_path / "journal", "y", KEYS)
 
 
 def test_records_are_what_is_read_again(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from qnn_ops.dialect.tensor_info import TensorInfo
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.pictures import write_picture
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.samples import Sample
@@ -94,20 +94,15 @@ def test_a_picture_that_does_not_open_is_told_with_its_line(
     tmp_path: Path, name: str, content: bytes, message: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(QnnError, match=message):
-        feed(GREY).check(Sample(tmp_path / name, "list.csv, line 3"))
+    fails(message, feed(GREY).check, Sample(tmp_path / name, "list.csv, line 3"))
 
 
 def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", z=np.zeros((1, 3), np.int8), q=np.zeros((1, 3), np.int8))
     row = Sample(tmp_path / "x.npz", "x.npz, row 0", row=0)
-    with pytest.raises(QnnError, match="row 0: it has no array for input 'x'; it has z, q"):
-        feed(GREY).check(row)
+    fails("row 0: it has no array for input 'x'; it has z, q", feed(GREY).check, row)
     write_picture(tmp_path / "m.png", PIXELS)
     sample = Sample(tmp_path / "m.png", "m", mask=tmp_path / "m.png")
-    with pytest.raises(QnnError, match=r"m.png: a mask has a class in each pixel, this one RGB"):
-        feed(GREY).truth(sample, 4, 6)
-    with pytest.raises(QnnError, match=r"the model has 2 inputs: data for it is an .npz"):
-        feed(GREY, GREY).check(sample)
-    with pytest.raises(QnnError, match="does not take one picture"):
-        feed(TensorInfo("x", (1, 3), "int8")).check(sample)
+    fails(r"m.png: a mask has a class in each pixel, this one RGB", feed(GREY).truth, sample, 4, 6)
+    fails(r"the model has 2 inputs: data for it is an .npz", feed(GREY, GREY).check, sample)
+    fails("does not take one picture", feed(TensorInfo("x", (1, 3), "int8")).check, sample)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.evaluate.samples import Classes, Sample
 
 NAMED = Classes(3, ("ant", "bee", "bee"))
@@ -36,8 +36,7 @@ def test_labels_are_names_or_numbers(classes: Classes, label: str | int, expecte
     ],
 )
 def test_others_are_none(classes: Classes, label: str | int, message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        classes.index(label, "here")
+    fails(message, classes.index, label, "here")
 
 
 def test_a_key_changes_with_the_file_and_with_the_truth(tmp_path: Path) -> None:

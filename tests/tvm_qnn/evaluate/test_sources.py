@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.pictures import write_picture
 from tvm_qnn.evaluate.samples import BOXES, CLASSES, MASKS, NOTHING, Classes, Data
 from tvm_qnn.evaluate.sources import read_data
@@ -49,8 +49,7 @@ def test_rows_may_have_none(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_told(tmp_path: Path, arrays: dict[str, Any], message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        read_data(write_arrays(tmp_path, **arrays), Classes(10))
+    fails(message, read_data, write_arrays(tmp_path, **arrays), Classes(10))
 
 
 CONTENT: dict[str, Any] = {
@@ -107,14 +106,12 @@ def test_what_is_wrong_in_annotations_is_named(
     for key in place[:-1]:
         inner = inner[key]
     inner[place[-1]] = value
-    with pytest.raises(QnnError, match=message):
-        read(tmp_path, content, Classes(90))
+    fails(message, read, tmp_path, content, Classes(90))
 
 
 def test_a_file_that_is_no_json_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{")
-    with pytest.raises(QnnError, match=r"x.json is no JSON"):
-        read_data(tmp_path / "x.json", Classes(2))
+    fails(r"x.json is no JSON", read_data, tmp_path / "x.json", Classes(2))
 
 
 def write(folder: Path, *names: str) -> None:
@@ -183,8 +180,7 @@ def test_what_is_wrong_is_named(tmp_path: Path, names: list[str], message: str) 
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    with pytest.raises(QnnError, match=message):
-        read_data(tmp_path, Classes(3))
+    fails(message, read_data, tmp_path, Classes(3))
 
 
 INSECTS = Classes(3, ("ant", "bee", "fly"))
@@ -235,11 +231,9 @@ def test_what_is_wrong_is_told_with_its_line(
     folder: Path, name: str, text: str, message: str
 ) -> None:
     (folder / name).write_text(text)
-    with pytest.raises(QnnError, match=message):
-        read_data(folder / name, INSECTS)
+    fails(message, read_data, folder / name, INSECTS)
 
 
 def test_a_file_of_another_encoding_is_told(folder: Path) -> None:
     (folder / "x.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(QnnError, match=r"x.csv is no text in UTF-8"):
-        read_data(folder / "x.csv", INSECTS)
+    fails(r"x.csv is no text in UTF-8", read_data, folder / "x.csv", INSECTS)

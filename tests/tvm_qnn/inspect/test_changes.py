@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 
 from frontends.formats import read_model
 from frontends.summary import OperatorInfo, Summary, TensorNote
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn import digits
 from tvm_qnn.inspect import Described, changes_of
 
@@ -101,5 +100,4 @@ def test_types_and_quantization_of_real_models() -> None:
 def test_models_of_two_formats_are_refused() -> None:
     model = graph(CHAIN)
     other = model._replace(summary=Summary("n", "ONNX", (), (), (), 0, 0))
-    with pytest.raises(QnnError, match=r"one format .* m is of TFLite, n of ONNX"):
-        changes_of(model, other)
+    fails(r"one format .* m is of TFLite, n of ONNX", changes_of, model, other)

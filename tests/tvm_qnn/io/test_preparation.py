@@ -3,10 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from PIL import Image
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.io.preparation import Preparation
 
 # Each pixel encodes its position: red is the column, green the row.
@@ -40,5 +39,4 @@ def test_the_middle_part_is_kept_first() -> None:
 
 def test_a_size_below_the_input_s_is_an_error() -> None:
     Preparation(resize=30).check(30, 20)
-    with pytest.raises(QnnError, match="resize 30 is too small: the input takes 31 × 20"):
-        Preparation(resize=30).check(31, 20)
+    fails("resize 30 is too small: the input takes 31 × 20", Preparation(resize=30).check, 31, 20)

@@ -8,6 +8,7 @@ import pytest
 
 import tvm_qnn
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.modules import adder
 from tvm_qnn import digits
 from tvm_qnn.library.built import BuiltOrigin
@@ -103,12 +104,8 @@ def test_cut_and_lengthened_bytecode_is_refused(network: tuple[bytes, int]) -> N
     code, constants = network
     cut = [code[:length] for length in (0, 7, *range(8, len(code), 11))]
     for other in (*cut, code + b"\0"):
-        with pytest.raises(QnnError, match="its bytecode cannot be understood"):
-            check_bytecode(other, constants)
-    with pytest.raises(QnnError, match="no function main that takes the constants"):
-        check_bytecode(code, constants + 2)
-    with pytest.raises(QnnError, match="no function main"):
-        check_bytecode(code.replace(b"main", b"mein", 1), constants)
+        fails("its bytecode cannot be understood", check_bytecode, other, constants)
+    fails("no function main that takes the constants", check_bytecode, code, constants + 2)
+    fails("no function main", check_bytecode, code.replace(b"main", b"mein", 1), constants)
     version = re.sub(rb"^(.{16})0\.14", rb"\g<1>0.15", code, flags=re.DOTALL)
-    with pytest.raises(QnnError, match="of another version of TVM"):
-        check_bytecode(version, constants)
+    fails("of another version of TVM", check_bytecode, version, constants)

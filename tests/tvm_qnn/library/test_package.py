@@ -20,6 +20,7 @@ from tvm import relax
 import tvm_qnn
 from qnn_ops.dialect.tensor_info import Signature, TensorInfo
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.linking import need_linker
 from tests.support.modules import adder, module
 from tvm_qnn.library.metadata import Metadata
@@ -137,8 +138,7 @@ def test_what_cannot_run_here_is_refused(
     file: Path, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     rewritten(file, tmp_path / "unfit.so", **changes)
-    with pytest.raises(QnnError, match=message):
-        tvm_qnn.load(tmp_path / "unfit.so")
+    fails(message, tvm_qnn.load, tmp_path / "unfit.so")
 
 
 def test_metadata_comes_back(file: Path, tmp_path: Path) -> None:
@@ -157,8 +157,7 @@ def test_what_is_written_of_another_version_is_an_error(
 ) -> None:
     monkeypatch.setattr(Metadata, "to_fields", lambda self: {"future": 1})
     rewritten(file, tmp_path / "future.so")
-    with pytest.raises(QnnError, match="its description cannot be understood: KeyError"):
-        tvm_qnn.load(tmp_path / "future.so")
+    fails("its description cannot be understood: KeyError", tvm_qnn.load, tmp_path / "future.so")
 
 
 def test_a_failure_leaves_the_old_file_and_no_other(file: Path, tmp_path: Path) -> None:
@@ -170,8 +169,7 @@ def test_a_failure_leaves_the_old_file_and_no_other(file: Path, tmp_path: Path) 
         raise QnnError("no more room")
 
     (variant,) = read_package(file).variants
-    with pytest.raises(QnnError, match="no more room"):
-        write_package(path, [replace(variant, link=fail)])
+    fails("no more room", write_package, path, [replace(variant, link=fail)])
     assert path.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["adder.so"]
 
@@ -216,10 +214,13 @@ def test_an_expected_digest_keeps_other_files_out(
     monkeypatch.setattr(
         "tvm_qnn.library.package.json.loads", lambda text: pytest.fail("it was read")
     )
-    with pytest.raises(QnnError, match=r"another file than was expected: its SHA-256 is [0-9a-f]+"):
-        tvm_qnn.load(tmp_path / "other.so", digest=digest)
-    with pytest.raises(QnnError, match="a digest is 64 hexadecimal digits"):
-        tvm_qnn.load(file, digest=f"sha256:{digest}")
+    fails(
+        r"another file than was expected: its SHA-256 is [0-9a-f]+",
+        tvm_qnn.load,
+        tmp_path / "other.so",
+        digest=digest,
+    )
+    fails("a digest is 64 hexadecimal digits", tvm_qnn.load, file, digest=f"sha256:{digest}")
 
 
 def test_a_library_that_is_no_file_has_no_digest() -> None:
@@ -243,8 +244,7 @@ def test_what_a_description_says_of_tensors_is_checked(file: Path, tmp_path: Pat
     for number, change in enumerate(wrong):
         path = tmp_path / f"{number}.so"
         rewritten(file, path, signature=Signature((replace(info, **change),), ()))
-        with pytest.raises(QnnError, match="its description cannot be understood"):
-            tvm_qnn.load(path)
+        fails("its description cannot be understood", tvm_qnn.load, path)
 
 
 @pytest.mark.parametrize(
@@ -264,5 +264,4 @@ def test_a_description_of_other_tensors_is_an_error_of_the_run(
     signature = Signature((TensorInfo("x", inputs, "int8"),), (TensorInfo("y", outputs, "int8"),))
     rewritten(file, tmp_path / "other.so", signature=signature)
     library = tvm_qnn.load(tmp_path / "other.so")
-    with pytest.raises(QnnError, match=message):
-        library.run(np.zeros(inputs, np.int8))
+    fails(message, library.run, np.zeros(inputs, np.int8))

@@ -9,12 +9,10 @@ from tvm import relax
 from tvm.relax import op as R
 
 import tvm_qnn
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.modules import module
 from tvm_qnn.library import runtime
 from tvm_qnn.library.runner import Runner
-
-Array = np.ndarray[Any, Any]
 
 SHAPE = (3, 40)
 TY = relax.TensorType(SHAPE, "int32")
@@ -36,7 +34,7 @@ def tensors(*numbers: int) -> list[Any]:
     return [runtime.tensor(np.full(SHAPE, number, np.int32)) for number in numbers]
 
 
-def expected(number: int, count: int) -> Array:
+def expected(number: int, count: int) -> np.ndarray:
     x = np.full(SHAPE, number, np.int32)
     for _ in range(count):
         x = x @ WEIGHTS
@@ -166,16 +164,14 @@ def test_the_kernel_refuses_what_the_machine_refuses() -> None:
     one = program(lambda x: steps(x, 3))
     one(*tensors(1))
     other = runtime.tensor(np.zeros((3, 41), np.int32))
-    with pytest.raises(QnnError, match="the library's code failed"):
-        one(other)
+    fails("the library's code failed", one, other)
     np.testing.assert_array_equal(one(*tensors(2))[0], expected(2, 3))
 
 
 def test_prepared_runs_tell_of_errors() -> None:
     run = program(lambda x: steps(x, 3)).prepare(runtime.tensor(np.zeros((2, 2), np.int32)))
     for _ in range(2):
-        with pytest.raises(QnnError, match="the library's code failed"):
-            run()
+        fails("the library's code failed", run)
 
 
 def test_a_machine_that_fails_at_first_is_watched_no_longer() -> None:

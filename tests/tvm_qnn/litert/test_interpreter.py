@@ -20,8 +20,6 @@ from tvm_qnn import litert as package
 from tvm_qnn.library.known import library_of
 from tvm_qnn.litert import interpreter as ours
 
-Array = np.ndarray[Any, Any]
-
 BOTH = pytest.mark.parametrize("module", [litert, ours], ids=["litert", "tvm_qnn"])
 BYTES = np.array([[0, 3, 100, 255]], np.uint8)
 ONES = np.ones((1, 4), np.float32)
@@ -33,7 +31,7 @@ def ready(module: Any, content: bytes, **options: Any) -> Any:
     return interpreter
 
 
-def run(interpreter: Any, *values: Array) -> list[Array]:
+def run(interpreter: Any, *values: np.ndarray) -> list[np.ndarray]:
     for detail, value in zip(interpreter.get_input_details(), values, strict=True):
         interpreter.set_tensor(detail["index"], value)
     interpreter.invoke()

@@ -17,8 +17,6 @@ from tvm_qnn import zoo
 from tvm_qnn.litert import interpreter as ours
 from tvm_qnn.zoo import images
 
-Array = np.ndarray[Any, Any]
-
 RNG = np.random.default_rng(7)
 
 
@@ -31,7 +29,7 @@ def inputs(content: bytes) -> list[Any]:
     return [graph.tensors[index] for index in graph.inputs]
 
 
-def pictures(content: bytes, count: int = 1) -> Array:
+def pictures(content: bytes, count: int = 1) -> np.ndarray:
     (tensor,) = inputs(content)
     made = [images.picture(seed, tensor.shape[1]) for seed in range(count)]
     return np.stack([images.as_input(each, tensor.dtype) for each in made])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from ai_edge_litert import interpreter as litert
 
-from qnn_ops import QnnError
 from tests.frontends.tflite.interface.test_signatures import two_models
+from tests.support.errors import fails
 from tests.tvm_qnn.litert.models import filters, scaling, two_inputs
 from tests.tvm_qnn.litert.programs import made
 from tests.tvm_qnn.litert.test_interpreter import BOTH, ONES, same_errors
@@ -87,5 +87,4 @@ def test_names_that_there_are_not(key: str | None) -> None:
 
 def test_a_subgraph_that_there_is_not() -> None:
     interpreter = made(ours, two_models(second=2))
-    with pytest.raises(QnnError, match="'decode' is of subgraph 2, there are 2"):
-        interpreter.get_signature_runner("decode")
+    fails("'decode' is of subgraph 2, there are 2", interpreter.get_signature_runner, "decode")

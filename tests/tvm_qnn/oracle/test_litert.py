@@ -9,7 +9,7 @@ import pytest
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.dialect.tensor_info import TensorInfo
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
 
 DATA = np.array([-3, -1, 1, 3, 5], np.int8).reshape(1, 1, 5, 1)
@@ -78,13 +78,11 @@ def test_a_prepared_run_repeats_on_the_same_inputs(model: bytes) -> None:
     prepared = session.prepare([DATA])
     prepared()
     prepared()
-    with pytest.raises(QnnError, match="needs 1, got 2"):
-        session.prepare([DATA, DATA])
+    fails("needs 1, got 2", session.prepare, [DATA, DATA])
 
 
 def test_a_missing_input_is_an_error(model: bytes) -> None:
-    with pytest.raises(QnnError, match="number of inputs: needs 1, got 0"):
-        litert_tensors(model, [])
+    fails("number of inputs: needs 1, got 0", litert_tensors, model, [])
 
 
 @pytest.mark.parametrize(
@@ -96,17 +94,14 @@ def test_a_missing_input_is_an_error(model: bytes) -> None:
 )
 def test_an_input_that_does_not_fit_is_an_error(model: bytes, wrong: np.ndarray, got: str) -> None:
     needs = r"input 0 \('data'\) needs int8 of shape \(1, 1, 5, 1\), "
-    with pytest.raises(QnnError, match=needs + got):
-        LiteRtSession(model).run([wrong])
+    fails(needs + got, LiteRtSession(model).run, [wrong])
 
 
 @pytest.mark.parametrize("contents", [b"", b"not a model", bytes(100)])
 def test_what_is_not_a_model_is_an_error(contents: bytes) -> None:
-    with pytest.raises(QnnError, match="LiteRT rejects the model"):
-        litert_tensors(contents, [])
+    fails("LiteRT rejects the model", litert_tensors, contents, [])
 
 
 def test_without_litert_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
-    with pytest.raises(QnnError, match=r"needs the package ai-edge-litert.*pip install"):
-        LiteRtSession(b"")
+    fails(r"needs the package ai-edge-litert.*pip install", LiteRtSession, b"")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from qnn_ops.dialect.tensor_info import TensorInfo
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.onnx_graphs import Net, Node, onnx, pair
 from tvm_qnn.oracle import (
     OnnxRuntimeSession,
@@ -47,16 +47,15 @@ def test_a_number_of_numpy_is_an_input_without_axes() -> None:
 
 
 def test_a_missing_input_is_an_error(model: Any) -> None:
-    with pytest.raises(QnnError, match="number of inputs: needs 1, got 0"):
-        onnxruntime_outputs(model, [])
+    fails("number of inputs: needs 1, got 0", onnxruntime_outputs, model, [])
 
 
 def test_what_onnx_runtime_says_is_told(model: Any) -> None:
-    with pytest.raises(QnnError, match=r"ONNX Runtime rejects the model: .*x"):
-        onnxruntime_outputs(model, [DATA.astype(np.int8)])
+    fails(
+        r"ONNX Runtime rejects the model: .*x", onnxruntime_outputs, model, [DATA.astype(np.int8)]
+    )
 
 
 def test_without_onnx_runtime_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(QnnError, match="pip install onnxruntime"):
-        check_onnxruntime()
+    fails("pip install onnxruntime", check_onnxruntime)

@@ -7,7 +7,7 @@ import pytest
 
 from frontends.formats import read_model
 from legalize.kernels.isa.targets import has_feature
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn import prose, zoo
 from tvm_qnn.profile import Layer, Profile, profile, save_chart, share_of_peak
 from tvm_qnn.target.target import host_target
@@ -85,17 +85,15 @@ def test_the_picture(tmp_path: Path) -> None:
         "title",
     )
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(QnnError, match="cannot write"):
-        save_chart(tmp_path / "no" / "p.png", Profile(layers, 1e-4, 1, {}), "title")
+    fails(
+        "cannot write", save_chart, tmp_path / "no" / "p.png", Profile(layers, 1e-4, 1, {}), "title"
+    )
 
 
 def test_errors(model: bytes) -> None:
-    with pytest.raises(QnnError, match="repeat must be at least 1"):
-        profile(model, repeat=0)
-    with pytest.raises(QnnError, match="cannot run here"):
-        profile(model, "llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64")
-    with pytest.raises(QnnError, match="semantics must be one of litert, tflm"):
-        profile(model, semantics="mxnet")
+    fails("repeat must be at least 1", profile, model, repeat=0)
+    fails("cannot run here", profile, model, "llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64")
+    fails("semantics must be one of litert, tflm", profile, model, semantics="mxnet")
 
 
 def test_attention_is_a_row() -> None:

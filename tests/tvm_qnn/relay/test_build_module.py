@@ -9,6 +9,7 @@ import pytest
 import tvm
 
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.modules import adder
 from tvm_qnn import relay
 from tvm_qnn.relay.build_module import load_module
@@ -22,8 +23,7 @@ def test_a_target_by_device() -> None:
     assert lib.get_params() == {}
     names = [info["name"] for info in json.loads(lib.get_graph_json())["inputs"]]
     assert names == ["x", "w"]
-    with pytest.raises(QnnError, match="one target is needed, got 2"):
-        relay.build(adder(), {"cpu": "llvm", "cuda": "cuda"})
+    fails("one target is needed, got 2", relay.build, adder(), {"cpu": "llvm", "cuda": "cuda"})
 
 
 def test_a_function_is_a_module() -> None:
@@ -34,8 +34,7 @@ def test_a_function_is_a_module() -> None:
 def test_missing_parameters_are_named() -> None:
     mod, params = relay.frontend.from_tflite(zoo("mobilenet_v1", "uint8", tiny=True))
     assert params
-    with pytest.raises(QnnError, match=r"constants are missing: .*params=params"):
-        relay.build(mod, "llvm")
+    fails(r"constants are missing: .*params=params", relay.build, mod, "llvm")
 
 
 def test_other_entries_and_devices() -> None:
@@ -47,8 +46,7 @@ def test_other_entries_and_devices() -> None:
 
 
 def test_a_misspelled_argument_is_an_error() -> None:
-    with pytest.raises(TypeError, match="parms"):
-        relay.build(adder(), "llvm", parms={})  # type: ignore[call-arg]
+    fails("parms", relay.build, adder(), "llvm", parms={}, error=TypeError)
 
 
 def test_three_names_of_a_compiled_model() -> None:
@@ -75,8 +73,7 @@ def test_an_archive_of_something_else(tmp_path: Path) -> None:
         archive.add(__file__, "other.py")
     for content in (path.read_bytes(), b"no archive"):
         path.write_bytes(content)
-        with pytest.raises(QnnError, match=r"lib\.tar holds no library"):
-            load_module(path)
+        fails(r"lib\.tar holds no library", load_module, path)
 
 
 def test_the_source_of_what_was_built_here(tmp_path: Path, linker: None) -> None:
@@ -84,8 +81,10 @@ def test_the_source_of_what_was_built_here(tmp_path: Path, linker: None) -> None
     assert "def main" in lib.get_source()
     assert [each.entry_name for each in lib.imported_modules] == ["default"]
     lib.export_library(tmp_path / "net.so")
-    with pytest.raises(QnnError, match="a library that was loaded has its kernels as code alone"):
-        load_module(tmp_path / "net.so").get_source()
+    fails(
+        "a library that was loaded has its kernels as code alone",
+        load_module(tmp_path / "net.so").get_source,
+    )
 
 
 def test_parameters_become_constants() -> None:

@@ -11,7 +11,6 @@ from qnn_ops.errors import QnnError
 from tvm_qnn import relay
 from tvm_qnn.relay.expr import module_of
 
-Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(11)
 X = RNG.integers(-128, 128, (1, 8, 6, 6), dtype=np.int8)
 Y = RNG.integers(-128, 128, (1, 8, 6, 6), dtype=np.int8)
@@ -78,8 +77,8 @@ def folded(
     return mod, relay.transform.FakeQuantizationToInteger(**options)(mod)
 
 
-def run(mod: tvm.IRModule, *arrays: Array) -> Array:
-    result: Array = relay.create_executor("graph", mod).evaluate()(*arrays).numpy()
+def run(mod: tvm.IRModule, *arrays: np.ndarray) -> np.ndarray:
+    result: np.ndarray = relay.create_executor("graph", mod).evaluate()(*arrays).numpy()
     return result.astype(np.int32)
 
 

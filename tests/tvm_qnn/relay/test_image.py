@@ -10,11 +10,10 @@ from onnx.reference import ReferenceEvaluator
 
 from tvm_qnn import relay
 
-Array = np.ndarray[Any, Any]
 X = np.random.default_rng(6).normal(size=(1, 2, 5, 6)).astype(np.float32)
 
 
-def of_onnx(size: tuple[int, int], **attributes: Any) -> Array:
+def of_onnx(size: tuple[int, int], **attributes: Any) -> np.ndarray:
     """Return what the standard's reference computes."""
     sizes = numpy_helper.from_array(np.array([*X.shape[:2], *size], np.int64), "sizes")
     graph = helper.make_graph(
@@ -29,7 +28,7 @@ def of_onnx(size: tuple[int, int], **attributes: Any) -> Array:
     return np.asarray(result)
 
 
-def resized(data: Array, size: Any, *modes: Any, **settings: Any) -> Array:
+def resized(data: np.ndarray, size: Any, *modes: Any, **settings: Any) -> np.ndarray:
     result = relay.image.resize2d(relay.const(data), size, *modes, **settings)
     return np.asarray(relay.create_executor().evaluate(result).numpy())
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import tvm
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.modules import adder
 from tvm_qnn import relay
 
@@ -26,5 +26,4 @@ def test_constants_are_folded() -> None:
 def test_what_has_no_meaning_is_named() -> None:
     with pytest.raises(AttributeError, match="no Defunctionalization: it has no meaning"):
         relay.transform.Defunctionalization()
-    with pytest.raises(QnnError, match="PartitionGraph: kernels of vendors are not called"):
-        relay.transform.PartitionGraph()
+    fails("PartitionGraph: kernels of vendors are not called", relay.transform.PartitionGraph)

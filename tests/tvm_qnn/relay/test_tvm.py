@@ -5,6 +5,7 @@ import pytest
 import tvm as installed
 
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn import relay
 from tvm_qnn.relay import graph_executor, tvm
 
@@ -43,10 +44,8 @@ def test_arrays_are_read_as_before() -> None:
 
 
 def test_targets_that_are_no_processor_say_what_to_write() -> None:
-    with pytest.raises(QnnError, match=r"target\.cuda: kernels are for processors"):
-        tvm.target.cuda()
-    with pytest.raises(QnnError, match=r"arm_cpu\('rasp4b64'\): write 'aarch64"):
-        tvm.target.arm_cpu("rasp4b64")
+    fails(r"target\.cuda: kernels are for processors", tvm.target.cuda)
+    fails(r"arm_cpu\('rasp4b64'\): write 'aarch64", tvm.target.arm_cpu, "rasp4b64")
 
 
 def test_what_is_gone_says_what_to_do() -> None:

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontends.tflite import from_tflite
 from qnn_ops.errors import QnnError
 from tests.frontends.tflite.converters.test_variables import ring
+from tests.support.tflite import library_of
 from tests.tvm_qnn.serving.test_rows import ROWS, compiled
 from tvm_qnn import digits
-from tvm_qnn.build import build
 from tvm_qnn.serving import Served
 from tvm_qnn.serving.tensors import datatype_of
 
@@ -20,8 +19,7 @@ NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 @pytest.fixture(scope="module")
 def served() -> Served:
-    mod, params = from_tflite(digits.model("int8"))
-    return Served(build(mod, "host", params, num_threads=1))
+    return Served(library_of(digits.model("int8"), "host", num_threads=1))
 
 
 def tensor(name: str, array: Any) -> Any:
@@ -120,9 +118,8 @@ def test_wrong_wishes_are_one_error(served: Served) -> None:
 
 
 def test_models_with_a_state_are_refused() -> None:
-    mod, params = from_tflite(ring())
     with pytest.raises(QnnError, match="keeps a state from one run to the next"):
-        Served(build(mod, "host", params))
+        Served(library_of(ring(), "host"))
 
 
 def test_rows() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.serving.tensors import datatype_of, read_tensor, tensor_fields
 
 
@@ -55,16 +55,14 @@ def test_data_are_flat_or_rows(data: Any, datatype: str, expected: np.ndarray) -
 def test_what_does_not_fit_is_one_error(
     data: Any, datatype: str, shape: tuple[int, ...], message: str
 ) -> None:
-    with pytest.raises(QnnError, match=message):
-        read_tensor(tensor(data, datatype, shape))
+    fails(message, read_tensor, tensor(data, datatype, shape))
 
 
 def test_deep_data_are_an_error() -> None:
     data: Any = [1]
     for _ in range(900):
         data = [data]
-    with pytest.raises(QnnError, match="'x'"):
-        read_tensor(tensor(data, "INT8", (1,)))
+    fails("'x'", read_tensor, tensor(data, "INT8", (1,)))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "float32", "bool"])

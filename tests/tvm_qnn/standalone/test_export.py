@@ -22,6 +22,7 @@ from tests.support.standalone import (
     run_example,
     run_standalone,
 )
+from tests.support.tflite import library_of
 from tvm_qnn import Library, digits
 from tvm_qnn.build import export_c
 from tvm_qnn.standalone.export import export_standalone
@@ -32,8 +33,7 @@ needs_cc = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler cc o
 
 
 def built(style: str, target: str = "host") -> Library:
-    mod, params = tvm_qnn.from_tflite(digits.model(style))
-    return tvm_qnn.build(mod, target, params)
+    return library_of(digits.model(style), target)
 
 
 @needs_cc
@@ -86,8 +86,7 @@ def test_copies_and_states_beside_an_arena(tmp_path: Path) -> None:
 
 @needs_cc
 def test_what_a_model_keeps_is_the_caller_s(tmp_path: Path) -> None:
-    mod, params = tvm_qnn.from_tflite(ring())
-    library = tvm_qnn.build(mod, "host", params)
+    library = library_of(ring(), "host")
     runs = inputs_of_ring(5)
     results = [array for (array,) in run_standalone(library, runs, tmp_path)]
     np.testing.assert_array_equal(results, [library.run(*arrays) for arrays in runs])

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.target.linker import find_linker, shared_library_linker
 
 
@@ -34,8 +35,7 @@ def test_a_named_compiler_is_the_one(folder: Path) -> None:
     cross = program(folder / "aarch64-linux-gnu-gcc")
     assert find_linker("aarch64-linux-gnu-gcc") == [str(cross)]
     assert find_linker(str(cross)) == [str(cross)]
-    with pytest.raises(QnnError, match="no linker 'arm-cc' on the path"):
-        find_linker("arm-cc")
+    fails("no linker 'arm-cc' on the path", find_linker, "arm-cc")
 
 
 def test_zig_links_where_there_is_no_compiler(
@@ -68,18 +68,14 @@ def test_windows_links_with_clang_and_the_functions_of_tvm(
     monkeypatch.setattr("tvm_qnn.target.linker.this_platform", lambda: "amd64-win32")
     monkeypatch.setattr("tvm_ffi.libinfo.find_windows_implib", lambda: r"C:\tvm_ffi.lib")
     program(folder / "gcc")
-    with pytest.raises(
-        QnnError, match="clang is not on the path: install LLVM and the build tools"
-    ):
-        find_linker()
+    fails("clang is not on the path: install LLVM and the build tools", find_linker)
     clang = program(folder / "clang")
     assert find_linker() == [str(clang), r"C:\tvm_ffi.lib"]
     assert find_linker("clang", "x86_64-pc-windows-msvc") == [str(clang), r"C:\tvm_ffi.lib"]
 
 
 def test_without_any_the_error_says_what_to_install(folder: Path) -> None:
-    with pytest.raises(QnnError, match=r"needs a linker.*apt install gcc.*pip install ziglang"):
-        find_linker()
+    fails(r"needs a linker.*apt install gcc.*pip install ziglang", find_linker)
 
 
 PLATFORM = {"aarch64": "aarch64-linux-gnu", "arm": "armv7l-unknown-linux-gnueabihf"}
@@ -97,8 +93,7 @@ def test_another_platform_takes_a_cross_linker(folder: Path, architecture: str) 
     platform, triple = PLATFORM[architecture], TRIPLE[architecture]
     program(folder / "cc")
     clang = program(folder / "clang")
-    with pytest.raises(QnnError, match=f"needs a cross linker, .*apt install gcc-{triple}"):
-        find_linker(platform=platform)
+    fails(f"needs a cross linker, .*apt install gcc-{triple}", find_linker, platform=platform)
     linker = program(folder / f"{triple}-ld")
     assert find_linker(platform=platform) == [str(linker)]
     assert find_linker("clang", platform) == [str(clang), f"--target={triple}", "-nostdlib"]
@@ -133,8 +128,11 @@ def test_zig_links_for_another_platform(
 
 
 def test_a_platform_without_a_known_linker_takes_a_named_one(folder: Path) -> None:
-    with pytest.raises(QnnError, match="no linker for riscv64-linux-gnu is known here: name one"):
-        find_linker(platform="riscv64-linux-gnu")
+    fails(
+        "no linker for riscv64-linux-gnu is known here: name one",
+        find_linker,
+        platform="riscv64-linux-gnu",
+    )
 
 
 def test_the_command_gets_objects_and_output(folder: Path) -> None:

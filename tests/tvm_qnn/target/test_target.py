@@ -8,7 +8,7 @@ from tvm import relax
 from tvm.relax import op as R
 from tvm.target import codegen
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.machine_code import assembly
 from tests.support.modules import module
 from tvm_qnn import build
@@ -94,8 +94,7 @@ def test_a_platform_of_hard_floats_gets_them(target: Any) -> None:
 
 
 def test_a_processor_of_another_platform_is_told() -> None:
-    with pytest.raises(QnnError, match="it knows it for 'aarch64 -mcpu=cortex-a72'"):
-        parse_target({**X86, "mcpu": "cortex-a72"})
+    fails("it knows it for 'aarch64 -mcpu=cortex-a72'", parse_target, {**X86, "mcpu": "cortex-a72"})
 
 
 @pytest.mark.parametrize(
@@ -118,16 +117,14 @@ def test_a_processor_of_another_platform_is_told() -> None:
     ],
 )
 def test_what_is_not_a_target_is_an_error(target: Any, message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        parse_target(target)
+    fails(message, parse_target, target)
 
 
 @pytest.mark.parametrize(("base", "cpu"), [(X86, "pentium11"), (X86, ""), (ARM, "znver4")])
 def test_a_processor_that_llvm_does_not_know_is_an_error(
     base: dict[str, Any], cpu: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(QnnError, match=f"LLVM knows no processor '{cpu}'"):
-        parse_target({**base, "mcpu": cpu})
+    fails(f"LLVM knows no processor '{cpu}'", parse_target, {**base, "mcpu": cpu})
     assert capfd.readouterr().err == ""
 
 
@@ -195,8 +192,7 @@ def test_targets_of_one_library_are_those_of_each() -> None:
     ],
 )
 def test_targets_that_make_no_library_are_errors(targets: list[str], message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        parse_targets(targets)
+    fails(message, parse_targets, targets)
 
 
 @pytest.mark.parametrize("mcpu", ["cascadelake", "sapphirerapids"])

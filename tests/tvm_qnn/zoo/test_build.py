@@ -11,7 +11,7 @@ import pytest
 import tflite
 
 from frontends.tflite.reader import read_model
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn import zoo
 from tvm_qnn.oracle import litert_runs, litert_tensors
 from tvm_qnn.zoo import images
@@ -272,8 +272,7 @@ def test_size_width_and_classes() -> None:
     ],
 )
 def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        zoo.build(**{"name": "inception_v3", "tiny": True, **arguments})
+    fails(message, zoo.build, **{"name": "inception_v3", "tiny": True, **arguments})
 
 
 def test_nothing_is_quantized_in_float() -> None:

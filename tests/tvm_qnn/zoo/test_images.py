@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.zoo import images
 
 
@@ -44,5 +44,4 @@ def test_as_input() -> None:
     wide = images.as_input(pixels, "int16")
     assert wide.dtype == np.int16
     np.testing.assert_array_equal(wide, np.arange(-128, 128) * 256)
-    with pytest.raises(QnnError, match="int8 or int16, not as 'float32'"):
-        images.as_input(pixels, "float32")
+    fails("int8 or int16, not as 'float32'", images.as_input, pixels, "float32")

@@ -9,16 +9,13 @@ import numpy as np
 import pytest
 
 from frontends.errors import UnsupportedOperatorError
-from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from tests.support.composites import runs
-from tests.support.tflite import check_refused, fixed
+from tests.support.tflite import check_refused, fixed, library_of
 from tests.support.tflite_graphs import FLAG, NUMBER, Subgraph, model_of, unary
-from tvm_qnn import Library, build
+from tvm_qnn import Library
 from tvm_qnn.compare import compare
 from tvm_qnn.oracle import LiteRtSession
-
-Array = np.ndarray[Any, Any]
 
 Q = Quantization.per_tensor(0.5, 3)
 
@@ -59,8 +56,7 @@ def case(
 
 
 def _built(model: bytes) -> Library:
-    mod, params = from_tflite(model)
-    return build(mod, "llvm", params)
+    return library_of(model)
 
 
 @pytest.mark.parametrize("is_known", [False, True])

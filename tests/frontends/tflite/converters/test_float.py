@@ -12,10 +12,9 @@ from tests.support.tflite import Sheet, fixed, given, library_of, one, refused, 
 from tvm_qnn import build
 
 pytestmark = pytest.mark.filterwarnings("error", "ignore:no tensor of this model is quantized")
-Array = np.ndarray[Any, Any]
 
 
-def ulps(first: Array, second: Array) -> Array:
+def ulps(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Count the float32 numbers from one result to the other; NaN is 0 from NaN."""
     places = []
     for array in (first, second):

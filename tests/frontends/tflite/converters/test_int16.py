@@ -12,8 +12,6 @@ from frontends.tflite.quantization import Quantization
 from tests.support.int16 import ACTIVATIONS, UNIT, data, near, symmetric
 from tests.support.tflite import ANY, Sheet, fixed, one, refused, x
 
-Array = np.ndarray[Any, Any]
-
 
 def add_pair(sheet: Sheet, code: str, shapes: tuple[tuple[int, ...], ...]) -> None:
     rng = sheet.rng

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,8 +18,6 @@ from tests.support.standalone import run_standalone
 from tests.support.tflite import check_refused, fixed
 from tests.support.tflite_graphs import FLAG, NUMBER, Subgraph, doubled, model_of, smaller
 from tvm_qnn.compare import compare
-
-Array = np.ndarray[Any, Any]
 
 needs_cc = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler cc on the path")
 
@@ -70,7 +67,7 @@ def loop(turns: int | None, step: int = 1) -> bytes:
     return model_of(main, more, body)
 
 
-def rows() -> Array:
+def rows() -> np.ndarray:
     return full_range(np.random.default_rng(0), "int8", (5, 1, 3)) // 8
 
 
@@ -90,7 +87,7 @@ def built(model: bytes, target: str = "host") -> tvm_qnn.Library:
     return tvm_qnn.build(mod, target, params)
 
 
-def open_inputs(turns: int) -> list[Array]:
+def open_inputs(turns: int) -> list[np.ndarray]:
     return [rows(), np.array(turns, np.int32)]
 
 
@@ -172,7 +169,7 @@ def nested() -> bytes:
     return model_of(main, condition, body, condition, doubled(*ROW))
 
 
-def few(*turns: int) -> list[list[Array]]:
+def few(*turns: int) -> list[list[np.ndarray]]:
     """Return the inputs of some runs."""
     return [[np.array([[4, 2, 3]], np.int8), np.array(count, np.int32)] for count in turns]
 

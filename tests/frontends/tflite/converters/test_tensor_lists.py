@@ -18,8 +18,6 @@ from qnn_ops import QnnError
 from tests.support.tflite import check_refused
 from tvm_qnn import build
 
-Array = np.ndarray[Any, Any]
-
 _FLOAT, _INT32 = 1, 3
 
 

@@ -17,8 +17,6 @@ from tests.support.tflite import check_refused, fixed, one, refused, state
 from tests.support.tflite_graphs import Subgraph, model_of
 from tvm_qnn.compare import compare
 
-Array = np.ndarray[Any, Any]
-
 Q = Quantization.per_tensor(0.5, 3)
 FIRST = np.arange(8, dtype=np.int8).reshape(1, 4, 2)
 
@@ -35,7 +33,7 @@ def call_once(number: int = 1) -> tuple[Any, ...]:
     return ("CALL_ONCE", "", "", {"init_subgraph_index": number})
 
 
-def ring(first: Array | None = FIRST, name: str = "ring") -> bytes:
+def ring(first: np.ndarray | None = FIRST, name: str = "ring") -> bytes:
     """Return a model that keeps its last four inputs, and gives them all."""
     kept = ((1, 4, 2), "int8", Q)
     main = Subgraph(
@@ -65,7 +63,7 @@ def ring(first: Array | None = FIRST, name: str = "ring") -> bytes:
     return model_of(main, begin)
 
 
-def inputs(count: int) -> list[list[Array]]:
+def inputs(count: int) -> list[list[np.ndarray]]:
     rng = np.random.default_rng(4)
     return [[full_range(rng, "int8", (1, 1, 2))] for _ in range(count)]
 
@@ -101,7 +99,7 @@ def test_some_tensors_alone_keep_the_state() -> None:
         (FIRST.astype(np.int16), "its first value int16"),
     ],
 )
-def test_a_first_value_that_does_not_fit(first: Array, message: str) -> None:
+def test_a_first_value_that_does_not_fit(first: np.ndarray, message: str) -> None:
     check_refused(ring(first), message)
 
 

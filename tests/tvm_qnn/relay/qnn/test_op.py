@@ -10,7 +10,7 @@ import tvm
 from tvm import relax
 
 import qnn_ops
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn import relay
 from tvm_qnn.relay import graph_executor
 
@@ -309,5 +309,4 @@ F = relay.var("f", shape=(2, 3), dtype="float32")
     ],
 )
 def test_what_does_not_fit_is_named(call: Callable[[], Any], message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        call()
+    fails(message, call)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.modules import adder
 from tvm_qnn import relay
 from tvm_qnn.relay import tvm
@@ -84,8 +84,7 @@ def test_layouts_differ_by_a_transpose() -> None:
     ],
 )
 def test_what_there_is_not_is_named(network: str, settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        getattr(relay.testing, network).get_workload(**settings)
+    fails(message, getattr(relay.testing, network).get_workload, **settings)
 
 
 def test_an_initializer_of_one_s_own() -> None:
@@ -100,8 +99,7 @@ def test_an_initializer_of_one_s_own() -> None:
 
 
 def test_layouts_without_a_kernel_s() -> None:
-    with pytest.raises(QnnError, match="NCHW or NHWC, got 'NCHW4c'"):
-        relay.testing.layers.conv_kernel_layout("NCHW4c")
+    fails("NCHW or NHWC, got 'NCHW4c'", relay.testing.layers.conv_kernel_layout, "NCHW4c")
 
 
 def test_types() -> None:

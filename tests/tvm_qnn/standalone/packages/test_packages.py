@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.cli.commands.compile import compile_model
 from tvm_qnn.standalone.packages import PACKAGES, package_for
 from tvm_qnn.target.target import parse_target
@@ -25,8 +25,7 @@ def test_the_command_offers_every_package() -> None:
     ],
 )
 def test_a_package_is_for_some_targets(name: str, target: str, message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        package_for(name, parse_target(target))
+    fails(message, package_for, name, parse_target(target))
 
 
 @pytest.mark.parametrize("target", ["cortex-m0plus", "cortex-m4+hardfloat", "riscv32", "wasm32"])

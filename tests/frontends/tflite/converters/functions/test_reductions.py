@@ -37,9 +37,8 @@ def test_sums_of_uint8_equal_litert() -> None:
         result = (ANY, "uint8", random_quantization(rng, "uint8", 0.3))
         axes = AXES[index % len(AXES)]
         sheet.add("SUM", data, axes, gives=result, version=2, keep_dims=bool(index % 2))
-    nothing, result = (Quantization.per_tensor(0.5, point) for point in (7, 9))
-    data = x(0, 3, dtype="uint8", encoding=nothing)
-    sheet.add("SUM", data, [0], gives=(ANY, "uint8", result), version=2)
+    data, gives = (x(0, 3, dtype="uint8", encoding=Quantization.per_tensor(0.5, z)) for z in (7, 9))
+    sheet.add("SUM", data, [0], gives=(ANY, *gives.kind[1:]), version=2)
     sheet.check()
 
 

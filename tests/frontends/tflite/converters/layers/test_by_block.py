@@ -17,8 +17,6 @@ from tests.support.hybrid import float_rows
 from tests.support.tflite import check_refused
 from tvm_qnn.compare import compare
 
-Array = np.ndarray[Any, Any]
-
 
 def weights(
     writer: ModelWriter, rng: np.random.Generator, shape: tuple[int, int], size: int, **changed: Any
@@ -36,7 +34,7 @@ def weights(
 
 def dense(
     rng: np.random.Generator, rows: int, shape: tuple[int, int], size: int, **changed: Any
-) -> tuple[bytes, Array]:
+) -> tuple[bytes, np.ndarray]:
     writer, data = ModelWriter(), float_rows(rng, (rows, shape[1]))
     x = writer.tensor("x", data.shape, "float32")
     operands = [x, weights(writer, rng, shape, size, **changed)]

@@ -102,7 +102,6 @@ def test_sums_of_segments_in_order_equal_litert_s_default_kernel() -> None:
     sheet.check_default()
 
 
-Array = np.ndarray[Any, Any]
 NAMES = ("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims")
 ROWS, WINDOWS, ONES = (
     dict[str, Any](zip((*NAMES, "index_vector_dim"), each, strict=True))
@@ -118,9 +117,9 @@ CODES = ("", *(f"STABLEHLO_{name}" for name in ("ADD", "MULTIPLY", "MAXIMUM", "M
 
 
 def scattered(
-    data: Array,
-    updates: Array,
-    indices: Array,
+    data: np.ndarray,
+    updates: np.ndarray,
+    indices: np.ndarray,
     codes: tuple[str, ...] = ("",),
     *,
     is_constant: bool = False,
@@ -149,7 +148,7 @@ DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
 def test_slices_equal_litert_s(dtype: str) -> None:
     rng = np.random.default_rng(1)
 
-    def numbers(shape: tuple[int, ...]) -> Array:
+    def numbers(shape: tuple[int, ...]) -> np.ndarray:
         if dtype == "int64":
             return rng.integers(-(2**40), 2**40, shape)
         if dtype == "float32":
