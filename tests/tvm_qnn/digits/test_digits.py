@@ -8,7 +8,7 @@ import pytest
 from frontends.tflite.model import Model, Tensor
 from frontends.tflite.reader import read_model
 from tests.support.digits import predictions, probabilities
-from tests.support.errors import fails
+from tests.support.errors import failing, fails
 from tvm_qnn import digits
 from tvm_qnn.digits.scenes import scene
 from tvm_qnn.oracle import litert_tensors
@@ -128,18 +128,14 @@ def test_a_picture_enters_the_model_exactly(style: str) -> None:
     np.testing.assert_array_equal(real.ravel()[:17], values / 16)
 
 
-@pytest.mark.parametrize(
-    ("pictures", "message"),
-    [
-        (np.zeros((8, 8), np.uint8), r"shape \(N, 8, 8\), got \(8, 8\)"),
-        (np.zeros((1, 28, 28), np.uint8), r"got \(1, 28, 28\)"),
-        (np.zeros((1, 8, 8)), "integer dtype, got float64"),
-        (np.full((1, 8, 8), 17), "from 0 to 16, got 17 to 17"),
-        (np.full((1, 8, 8), -1), "from 0 to 16, got -1 to -1"),
-    ],
+test_pictures_that_do_not_fit_are_an_error = failing(
+    lambda pictures: digits.to_input(pictures, "int8"),
+    (np.zeros((8, 8), np.uint8), r"shape \(N, 8, 8\), got \(8, 8\)"),
+    (np.zeros((1, 28, 28), np.uint8), r"got \(1, 28, 28\)"),
+    (np.zeros((1, 8, 8)), "integer dtype, got float64"),
+    (np.full((1, 8, 8), 17), "from 0 to 16, got 17 to 17"),
+    (np.full((1, 8, 8), -1), "from 0 to 16, got -1 to -1"),
 )
-def test_pictures_that_do_not_fit_are_an_error(pictures: np.ndarray, message: str) -> None:
-    fails(message, digits.to_input, pictures, "int8")
 
 
 def test_no_pictures_are_a_batch_of_none() -> None:

@@ -8,6 +8,7 @@ import json
 import pytest
 from rich.table import Table
 
+from tests.support.errors import giving
 from tvm_qnn.io.terminal import Terminal, styled
 from tvm_qnn.io.text import table, to_json, visible
 
@@ -59,20 +60,16 @@ def test_styles_reach_a_terminal() -> None:
     assert text.getvalue() == "\x1b[1mx\x1b[0m\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("dog [big] :car:", "dog [big] :car:"),
-        ("\x1b[31mred\x07\r\n\t", r"\x1b[31mred\x07\r\n\t"),
-        ("\x9b31m", r"\x9b31m"),
-        ("gpj.\u202eexe", r"gpj.\u202eexe"),
-        ("k\udcff.tflite", r"k\udcff.tflite"),
-        ("a\u2028b", r"a\u2028b"),
-        ("Hündchen, 犬, \u0645\u06cc\u200c\u062e", "Hündchen, 犬, \u0645\u06cc\u200c\u062e"),
-    ],
+test_what_acts_on_a_terminal_is_shown = giving(
+    visible,
+    ("dog [big] :car:", "dog [big] :car:"),
+    ("\x1b[31mred\x07\r\n\t", r"\x1b[31mred\x07\r\n\t"),
+    ("\x9b31m", r"\x9b31m"),
+    ("gpj.\u202eexe", r"gpj.\u202eexe"),
+    ("k\udcff.tflite", r"k\udcff.tflite"),
+    ("a\u2028b", r"a\u2028b"),
+    ("Hündchen, 犬, \u0645\u06cc\u200c\u062e", "Hündchen, 犬, \u0645\u06cc\u200c\u062e"),
 )
-def test_what_acts_on_a_terminal_is_shown(text: str, shown: str) -> None:
-    assert visible(text) == shown
 
 
 def test_ends_of_lines_may_be_kept() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.errors import fails
+from tests.support.errors import failing
 from tvm_qnn import relay
 
 X = np.arange(2 * 8 * 3 * 5).reshape(2, 8, 3, 5).astype(np.int32)
@@ -36,17 +36,13 @@ def test_blocks_of_another_size() -> None:
     np.testing.assert_array_equal(arranged(blocks, "NCHW4c", "NCHW2c"), expected)
 
 
-@pytest.mark.parametrize(
-    ("have", "want", "message"),
-    [
-        ("NCHW", "NCW", r"'NCHW' to 'NCW' does not fit the shape \(2, 8, 3, 5\)"),
-        ("NCW", "NCW", "does not fit the shape"),
-        ("NCW4w", "NCW", "does not fit the shape"),
-        ("NCHW", "NCHW3c", "8 of C make no blocks of 'NCHW3c'"),
-        ("NCHW", "NNHW", "'NNHW' is no layout"),
-        ("NCHW", "NHW4c", "'NHW4c' is no layout"),
-        ("NCHW", "NC-HW", "'NC-HW' is no layout"),
-    ],
+test_what_does_not_fit_is_named = failing(
+    lambda have, want: relay.layout_transform(relay.const(X), have, want),
+    ("NCHW", "NCW", r"'NCHW' to 'NCW' does not fit the shape \(2, 8, 3, 5\)"),
+    ("NCW", "NCW", "does not fit the shape"),
+    ("NCW4w", "NCW", "does not fit the shape"),
+    ("NCHW", "NCHW3c", "8 of C make no blocks of 'NCHW3c'"),
+    ("NCHW", "NNHW", "'NNHW' is no layout"),
+    ("NCHW", "NHW4c", "'NHW4c' is no layout"),
+    ("NCHW", "NC-HW", "'NC-HW' is no layout"),
 )
-def test_what_does_not_fit_is_named(have: str, want: str, message: str) -> None:
-    fails(message, relay.layout_transform, relay.const(X), have, want)

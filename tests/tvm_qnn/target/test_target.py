@@ -8,7 +8,7 @@ from tvm import relax
 from tvm.relax import op as R
 from tvm.target import codegen
 
-from tests.support.errors import fails
+from tests.support.errors import failing, fails
 from tests.support.machine_code import assembly
 from tests.support.modules import module
 from tvm_qnn import build
@@ -97,27 +97,23 @@ def test_a_processor_of_another_platform_is_told() -> None:
     fails("it knows it for 'aarch64 -mcpu=cortex-a72'", parse_target, {**X86, "mcpu": "cortex-a72"})
 
 
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [
-        ("", "the target is empty"),
-        ("llvm mcpu=znver4", "'mcpu=znver4' is not of the form -name=value"),
-        ("llvm -mcpu", "'-mcpu' is not of the form -name=value"),
-        ("gcc -mcpu=znver4", "it begins with none of host, .*llvm"),
-        ("llvm -speed=11", "Unknown config option 'speed'"),
-        ({"mcpu": "znver4"}, 'Field "kind" is not found'),
-        ("llvm -mtriple=x86-linux", "LLVM knows no architecture 'x86' of the target 'llvm -mtr"),
-        (tvm.target.Target({"kind": "llvm", "mtriple": "z80"}), "LLVM knows no architecture 'z80'"),
-        ("cuda", "a target is a processor, of kind llvm; 'cuda' is not"),
-        ("x86-avx3", "cannot understand the target 'x86-avx3': .* x86-avx2, "),
-        ("llvm -mattr=+avx512vnnni", "LLVM knows no extension '\\+avx512vnnni'"),
-        ({**X86, "mattr": ["avx2"]}, "LLVM knows no extension 'avx2'"),
-        ({**ARM, "mattr": ["+avx2"]}, "LLVM knows no extension '\\+avx2'"),
-        (None, "a text, a dict or a tvm.target.Target, got None"),
-    ],
+test_what_is_not_a_target_is_an_error = failing(
+    parse_target,
+    ("", "the target is empty"),
+    ("llvm mcpu=znver4", "'mcpu=znver4' is not of the form -name=value"),
+    ("llvm -mcpu", "'-mcpu' is not of the form -name=value"),
+    ("gcc -mcpu=znver4", "it begins with none of host, .*llvm"),
+    ("llvm -speed=11", "Unknown config option 'speed'"),
+    ({"mcpu": "znver4"}, 'Field "kind" is not found'),
+    ("llvm -mtriple=x86-linux", "LLVM knows no architecture 'x86' of the target 'llvm -mtr"),
+    (tvm.target.Target({"kind": "llvm", "mtriple": "z80"}), "LLVM knows no architecture 'z80'"),
+    ("cuda", "a target is a processor, of kind llvm; 'cuda' is not"),
+    ("x86-avx3", "cannot understand the target 'x86-avx3': .* x86-avx2, "),
+    ("llvm -mattr=+avx512vnnni", "LLVM knows no extension '\\+avx512vnnni'"),
+    ({**X86, "mattr": ["avx2"]}, "LLVM knows no extension 'avx2'"),
+    ({**ARM, "mattr": ["+avx2"]}, "LLVM knows no extension '\\+avx2'"),
+    (None, "a text, a dict or a tvm.target.Target, got None"),
 )
-def test_what_is_not_a_target_is_an_error(target: Any, message: str) -> None:
-    fails(message, parse_target, target)
 
 
 @pytest.mark.parametrize(("base", "cpu"), [(X86, "pentium11"), (X86, ""), (ARM, "znver4")])
@@ -181,18 +177,14 @@ def test_targets_of_one_library_are_those_of_each() -> None:
     assert [str(each) for each in parse_targets(names)] == [str(parse_target(n)) for n in names]
 
 
-@pytest.mark.parametrize(
-    ("targets", "message"),
-    [
-        ([], "for one target or several, got none"),
-        (["x86-avx2", "x86"], "cannot understand the target 'x86'"),
-        (["x86-avx2", "aarch64"], "'x86-avx2' is for x86_64-linux-gnu, 'aarch64' for aarch64"),
-        (["x86-avx2", "x86-amx", "x86-avx2"], "'x86-avx2' and 'x86-avx2', which need the same"),
-        (["aarch64", "aarch64 -mcpu=cortex-a72"], "'aarch64' and 'aarch64 -mcpu=cortex-a72'"),
-    ],
+test_targets_that_make_no_library_are_errors = failing(
+    parse_targets,
+    ([], "for one target or several, got none"),
+    (["x86-avx2", "x86"], "cannot understand the target 'x86'"),
+    (["x86-avx2", "aarch64"], "'x86-avx2' is for x86_64-linux-gnu, 'aarch64' for aarch64"),
+    (["x86-avx2", "x86-amx", "x86-avx2"], "'x86-avx2' and 'x86-avx2', which need the same"),
+    (["aarch64", "aarch64 -mcpu=cortex-a72"], "'aarch64' and 'aarch64 -mcpu=cortex-a72'"),
 )
-def test_targets_that_make_no_library_are_errors(targets: list[str], message: str) -> None:
-    fails(message, parse_targets, targets)
 
 
 @pytest.mark.parametrize("mcpu", ["cascadelake", "sapphirerapids"])
