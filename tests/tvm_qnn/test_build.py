@@ -74,22 +74,17 @@ def test_the_importers_signature_is_the_librarys() -> None:
     assert library.run(**named).tolist() == (X + W).tolist()
 
 
-def test_a_module_without_main_is_an_error() -> None:
+def test_what_does_not_fit_is_an_error() -> None:
     fails("no function named main", tvm_qnn.build, tvm.IRModule(), "host", {"w": W})
-
-
-def test_what_is_no_module_and_no_parameters_is_an_error() -> None:
     fails("a model is an IRModule, got NoneType", tvm_qnn.build, None, "host")
     fails(
         "got tuple; importers return one, and its parameters", tvm_qnn.build, (adder(), {}), "host"
     )
     fails("params are constants by parameter name, got list", tvm_qnn.build, adder(), "host", [W])
-
-
-def test_an_unknown_parameter_is_an_error() -> None:
     fails(
         "main has no parameter 'weight'; it has x, w", tvm_qnn.build, adder(), "host", {"weight": W}
     )
+    fails("cannot understand the target 'riscy'", tvm_qnn.build, adder(), "riscy")
 
 
 def test_constants_that_are_missing_are_named() -> None:
@@ -105,10 +100,6 @@ def test_constants_that_are_missing_are_named() -> None:
 @pytest.mark.parametrize("wrong", [W[:1], W.astype(np.int32), [[1, 2, 3], [4, 5, 6]]])
 def test_a_parameter_that_does_not_fit_is_an_error(wrong: Any) -> None:
     fails(r"'w' needs int8 of shape \(2, 3\), got ", tvm_qnn.build, adder(), "host", {"w": wrong})
-
-
-def test_a_target_that_is_none_is_an_error() -> None:
-    fails("cannot understand the target 'riscy'", tvm_qnn.build, adder(), "riscy")
 
 
 def test_an_imported_model_is_lowered_by_tvms_own_pass() -> None:

@@ -21,7 +21,7 @@ REST = TensorInfo("rest [red]", (2, 0), "int8")
 ARRAY = np.array([[[1, 1], [2, 1]]], np.int64)
 
 
-def test_a_drawing_needs_a_name_a_picture_and_something_to_draw() -> None:
+def test_a_drawing_has_the_size_of_the_picture_that_it_needs(tmp_path: Path) -> None:
     picture = Image.new("RGB", (4, 4))
     check_drawing(Path("out.PNG"), picture, [MASK])
     with pytest.raises(QnnError, match=r"out\.gif: its name must end in \.png or \.jpg"):
@@ -30,9 +30,6 @@ def test_a_drawing_needs_a_name_a_picture_and_something_to_draw() -> None:
         check_drawing(Path("out.png"), None, [MASK])
     with pytest.raises(QnnError, match="nothing to draw"):
         check_drawing(Path("out.png"), picture, [])
-
-
-def test_a_drawing_has_the_picture_s_size(tmp_path: Path) -> None:
     write_drawing(tmp_path / "out.jpg", Image.new("RGB", (30, 20)), [MASK.answer([ARRAY])])
     with Image.open(tmp_path / "out.jpg") as written:
         assert (written.size, written.format) == ((30, 20), "JPEG")

@@ -55,16 +55,10 @@ def test_several_inputs_by_order_or_name(texts: list[str]) -> None:
     assert arrays["picture"].dtype == np.uint8
 
 
-def test_an_archive_holds_them_all() -> None:
+def test_arrays_are_fitted_to_the_input() -> None:
     np.savez("all.npz", vector=np.ones((1, 3), np.int8))
     assert read_inputs(["all.npz"], [VECTOR])["vector"].tolist() == [[1, 1, 1]]
-
-
-def test_a_batch_dimension_is_added() -> None:
     assert read_inputs(["row.npy"], [VECTOR])["vector"].shape == (1, 3)
-
-
-def test_reals_are_quantized_for_a_quantized_input() -> None:
     # 0.5 / 0.5 - 1, -1 / 0.5 - 1, and far beyond the largest.
     assert read_inputs(["real.npy"], [VECTOR])["vector"].tolist() == [[0, -3, 127]]
     real = TensorInfo("vector", (1, 3), "float32")

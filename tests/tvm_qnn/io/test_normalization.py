@@ -32,9 +32,11 @@ def test_what_a_person_says_counts_for_integers_too() -> None:
     assert ends(INTEGER, found) == [[-10] * 3, [-6] * 3]  # -1 / 0.5 - 8 and 1 / 0.5 - 8
 
 
-def test_integers_without_a_scale_take_no_reals() -> None:
+def test_pictures_that_an_input_does_not_take_are_errors() -> None:
     with pytest.raises(QnnError, match="'image' has no scale that tells what its integers"):
         ends(TensorInfo("image", (1, 1, 2, 3), "uint8"), GIVEN)
+    with pytest.raises(QnnError, match="takes pictures of 3 channels, but the file normalizes 2"):
+        ends(REAL, Normalization((0.0, 51.0), (255.0,), "the file"))
 
 
 @pytest.mark.parametrize("given", [None, GIVEN])
@@ -72,11 +74,6 @@ def test_what_nobody_says_is_a_guess() -> None:
 def test_each_channel_is_described() -> None:
     found = Normalization((0.0, 51.0), (255.0,), "the file")
     assert found.describe() == "black is 0, -0.2 and white 1, 0.8: the file"
-
-
-def test_numbers_for_other_channels_are_an_error() -> None:
-    with pytest.raises(QnnError, match="takes pictures of 3 channels, but the file normalizes 2"):
-        ends(REAL, Normalization((0.0, 51.0), (255.0,), "the file"))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int16", "bool"])

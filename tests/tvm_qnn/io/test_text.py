@@ -21,9 +21,6 @@ def test_what_is_no_finite_number_is_null() -> None:
     value = {"a": float("nan"), "b": [1.5, float("inf"), (-float("inf"), "NaN")], "c": {"d": 7}}
     found = json.loads(to_json(value), parse_constant=_refuse)
     assert found == {"a": None, "b": [1.5, None, [None, "NaN"]], "c": {"d": 7}}
-
-
-def test_indented_as_asked() -> None:
     assert to_json({"a": 1}, indent=2) == '{\n  "a": 1\n}'
 
 
@@ -39,13 +36,10 @@ HOSTILE = "out[/x] [red]:car:\x1b[2J"
 SHOWN = r"out[/x] [red]:car:\x1b[2J"
 
 
-def test_strings_are_shown_as_they_are() -> None:
+def test_strings_are_shown_as_they_are_in_tables_too() -> None:
     text = io.StringIO()
     Terminal(file=text, width=80).print(styled(HOSTILE), f": {HOSTILE}", sep="")
     assert text.getvalue() == f"{SHOWN}: {SHOWN}\n"
-
-
-def test_so_are_those_in_tables() -> None:
     text = io.StringIO()
     table = Table(HOSTILE, title=HOSTILE, caption=HOSTILE)
     table.add_row(HOSTILE)

@@ -83,16 +83,13 @@ def test_numbers_of_nothing_are_refused(network: tuple[bytes, int]) -> None:
     assert "uses what there is not" in refused(network, len(numbers) - 1, VOID)
 
 
-def test_kernels_get_no_registers_that_hold_nothing(network: tuple[bytes, int]) -> None:
+def test_kernels_and_memory_get_no_registers_that_hold_nothing(network: tuple[bytes, int]) -> None:
     numbers = words(network[0])[1]
     kernel = max(calls(numbers), key=lambda place: numbers[place + 2])
     for register in (VOID, VOID + 1, 2, 4):  # nothing, the machine, storage that was given back
         message = refused(network, kernel + 4, register)
         assert "uses what there is not" in message
-
-
-def test_memory_is_asked_of_the_machine_only(network: tuple[bytes, int]) -> None:
-    """TVM takes nothing, in place of the machine, for one, and ends the process."""
+    # TVM takes nothing, in place of the machine, for one, and ends the process.
     numbers = words(network[0])[1]
     places = [place for place in calls(numbers) if VOID + 1 in numbers[place + 4 : place + 5]]
     assert places

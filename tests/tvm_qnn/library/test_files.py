@@ -137,9 +137,15 @@ def test_there_are_no_other_formats(library: Library, tmp_path: Path) -> None:
         library.export(tmp_path / "adder.so", format="onnx")
 
 
-def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+def test_other_files_are_errors(tmp_path: Path) -> None:
     with pytest.raises(QnnError, match="no library at"):
         tvm_qnn.load(tmp_path / "adder.so")
+    text = tmp_path / "text.so"
+    text.write_text("not a library at all, but a text that is longer than any header " * 10)
+    with pytest.raises(QnnError, match=r"text\.so is not a library that can be loaded here"):
+        tvm_qnn.load(text)
+    with pytest.raises(QnnError, match=r"must end in \.so"):
+        tvm_qnn.load(__file__)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.1, 0.5, 0.999])
@@ -151,15 +157,6 @@ def test_a_library_that_was_cut_short_is_an_error(
     damaged.write_bytes(contents[: int(len(contents) * share)])
     with pytest.raises(QnnError, match=r"damaged\.so is not a library that can be loaded here"):
         tvm_qnn.load(damaged)
-
-
-def test_other_files_are_errors(tmp_path: Path) -> None:
-    text = tmp_path / "text.so"
-    text.write_text("not a library at all, but a text that is longer than any header " * 10)
-    with pytest.raises(QnnError, match=r"text\.so is not a library that can be loaded here"):
-        tvm_qnn.load(text)
-    with pytest.raises(QnnError, match=r"must end in \.so"):
-        tvm_qnn.load(__file__)
 
 
 @needs_linker

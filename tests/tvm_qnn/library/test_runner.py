@@ -130,30 +130,24 @@ class Machine:
         return "result"
 
 
-def test_no_error_ends_the_look_at_many_kernels() -> None:
+def test_a_look_at_many_kernels_ends_where_data_are_read() -> None:
     # TVM reads the symbols of all libraries where one does: 36 MB, and half a second.
     names = ("alloc_tensor", "first", "reshape", "alloc_tensor", "second", "tuple_getitem", "third")
     kernels = ("first", "second", "third")
     machine = Machine(*(name if name in kernels else f"vm.builtin.{name}" for name in names))
     assert Runner(machine)("x") == "result"
     assert machine.answers == [int(name in kernels) for name in names]
-
-
-def test_what_reads_data_ends_the_look() -> None:
     machine = Machine("first", "vm.builtin.read_if_cond", "second")
     assert Runner(machine)("x") == "result"
     assert machine.answers == []
 
 
-def test_several_inputs_and_results_keep_their_order() -> None:
+def test_several_inputs_and_results_keep_their_order_and_numbers() -> None:
     one = program(lambda x, y: [steps(R.add(x, y), 2), steps(y, 1)], inputs=2)
     for first, second in ((1, 2), (7, 3)):
         total, other = one(*tensors(first, second))
         np.testing.assert_array_equal(total, expected(first + second, 2))
         np.testing.assert_array_equal(other, expected(second, 1))
-
-
-def test_results_of_a_program_are_not_the_next_runs() -> None:
     one = program(lambda x: steps(x, 3))
     found = [one(*tensors(number))[0] for number in (1, 2, 3)]
     for number, array in enumerate(found, 1):
@@ -166,15 +160,9 @@ def test_the_kernel_refuses_what_the_machine_refuses() -> None:
     other = runtime.tensor(np.zeros((3, 41), np.int32))
     fails("the library's code failed", one, other)
     np.testing.assert_array_equal(one(*tensors(2))[0], expected(2, 3))
-
-
-def test_prepared_runs_tell_of_errors() -> None:
     run = program(lambda x: steps(x, 3)).prepare(runtime.tensor(np.zeros((2, 2), np.int32)))
     for _ in range(2):
         fails("the library's code failed", run)
-
-
-def test_a_machine_that_fails_at_first_is_watched_no_longer() -> None:
     machine = program(lambda x: steps(x, 3)).machine()
     runner = Runner(machine)
     with pytest.raises(Exception, match=r"."):

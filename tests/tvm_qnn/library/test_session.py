@@ -62,14 +62,11 @@ def test_each_thread_may_have_a_stream(library: Library) -> None:
         np.testing.assert_array_equal(each, expected)
 
 
-def test_a_run_that_fails_leaves_the_state(library: Library) -> None:
+def test_a_state_is_the_sessions_own(library: Library) -> None:
     session = library.session()
     with pytest.raises(QnnError, match="takes int8 of shape"):
         session.run(np.zeros(3, np.int8))
     np.testing.assert_array_equal(session.state["ring"], FIRST)
-
-
-def test_what_state_gives_is_a_copy(library: Library) -> None:
     session = library.session()
     session.state["ring"][:] = 99
     np.testing.assert_array_equal(session.state["ring"], FIRST)

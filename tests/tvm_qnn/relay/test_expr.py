@@ -59,16 +59,13 @@ def test_constants_of_arrays_keep_or_change_their_dtype() -> None:
     assert relay.const(tvm.runtime.tensor(array), "int8").ty.dtype == "int8"
 
 
-def test_scales_are_numbers_or_constants() -> None:
+def test_scales_are_constants_and_bodies_expressions() -> None:
     assert number("scale", relay.const(0.5)) == 0.5
     assert number("scale", np.array([1.0, 2.0])) == [1.0, 2.0]
     with pytest.raises(QnnError, match="scale must be a constant, got Var"):
         number("scale", relax.Var("s", relax.TensorType((), "float32")))
     with pytest.raises(QnnError, match="scale must be a constant, got str"):
         number("scale", "0.5")
-
-
-def test_a_body_must_be_an_expression() -> None:
     with pytest.raises(QnnError, match="Function: body must be a Relax expression, got int"):
         relay.Function([], 3)
 

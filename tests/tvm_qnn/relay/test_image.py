@@ -67,20 +67,14 @@ def test_layouts_dtypes_and_sizes_of_constants() -> None:
     np.testing.assert_array_equal(cut_off, np.trunc(expected).astype(np.int32))
 
 
-def test_a_half_is_rounded_away_from_zero() -> None:
+def test_halves_ends_and_parts_of_an_image() -> None:
     modes = (None, "NCHW", "nearest_neighbor", "align_corners")
     np.testing.assert_array_equal(resized(X[:, :, :2], (3, 6), *modes), X[:, :, [0, 1, 1]])
     np.testing.assert_array_equal(resized(X, (3, 6), *modes, "round"), X[:, :, [0, 2, 4]])
-
-
-def test_cubic_values_of_bytes_are_clamped() -> None:
     edge = np.where(np.arange(8) < 4, -128, 127).astype(np.int8).reshape(1, 1, 1, 8)
     result = resized(edge, (1, 32), method="cubic")
     assert set(result[..., :12].ravel()) == {-128}
     assert set(result[..., 20:].ravel()) == {127}
-
-
-def test_a_part_of_an_image() -> None:
     part = [0, 0, 0.25, 0.2, 1, 1, 0.75, 0.8]
     modes = ("NCHW", "linear", "tf_crop_and_resize")
     result = resized(X, (3, 4), part[2:4] + part[6:], *modes)

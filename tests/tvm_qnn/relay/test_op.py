@@ -229,13 +229,12 @@ def test_what_does_not_fit_is_named() -> None:
     fails("sum: exclude needs an axis", relay.sum, x, exclude=True)
     fails("add: rhs must be a Relax expression, got float", relay.add, x, 1.5)
     assert isinstance(relay.add(x, x), relax.Call)
-
-
-def test_quantizing_with_relay_says_what_to_do() -> None:
     with pytest.raises(QnnError, match="with its own framework's tools"):
         relay.quantize  # noqa: B018
     with pytest.raises(AttributeError, match="has no nothing_like_this"):
         relay.nothing_like_this  # noqa: B018
+    assert relay.op.get("nn.conv2d").name == "relax.nn.conv2d"
+    fails(r"no operator 'nn\.conv9d'", relay.op.get, "nn.conv9d")
 
 
 def test_batches_are_normalized_by_their_stated_mean() -> None:
@@ -246,11 +245,6 @@ def test_batches_are_normalized_by_their_stated_mean() -> None:
     expected = (X - mean.reshape(shape)) / np.sqrt(variance.reshape(shape) + 1e-5)
     expected = expected * gamma.reshape(shape) + beta.reshape(shape)
     np.testing.assert_allclose(result, expected, rtol=1e-5)  # TVM may divide by a product
-
-
-def test_operators_by_name() -> None:
-    assert relay.op.get("nn.conv2d").name == "relax.nn.conv2d"
-    fails(r"no operator 'nn\.conv9d'", relay.op.get, "nn.conv9d")
 
 
 def test_an_index_out_of_range_takes_the_nearest(capfd: pytest.CaptureFixture[str]) -> None:

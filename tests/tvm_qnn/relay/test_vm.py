@@ -23,12 +23,9 @@ def test_a_function_a_module_and_an_expression() -> None:
     assert relay.create_executor("vm", mod).evaluate()(w, w=w).numpy().tolist() == [[2] * 3] * 2
 
 
-def test_what_depends_on_no_variable_is_its_value() -> None:
+def test_constants_and_several_results_are_evaluated() -> None:
     value = relay.create_executor().evaluate(relay.add(relay.const(1.5), relay.const(2.0)))
     assert value.numpy() == 3.5
-
-
-def test_several_results_are_a_list() -> None:
     x = relay.var("x", shape=(4,), dtype="float32")
     results = relay.create_executor().evaluate(relay.Function([x], relay.Tuple([x, -x])))(X)
     assert [each.numpy().tolist() for each in results] == [X.tolist(), (-X).tolist()]

@@ -54,9 +54,6 @@ def test_hard_floats_come_with_the_platform_that_passes_them() -> None:
     assert target.attrs["mfloat-abi"] == "hard"
     assert with_hard_floats("cortex-m4") is None
     fails(r"the target 'cortex-m3\+hardfloat'", parse_target, "cortex-m3+hardfloat")
-
-
-def test_only_hard_floats_use_the_registers_of_floats() -> None:
     for name in ("cortex-m4", "cortex-m7", "cortex-m33"):
         floats = {
             end: "fpregs"

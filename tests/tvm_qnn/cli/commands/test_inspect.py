@@ -16,17 +16,16 @@ from tvm_qnn import digits
 from tvm_qnn.cli import main
 
 
-def test_the_table_has_operators_and_inputs(model: Path) -> None:
+def test_the_table_json_and_the_module(model: Path) -> None:
     text = said(main, ["inspect", str(model)])
     assert "CONV_2D" in text
     assert "M MACs" in text
     assert "zero point" in text
-
-
-def test_json_for_programs(model: Path) -> None:
     found = json.loads(CliRunner().invoke(main, ["inspect", str(model), "--json"]).stdout)
     assert found["macs"] == sum(operator["macs"] for operator in found["operators"]) > 0
     assert found["inputs"][0]["dtype"] == "int8"
+    result = CliRunner().invoke(main, ["inspect", str(model), "--ir"])
+    assert "R.qnn.quantized_conv2d" in result.stdout
 
 
 def test_scales_are_numbers_with_all_their_digits(tmp_path: Path) -> None:
@@ -51,11 +50,6 @@ def test_ranges_of_mxnet_are_numbers() -> None:
     assert limits[0] < limits[1]
 
 
-def test_the_module_of_quantized_operators(model: Path) -> None:
-    result = CliRunner().invoke(main, ["inspect", str(model), "--ir"])
-    assert "R.qnn.quantized_conv2d" in result.stdout
-
-
 def test_what_cannot_be_imported_is_told_once(tmp_path: Path) -> None:
     writer = ModelWriter()
     quantization = Quantization.per_tensor(0.5, 0)
@@ -74,17 +68,15 @@ def test_a_damaged_file_is_one_line(model: Path) -> None:
     assert len(refused(main, ["inspect", str(model)]).splitlines()) == 1
 
 
-def test_the_page_with_times(model: Path) -> None:
+def test_pages_and_graphs_with_times(model: Path) -> None:
     arguments = ["inspect", str(model), "--html", "page.html", "--times"]
     said(main, arguments)
     assert '"has_times": true' in Path("page.html").read_text("utf-8")
-
-
-def test_a_file_for_model_explorer_with_times(model: Path) -> None:
     arguments = ["inspect", str(model), "--model-explorer", "graph.json", "--times"]
     said(main, arguments)
     (graph,) = json.loads(Path("graph.json").read_text("utf-8"))["graphs"]
     assert any(each["key"] == "time" for node in graph["nodes"] for each in node.get("attrs", ()))
+    assert CliRunner().invoke(main, ["inspect", str(model), "--times"]).exit_code == 2
 
 
 def test_the_difference_from_another_model(model: Path) -> None:
@@ -99,10 +91,6 @@ def test_the_difference_from_another_model(model: Path) -> None:
     assert found["changed"][0]["changes"][0]["text"].startswith("input 0: int8, was uint8")
     same = CliRunner().invoke(main, ["inspect", str(model), "--against", str(model), "--json"])
     assert json.loads(same.stdout)["against"]["changed"] == []
-
-
-def test_times_want_a_page(model: Path) -> None:
-    assert CliRunner().invoke(main, ["inspect", str(model), "--times"]).exit_code == 2
 
 
 @pytest.mark.parametrize(
