@@ -78,17 +78,11 @@ def test_the_module_of_a_small_model() -> None:
     assert [param.name for param in mod["main"].params] == ["x", "k", "b"]
     assert list(params) == ["k", "b"]
     np.testing.assert_array_equal(params["b"].numpy(), np.array([7, -70000], np.int32))
-
-
-def test_the_signature_of_a_small_model() -> None:
+    mod, _ = from_tflite(small_model())
+    tvm.ir.assert_structural_equal(tvm.script.from_source(mod.script()), mod)
     signature = signature_of(from_tflite(small_model())[0])
     assert signature.inputs == (TensorInfo("x", (1, 4, 4, 3), "int8", 0.5, -3),)
     assert signature.outputs == (TensorInfo("z", (1, 8), "int8", 2.0, 5),)
-
-
-def test_the_module_survives_text() -> None:
-    mod, _ = from_tflite(small_model())
-    tvm.ir.assert_structural_equal(tvm.script.from_source(mod.script()), mod)
 
 
 def test_the_front_door_exports_the_importer() -> None:

@@ -65,9 +65,6 @@ def test_what_lies_behind_a_constant_is_not_read() -> None:
     content = writer.finish([x], [y])
     np.testing.assert_array_equal(read_model(content).tensors[w].data, array[:3])
     assert compare(content, [full_range(rng, "int8", (2, 8))], "llvm").differing == ()
-
-
-def test_nothing_of_an_astronomic_shape() -> None:
     writer = ModelWriter()
     w = writer.tensor("w", (3,), "int8", Quantization.per_tensor(0.1, 0), np.ones(3, np.int8))
     writer._tensors[w] = replace(writer._tensors[w], shape=(0, 1 << 30, 1 << 30, 1 << 30))
@@ -96,13 +93,10 @@ def test_accepts_every_kind_of_source(tmp_path: Path) -> None:
         assert same(read_model(source), expected)
 
 
-def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+def test_a_damaged_or_missing_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
     path.write_bytes(b"text")
     check_refused(path, rf"^{path}: not a TFLite file", ModelFormatError)
-
-
-def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_model(tmp_path / "none.tflite")
 
@@ -116,7 +110,7 @@ def test_constants_are_read_only_views(source: type) -> None:
     assert not kernel.flags.writeable
 
 
-def test_scalars_and_tensors_without_elements() -> None:
+def test_what_is_absent_or_empty() -> None:
     writer = ModelWriter()
     scalar = writer.tensor("scalar", (), "float32", data=np.array(1.5, np.float32))
     # An empty constant is stored as no data at all, yet nothing has to produce it.
@@ -126,9 +120,6 @@ def test_scalars_and_tensors_without_elements() -> None:
     model = read_model(writer.finish([], [y]))
     assert [t.shape for t in model.tensors] == [(), (0,), ()]
     assert model.tensors[0].data == np.float32(1.5)
-
-
-def test_an_absent_optional_input_is_minus_one() -> None:
     writer = ModelWriter()
     x, y = writer.tensor("x", (1, 4), "float32"), writer.tensor("y", (1, 2), "float32")
     w = writer.tensor("w", (2, 4), "float32", data=np.ones((2, 4), np.float32))
@@ -176,9 +167,11 @@ def test_operator_codes(code: dict[str, Any], name: str) -> None:
     assert (operator.code, operator.version) == (name, 6)
 
 
-def test_a_range_without_scales_is_no_quantization() -> None:
+def test_ranges_without_scales_and_placeholders_are_nothing() -> None:
     bounds = {"Min": np.array([-1], np.float32), "Max": np.array([1], np.float32)}
     assert read_model(raw_model(quantization=bounds)).tensors[0].quantization is None
+    model = raw_model(buffer={"Offset": 1, "Size": 3}, is_variable=True)
+    assert read_model(model).tensors[0].data is None
 
 
 def test_data_behind_the_flatbuffer() -> None:
@@ -188,11 +181,6 @@ def test_data_behind_the_flatbuffer() -> None:
     np.testing.assert_array_equal(
         read_model(data).tensors[0].data, np.array([1, 2, -1], np.int8), strict=True
     )
-
-
-def test_a_placeholder_offset_is_no_data() -> None:
-    model = raw_model(buffer={"Offset": 1, "Size": 3}, is_variable=True)
-    assert read_model(model).tensors[0].data is None
 
 
 @pytest.mark.parametrize(

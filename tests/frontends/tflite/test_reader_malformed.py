@@ -78,9 +78,14 @@ def test_wild_words_parse_or_are_an_error(word: int, value: int) -> None:
         assert max(operator.inputs + operator.outputs, default=0) < len(model.tensors)
 
 
-def test_wild_root_offset() -> None:
+def test_wild_numbers_are_errors() -> None:
     data = struct.pack("<I", 2**31) + SMALL[4:]
     assert "model: cannot read Version, the file is truncated or damaged" in error_of(data)
+    assert "tensor 0 'w': shape is of 33 dimensions, needs at most 32" in error_of(
+        raw_model(shape=(1,) * 33)
+    )
+    data = raw_model(shape=(2**31 - 1,) * 4)
+    assert f"needs {(2**31 - 1) ** 4}" in error_of(data)
 
 
 def test_overlapping_vectors_do_not_hang() -> None:
@@ -146,17 +151,6 @@ def test_a_damaged_number_is_one_error(
     change(tables(patch)[table], field, place, value)
     text = ".*".join(map(re.escape, message.split("…")))
     assert re.fullmatch(text, error_of(patch.data))
-
-
-def test_too_many_dimensions() -> None:
-    assert "tensor 0 'w': shape is of 33 dimensions, needs at most 32" in error_of(
-        raw_model(shape=(1,) * 33)
-    )
-
-
-def test_constant_of_astronomic_size() -> None:
-    data = raw_model(shape=(2**31 - 1,) * 4)
-    assert f"needs {(2**31 - 1) ** 4}" in error_of(data)
 
 
 @pytest.mark.parametrize(("offset", "size"), [(10**6, 3), (2, 2**64 - 1)])

@@ -31,11 +31,6 @@ def test_rows_have_labels(tmp_path: Path, labels: Any) -> None:
     assert [(each.row, each.label) for each in data.samples] == [(0, 2), (1, 0), (2, 1)]
 
 
-def test_rows_may_have_none(tmp_path: Path) -> None:
-    data = read_data(write_arrays(tmp_path, x=ROWS), Classes(0))
-    assert (data.kind, len(data.samples)) == (NOTHING, 3)
-
-
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
@@ -119,7 +114,7 @@ def write(folder: Path, *names: str) -> None:
         write_picture(folder / name, [[1]])
 
 
-def test_class_folders_are_in_the_order_of_their_names(tmp_path: Path) -> None:
+def test_class_folders_are_in_the_order_of_names_or_of_the_classes(tmp_path: Path) -> None:
     write(tmp_path, "b/2.png", "b/1.PNG", "b/deep/3.png", "a/x.png", "10/y.png", ".hidden/z.png")
     (tmp_path / "a" / "notes.txt").touch()
     (tmp_path / "readme.txt").touch()
@@ -130,9 +125,6 @@ def test_class_folders_are_in_the_order_of_their_names(tmp_path: Path) -> None:
         *[("10/y.png", 0), ("a/x.png", 1)],
         *[("b/1.PNG", 2), ("b/2.png", 2), ("b/deep/3.png", 2)],
     ]
-
-
-def test_class_folders_may_be_named_as_the_classes(tmp_path: Path) -> None:
     write(tmp_path, "bee/1.png", "ant/2.png")
     data = read_data(tmp_path, Classes(4, ("wasp", "bee", "fly", "ant")))
     assert [sample.label for sample in data.samples] == [3, 1]
@@ -151,6 +143,8 @@ def test_pictures_alone_have_no_classes(tmp_path: Path) -> None:
     data = read_data(tmp_path, Classes(3))
     assert data.kind == NOTHING
     assert [sample.path.name for sample in data.samples] == ["a.png", "b.png"]
+    data = read_data(write_arrays(tmp_path, x=ROWS), Classes(0))
+    assert (data.kind, len(data.samples)) == (NOTHING, 3)
 
 
 def test_masks_have_the_names_of_their_pictures(tmp_path: Path) -> None:

@@ -55,16 +55,6 @@ def same_errors(call: Callable[[Any], object], text: str = "") -> None:
 
 
 @BOTH
-def test_set_invoke_get(module: Any) -> None:
-    interpreter = ready(module, chain())
-    (found,) = run(interpreter, BYTES)
-    np.testing.assert_array_equal(found, run(ready(litert, chain()), BYTES)[0])
-    found[...] = 0  # a copy
-    assert interpreter.get_tensor(2).any()
-    np.testing.assert_array_equal(interpreter.get_tensor(0), BYTES)
-
-
-@BOTH
 def test_a_path_is_taken_as_text_and_as_an_object(module: Any, tmp_path: Path) -> None:
     path = tmp_path / "chain.tflite"
     path.write_bytes(chain())
@@ -155,9 +145,6 @@ def test_what_litert_takes_and_is_refused() -> None:
             made(ours, chain()).resize_tensor_input(0, shape)
     with pytest.raises(QnnError, match="tensor 2 'c' is a constant of the file"):
         ready(ours, addition()).set_tensor(2, ONES)
-
-
-def test_delegates_are_refused() -> None:
     assert ours.Interpreter(model_content=chain(), experimental_delegates=[])
     with pytest.raises(QnnError, match=r"experimental_delegates: .* leave the delegate out"):
         ours.Interpreter(model_content=chain(), experimental_delegates=[object()])
@@ -185,14 +172,11 @@ def test_names_and_options_are_there(module: Any) -> None:
     ]
 
 
-def test_imports_as_the_packages_spell_them() -> None:
+def test_imports_as_the_packages_spell_them_need_no_litert() -> None:
     for name in ours.__all__:
         assert getattr(package, name) is getattr(ours, name)
         assert hasattr(litert, name)
     assert package.experimental.OpResolverType is ours.OpResolverType
-
-
-def test_it_needs_no_litert_and_is_imported_when_it_is_asked_for() -> None:
     printed(
         "import sys; import tvm_qnn; assert 'tvm_qnn.litert' not in sys.modules; "
         "import tvm_qnn.litert.interpreter; assert 'ai_edge_litert' not in sys.modules"
@@ -208,16 +192,12 @@ def test_lists_views_and_numbers_of_numpy_are_values(module: Any) -> None:
 
 
 @BOTH
-def test_constants_are_there_before_and_after(module: Any) -> None:
+def test_constants_and_outputs_that_are_inputs_are_there(module: Any) -> None:
     interpreter = made(module, addition())
     np.testing.assert_array_equal(interpreter.get_tensor(2), ONES)
     np.testing.assert_array_equal(interpreter.tensor(2)(), ONES)
     interpreter.allocate_tensors()
     np.testing.assert_array_equal(interpreter.get_tensor(2), ONES)
-
-
-@BOTH
-def test_outputs_that_repeat_and_that_are_inputs(module: Any) -> None:
     found = run(ready(module, two_inputs()), ONES, 2 * ONES)
     assert [each[0, 0] for each in found] == [3, 1, 3]
     assert [each[0, 0] for each in run(ready(module, two_inputs()), 5 * ONES, ONES)] == [6, 5, 6]
@@ -243,10 +223,6 @@ def test_a_new_shape_needs_new_memory(module: Any) -> None:
     np.testing.assert_array_equal(found, np.repeat(run(ready(litert, chain()), BYTES)[0], 3, 0))
     interpreter.resize_tensor_input(0, (3, 4))  # nothing new
     interpreter.invoke()
-
-
-@BOTH
-def test_a_shape_that_the_model_does_not_take(module: Any) -> None:
     interpreter = ready(module, addition())
     interpreter.resize_tensor_input(0, [1, 3])
     with pytest.raises(RuntimeError):
@@ -286,6 +262,12 @@ def test_the_memory_of_inputs_and_outputs(module: Any) -> None:
     assert np.shares_memory(taken(), taken())
     given()[...] = 7
     assert interpreter.get_tensor(2).tolist() == [[7, 7, 7, 7]]
+    interpreter = ready(module, chain())
+    (found,) = run(interpreter, BYTES)
+    np.testing.assert_array_equal(found, run(ready(litert, chain()), BYTES)[0])
+    found[...] = 0  # a copy
+    assert interpreter.get_tensor(2).any()
+    np.testing.assert_array_equal(interpreter.get_tensor(0), BYTES)
 
 
 def test_arrays_of_memory_may_be_held() -> None:
@@ -314,7 +296,7 @@ def test_tensors_between_operators_are_not_kept_unless_asked_for() -> None:
 
 
 @BOTH
-def test_a_variable_tensor_is_kept_and_reset(module: Any) -> None:
+def test_a_variable_is_kept_and_reset_unless_it_has_a_name(module: Any) -> None:
     interpreter = ready(module, filters())
     told = [run(interpreter, ONES)[0][0, 0] for _ in range(2)]
     state = interpreter.get_tensor(3)
@@ -327,6 +309,11 @@ def test_a_variable_tensor_is_kept_and_reset(module: Any) -> None:
     told.append(run(interpreter, ONES)[0][0, 0])
     assert told == [4, 8, 12, 4, 8, 4]
     assert state.tolist() == [[0, 4, 4] * 4]
+    interpreter = ready(module, counter())
+    told = [run(interpreter, ONES)[0][0, 0] for _ in range(2)]
+    interpreter.reset_all_variables()
+    interpreter.allocate_tensors()
+    assert [*told, run(interpreter, ONES)[0][0, 0]] == [11, 12, 13]
 
 
 def test_a_variable_tensor_is_reset_where_memory_is_new() -> None:
@@ -339,15 +326,6 @@ def test_a_variable_tensor_is_reset_where_memory_is_new() -> None:
         interpreter.resize_tensor_input(0, [1, 4])
         interpreter.allocate_tensors()
         assert run(interpreter, ONES)[0][0, 0] == 4
-
-
-@BOTH
-def test_a_variable_with_a_name_is_not_reset(module: Any) -> None:
-    interpreter = ready(module, counter())
-    told = [run(interpreter, ONES)[0][0, 0] for _ in range(2)]
-    interpreter.reset_all_variables()
-    interpreter.allocate_tensors()
-    assert [*told, run(interpreter, ONES)[0][0, 0]] == [11, 12, 13]
 
 
 def test_operators_that_are_not_supported() -> None:

@@ -41,10 +41,16 @@ def same(program: Any, *arguments: Any) -> Any:
     return expected
 
 
-def test_classification() -> None:
+def test_programs_of_networks_of_bytes() -> None:
     content = network("mobilenet_v1", "uint8")
     best = same(programs.classify, content, pictures(content)[0])
     assert len(best) == 5
+    content = network("mobilenet_v1", "uint8")
+    cosines = same(programs.compare_embeddings, content, list(pictures(content, 3)))
+    np.testing.assert_allclose(np.diag(cosines), 1, atol=1e-6)  # float32
+    content = network("mobilenet_v1", "uint8")
+    same(programs.run_batches, content, pictures(content, 4))
+    same(programs.fill_in_place, network("mobilenet_v1", "uint8"))
 
 
 @pytest.mark.slow
@@ -60,9 +66,16 @@ def test_detection() -> None:
 
 
 @pytest.mark.slow
-def test_segmentation() -> None:
+def test_slow_programs() -> None:
     content = network("unet")
     assert len(np.unique(same(programs.segment, content, pictures(content)[0]))) > 1
+    content = network("movenet")
+    assert len(same(programs.find_pose, content, pictures(content)[0])) >= 17
+    content = network("mobilebert")
+    arrays = {
+        each.name: RNG.integers(0, 2, each.shape).astype(each.dtype) for each in inputs(content)
+    }
+    same(programs.read_text, content, arrays)
 
 
 @pytest.mark.parametrize("name", ["ds_cnn_stream", "svdf_spotter"])
@@ -76,36 +89,6 @@ def test_a_spotter_that_keeps_what_it_heard(name: str) -> None:
     assert heard[0] != heard[1]
 
 
-@pytest.mark.slow
-def test_a_pose() -> None:
-    content = network("movenet")
-    assert len(same(programs.find_pose, content, pictures(content)[0])) >= 17
-
-
-@pytest.mark.slow
-def test_a_text() -> None:
-    content = network("mobilebert")
-    arrays = {
-        each.name: RNG.integers(0, 2, each.shape).astype(each.dtype) for each in inputs(content)
-    }
-    same(programs.read_text, content, arrays)
-
-
-def test_embeddings() -> None:
-    content = network("mobilenet_v1", "uint8")
-    cosines = same(programs.compare_embeddings, content, list(pictures(content, 3)))
-    np.testing.assert_allclose(np.diag(cosines), 1, atol=1e-6)  # float32
-
-
 def test_signatures() -> None:
     prompt = RNG.integers(-128, 128, (4, 8)).astype(np.int8)
     assert len(same(programs.generate, two_models(), prompt, 3)) == 3
-
-
-def test_batches() -> None:
-    content = network("mobilenet_v1", "uint8")
-    same(programs.run_batches, content, pictures(content, 4))
-
-
-def test_views() -> None:
-    same(programs.fill_in_place, network("mobilenet_v1", "uint8"))

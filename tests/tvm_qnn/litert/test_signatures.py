@@ -46,15 +46,11 @@ def test_another_signature_than_the_first(module: Any, rows: int) -> None:
 
 
 @BOTH
-def test_names_are_the_signature_s(module: Any) -> None:
+def test_names_and_shapes_are_the_signature_s(module: Any) -> None:
     run = made(module, two_inputs()).get_signature_runner("second")
     found = run(q=ONES, b=2 * ONES)
     assert list(found) == ["o1", "o2"]
     assert [each[0, 0] for each in found.values()] == [1, 3]
-
-
-@BOTH
-def test_an_input_without_dimensions(module: Any) -> None:
     run = made(module, scaling()).get_signature_runner("scale")
     found = run(x=np.arange(4, dtype=np.float32), factor=np.float32(3))
     assert found["y"].tolist() == [0, 3, 6, 9]

@@ -62,12 +62,6 @@ def test_inputs_are_taken(x: Any) -> None:
     check_same(run(None, {"y": Y, "x": x}))
 
 
-def test_inputs_of_another_byte_order_are_their_numbers() -> None:
-    # ONNX Runtime reads the bytes as if they were in this machine's order.
-    session = own.InferenceSession(sums())
-    check_equal(session.run(["z"], {"x": X.astype(">f4"), "y": Y}), [X + Y])
-
-
 @pytest.mark.parametrize(
     "feed",
     [
@@ -130,16 +124,13 @@ def test_arguments_of_other_types_raise_the_same_class(names: Any, feed: Any, op
     check_same_error(run(names, feed, lambda _: options), text=False)
 
 
-def test_a_run_that_is_to_end_does() -> None:
+def test_errors_of_runs_are_onnx_runtime_s() -> None:
     def ending(ort: Any) -> Any:
         options = ort.RunOptions()
         options.terminate = True
         return options
 
     check_same_error(run(None, FEED, ending))
-
-
-def test_shapes_that_do_not_fit_together_fail() -> None:
     model = model_of(
         [("x", "FLOAT", ["N", 3]), ("y", "FLOAT", ["N", 3])],
         [("z", "FLOAT", ["N", 3])],
@@ -147,9 +138,6 @@ def test_shapes_that_do_not_fit_together_fail() -> None:
     )
     feed = {"x": np.zeros((5, 3), np.float32), "y": X}
     check_same_error(first_run(model, feed), text=False)
-
-
-def test_an_index_beyond_the_table_is_an_invalid_argument() -> None:
     table = {"k": np.arange(3, dtype=np.float32)}
     model = model_of([("i", "INT64", [1])], [("z", "FLOAT", None)], [("Gather", "k i", "z")], table)
     error = check_same_error(first_run(model, {"i": np.array([9])}), text=False)
@@ -227,7 +215,7 @@ def test_a_constant_that_is_an_input_may_be_given() -> None:
     check_same_error(first_run(model, feed))
 
 
-def test_as_many_libraries_are_kept_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_libraries_are_known_and_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tvm_qnn.library.last.MOST", 2)
     session = own.InferenceSession(sums())
     for rows in (1, 2, 1, 3):
@@ -235,9 +223,6 @@ def test_as_many_libraries_are_kept_as_it_says(monkeypatch: pytest.MonkeyPatch) 
         check_equal(session.run(["z"], {"x": data, "y": Y}), [data + Y])
     kept = [shapes[0] for shapes in session._libraries.runners]
     assert kept == [(1, 3), (3, 3)]  # 2 was not used longest
-
-
-def test_a_run_on_known_shapes_is_not_checked_first(monkeypatch: pytest.MonkeyPatch) -> None:
     session = own.InferenceSession(sums())
     session.run(None, FEED)
     monkeypatch.delattr(own.InferenceSession, "_run_checked")
@@ -245,9 +230,6 @@ def test_a_run_on_known_shapes_is_not_checked_first(monkeypatch: pytest.MonkeyPa
     check_equal(session.run(["z"], {"y": Y, "x": X}, own.RunOptions()), [X + Y])
     with pytest.raises(AttributeError):
         session.run(None, {"x": X[:1], "y": Y})
-
-
-def test_a_model_that_has_served_is_given_back() -> None:
     model = model_of([("x", "FLOAT", [2, 3])], [("z", "FLOAT", None)], [("Relu", "x", "z")])
     session = own.InferenceSession(model.SerializeToString())
     assert session._model.proto is None
@@ -275,11 +257,14 @@ def test_threads_share_a_session() -> None:
     assert not wrong
 
 
-def test_results_stay_when_others_are_made() -> None:
+def test_results_stay_when_others_are_made_and_of_any_byte_order() -> None:
     session = own.InferenceSession(sums())
     first = session.run(["z"], FEED)[0]
     session.run(["z"], {"x": X + 5, "y": Y})
     check_equal(first, X + Y)
+    # ONNX Runtime reads the bytes as if they were in this machine's order.
+    session = own.InferenceSession(sums())
+    check_equal(session.run(["z"], {"x": X.astype(">f4"), "y": Y}), [X + Y])
 
 
 def test_inputs_and_constants_may_be_outputs() -> None:
@@ -365,12 +350,6 @@ def test_what_is_not_imported_is_not_implemented() -> None:
         own.InferenceSession(b"\x00\x00\x00\x00ORTM\x00\x00")
 
 
-def test_errors_are_the_packages() -> None:
-    for name in states.__all__:
-        assert issubclass(getattr(states, name), QnnError)
-        assert hasattr(real.capi.onnxruntime_pybind11_state, name)
-
-
 def test_the_module_tells_what_there_is() -> None:
     assert own.get_available_providers() == ["CPUExecutionProvider"]
     assert "Build Info" in own.get_build_info()
@@ -379,6 +358,14 @@ def test_the_module_tells_what_there_is() -> None:
     own.set_default_logger_severity(3)
     for name in set(own.__all__) - {"MeaninglessSettingWarning"}:
         assert hasattr(real, name), name
+    for name in states.__all__:
+        assert issubclass(getattr(states, name), QnnError)
+        assert hasattr(real.capi.onnxruntime_pybind11_state, name)
+    printed(
+        "import sys, tvm_qnn; assert 'tvm_qnn.onnxruntime' not in sys.modules; "
+        "import tvm_qnn.onnxruntime; "
+        "assert not {'onnxruntime', 'onnx', 'tvm'} & set(sys.modules)"
+    )
 
 
 @pytest.mark.parametrize(("callback", "severity"), [("text", 2), (print, 5), (None, -1)])
@@ -386,11 +373,3 @@ def test_what_takes_no_lines_of_the_log_is_refused(callback: Any, severity: int)
     check_same_error(lambda ort: ort.set_default_logger_callback(callback, severity), text=False)
     own.set_default_logger_callback(print, 4)
     own.set_default_logger_callback(None)
-
-
-def test_neither_package_is_imported_before_it_is_needed() -> None:
-    printed(
-        "import sys, tvm_qnn; assert 'tvm_qnn.onnxruntime' not in sys.modules; "
-        "import tvm_qnn.onnxruntime; "
-        "assert not {'onnxruntime', 'onnx', 'tvm'} & set(sys.modules)"
-    )

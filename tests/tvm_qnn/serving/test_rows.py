@@ -34,11 +34,8 @@ def test_any_number_of_rows(count: int) -> None:
     np.testing.assert_array_equal(run_rows(library, ROWS, [array])["y"], np.maximum(array, 0))
 
 
-def test_rows_that_change_one_another_are_refused() -> None:
+def test_models_without_a_batch_of_independent_rows_are_refused() -> None:
     with pytest.raises(QnnError, match="output 'y' of one row changes with another row"):
         independent_rows(compiled("TRANSPOSE"))
-
-
-def test_one_row_is_no_batch() -> None:
     with pytest.raises(QnnError, match=r"of at least 2, got .*8×8.*: compile it for a batch"):
         independent_rows(library_of(digits.model("int8"), "host"))

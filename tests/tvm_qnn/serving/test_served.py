@@ -105,7 +105,7 @@ def test_wrong_inputs_are_one_error(
         served.inputs_of([tensor(name or own, array) for name, array in tensors])
 
 
-def test_wrong_wishes_are_one_error(served: Served) -> None:
+def test_wrong_wishes_and_models_with_a_state_are_one_error(served: Served) -> None:
     own = served.library.outputs[0].name
     for outputs, message in [
         ([wanted("nobody")], "no output is named 'nobody'; there are"),
@@ -115,9 +115,6 @@ def test_wrong_wishes_are_one_error(served: Served) -> None:
     ]:
         with pytest.raises(QnnError, match=message):
             served.wishes_of(request(outputs))
-
-
-def test_models_with_a_state_are_refused() -> None:
     with pytest.raises(QnnError, match="keeps a state from one run to the next"):
         Served(library_of(ring(), "host"))
 

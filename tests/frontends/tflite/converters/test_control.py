@@ -102,14 +102,11 @@ def test_cases_that_are_refused(model: bytes, message: str) -> None:
     check_refused(model, message)
 
 
-def test_subgraphs_that_run_themselves() -> None:
+def test_subgraphs_that_run_themselves_or_take_too_little() -> None:
     itself = Subgraph(
         {"flag": fixed(True, "bool"), "x y": ROW}, [("IF", "flag x", "y", ITSELF)], "x", "y"
     )
     check_refused(model_of(itself, itself), "more than 8 deep", UnsupportedOperatorError)
-
-
-def test_a_subgraph_takes_what_it_is_given() -> None:
     main = Subgraph({"flag": fixed(True, "bool"), "x": ROW}, [("IF", "flag", "x", ITSELF)], "", "x")
     model = model_of(main, Subgraph({"a": ROW}, [], "a", "a"))
     check_refused(model, "its subgraph takes 1 tensors, gets 0")

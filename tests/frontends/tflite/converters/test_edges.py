@@ -42,15 +42,12 @@ STRIDED_SLICES: list[tuple[list[int], list[int], list[int], dict[str, int]]] = [
 ]
 
 
-def test_masks_of_slices_equal_litert() -> None:
+def test_slices_by_masks_and_from_their_begins_equal_litert() -> None:
     sheet, data = Sheet(seed=40), x(2, 5, 6)
     for begin, end, strides, masks in STRIDED_SLICES:
         sheet.add("STRIDED_SLICE", data, begin, end, strides, **masks)
     sheet.add("STRIDED_SLICE", x(), [0], [1], [1], new_axis_mask=1)
     sheet.check()
-
-
-def test_ends_of_slices_that_are_counted_from_the_begins() -> None:
     sheet, data = Sheet(seed=46), x(7)
     for begin, end in ((-9, 3), (-7, 7), (-2, 2), (0, 0), (3, 4), (6, 1), (7, 0), (9, 0)):
         for step in (1, 2):
@@ -71,7 +68,7 @@ def test_places_have_the_dtype_of_their_options() -> None:
         np.testing.assert_array_equal(result, wanted)
 
 
-def test_shapes_are_stated_in_several_ways() -> None:
+def test_shapes_reductions_and_pads_equal_litert() -> None:
     sheet, data, one_number = Sheet(seed=42), x(2, 6), x(1, 1)
     # An operand that is no vector of int32 says nothing.
     sheet.add("RESHAPE", data, fixed([3, 4], "int16"), new_shape=[4, 3])
@@ -80,9 +77,6 @@ def test_shapes_are_stated_in_several_ways() -> None:
     sheet.add("RESHAPE", one_number, new_shape=[0])
     sheet.add("RESHAPE", one_number)
     sheet.check()
-
-
-def test_reductions_along_no_axis_equal_litert() -> None:
     sheet, other = Sheet(seed=43), (ANY, "int8", Quantization.per_tensor(0.25, -5))
     for data in (x(2, 3), x()):
         for keep in (False, True):
@@ -90,9 +84,6 @@ def test_reductions_along_no_axis_equal_litert() -> None:
             sheet.add("REDUCE_MAX", data, [], keep_dims=keep)
     sheet.add("REDUCE_MIN", data, [3])
     sheet.check()
-
-
-def test_float_pads_equal_litert() -> None:
     sheet, data = Sheet(seed=44), x(1, 2, 1, 3, 2, dtype="float32")
     widths = [[0, 1], [1, 0], [0, 0], [2, 1], [1, 1]]
     sheet.add("PAD", data, widths)

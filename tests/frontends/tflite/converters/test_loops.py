@@ -76,9 +76,11 @@ def test_a_loop_of_so_many_turns_equals_litert(turns: int) -> None:
     assert compare(loop(turns), [rows()], "llvm").differing == ()
 
 
-def test_the_turns_of_a_loop_share_its_constants() -> None:
+def test_the_turns_of_a_loop_share_its_constants_if_they_are_few() -> None:
     _, params = from_tflite(loop(5))
     assert [name for name in params if name.startswith("weight")] == ["weight"]
+    texts = [from_tflite(loop(turns))[0].script() for turns in (5, 500)]
+    assert ["R.qnn.loop(" in text for text in texts] == [False, True]
 
 
 def built(model: bytes, target: str = "host") -> tvm_qnn.Library:
@@ -99,9 +101,13 @@ def test_turns_that_depend_on_the_data_equal_litert(kernels: bool) -> None:
 
 
 @needs_cc
-def test_a_loop_runs_in_c(tmp_path: Path) -> None:
+def test_loops_run_in_c(tmp_path: Path) -> None:
     library = built(loop(None))
     runs = [open_inputs(turns) for turns in (0, 5, 2)]
+    results = [array for (array,) in run_standalone(library, runs, tmp_path)]
+    np.testing.assert_array_equal(results, [library.run(*arrays) for arrays in runs])
+    library = built(nested())
+    runs = few(0, 4, 2)
     results = [array for (array,) in run_standalone(library, runs, tmp_path)]
     np.testing.assert_array_equal(results, [library.run(*arrays) for arrays in runs])
 
@@ -111,11 +117,6 @@ def test_a_loop_is_kept_in_a_file(tmp_path: Path) -> None:
     library.export(tmp_path / "loop.so")
     loaded = tvm_qnn.load(tmp_path / "loop.so")
     np.testing.assert_array_equal(loaded.run(*open_inputs(4)), library.run(*open_inputs(4)))
-
-
-def test_many_turns_become_a_loop_and_few_are_unrolled() -> None:
-    texts = [from_tflite(loop(turns))[0].script() for turns in (5, 500)]
-    assert ["R.qnn.loop(" in text for text in texts] == [False, True]
 
 
 @pytest.mark.parametrize(("cell", "known"), [("rnn", False), ("gru", True), ("lstm", False)])
@@ -179,14 +180,6 @@ def test_a_loop_inside_another_equals_litert(kernels: bool) -> None:
     runs = few(3, 0, 1, 4)
     target = "host" if kernels else "llvm"
     assert compare(nested(), runs[0], target, kernels, then=runs[1:]).differing == ()
-
-
-@needs_cc
-def test_a_loop_inside_another_runs_in_c(tmp_path: Path) -> None:
-    library = built(nested())
-    runs = few(0, 4, 2)
-    results = [array for (array,) in run_standalone(library, runs, tmp_path)]
-    np.testing.assert_array_equal(results, [library.run(*arrays) for arrays in runs])
 
 
 def branching(step: int) -> bytes:

@@ -44,17 +44,11 @@ def test_compiled_conversions_equal_litert() -> None:
     quarters = given(np.arange(-64, 64) / 8, "float32")
     sheet.add("QUANTIZE", quarters, gives=(ANY, "int8", Quantization.per_tensor(0.25, -3)))
     sheet.check()
-
-
-def test_16_bit_sources_equal_litert() -> None:
     sheet = Sheet(seed=24)
     data = x(4, 64, dtype="int16", encoding=Quantization.per_tensor(0.0003, 0))
     sheet.add("QUANTIZE", data, gives=(ANY, "int8", Quantization.per_tensor(0.05, 3)))
     sheet.add("DEQUANTIZE", data, gives="float32")
     sheet.check()
-
-
-def test_dequantized_constants_per_channel() -> None:
     sheet = Sheet(seed=25)
     scales = np.array([0.5, 0.25, 2.0], np.float32)
     weights = sheet.constant(

@@ -112,12 +112,9 @@ def test_a_subgraph_that_there_is_not(number: int) -> None:
     check_refused(called(number), f"CALL_ONCE runs subgraph {number}, there are 0 others")
 
 
-def test_call_once_may_do_nothing_else() -> None:
+def test_what_call_once_runs_is_named_in_errors() -> None:
     other = Subgraph({"x y": ROW}, [("RELU", "x", "y")], "x", "")
     check_refused(called(1, other), "operator 0 CALL_ONCE: runs RELU", UnsupportedOperatorError)
-
-
-def test_errors_of_a_subgraph_name_it() -> None:
     other = Subgraph({"x y": ROW}, [("RELU", "x", "y")], "", "")
     message = "subgraph 1: operator 0 RELU: reads tensor 0"
     check_refused(called(1, other), message, ModelFormatError)

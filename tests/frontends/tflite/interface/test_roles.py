@@ -73,13 +73,10 @@ def softmax(*shape: int) -> Sheet:
     return one("SOFTMAX", x(*shape, encoding=Q), gives=(shape, "int8", encoding), beta=1.0)
 
 
-def test_softmax_of_a_picture_gives_probabilities() -> None:
+def test_softmax_of_a_picture_gives_probabilities_and_a_classifier_s_none() -> None:
     sheet = softmax(1, 4, 4, 5)
     sheet.operator("DEQUANTIZE", [1], ((1, 4, 4, 5), "float32", None))
     assert set(roles(sheet.model()).values()) == {("probabilities", 5)}
-
-
-def test_a_classifier_s_softmax_has_no_role() -> None:
     model = softmax(1, 5).model()
     assert roles(model) == {"y2": ("", 0)}
     assert "role" not in signature_of(import_graph(read_model(model)).mod).to_json()

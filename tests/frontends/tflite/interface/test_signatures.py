@@ -73,15 +73,12 @@ def test_what_there_is_not_is_refused(model: bytes, key: str, message: str) -> N
     check_refused(read_model(two_models()), "is chosen from a file", signature="decode")
 
 
-def test_a_summary_lists_them_all() -> None:
+def test_a_summary_lists_them_all_and_metadata_is_the_first_s() -> None:
     summary = TFLiteSource(two_models()).summary("x")
     told = [(each.name, each.inputs[0].name, each.outputs[0].shape) for each in summary.signatures]
     assert told == [("prefill", "x", (4, 8)), ("decode", "x", (1, 8))]
     assert TFLiteSource(two_models(second=7)).summary("x").signatures[1].inputs == ()
     assert TFLiteSource(read_signature(two_models(), "decode")).summary("x").signatures == ()
-
-
-def test_metadata_is_that_of_the_first_subgraph() -> None:
     about = metadata([Tensor(mean=[127.5], std=[127.5])])
     for key, count in (("prefill", 1), ("decode", 0)):
         chosen = read_signature(two_models(about=about), key)

@@ -45,15 +45,12 @@ def test_comparisons_of_numbers_equal_litert(dtype: str) -> None:
     sheet.check()
 
 
-def test_no_number_is_unequal_to_all() -> None:
+def test_logic_equals_litert_and_no_number_is_unequal_to_all() -> None:
     sheet, data = Sheet(), given([np.nan, np.inf, 0.0, -0.0, 1.5], "float32")
     other = given([np.nan, np.inf, -0.0, np.nan, 1.5], "float32")
     for code in CODES:
         sheet.add(code, data, other, gives="bool")
     sheet.check()
-
-
-def test_logic_equals_litert() -> None:
     sheet, lhs = Sheet(), given([[True, True], [False, False]], "bool")
     for code in ("LOGICAL_AND", "LOGICAL_OR"):
         sheet.add(code, lhs, given([True, False], "bool"))
@@ -123,10 +120,12 @@ def test_buckets_equal_litert_s(dtype: str) -> None:
     one("BUCKETIZE", given(numbers, dtype), gives="int32", boundaries=LIMITS).check()
 
 
-def test_no_boundaries_and_no_numbers() -> None:
+def test_no_boundaries_no_numbers_and_long_rows() -> None:
     sheet = one("BUCKETIZE", x(3, dtype="float32"), gives="int32", boundaries=LIMITS[:0])
     sheet.add("BUCKETIZE", x(0, 3, dtype="float32"), gives="int32", boundaries=LIMITS)
     sheet.check()
+    data = x(1, 20_000, dtype="uint8")
+    one("TOPK_V2", data, 9, gives=[(ANY, "uint8", Q), "int32"]).check()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "float32"])
@@ -137,8 +136,3 @@ def test_the_largest_equal_litert(dtype: str) -> None:
     for count in (1, 7, 20):
         sheet.add("TOPK_V2", data, count, gives=[(ANY, dtype, encoding), "int32"])
     sheet.check()
-
-
-def test_long_rows_equal_litert() -> None:
-    data = x(1, 20_000, dtype="uint8")
-    one("TOPK_V2", data, 9, gives=[(ANY, "uint8", Q), "int32"]).check()

@@ -104,10 +104,14 @@ def test_what_does_not_fit_is_told(changed: dict[str, Any], message: str) -> Non
     check_refused(content, message)
 
 
-def test_blocks_that_do_not_divide_a_row_are_told() -> None:
+def test_what_has_no_such_blocks_is_told() -> None:
     scales = np.ones((4, 1), np.float16)
     content, _ = dense(np.random.default_rng(0), 2, (4, 64), 48, scales=scales)
     check_refused(content, r"of shape \(4, 64\) has blocks of 48")
+    writer, rng = ModelWriter(), np.random.default_rng(9)
+    x, y = (writer.tensor(name, (5, 24), "float32") for name in "xy")
+    writer.operator("ADD", [x, weights(writer, rng, (5, 24), 8)], [y])
+    check_refused(writer.finish([x], [y]), "has scales by block")
 
 
 @pytest.mark.parametrize(
@@ -142,10 +146,3 @@ def test_a_summary_names_the_scales(tmp_path: Path) -> None:
     path.write_bytes(content)
     (layer,) = TFLiteSource(path).summary(path.name).operators
     assert layer.inputs[1].quantization == "scales by blocks of 32, in tensor 1"
-
-
-def test_other_operators_refuse_them() -> None:
-    writer, rng = ModelWriter(), np.random.default_rng(9)
-    x, y = (writer.tensor(name, (5, 24), "float32") for name in "xy")
-    writer.operator("ADD", [x, weights(writer, rng, (5, 24), 8)], [y])
-    check_refused(writer.finish([x], [y]), "has scales by block")

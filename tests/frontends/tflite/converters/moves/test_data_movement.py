@@ -9,7 +9,7 @@ from frontends.tflite.quantization import Quantization
 from tests.support.tflite import ANY, Q, Sheet, fixed, given, one, refused, x
 
 
-def test_reshapes_equal_litert() -> None:
+def test_reshapes_transposes_and_splits_equal_litert() -> None:
     sheet, data = Sheet(seed=26), x(1, 2, 1, 6)
     sheet.add("RESHAPE", data, [3, -1])
     sheet.add("RESHAPE", data, new_shape=[2, 2, 3])
@@ -20,9 +20,6 @@ def test_reshapes_equal_litert() -> None:
     # The bytes stay the same, whatever encoding the file states, as in LiteRT.
     sheet.add("RESHAPE", data, [12], gives=(ANY, "int8", Quantization.per_tensor(0.25, -3)))
     sheet.check()
-
-
-def test_transposes_and_splits_equal_litert() -> None:
     sheet, data = Sheet(seed=27), x(2, 3, 4, dtype="uint8")
     sheet.add("TRANSPOSE", data, [2, 0, 1])
     sheet.add("TRANSPOSE", data, [0, -1, 1])

@@ -206,13 +206,10 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
     check_refused(_rows(**options), message)
 
 
-def test_data_of_too_many_indices() -> None:
+def test_data_that_do_not_fit_are_refused() -> None:
     data = np.broadcast_to(np.int8(0), (1 << 30, 5))
     model = scattered(data, np.zeros((2, 5), np.int8), np.array([[3], [0]], np.int32), **ROWS)
     check_refused(model, "a tensor has 5,368,709,120 elements")
-
-
-def test_data_and_updates_of_two_types() -> None:
     tensors = {"x y": ((4, 5), "int8"), "u": ((2, 5), "uint8"), "i": ((2, 1), "int32")}
     number = {"update_computation_subgraph_index": 1, **ROWS}
     main = Subgraph(tensors, [("STABLEHLO_SCATTER", "x i u", "y", number)], "x u i", "y")
