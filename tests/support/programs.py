@@ -20,6 +20,8 @@ import tvm_ffi.libinfo
 
 from tests.support.unchecked import check_arguments, unchecked
 
+Array = np.ndarray[Any, Any]
+
 SOURCES = Path(__file__).with_name("emulated")
 _ALIGNMENT = 64  # as in main.c, and the size of the fences around an output
 _TYPE_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}  # DLPack's, by numpy's kind
@@ -30,7 +32,7 @@ class Case:
     """One call of a PrimFunc whose parameters are its inputs and, last, its output."""
 
     function: Any
-    inputs: Sequence[np.ndarray]
+    inputs: Sequence[Array]
     shape: tuple[int, ...]
     dtype: str
 
@@ -41,7 +43,7 @@ def run_cases(
     write: Callable[[Any, Path], Path],
     link: Callable[[Sequence[Path], Path], Path],
     run: Callable[[Path, bytes, int], bytes],
-) -> list[np.ndarray]:
+) -> list[Array]:
     """Compile the cases' functions and call each in one program: the outputs, in order.
 
     Inputs and outputs lie on multiples of 64 bytes, outputs between fences, and each ends at
@@ -72,7 +74,7 @@ def run_cases(
 
 def run_calls(
     calls: Sequence[tuple[int, Case]], program: Path, run: Callable[[Path, bytes, int], bytes]
-) -> list[np.ndarray]:
+) -> list[Array]:
     """Call functions of a program by their numbers: the outputs, in order."""
     stream = struct.pack("<q", len(calls)) + b"".join(_call(*call) for call in calls)
     answer = run(program, stream, sum(_answer_size(case) for _, case in calls))
@@ -164,7 +166,7 @@ def _answer_size(case: Case) -> int:
     return _ALIGNMENT + -(-_size(case) // _ALIGNMENT) * _ALIGNMENT
 
 
-def _output(case: Case, answer: bytes) -> np.ndarray:
+def _output(case: Case, answer: bytes) -> Array:
     block = np.frombuffer(answer, np.uint8)
     end = _ALIGNMENT + _size(case)
     assert (block[:_ALIGNMENT] == 0xA5).all(), "written before the output"

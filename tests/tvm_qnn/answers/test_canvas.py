@@ -42,15 +42,12 @@ def test_any_text_is_one_line_of_bounded_length(text: str) -> None:
     assert (pixels[25:50] != 255).any()
 
 
-def test_a_label_stays_in_the_picture() -> None:
+def test_a_label_and_a_legend_stay_in_the_picture() -> None:
     canvas = white()
     canvas.box((0.95, 0.0, 1.0, 1.0), 1, "a cat")  # no room above, none to the right
     pixels = np.asarray(canvas.image)
     assert tuple(pixels[2, 118]) == colour(1)
     assert (pixels[2, 60:110] != 255).any()
-
-
-def test_a_legend_ends_where_there_is_no_room() -> None:
     canvas = white(60, 40)
     canvas.legend([(i, f"class {i}") for i in range(1000)])
     assert canvas.image.size == (60, 40)

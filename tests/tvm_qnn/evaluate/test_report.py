@@ -69,8 +69,8 @@ def test_outputs_of_other_types_are_not_compared(found: Evaluation, tmp_path: Pa
     assert again.figures["beside"]["compared"] == 0
     assert "other shapes or types" in " ".join(remarks(again))
     job = replace(found.job, beside=None)
-    records = found.records
-    alone = evaluate(job, lambda _job, _places: iter(map(dict, records)), journal_of(job, "", None))
+    whole = found.records
+    alone = evaluate(job, lambda _job, _places: iter(map(dict, whole)), journal_of(job, "", None))
     assert alone.figures["beside"] is None
     assert summary(alone)[0] == ("right (top-1)", ["50.00%"])
     assert remarks(alone) == []

@@ -37,9 +37,6 @@ def test_what_was_removed_is_drawn_between_its_neighbours() -> None:
     edges = edges_of(nodes, model.summary, changes)
     assert edges[4] == [0]
     assert edges[1] == [0, 4]
-
-
-def test_removed_at_the_ends() -> None:
     model = graph([("RELU", "b", "x")])
     other = graph([("NEG", "n", "x"), ("RELU", "b", "n"), ("ABS", "z", "b")])
     changes = changes_of(model, other)
@@ -50,9 +47,6 @@ def test_removed_at_the_ends() -> None:
     assert edges[operator] == [given, first]
     assert edges[last] == [operator]
     assert edges[result] == [operator, last]  # this model's, and the other's
-
-
-def test_no_circle_where_the_order_differs() -> None:
     # The other model goes a, r, c; this one c, a: an edge back is left out.
     other = graph([("ABS", "a", "x"), ("NEG", "r", "a"), ("RELU", "c", "r")])
     model = graph([("RELU", "c", "x"), ("ABS", "a", "c")])

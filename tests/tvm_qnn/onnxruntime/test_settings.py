@@ -51,7 +51,7 @@ def test_defaults_and_choices_are_the_same() -> None:
 
     check_same(work)
 
-    def work(ort: Any) -> Any:
+    def choices(ort: Any) -> Any:
         found = []
         for name in ("GraphOptimizationLevel", "ExecutionMode", "ExecutionOrder"):
             members = getattr(ort, name).__members__
@@ -60,7 +60,7 @@ def test_defaults_and_choices_are_the_same() -> None:
         again = ort.GraphOptimizationLevel(1) == ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
         return sorted(map(str, found)), level == 99, level != 1, hash(level), again
 
-    check_same(work)
+    check_same(choices)
 
 
 @pytest.mark.parametrize(

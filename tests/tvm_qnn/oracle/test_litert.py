@@ -45,7 +45,7 @@ def test_every_computed_tensor_comes_from_the_reference_kernels(model: bytes) ->
     assert tensors[NEGATED].ravel().tolist() == [1, 0, -1, -2, -3]
 
 
-def test_a_session_runs_the_default_kernels_again_and_again(model: bytes) -> None:
+def test_a_session_runs_default_own_or_reference_kernels(model: bytes) -> None:
     session = LiteRtSession(model)
 
     # XNNPACK multiplies in float32 and rounds ties to even.
@@ -53,35 +53,23 @@ def test_a_session_runs_the_default_kernels_again_and_again(model: bytes) -> Non
         (output,) = session.run([sign * DATA])
         assert output.shape == DATA.shape
         assert (sign * output).ravel().tolist() == [2, 0, 0, -2, -2]
-
-
-def test_without_xnnpack_the_kernels_are_litert_s_own(model: bytes) -> None:
     (output,) = LiteRtSession(model, xnnpack=False).run([DATA])
     assert output.ravel().tolist() == [1, 0, -1, -2, -3]
-
-
-def test_a_session_may_run_the_reference_kernels(model: bytes) -> None:
     session = LiteRtSession(model, reference=True)
     for sign in (1, -1):
         (output,) = session.run([sign * DATA])
         assert np.array_equal(output, litert_tensors(model, [sign * DATA])[NEGATED])
 
 
-def test_a_session_knows_inputs_and_outputs(model: bytes) -> None:
+def test_a_session_knows_its_inputs_and_repeats_on_them(model: bytes) -> None:
     session = LiteRtSession(model)
     assert session.inputs == [TensorInfo("data", DATA.shape, "int8", 1.0, 0)]
     assert session.outputs == [TensorInfo("negated", DATA.shape, "int8", 2.0, 0)]
-
-
-def test_a_prepared_run_repeats_on_the_same_inputs(model: bytes) -> None:
     session = LiteRtSession(model)
     prepared = session.prepare([DATA])
     prepared()
     prepared()
     fails("needs 1, got 2", session.prepare, [DATA, DATA])
-
-
-def test_a_missing_input_is_an_error(model: bytes) -> None:
     fails("number of inputs: needs 1, got 0", litert_tensors, model, [])
 
 

@@ -46,11 +46,8 @@ def test_a_number_of_numpy_is_an_input_without_axes() -> None:
     assert OnnxRuntimeSession(model, 1).run([DATA[0, 2]])["y"] == -0.5
 
 
-def test_a_missing_input_is_an_error(model: Any) -> None:
+def test_what_onnx_runtime_does_not_take_is_told(model: Any) -> None:
     fails("number of inputs: needs 1, got 0", onnxruntime_outputs, model, [])
-
-
-def test_what_onnx_runtime_says_is_told(model: Any) -> None:
     fails(
         r"ONNX Runtime rejects the model: .*x", onnxruntime_outputs, model, [DATA.astype(np.int8)]
     )

@@ -76,6 +76,6 @@ def test_halves_ends_and_parts_of_an_image() -> None:
     assert set(result[..., :12].ravel()) == {-128}
     assert set(result[..., 20:].ravel()) == {127}
     part = [0, 0, 0.25, 0.2, 1, 1, 0.75, 0.8]
-    modes = ("NCHW", "linear", "tf_crop_and_resize")
-    result = resized(X, (3, 4), part[2:4] + part[6:], *modes)
+    sizes = (3, 4), part[2:4] + part[6:]
+    result = resized(X, *sizes, "NCHW", "linear", "tf_crop_and_resize")
     np.testing.assert_allclose(result, X[:, :, 1:4, 1:5], atol=1e-6)

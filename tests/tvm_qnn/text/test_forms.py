@@ -40,12 +40,9 @@ def test_missing_and_unknown_inputs_are_named_in_one_error() -> None:
     )
 
 
-def test_missing_outputs_are_named() -> None:
+def test_missing_outputs_and_pasts_are_named() -> None:
     model = renamed(grouped(), "present.0.value", "v")
     fails(r"outputs that are missing: present\.0\.value$", read_form, model)
-
-
-def test_a_model_without_a_past_is_no_decoder() -> None:
     model = grouped()
     kept = [value for value in model.graph.input if not value.name.startswith("past")]
     del model.graph.input[:]

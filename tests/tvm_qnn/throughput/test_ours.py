@@ -18,13 +18,10 @@ def digits_library(batch: int) -> Library:
     return library_of(model, "host", shape_dict=shape_dict, num_threads=1)
 
 
-def test_all_threads_run() -> None:
+def test_all_threads_run_and_what_fails_in_one_is_an_error() -> None:
     library = digits_library(1)
     with SharedLibrary(library, [noise(library.inputs[0])], 3) as streams:
         assert streams.runs_per_second(0.05) > 3 / 0.05
-
-
-def test_what_fails_in_a_thread_is_an_error() -> None:
     library = digits_library(1)
     with (
         SharedLibrary(library, [np.zeros((3, 3), np.int8)], 2) as streams,

@@ -32,14 +32,11 @@ def test_rates_of_all_processes_are_added(folder: Path) -> None:
         assert streams.runs_per_second(2) == 600
 
 
-def test_why_a_process_ends_is_told(folder: Path) -> None:
+def test_processes_that_end_are_errors(folder: Path) -> None:
     (folder / "failing.py").write_text("raise SystemExit('it does not take this')")
     fails(r"^it does not take this$", Processes, "failing", [], 2)
     (folder / "silent.py").write_text("import os\nos.abort()")
     fails("it ended with -6", Processes, "silent", [], 1)
-
-
-def test_one_that_ends_between_turns_is_an_error(folder: Path) -> None:
     (folder / "once.py").write_text("print('ready', flush=True)\ninput()\nraise SystemExit('gone')")
     with Processes("once", [], 1) as streams, pytest.raises(QnnError, match="gone"):
         streams.runs_per_second(1)

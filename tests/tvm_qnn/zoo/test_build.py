@@ -243,14 +243,11 @@ def test_concatenations_keep_or_share_their_scales() -> None:
                 assert all(p == joined[0] for p in joined)
 
 
-def test_same_seed_same_bytes() -> None:
+def test_seeds_sizes_widths_and_classes() -> None:
     first = zoo.build("mobilenet_v2", "int8", tiny=True, seed=3)
     zoo._graph.cache_clear()
     assert zoo.build("mobilenet_v2", "int8", tiny=True, seed=3) == first
     assert zoo.build("mobilenet_v2", "int8", tiny=True, seed=4) != first
-
-
-def test_size_width_and_classes() -> None:
     model = zoo.build("mobilenet_v1", "int8", size=40, width=0.25, classes=17)
     graph = graph_of(model)
     kernels = [graph.Tensors(op.Inputs(1)) for code, op in operators(model) if code == "CONV_2D"]

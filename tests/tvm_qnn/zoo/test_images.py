@@ -29,13 +29,10 @@ def test_any_size(size: int) -> None:
     assert images.picture(3, size).shape == (size, size, 3)
 
 
-def test_noise_uses_every_value() -> None:
+def test_noise_and_pictures_are_inputs() -> None:
     pixels = images.noise(0, 64)
     assert len(np.unique(pixels)) == 256
     np.testing.assert_array_equal(pixels, images.noise(0, 64))
-
-
-def test_as_input() -> None:
     pixels = np.arange(256, dtype=np.uint8)
     assert images.as_input(pixels, "uint8") is pixels
     signed = images.as_input(pixels, "int8")

@@ -71,8 +71,6 @@ def test_words_are_added_and_multiplied_and_products_wrap() -> None:
         for scaled in lacking(3):
             if not scaled[-1]:
                 add(sheet, "MUL", "int16", scaled, **{ACTIVATION: activation})
-    sheet.check()
-    sheet = Sheet(seed=43)
     for dtype in POINTS:
         add(sheet, "REDUCE_PROD", dtype, (False, False), keep_dims=True)
     sheet.check()

@@ -79,8 +79,6 @@ def test_batches_of_no_images_groups_and_equal_scales() -> None:
         operands = [data, weights(sheet, (3, 2, 2, 2), count), bias(sheet, 3)]
         result = ((0, 3, 3, 3), "float32", None)
         sheet.operator("CONV_2D", operands, result, **SAME)
-    sheet.check()
-    sheet = Sheet(3)
     data = sheet.input(float_rows(sheet.rng, (1, 4, 4, 6)))
     grouped = weights(sheet, (4, 3, 3, 3), 4)
     result = ((1, 4, 4, 4), "float32", None)
@@ -189,8 +187,6 @@ def test_rows_of_any_rank_shared_weights_and_none() -> None:
                 keep_num_dims=keep,
                 asymmetric_quantize_inputs=asymmetric,
             )
-    sheet.check()
-    sheet = Sheet(4)
     data = sheet.input(float_rows(sheet.rng, (3, 40)))
     array = sheet.rng.integers(-127, 128, (7, 40)).astype(np.int8).view(np.uint8)
     kernel = sheet.constant(array, Quantization.per_tensor(0.02, 0))
@@ -225,8 +221,6 @@ def test_signs_and_zeros() -> None:
         options: dict[str, Any] = {"version": 9, "fused_activation_function": "SIGN_BIT"}
         result = ((4, 7), "float32", None)
         sheet.operator("FULLY_CONNECTED", [*operands, *others], result, **options)
-    sheet.check()
-    sheet = Sheet(5)
     array = np.zeros((3, 4), np.float32)
     array[1] = [1, -2, 3, 0.5]
     bias = sheet.constant(np.array([1, -2], np.float32))
