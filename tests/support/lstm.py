@@ -20,11 +20,7 @@ PARTS = {
 
 
 def lstm_call(
-    seed: int,
-    parts: str,
-    gates: int = 4,
-    sizes: tuple[int, int, int] = (2, 5, 7),
-    outputs: int = 6,
+    seed: int, parts: str, gates: int = 4, sizes: tuple[int, int, int] = (2, 5, 7), outputs: int = 6
 ) -> tuple[list[Any], dict[str, Any]]:
     """Draw operands and attributes.
 

@@ -65,10 +65,7 @@ def run_cases(core: str, cases: Sequence[Case], folder: Path) -> list[np.ndarray
 
 
 def _write(
-    folder: Path,
-    calls: Sequence[tuple[str, list[str], Sequence[int], int]],
-    read: int,
-    made: int,
+    folder: Path, calls: Sequence[tuple[str, list[str], Sequence[int], int]], read: int, made: int
 ) -> None:
     scratch = max(start for *_, start in calls) + _APART
     (folder / "model.h").write_text(

@@ -54,10 +54,7 @@ def check_family(family: str, close: Mapping[str, float] | None = None) -> None:
 
 
 def convert(
-    op: str,
-    *inputs: tuple[int, ...] | np.ndarray,
-    of: str = "float32",
-    **attributes: str,
+    op: str, *inputs: tuple[int, ...] | np.ndarray, of: str = "float32", **attributes: str
 ) -> tuple[tvm.IRModule, dict[str, Any]]:
     """Import a graph of one operator, "made", of inputs "x0", "x1", and so on.
 

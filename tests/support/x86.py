@@ -16,14 +16,7 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.stage import stage
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
 from legalize.kernels.conv2d.x86.plan import Plan
-from legalize.kernels.isa.x86 import (
-    AVX2,
-    AVX512_VNNI,
-    AVX512BW,
-    AVX_VNNI,
-    SSE41,
-    Isa,
-)
+from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
 from tests.support import bochs
 from tests.support.programs import Case
 from tests.support.unchecked import check_arguments, left_out_by_name, unchecked

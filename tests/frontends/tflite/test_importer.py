@@ -330,9 +330,6 @@ test_encodings_and_shapes_that_do_not_fit = refused(
         "tensor 0 'x1' must have one scale, got 4",
         one("ADD", _SEVERAL, _SEVERAL, gives=(ANY, "int8", Q)),
     ),
-    (
-        "no conversion rule for tensors of type float32, int8",
-        one("RELU", x(1, 4), gives="float32"),
-    ),
+    ("no conversion rule for tensors of type float32, int8", one("RELU", x(1, 4), gives="float32")),
     (r"operator 0 ADD \('x1', 'x2', 'y3'\): quantized_add", one("ADD", x(2, 3), x(2, 4))),
 )

@@ -21,10 +21,7 @@ from tvm_qnn.build import export_c
 from tvm_qnn.footprint import boards
 from tvm_qnn.oracle import litert_tensors
 
-pytestmark = [
-    pytest.mark.mcu,
-    pytest.mark.skipif(missing() is not None, reason=str(missing())),
-]
+pytestmark = [pytest.mark.mcu, pytest.mark.skipif(missing() is not None, reason=str(missing()))]
 
 
 RUNS = 20

@@ -88,10 +88,7 @@ def test_each_operator_with_products_has_a_layer() -> None:
 
 @pytest.mark.parametrize(
     ("reader", "products"),
-    [
-        ("conv", [12 * 27, 7 * 9 * 12]),
-        ("depthwise", [12 * 27, 9 * 12, 7 * 12]),
-    ],
+    [("conv", [12 * 27, 7 * 9 * 12]), ("depthwise", [12 * 27, 9 * 12, 7 * 12])],
 )
 def test_channels_that_are_left_out_are_told_and_take_no_products(
     reader: str, products: list[int]

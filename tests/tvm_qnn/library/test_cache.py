@@ -105,13 +105,7 @@ def test_what_comes_from_the_cache_is_exported_in_every_format(
 
 @needs_linker
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"params": {"w": W + 1}},
-        {"params": {}},
-        {"target": "llvm"},
-        {"kernels": False},
-    ],
+    "changes", [{"params": {"w": W + 1}}, {"params": {}}, {"target": "llvm"}, {"kernels": False}]
 )
 def test_another_build_is_compiled_anew(
     folder: Path, compilations: list[tvm.IRModule], changes: dict[str, Any]

@@ -255,11 +255,7 @@ def test_what_a_description_says_of_tensors_is_checked(file: Path, tmp_path: Pat
     ],
 )
 def test_a_description_of_other_tensors_is_an_error_of_the_run(
-    file: Path,
-    tmp_path: Path,
-    inputs: tuple[int, ...],
-    outputs: tuple[int, ...],
-    message: str,
+    file: Path, tmp_path: Path, inputs: tuple[int, ...], outputs: tuple[int, ...], message: str
 ) -> None:
     signature = Signature((TensorInfo("x", inputs, "int8"),), (TensorInfo("y", outputs, "int8"),))
     rewritten(file, tmp_path / "other.so", signature=signature)

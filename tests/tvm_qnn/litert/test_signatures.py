@@ -67,8 +67,7 @@ def test_the_only_one_needs_no_name_and_shares_the_model_s_memory(module: Any) -
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [{}, {"z": ROW}, {"x": ROW, "z": ROW}, {"x": ROW.astype(np.float32)}],
+    "arguments", [{}, {"z": ROW}, {"x": ROW, "z": ROW}, {"x": ROW.astype(np.float32)}]
 )
 def test_errors_are_litert_s(arguments: dict[str, Any]) -> None:
     same_errors(lambda m: made(m, two_models()).get_signature_runner("decode")(**arguments))

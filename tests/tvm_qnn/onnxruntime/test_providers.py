@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.onnx_sessions import (
-    both,
-    check_equal,
-    check_same,
-    check_same_error,
-    sums,
-)
+from tests.support.onnx_sessions import both, check_equal, check_same, check_same_error, sums
 
 FEED = {
     "x": np.arange(6, dtype=np.float32).reshape(2, 3) - 2,

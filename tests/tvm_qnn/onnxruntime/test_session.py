@@ -97,12 +97,7 @@ def test_a_feed_that_does_not_fit_is_told_in_the_same_words(feed: Any) -> None:
 
 @pytest.mark.parametrize(
     ("names", "feed"),
-    [
-        (["q"], FEED),
-        (["z", "q"], FEED),
-        (["q"], {**FEED, "k": X}),
-        (["q"], {"x": X[0], "y": Y}),
-    ],
+    [(["q"], FEED), (["z", "q"], FEED), (["q"], {**FEED, "k": X}), (["q"], {"x": X[0], "y": Y})],
 )
 def test_a_name_that_no_output_has_is_told_in_the_same_words(names: Any, feed: Any) -> None:
     check_same_error(run(names, feed))
@@ -309,9 +304,7 @@ def test_a_run_in_another_thread_calls_back() -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
-    [b"garbage", b"", b"\x08\x08"],
-    ids=["no message", "nothing", "no graph"],
+    "content", [b"garbage", b"", b"\x08\x08"], ids=["no message", "nothing", "no graph"]
 )
 def test_what_is_no_model_is_told_in_the_same_words(content: bytes, tmp_path: Path) -> None:
     check_same_error(lambda ort: ort.InferenceSession(content))

@@ -22,9 +22,9 @@ def test_calls_that_stand_in_each_other_become_bindings_used_twice_bound_once() 
     @I.ir_module
     class Expected:
         @R.function
-        def main(
-            x: R.Tensor((1, 4), "float32"),
-        ) -> R.Tuple(R.Tensor((1, 4), "float32"), R.Tensor((1, 4), "float32")):
+        def main(x: R.Tensor((1, 4), "float32")) -> R.Tuple(
+            R.Tensor((1, 4), "float32"), R.Tensor((1, 4), "float32")
+        ):
             with R.dataflow():
                 a = R.clip(x, 0, 3)
                 b = R.nn.relu(a)

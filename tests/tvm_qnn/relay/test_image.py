@@ -43,11 +43,7 @@ def test_modes_are_those_of_onnx(method: str, name: str, mode: str) -> None:
     size = (9, 4)
     nearest = {"nearest_mode": "ceil"} if name == "nearest" else {}
     expected = of_onnx(
-        size,
-        mode=name,
-        coordinate_transformation_mode=mode,
-        cubic_coeff_a=-0.5,
-        **nearest,
+        size, mode=name, coordinate_transformation_mode=mode, cubic_coeff_a=-0.5, **nearest
     )
     rounding = "ceil" if nearest else ""
     result = resized(X, size, None, "NCHW", method, mode, rounding)

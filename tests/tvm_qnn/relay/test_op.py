@@ -105,10 +105,7 @@ CASES: list[tuple[Callable[[Any], Any], Callable[[np.ndarray], np.ndarray]]] = [
     ),
     (lambda x: relay.take(x, relay.const([2, 0]), axis=1), lambda x: x[:, [2, 0]]),
     (lambda x: relay.take(x, relay.const([7, 0])), lambda x: x.ravel()[[7, 0]]),
-    (
-        lambda x: relay.topk(x, 2, 3, "values"),
-        lambda x: -np.sort(-x, axis=3)[..., :2],
-    ),
+    (lambda x: relay.topk(x, 2, 3, "values"), lambda x: -np.sort(-x, axis=3)[..., :2]),
     (lambda x: relay.nn.leaky_relu(x, 0.5), lambda x: np.where(x < 0, x * np.float32(0.5), x)),
     (lambda x: relay.nn.dropout(x), lambda x: x),
     (lambda x: relay.floor_mod(relay.cast(x, "int32"), relay.const(3)), floor_mod),

@@ -63,9 +63,7 @@ def test_a_picture_is_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (status, json.loads(body)) == (200, expected)
 
 
-def test_a_body_that_is_too_large_is_not_read_to_its_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_body_that_is_too_large_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     status, body = answered([b"12345", b"67890", b"1"])
     assert status == 413
     assert json.loads(body) == {"error": "the body has more than 10 bytes"}

@@ -407,11 +407,7 @@ def test_requests_are_joined_and_none_harms_another(tmp_path: Path) -> None:
 def test_mlserver_itself_starts_a_library(folder: Path, library: Any, inputs: np.ndarray) -> None:
     ports = free_ports()
     names = ("http_port", "grpc_port", "metrics_port")
-    settings = {
-        "host": "127.0.0.1",
-        "parallel_workers": 0,
-        **dict(zip(names, ports, strict=True)),
-    }
+    settings = {"host": "127.0.0.1", "parallel_workers": 0, **dict(zip(names, ports, strict=True))}
     model = {
         "name": "own",
         "implementation": "tvm_qnn.serving.Runtime",

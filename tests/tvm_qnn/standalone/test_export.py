@@ -16,12 +16,7 @@ from tests.frontends.tflite.converters.test_variables import inputs as inputs_of
 from tests.frontends.tflite.converters.test_variables import ring
 from tests.support.arrays import full_range
 from tests.support.modules import adder, module
-from tests.support.standalone import (
-    check_call,
-    compile_example,
-    run_example,
-    run_standalone,
-)
+from tests.support.standalone import check_call, compile_example, run_example, run_standalone
 from tests.support.tflite import library_of
 from tvm_qnn import Library, digits
 from tvm_qnn.build import export_c

@@ -180,10 +180,7 @@ test_what_litert_does_not_define = refused(
     ),
     ("'x1' is a scalar, which has no axes to permute", one("TRANSPOSE", x(), [])),
     ("a mean is of 1 to 8388608 values, got 0", one("MEAN", x(0, 2), [0])),
-    (
-        "axis 0 of tensor 0 'x1' has no elements",
-        one("ARG_MAX", x(0, 2), [0], output_type="int32"),
-    ),
+    ("axis 0 of tensor 0 'x1' has no elements", one("ARG_MAX", x(0, 2), [0], output_type="int32")),
     ("dilation must be at most 32767", _far(1, 2**31 - 1)),
     ("the padded data must have", _far(3, 2**15 - 1)),
     (

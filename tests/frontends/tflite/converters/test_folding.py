@@ -77,12 +77,7 @@ CASES: list[tuple[str, list[Any], str, dict[str, Any]]] = [
         "int64",
         {},
     ),
-    (
-        "SPARSE_TO_DENSE",
-        [[[0, 2], [1, 1]], [2, 3], np.array(5), np.array(0)],
-        "int64",
-        {},
-    ),
+    ("SPARSE_TO_DENSE", [[[0, 2], [1, 1]], [2, 3], np.array(5), np.array(0)], "int64", {}),
     ("SPARSE_TO_DENSE", [2, [4], 7, 0], "int32", {}),
     ("SPARSE_TO_DENSE", [[3, 0], [4], HALVES[:2], HALVES[4]], "float32", {}),
     *(

@@ -81,11 +81,7 @@ test_fields = giving(
     ("SQUEEZE", {"squeeze_dims": [1, -1]}, moves.SqueezeOptions((1, -1))),
     ("SQUEEZE", {}, moves.SqueezeOptions(())),
     ("RESIZE_BILINEAR", {"align_corners": True}, moves.ResizeOptions(True, False)),
-    (
-        "RESIZE_NEAREST_NEIGHBOR",
-        {"half_pixel_centers": True},
-        moves.ResizeOptions(False, True),
-    ),
+    ("RESIZE_NEAREST_NEIGHBOR", {"half_pixel_centers": True}, moves.ResizeOptions(False, True)),
     (
         "STRIDED_SLICE",
         {

@@ -120,10 +120,7 @@ test_kernels_that_do_not_fit = refused(
     ),
     ("tensor 0 .* needs height and width", one("CONV_2D", x(1, 1, 0, 2), _WIDE, **_STEPS)),
     ("tensor 0 .* needs height and width", one("CONV_2D", x(1, 0, 9, 2), _WIDE, **_STEPS)),
-    (
-        "the window spans 2 pixels along the height",
-        one("CONV_2D", x(1, 1, 1, 2), _WIDE, **_STEPS),
-    ),
+    ("the window spans 2 pixels along the height", one("CONV_2D", x(1, 1, 1, 2), _WIDE, **_STEPS)),
     ("CONV_2D", one("CONV_2D", x(1, 3, 4, 2), fixed(np.ones((3, 5, 1, 2)), "int8", NARROW))),
 )
 

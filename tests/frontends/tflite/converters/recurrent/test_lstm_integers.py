@@ -52,12 +52,7 @@ def test_every_run_of_a_stream_equals_litert(model: BasicLstm) -> None:
             UnsupportedOperatorError,
             "another activation than TANH",
         ),
-        (
-            BasicLstm(cell_scale=2.0**-12),
-            {},
-            UnsupportedOperatorError,
-            "another scale than",
-        ),
+        (BasicLstm(cell_scale=2.0**-12), {}, UnsupportedOperatorError, "another scale than"),
         (BasicLstm(scale=1e6), {}, UnsupportedOperatorError, "which int32 does not hold"),
     ],
 )
