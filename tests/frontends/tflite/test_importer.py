@@ -209,10 +209,7 @@ class TestInputs:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (
-                {"shape_dict": {"x": (1, 6, 6, 2)}},
-                "shape_dict: no input is named 'x'; there are 'x1'",
-            ),
+            ({"shape_dict": {"x": (1, 6, 6, 2)}}, "shape_dict: no input is named 'x'; .* 'x1'"),
             ({"dtype_dict": {"x": "int8"}}, "dtype_dict: no input is named 'x'; there are 'x1'"),
             ({"shape_dict": {"x1": (6, 6, 2)}}, r"needs 4 positive sizes as in \(1, 6, 6, 2\)"),
             ({"shape_dict": {"x1": (0, 6, 6, 2)}}, "'x1' needs sizes of 1 or more, got 0"),
@@ -223,10 +220,7 @@ class TestInputs:
                 {"shape_dict": {"x1": (1, "h", "w", 2)}},
                 r"operator 0 CONV_2D .*: height and width must be numbers, got \(h, w\)",
             ),
-            (
-                {"shape_dict": {"x1": (1, 6, 6, 3)}},
-                r"operator 0 CONV_2D .*kernel takes 2 input channels",
-            ),
+            ({"shape_dict": {"x1": (1, 6, 6, 3)}}, r"0 CONV_2D .*kernel takes 2 input channels"),
         ],
     )
     def test_shapes_that_do_not_fit(self, arguments: Any, message: str) -> None:
@@ -326,10 +320,7 @@ test_encodings_and_shapes_that_do_not_fit = refused(
         r"operator 0 ADD .*: tensor 0 'x1' is int8 but the file states no scale",
         one("ADD", _PLAIN, _PLAIN, gives=(ANY, "int8", Q)),
     ),
-    (
-        "tensor 0 'x1' must have one scale, got 4",
-        one("ADD", _SEVERAL, _SEVERAL, gives=(ANY, "int8", Q)),
-    ),
+    ("'x1' must have one scale, got 4", one("ADD", _SEVERAL, _SEVERAL, gives=(ANY, "int8", Q))),
     ("no conversion rule for tensors of type float32, int8", one("RELU", x(1, 4), gives="float32")),
     (r"operator 0 ADD \('x1', 'x2', 'y3'\): quantized_add", one("ADD", x(2, 3), x(2, 4))),
 )

@@ -90,10 +90,7 @@ _FLAGS = x(3, dtype="bool")
 _BYTES = x(3, dtype="uint8")
 
 test_what_is_refused = refused(
-    (
-        r"has the scale 0\.0, needs a positive number",
-        one("ADD", x(2, 3), fixed([0] * 3, "int8", _ZEROS)),
-    ),
+    (r"the scale 0\.0, needs a positive", one("ADD", x(2, 3), fixed([0] * 3, "int8", _ZEROS))),
     ("FLOOR_DIV: of uint8", one("FLOOR_DIV", _BYTES, _BYTES)),
     (
         "ADD: no conversion rule for tensors of type int32, int64",
@@ -102,10 +99,7 @@ test_what_is_refused = refused(
     (r"from .'bool', 'bool'. to bool", one("ADD", _FLAGS, _FLAGS)),
     ("are not broadcastable", one("MUL", x(2, 3), fixed([0] * 4, "int8", _ZEROS))),
     *(
-        (
-            f"{code} .*divides by 0, which tensor 1 'c2' has",
-            one(code, x(2, dtype=dtype), fixed([1, 0], dtype)),
-        )
+        (f"{code} .*by 0, which tensor 1 'c2'", one(code, x(2, dtype=dtype), fixed([1, 0], dtype)))
         for code, dtype in (
             ("DIV", "int32"),
             ("FLOOR_DIV", "int32"),

@@ -115,9 +115,6 @@ test_weights_that_do_not_fit = refused(
     (r"'c2' must have 2 dimensions, got \(3, 6, 1\)", _dense(3, 6, 1)),
     ("a scale per row and a zero point that is not 0", _dense(3, 6, encoding=_POINTS)),
     ("uint8 weights with a scale per channel", _dense(3, 6, dtype="uint8", encoding=_SCALES)),
-    (
-        "weights in the format SHUFFLED4x16INT8",
-        _dense(3, 6, dtype="uint8", weights_format="SHUFFLED4x16INT8"),
-    ),
+    ("in the format SHUFFLED4x16", _dense(3, 6, dtype="uint8", weights_format="SHUFFLED4x16INT8")),
     ("fused activation TANH", _dense(3, 6, fused_activation_function="TANH")),
 )
