@@ -158,7 +158,7 @@ def ones(rows: int) -> np.ndarray:
     return np.ones((rows, 3), np.int32)
 
 
-def test_sizes_that_do_not_fit_are_one_error() -> None:
+def test_sizes_that_do_not_fit_and_c_code_are_errors(tmp_path: Path) -> None:
     library = adder()
     for inputs, message in [
         ((ones(6), ones(6)), "input 'x', axis 0: batch is 1 to 5, got 6"),
@@ -168,6 +168,9 @@ def test_sizes_that_do_not_fit_are_one_error() -> None:
     ]:
         fails(message, library.run, *inputs)
     fails("batch is 2 or more, got 1", adder(2, None).run, ones(1), ones(1))
+    library = adder()
+    message = "C code needs every size as a number: give shape_dict those of batch of input 'x'"
+    fails(message, library.export, tmp_path / "m", format="c")
 
 
 def test_outputs_go_into_arrays_of_the_runs_size() -> None:
@@ -203,12 +206,6 @@ def test_runs_of_any_sizes_take_no_more_memory_in_the_end(kernels: bool) -> None
     before = some(2_000)
     growth = some(10_000) - before
     assert growth < 1024  # KiB
-
-
-def test_c_code_needs_numbers(tmp_path: Path) -> None:
-    library = adder()
-    message = "C code needs every size as a number: give shape_dict those of batch of input 'x'"
-    fails(message, library.export, tmp_path / "m", format="c")
 
 
 def test_tvm_s_own_form_runs_any_sizes(tmp_path: Path) -> None:

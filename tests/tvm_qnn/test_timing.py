@@ -18,21 +18,18 @@ def test_the_median_is_the_middle_and_near_the_fastest_if_it_is_quiet() -> None:
     assert tvm_qnn.Timing is Timing
     assert Timing((1.0, 1.2, 9.0)).is_quiet
     assert not Timing((1.0, 1.3, 1.3)).is_quiet
-
-
-@pytest.mark.parametrize(("percent", "expected"), [(0, 1.0), (50, 5.0), (90, 9.0), (99, 10.0)])
-def test_percentiles_are_times_of_runs(percent: float, expected: float) -> None:
-    assert Timing(tuple(map(float, range(10, 0, -1)))).percentile(percent) == expected
-    assert Timing((2.0,)).percentile(percent) == 2
-
-
-def test_it_shows_its_figures() -> None:
     timing = Timing((0.003, 0.001, 0.002))
     figures = ["median 2 ms", "fastest 1 ms", "slowest 3 ms"]
     assert repr(timing) == "Timing of 3 runs: " + ", ".join(figures)
     html = timing._repr_html_()
     assert "<caption>Timing of 3 runs</caption>" in html
     assert all(f"<td>{each.replace(' ', '</td><td>', 1)}</td>" in html for each in figures)
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(0, 1.0), (50, 5.0), (90, 9.0), (99, 10.0)])
+def test_percentiles_are_times_of_runs(percent: float, expected: float) -> None:
+    assert Timing(tuple(map(float, range(10, 0, -1)))).percentile(percent) == expected
+    assert Timing((2.0,)).percentile(percent) == 2
 
 
 @pytest.mark.parametrize(

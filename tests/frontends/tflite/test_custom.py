@@ -70,15 +70,13 @@ def test_a_rule_gets_tensors_and_options(tmp_path: Path) -> None:
     np.testing.assert_array_equal(y, expected)
 
 
-def test_rules_that_are_absent_or_give_too_few_results_are_errors(tmp_path: Path) -> None:
+def test_rules_that_fail_are_errors(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedOperatorError, match=r"CUSTOM:SoftShrink.*no operator of LiteRT"):
         qnn.from_tflite(model(tmp_path))
     custom("SoftShrink")(soft_shrink)
     with pytest.raises(QnnError, match=r"CUSTOM:SoftShrink .*gives 1 tensors, the file lists 2"):
         qnn.from_tflite(model(tmp_path, 2, lambd=0.5))
 
-
-def test_what_a_rule_raises_names_the_operator(tmp_path: Path) -> None:
     @custom("SoftShrink")
     def refuse(call: CustomCall) -> Any:
         raise ValueError(f"cannot take {len(call.options)} bytes")

@@ -85,16 +85,13 @@ def test_the_module_of_a_small_model() -> None:
     assert signature.outputs == (TensorInfo("z", (1, 8), "int8", 2.0, 5),)
 
 
-def test_the_front_door_exports_the_importer() -> None:
-    assert tvm_qnn.from_tflite is from_tflite
-
-
 def test_every_form_of_a_model(tmp_path: Any) -> None:
     path = tmp_path / "model.tflite"
     path.write_bytes(small_model())
     expected, _ = from_tflite(small_model())
     for form in (path, str(path), read_model(path)):
         tvm.ir.assert_structural_equal(from_tflite(form)[0], expected)
+    assert tvm_qnn.from_tflite is from_tflite
 
 
 def test_names_in_the_file_become_names_of_variables() -> None:

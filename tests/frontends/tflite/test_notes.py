@@ -58,16 +58,13 @@ def test_litert_s_differ_by_one_now_and_then(name: str) -> None:
     assert np.abs(differences).max() == 1
 
 
-def test_relu6_leaves_the_scale_as_it_is() -> None:
+def test_relu6_leaves_the_scale_as_it_is_in_subgraphs_too() -> None:
     content = unary("RELU6", "int8", scale=0.05)
     data = np.array([-5, 7, 60, 61], np.int8)
     (found,) = computed(content, [data], "tflm")
     assert found.tolist() == [0, 7, 60, 60]
     (found,) = computed(content, [data], "litert")
     assert found.tolist() == [0, 14, 120, 120]
-
-
-def test_what_subgraphs_compute_is_tflm_s() -> None:
     encodings = {"x": Quantization.per_tensor(0.1, 0), "y": Quantization.per_tensor(0.05, 0)}
     tensors = {name: ((4,), "int8", encoding) for name, encoding in encodings.items()}
     numbers = {"then_subgraph_index": 1, "else_subgraph_index": 1}
@@ -105,27 +102,21 @@ def test_several_scales_of_one_tensor_are_refused(code: str) -> None:
     check_refused(content, reason, UnsupportedOperatorError, semantics="tflm")
 
 
-def test_tflm_reads_types_in_the_file_alone() -> None:
+def test_types_scales_and_states_are_those_of_the_file() -> None:
     content = one("ARG_MAX", x(3, 2), 1, gives="int32", output_type="int64").model()
     assert computed(content, [np.zeros((3, 2), np.int8)], "litert")[0].dtype == np.int64
     check_refused(content, "gives int64, tensor 2 'y3' is int32", semantics="tflm")
-
-
-def test_models_that_keep_a_state_are_taken() -> None:
     data = np.ones((1, 1, 2), np.int8)
     found, wanted = (computed(ring(), [data], semantics)[0] for semantics in ("tflm", "litert"))
     np.testing.assert_array_equal(found, wanted)
+    content = one("RELU", x(4, encoding=None)).model()
+    check_refused(content, "'x1' has no scale", UnsupportedOperatorError, semantics="tflm")
 
 
 @pytest.mark.parametrize("read", [from_tflite, read_model])
 def test_other_semantics_are_an_error(read: Any) -> None:
     with pytest.raises(QnnError, match="semantics must be one of litert, tflm, got 'mxnet'"):
         read(digits.model("int8"), semantics="mxnet")
-
-
-def test_a_scale_that_is_not_stated_is_refused() -> None:
-    content = one("RELU", x(4, encoding=None)).model()
-    check_refused(content, "'x1' has no scale", UnsupportedOperatorError, semantics="tflm")
 
 
 def test_a_model_of_float32_alone_is_imported_like_any_other_with_one_note() -> None:

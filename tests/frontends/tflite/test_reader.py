@@ -143,15 +143,6 @@ def test_scales_of_real_numbers_and_of_none_are_left_out(
     assert read_model(writer.finish([x], [x])).tensors[0].quantization is None
 
 
-def test_a_bias_scale_may_be_zero() -> None:
-    writer = ModelWriter()
-    pruned = Quantization(np.array([0.0, 1.0], np.float32), np.zeros(2, np.int64))
-    b = writer.tensor("b", (2,), "int32", pruned, np.zeros(2, np.int32))
-    quantization = read_model(writer.finish([], [b])).tensors[0].quantization
-    assert quantization is not None
-    np.testing.assert_array_equal(quantization.scale, [0.0, 1.0])
-
-
 @pytest.mark.parametrize(
     ("code", "name"),
     [
@@ -167,20 +158,25 @@ def test_operator_codes(code: dict[str, Any], name: str) -> None:
     assert (operator.code, operator.version) == (name, 6)
 
 
-def test_ranges_without_scales_and_placeholders_are_nothing() -> None:
-    bounds = {"Min": np.array([-1], np.float32), "Max": np.array([1], np.float32)}
-    assert read_model(raw_model(quantization=bounds)).tensors[0].quantization is None
-    model = raw_model(buffer={"Offset": 1, "Size": 3}, is_variable=True)
-    assert read_model(model).tensors[0].data is None
-
-
-def test_data_behind_the_flatbuffer() -> None:
+def test_buffers_names_and_scales_may_be_odd() -> None:
     size = len(raw_model(buffer={"Offset": 2, "Size": 3}))
     data = raw_model(buffer={"Offset": size, "Size": 3}) + b"\x01\x02\xff"
     assert len(data) == size + 3
     np.testing.assert_array_equal(
         read_model(data).tensors[0].data, np.array([1, 2, -1], np.int8), strict=True
     )
+    data = raw_model(name="weight").replace(b"weight", b"wei\xffht")
+    assert read_model(data).tensors[0].name == "wei\\xffht"
+    writer = ModelWriter()
+    pruned = Quantization(np.array([0.0, 1.0], np.float32), np.zeros(2, np.int64))
+    b = writer.tensor("b", (2,), "int32", pruned, np.zeros(2, np.int32))
+    quantization = read_model(writer.finish([], [b])).tensors[0].quantization
+    assert quantization is not None
+    np.testing.assert_array_equal(quantization.scale, [0.0, 1.0])
+    bounds = {"Min": np.array([-1], np.float32), "Max": np.array([1], np.float32)}
+    assert read_model(raw_model(quantization=bounds)).tensors[0].quantization is None
+    model = raw_model(buffer={"Offset": 1, "Size": 3}, is_variable=True)
+    assert read_model(model).tensors[0].data is None
 
 
 @pytest.mark.parametrize(
@@ -194,11 +190,6 @@ def test_other_types(kind: int, dtype: str, data: np.ndarray) -> None:
     tensor = read_model(raw_model(kind, shape=(5,))).tensors[0]
     assert tensor.dtype == dtype
     np.testing.assert_array_equal(tensor.data, data, strict=True)
-
-
-def test_a_name_that_is_not_utf8_is_escaped() -> None:
-    data = raw_model(name="weight").replace(b"weight", b"wei\xffht")
-    assert read_model(data).tensors[0].name == "wei\\xffht"
 
 
 @pytest.mark.skipif(not REAL_MODELS.is_dir(), reason="no ../shared/models/tflite")

@@ -16,21 +16,18 @@ def white(width: int = 120, height: int = 80) -> Canvas:
     return Canvas(Image.new("RGB", (width, height), "white"))
 
 
-def test_colours_are_bright_and_differ() -> None:
+def test_a_picture_stays_and_its_copy_is_drawn_on_in_bright_colours() -> None:
+    picture = Image.new("RGB", (120, 80), "white")
+    canvas = Canvas(picture)
+    canvas.box((0.1, 0.1, 0.9, 0.9), 1, "x")
+    assert (np.asarray(picture) == 255).all()
+    assert canvas.image.size == picture.size
     colours = np.array([colour(i) for i in range(256)])
     assert len({*map(tuple, colours)}) == 256
     assert colours.max(1).min() > 170
     neighbours = np.abs(colours[:, None] - colours).sum(-1)
     for step in range(1, 8):
         assert np.diagonal(neighbours, step).min() > 50
-
-
-def test_a_picture_stays_as_it_is_and_its_copy_is_drawn_on() -> None:
-    picture = Image.new("RGB", (120, 80), "white")
-    canvas = Canvas(picture)
-    canvas.box((0.1, 0.1, 0.9, 0.9), 1, "x")
-    assert (np.asarray(picture) == 255).all()
-    assert canvas.image.size == picture.size
 
 
 @pytest.mark.parametrize("text", ["x" * 100_000, "\x1b[2J\n\n\n", "", "猫 🐈 \u202e"])

@@ -29,15 +29,12 @@ def test_outputs_are_taken_for_what_they_are() -> None:
     assert readings_of(Question(Signature((PICTURE,), tuple(outputs[:3])))) == []
 
 
-def test_a_classifier_has_the_labels_of_its_file() -> None:
+def test_a_classifier_has_labels_and_others_none(tmp_path: Path) -> None:
     signature = Signature((PICTURE,), (FEATURES, SCORES))
     descriptions = Descriptions(outputs={1: Description(("background", *"abcde"))})
     (reading,) = readings_of(Question(signature, descriptions))
     assert isinstance(reading, ClassesReading)
     assert reading.labels == tuple("abcde")
-
-
-def test_labels_without_classes_to_name_are_an_error(tmp_path: Path) -> None:
     path = tmp_path / "labels.txt"
     path.write_text("a\nb\n")
     with pytest.raises(QnnError, match="outputs have no classes to name"):

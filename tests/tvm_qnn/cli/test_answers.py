@@ -35,7 +35,7 @@ def test_a_drawing_has_the_size_of_the_picture_that_it_needs(tmp_path: Path) -> 
         assert (written.size, written.format) == ((30, 20), "JPEG")
 
 
-def test_outputs_are_described_whatever_they_hold() -> None:
+def test_outputs_are_described_and_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     taken, answers = {"map": MASK}, {"map": MASK.answer([ARRAY])}
     assert describe("map", ARRAY, taken, answers)["taken_for"] == MASK.taken_for
     empty = np.zeros((2, 0), np.int8)
@@ -43,9 +43,6 @@ def test_outputs_are_described_whatever_they_hold() -> None:
     assert describe("rest", empty, taken, answers) == expected
     full = np.array([[3, -4]], np.int8)
     assert describe("rest", full, taken, answers)["min"] == -4
-
-
-def test_names_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     results: dict[str, np.ndarray[Any, Any]] = {
         "map": ARRAY,
         "rest [red]": np.zeros((2, 0), np.int8),

@@ -29,13 +29,10 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("text.png").write_text("no picture")
 
 
-def test_a_picture_is_scaled_to_the_input() -> None:
+def test_a_picture_is_scaled_and_prepared_as_options_say() -> None:
     array = read_inputs(["red.png"], [PICTURE])["picture"]
     assert array.shape == (1, 4, 6, 3)
     assert array[0, 2, 3].tolist() == [1, 2, 3]
-
-
-def test_a_picture_is_prepared_as_options_say() -> None:
     pixels = np.zeros((8, 12, 3), np.uint8)
     pixels[:, 6:] = (1, 2, 3)
     Image.fromarray(pixels).save("halves.png")
@@ -44,6 +41,8 @@ def test_a_picture_is_prepared_as_options_say() -> None:
     assert array[0, 2].tolist() == [[0, 0, 0]] * 3 + [[3, 2, 1]] * 3
     with pytest.raises(QnnError, match="resize 5 is too small: the input takes 4 × 6 pixels"):
         read_inputs(["halves.png"], [PICTURE], preparation=Preparation(resize=5))
+    with pytest.raises(QnnError, match=r"text\.png is not a picture"):
+        read_inputs(["text.png"], [PICTURE])
 
 
 @pytest.mark.parametrize("texts", [["red.png", "vector.npy"], ["vector=vector.npy", "red.png"]])
@@ -82,8 +81,3 @@ def test_arrays_are_fitted_to_the_input() -> None:
 def test_what_does_not_fit_is_named(texts: list[str], message: str) -> None:
     with pytest.raises(QnnError, match=message):
         read_inputs(texts, [VECTOR])
-
-
-def test_what_is_no_picture_is_named() -> None:
-    with pytest.raises(QnnError, match=r"text\.png is not a picture"):
-        read_inputs(["text.png"], [PICTURE])

@@ -11,7 +11,7 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.demo.report import COLUMNS, MOST_WRONG, ROWS, chosen, draw_grid
 
 
-def test_wrong_ones_are_drawn_first_but_not_alone() -> None:
+def test_wrong_ones_are_drawn_first_but_not_alone(tmp_path: Path) -> None:
     labels = np.zeros(100, np.int64)
     predictions = labels.copy()
     predictions[[50, 70]] = 3
@@ -21,9 +21,6 @@ def test_wrong_ones_are_drawn_first_but_not_alone() -> None:
     labels, predictions = np.zeros(100, np.int64), np.ones(100, np.int64)
     predictions[90:] = 0
     assert chosen(labels, predictions) == [*range(MOST_WRONG), *range(90, 100)]
-
-
-def test_few_pictures_leave_the_rest_of_the_grid_empty(tmp_path: Path) -> None:
     labels = np.array([1, 2])
     draw_grid(tmp_path / "few.png", np.zeros((2, 8, 8), np.uint8), labels, labels)
     assert (tmp_path / "few.png").stat().st_size > 0

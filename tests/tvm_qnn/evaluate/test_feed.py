@@ -24,12 +24,17 @@ def feed(*infos: TensorInfo, preparation: Preparation | None = None) -> Feed:
     return Feed.of(infos, {}, preparation or Preparation())
 
 
-def test_a_picture_is_what_run_makes_of_it(tmp_path: Path) -> None:
+def test_pictures_and_other_inputs_are_what_run_makes_of_them(tmp_path: Path) -> None:
     path = tmp_path / "x.png"
     write_picture(path, PIXELS)
     (found,) = feed(COLOURED).arrays(Sample(path, "x"))
     normalization = Normalization.between(-1, 1, "")
     assert np.array_equal(found, as_input(read_picture(path, 4, 6, 3), COLOURED, normalization))
+    infos = TensorInfo("a", (1, 2), "int8"), TensorInfo("b", (1, 3), "int32")
+    rows = {"b": np.arange(6, dtype=np.int32).reshape(2, 3), "a": np.ones((2, 2), np.int8)}
+    np.savez(tmp_path / "x.npz", **rows, y=[0, 1])  # type: ignore[arg-type]
+    a, b = feed(*infos).arrays(Sample(tmp_path / "x.npz", "x", row=1))
+    assert (a.tolist(), b.tolist()) == ([[1, 1]], [[3, 4, 5]])
 
 
 def test_colours_may_be_in_the_other_order_and_are_then_normalized(tmp_path: Path) -> None:
@@ -61,14 +66,6 @@ def test_rows_of_bytes_are_pictures_and_others_what_they_are(tmp_path: Path) -> 
     ] == [True, False, False]
     assert found[0].shape == GREY.shape
     assert found[0].dtype == np.int8
-
-
-def test_inputs_of_several_names(tmp_path: Path) -> None:
-    infos = TensorInfo("a", (1, 2), "int8"), TensorInfo("b", (1, 3), "int32")
-    rows = {"b": np.arange(6, dtype=np.int32).reshape(2, 3), "a": np.ones((2, 2), np.int8)}
-    np.savez(tmp_path / "x.npz", **rows, y=[0, 1])  # type: ignore[arg-type]
-    a, b = feed(*infos).arrays(Sample(tmp_path / "x.npz", "x", row=1))
-    assert (a.tolist(), b.tolist()) == ([[1, 1]], [[3, 4, 5]])
 
 
 def test_a_mask_is_seen_as_its_picture_is(tmp_path: Path) -> None:

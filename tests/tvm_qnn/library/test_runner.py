@@ -68,12 +68,17 @@ def test_the_machine_is_passed_by_from_the_second_run_on() -> None:
         )
 
 
-def test_an_input_that_the_kernel_takes_twice_is_that_of_each_run() -> None:
+def test_inputs_of_each_run_are_taken() -> None:
     program = tvm_qnn.build(module({"x0": TY}, lambda x: R.subtract(x, x)), "host")._ready()
     runner = Runner(program.machine())
     for number in (1, 2, 5):
         result = runtime.array_of(runner(*tensors(number)))
         np.testing.assert_array_equal(result, np.zeros(SHAPE, np.int32))
+    runner = Runner(program(lambda x: steps(x, 3)).machine())
+    result = runner(*tensors(1))
+    call = runner.bound(*tensors(4))
+    call()
+    np.testing.assert_array_equal(runtime.array_of(result), expected(4, 3))
 
 
 def test_so_it_is_with_several_results() -> None:
@@ -84,14 +89,6 @@ def test_so_it_is_with_several_results() -> None:
     results = [runtime.array_of(each) for each in runner(*tensors(3, 4))]
     for result, wanted in zip(results, (expected(3, 2), expected(4, 3)), strict=True):
         np.testing.assert_array_equal(result, wanted)
-
-
-def test_a_bound_call_takes_its_inputs_each_time() -> None:
-    runner = Runner(program(lambda x: steps(x, 3)).machine())
-    result = runner(*tensors(1))
-    call = runner.bound(*tensors(4))
-    call()
-    np.testing.assert_array_equal(runtime.array_of(result), expected(4, 3))
 
 
 @pytest.mark.parametrize(

@@ -72,14 +72,11 @@ def test_a_state_is_the_sessions_own(library: Library) -> None:
     np.testing.assert_array_equal(session.state["ring"], FIRST)
 
 
-def test_a_file_has_the_state(library: Library, tmp_path: Path) -> None:
+def test_a_file_has_the_state_and_others_sessions_too(library: Library, tmp_path: Path) -> None:
     library.export(tmp_path / "ring.so")
     loaded = tvm_qnn.load(tmp_path / "ring.so")
     library.reset()
     np.testing.assert_array_equal(stream(loaded.run), stream(library.run))
-
-
-def test_a_model_without_a_state_has_sessions_too() -> None:
     plain = library_of(digits.model("uint8"))
     image = np.zeros(plain.inputs[0].shape, plain.inputs[0].dtype)
     assert plain.state == {}

@@ -270,13 +270,19 @@ def test_the_memory_of_inputs_and_outputs(module: Any) -> None:
     np.testing.assert_array_equal(interpreter.get_tensor(0), BYTES)
 
 
-def test_arrays_of_memory_may_be_held() -> None:
+def test_memory_may_be_held_and_is_used_by_threads() -> None:
     interpreter = ready(ours, chain())
     taken, given = interpreter.tensor(0)(), interpreter.tensor(2)()
     for value in (BYTES, BYTES[:, ::-1]):
         taken[...] = value
         interpreter.invoke()
         np.testing.assert_array_equal(given, run(ready(litert, chain()), value)[0])
+    interpreter = ours.Interpreter(model_content=chain(), num_threads=2)
+    interpreter.allocate_tensors()
+    assert interpreter._main._now is not None
+    assert interpreter._main._now.library.num_threads == 2
+    many = ours.Interpreter(model_content=chain(), num_threads=5000)
+    assert many.get_input_details()  # as LiteRT, which takes any number
 
 
 @BOTH
@@ -334,15 +340,6 @@ def test_operators_that_are_not_supported() -> None:
     writer.operator("CUSTOM:Unknown", [x], [y])
     content = writer.finish([x], [y])
     same_errors(lambda module: ready(module, content), "1 operator cannot be imported:")
-
-
-def test_threads_are_used() -> None:
-    interpreter = ours.Interpreter(model_content=chain(), num_threads=2)
-    interpreter.allocate_tensors()
-    assert interpreter._main._now is not None
-    assert interpreter._main._now.library.num_threads == 2
-    many = ours.Interpreter(model_content=chain(), num_threads=5000)
-    assert many.get_input_details()  # as LiteRT, which takes any number
 
 
 def test_a_call_costs_little() -> None:

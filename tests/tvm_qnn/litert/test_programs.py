@@ -41,7 +41,7 @@ def same(program: Any, *arguments: Any) -> Any:
     return expected
 
 
-def test_programs_of_networks_of_bytes() -> None:
+def test_programs_of_small_models() -> None:
     content = network("mobilenet_v1", "uint8")
     best = same(programs.classify, content, pictures(content)[0])
     assert len(best) == 5
@@ -51,22 +51,15 @@ def test_programs_of_networks_of_bytes() -> None:
     content = network("mobilenet_v1", "uint8")
     same(programs.run_batches, content, pictures(content, 4))
     same(programs.fill_in_place, network("mobilenet_v1", "uint8"))
-
-
-@pytest.mark.slow
-def test_classification_by_a_trained_network(shared: Path) -> None:
-    content = (shared / "models/tflite/mbv1_025_128_u8.tflite").read_bytes()
-    assert len(same(programs.classify, content, pictures(content)[0])) == 5
-
-
-def test_detection() -> None:
     content, picture = detector(), np.zeros((SIZE, SIZE, 3), np.uint8)
     picture[0, :2] = [[30, 200, 10], [90, 20, 120]]
     assert len(same(programs.detect, content, picture)) == 2
+    prompt = RNG.integers(-128, 128, (4, 8)).astype(np.int8)
+    assert len(same(programs.generate, two_models(), prompt, 3)) == 3
 
 
 @pytest.mark.slow
-def test_slow_programs() -> None:
+def test_slow_programs(shared: Path) -> None:
     content = network("unet")
     assert len(np.unique(same(programs.segment, content, pictures(content)[0]))) > 1
     content = network("movenet")
@@ -76,6 +69,8 @@ def test_slow_programs() -> None:
         each.name: RNG.integers(0, 2, each.shape).astype(each.dtype) for each in inputs(content)
     }
     same(programs.read_text, content, arrays)
+    content = (shared / "models/tflite/mbv1_025_128_u8.tflite").read_bytes()
+    assert len(same(programs.classify, content, pictures(content)[0])) == 5
 
 
 @pytest.mark.parametrize("name", ["ds_cnn_stream", "svdf_spotter"])
@@ -87,8 +82,3 @@ def test_a_spotter_that_keeps_what_it_heard(name: str) -> None:
     # Those of the other one are variables with names, which LiteRT does not reset.
     assert (heard[0] == heard[len(frames)]) == (name == "svdf_spotter")
     assert heard[0] != heard[1]
-
-
-def test_signatures() -> None:
-    prompt = RNG.integers(-128, 128, (4, 8)).astype(np.int8)
-    assert len(same(programs.generate, two_models(), prompt, 3)) == 3

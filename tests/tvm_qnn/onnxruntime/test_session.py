@@ -314,9 +314,15 @@ def test_what_is_no_model_is_told_in_the_same_words(content: bytes, tmp_path: Pa
     check_same_error(lambda ort: ort.InferenceSession(str(path)))
 
 
-def test_a_path_without_a_file_is_told_in_the_same_words(tmp_path: Path) -> None:
+def test_what_is_absent_or_not_imported_is_told(tmp_path: Path) -> None:
     check_same_error(lambda ort: ort.InferenceSession(tmp_path / "none.onnx"))
     check_same_error(lambda ort: ort.InferenceSession(tmp_path))
+    for size in (2, "N"):
+        model = model_of([("x", "STRING", [size])], [("i", "INT64", [1])], [("Shape", "x", "i")])
+        with pytest.raises(states.NotImplemented, match=r"'x' is tensor\(string\)"):
+            own.InferenceSession(model.SerializeToString())
+    with pytest.raises(states.NotImplemented, match="ORT format"):
+        own.InferenceSession(b"\x00\x00\x00\x00ORTM\x00\x00")
 
 
 @pytest.mark.parametrize("source", [3, None, bytearray(b"x"), [b"x"]], ids=repr)
@@ -332,15 +338,6 @@ def test_a_malformed_model_fails_in_the_constructor(node: tuple[str, str, str]) 
     ours, theirs = both(lambda ort: ort.InferenceSession(model.SerializeToString()))
     assert theirs.error is not None
     assert isinstance(ours.error, states.InvalidGraph)
-
-
-def test_what_is_not_imported_is_not_implemented() -> None:
-    for size in (2, "N"):
-        model = model_of([("x", "STRING", [size])], [("i", "INT64", [1])], [("Shape", "x", "i")])
-        with pytest.raises(states.NotImplemented, match=r"'x' is tensor\(string\)"):
-            own.InferenceSession(model.SerializeToString())
-    with pytest.raises(states.NotImplemented, match="ORT format"):
-        own.InferenceSession(b"\x00\x00\x00\x00ORTM\x00\x00")
 
 
 def test_the_module_tells_what_there_is() -> None:

@@ -56,11 +56,14 @@ def test_no_layer_is_above_the_peak(found: Profile) -> None:
     assert 0 < found.share < 1.05
 
 
-def test_a_target_without_the_instruction_has_no_peak(model: bytes) -> None:
+def test_a_target_without_the_instruction_has_no_peak_and_others_errors(model: bytes) -> None:
     plain = profile(model, "llvm", repeat=1)
     assert plain.peaks == {}
     assert plain.share is None
     assert plain.layers
+    fails("repeat must be at least 1", profile, model, repeat=0)
+    fails("cannot run here", profile, model, "llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64")
+    fails("semantics must be one of litert, tflm", profile, model, semantics="mxnet")
 
 
 def test_a_layer_is_measured_by_the_peak_of_its_own_instruction() -> None:
@@ -88,12 +91,6 @@ def test_the_picture(tmp_path: Path) -> None:
     fails(
         "cannot write", save_chart, tmp_path / "no" / "p.png", Profile(layers, 1e-4, 1, {}), "title"
     )
-
-
-def test_errors(model: bytes) -> None:
-    fails("repeat must be at least 1", profile, model, repeat=0)
-    fails("cannot run here", profile, model, "llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64")
-    fails("semantics must be one of litert, tflm", profile, model, semantics="mxnet")
 
 
 def test_attention_is_a_row() -> None:

@@ -25,9 +25,6 @@ def test_what_may_belong_to_several_operators_belongs_to_none() -> None:
     calls = ["stage", "conv2d", "max", "conv2d", "fused_cast_add"]
     assert candidates(calls, LOWERED) == [{0}, {0}, {1}, {2}, {2, 3, None}]
     assert candidates(["other"], LOWERED) == [set()]
-
-
-def test_other_kernels_or_none_are_of_the_only_operator() -> None:
     assert assign(["conv2d", "stage", "fused_add", "conv2d"], LOWERED) == [None] * 4
     assert assign(["stage", "conv2d"], LOWERED) == [None] * 2
     assert assign(["f", "g"], [LoweredCall(None, 4)]) == [4, 4]

@@ -34,6 +34,8 @@ def test_arguments_that_are_missing_or_misspelled_are_named() -> None:
     assert params
     fails(r"constants are missing: .*params=params", relay.build, mod, "llvm")
     fails("parms", relay.build, adder(), "llvm", parms={}, error=TypeError)
+    mod = adder()
+    assert relay.optimize(mod, "llvm", {"w": 1}) == (mod, {"w": 1})
 
 
 def test_what_a_compiled_model_has() -> None:
@@ -83,8 +85,3 @@ def test_the_source_of_what_was_built_here(tmp_path: Path, linker: None) -> None
         "a library that was loaded has its kernels as code alone",
         load_module(tmp_path / "net.so").get_source,
     )
-
-
-def test_optimizing_is_left_to_the_build() -> None:
-    mod = adder()
-    assert relay.optimize(mod, "llvm", {"w": 1}) == (mod, {"w": 1})

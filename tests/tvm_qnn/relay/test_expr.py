@@ -53,10 +53,13 @@ def test_constants_of_numbers(value: float, dtype: str | None, expected: str) ->
     assert constant.value.numpy() == value
 
 
-def test_constants_of_arrays_keep_or_change_their_dtype() -> None:
+def test_variables_and_constants_of_a_type() -> None:
     array = np.arange(3, dtype=np.int64)
     assert relay.const(array).ty.dtype == "int64"
     assert relay.const(tvm.runtime.tensor(array), "int8").ty.dtype == "int8"
+    kind = relay.TensorType((2, 3), "int8")
+    assert relay.var("x", kind).checked_type == kind == relay.var("x", (2, 3), "int8").ty
+    assert relay.var("x", shape=3).ty == relay.TensorType((3,))
 
 
 def test_scales_are_constants_and_bodies_expressions() -> None:
@@ -96,9 +99,3 @@ def test_any_is_a_size_that_each_run_decides() -> None:
         np.testing.assert_array_equal(module.get_output(0).numpy(), data + added)
     with pytest.raises(QnnError, match=r"input 'x' has shape \(x_0, 3, x_2\), got \(4, 2, 2\)"):
         module.set_input("x", np.zeros((4, 2, 2), np.int8))
-
-
-def test_a_variable_of_a_type() -> None:
-    kind = relay.TensorType((2, 3), "int8")
-    assert relay.var("x", kind).checked_type == kind == relay.var("x", (2, 3), "int8").ty
-    assert relay.var("x", shape=3).ty == relay.TensorType((3,))

@@ -135,14 +135,11 @@ def test_a_profile_tells_functions_apart() -> None:
     assert len({len(line) for line in lines}) == 1
 
 
-def test_a_profile_of_a_loaded_library(tmp_path: Path) -> None:
+def test_profiles_of_loaded_libraries_and_of_joined_calls(tmp_path: Path) -> None:
     relay.build(adder(), "llvm").export_library(tmp_path / "m.so")
     module = load_module(tmp_path / "m.so")
     report = GraphModule(module["default"](tvm.cpu())).profile(x=X, w=X)
     assert report.device_metrics["cpu0"]["Count"] == len(report.calls) == 1
-
-
-def test_calls_of_one_function_are_joined() -> None:
     report = Report([[("a", 1e-6), ("b", 5e-6), ("a", 3e-6)]] * 2)
     joined, ordered = report.table().splitlines(), report.table(False, False, False).splitlines()
     assert [line.split()[0] for line in joined] == ["Name", "b", "a", "Total"]

@@ -31,16 +31,13 @@ def test_constants_and_several_results_are_evaluated() -> None:
     assert [each.numpy().tolist() for each in results] == [X.tolist(), (-X).tolist()]
 
 
-def test_a_virtual_machine() -> None:
+def test_a_virtual_machine_and_what_cannot_be_evaluated() -> None:
     library = relay.vm.compile(adder(), "llvm")
     machine = relay.vm.VirtualMachine(library)
     w = np.ones((2, 3), np.int8)
     assert machine.invoke("main", w, w=w).numpy().tolist() == [[2] * 3] * 2
     assert machine.run(w, w).numpy().tolist() == [[2] * 3] * 2
     fails("'main', not 'other'", machine.invoke, "other")
-
-
-def test_what_cannot_be_evaluated_is_named() -> None:
     fails("kind is one of", relay.create_executor, "cuda")
     fails("give an expression", relay.create_executor().evaluate)
 

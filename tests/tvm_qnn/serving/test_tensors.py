@@ -52,11 +52,13 @@ test_what_does_not_fit_is_one_error = failing(
 )
 
 
-def test_deep_data_are_an_error() -> None:
+def test_texts_are_bytes_and_deep_data_an_error() -> None:
     data: Any = [1]
     for _ in range(900):
         data = [data]
     fails("'x'", read_tensor, tensor(data, "INT8", (1,)))
+    fields = tensor_fields("y", np.array([["1.0:2:cat"]]))
+    assert fields == {"name": "y", "shape": [1, 1], "datatype": "BYTES", "data": ["1.0:2:cat"]}
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "float32", "bool"])
@@ -65,8 +67,3 @@ def test_what_is_written_is_read_again(dtype: str) -> None:
     fields = tensor_fields("y", array)
     assert fields["datatype"] == datatype_of(dtype)
     np.testing.assert_array_equal(read_tensor(SimpleNamespace(**fields)), array)
-
-
-def test_texts_are_bytes() -> None:
-    fields = tensor_fields("y", np.array([["1.0:2:cat"]]))
-    assert fields == {"name": "y", "shape": [1, 1], "datatype": "BYTES", "data": ["1.0:2:cat"]}

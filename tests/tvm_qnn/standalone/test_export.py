@@ -69,7 +69,7 @@ def workspace_size(header: Path) -> int:
 
 
 @needs_cc
-def test_copies_and_states_beside_an_arena(tmp_path: Path) -> None:
+def test_states_are_the_caller_s_beside_an_arena_too(tmp_path: Path) -> None:
     mod, params = tvm_qnn.from_tflite(ring())
     library = tvm_qnn.build(mod, "host", params)
     export_c(mod, "host", params, tmp_path / "model", arena=True)
@@ -77,10 +77,6 @@ def test_copies_and_states_beside_an_arena(tmp_path: Path) -> None:
     runs = inputs_of_ring(5)
     results = [array for (array,) in run_example([program], library.signature, runs, tmp_path)]
     np.testing.assert_array_equal(results, [library.run(*arrays) for arrays in runs])
-
-
-@needs_cc
-def test_what_a_model_keeps_is_the_caller_s(tmp_path: Path) -> None:
     library = library_of(ring(), "host")
     runs = inputs_of_ring(5)
     results = [array for (array,) in run_standalone(library, runs, tmp_path)]

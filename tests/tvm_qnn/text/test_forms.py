@@ -29,7 +29,7 @@ def test_pasts_and_positions_are_read() -> None:
     assert (other.places, other.begins, other.length(None)) == (None, False, 512)
 
 
-def test_missing_and_unknown_inputs_are_named_in_one_error() -> None:
+def test_missing_and_unknown_inputs_and_pasts_are_named() -> None:
     model = renamed(grouped(), "input_ids", "tokens")
     model = renamed(model, "past_key_values.1.key", "cache")
     with pytest.raises(QnnError) as raised:
@@ -38,9 +38,6 @@ def test_missing_and_unknown_inputs_are_named_in_one_error() -> None:
         "decoder: this model has inputs that are missing: input_ids, past_key_values.1.key; "
         "inputs that are unknown: cache, tokens"
     )
-
-
-def test_missing_outputs_and_pasts_are_named() -> None:
     model = renamed(grouped(), "present.0.value", "v")
     fails(r"outputs that are missing: present\.0\.value$", read_form, model)
     model = grouped()
@@ -51,9 +48,6 @@ def test_missing_outputs_and_pasts_are_named() -> None:
         if node.op_type == "GroupQueryAttention":
             node.input[3:5] = ["", ""]
     fails(r"missing: past_key_values\.0\.key, past_key_values\.0\.v", read_form, model)
-
-
-def test_a_present_that_is_no_past_with_new_tokens_is_an_error() -> None:
     model = plain()
     node = next(node for node in model.graph.node if node.output[0] == "present.1.key")
     node.input[:] = [*node.input][::-1]

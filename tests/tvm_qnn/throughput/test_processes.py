@@ -42,14 +42,11 @@ def test_processes_that_end_are_errors(folder: Path) -> None:
         streams.runs_per_second(1)
 
 
-def test_litert_runs_batches_in_processes(tmp_path: Path) -> None:
+def test_litert_runs_batches_in_processes_or_says_why_not(tmp_path: Path) -> None:
     path = tmp_path / "digits.tflite"
     path.write_bytes(digits.model("uint8"))
     with start_litert(path, 2, 2) as streams:
         assert streams.runs_per_second(0.05) > 40
-
-
-def test_litert_says_what_it_does_not_take(tmp_path: Path) -> None:
     path = tmp_path / "broken.tflite"
     path.write_bytes(b"broken")
     fails("LiteRT rejects the model", start_litert, path, 1, 1)

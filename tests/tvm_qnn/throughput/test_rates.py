@@ -34,9 +34,6 @@ def test_programs_run_in_turn_until_the_time_is_up() -> None:
     assert len(found["a"].turns) == 3
     assert 5 < rates.rate(lambda: time.sleep(0.05), 0.12) <= 20
     assert rates.rate(lambda: time.sleep(0.01), 0) > 0
-
-
-def test_inputs_take_so_many_images() -> None:
     infos = [TensorInfo("x", (1, 8, 8), "int8"), TensorInfo("y", (1,), "uint8")]
     assert [info.shape for info in with_batch(infos, 5)] == [(5, 8, 8), (5,)]
     assert with_batch([TensorInfo("x", (), "int8")], 1)[0].shape == ()

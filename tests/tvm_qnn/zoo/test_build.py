@@ -177,11 +177,17 @@ def test_other_networks_have_their_operators(name: str, expected: dict[str, int]
     assert {code: counts[code] for code in expected} == expected
 
 
-def test_boxes_of_ssd_are_the_published_ones() -> None:
+def test_boxes_and_floats_are_the_published_ones() -> None:
     model = zoo.build("ssd_mobilenet_v2", "uint8", width=1 / 8, classes=8)
     tensors = read_model(model).tensors
     (anchors,) = (tensor for tensor in tensors if tensor.name.endswith("/anchors"))
     assert tuple(anchors.shape) == (1917, 4)
+    graph = graph_of(tiny("mobilenet_v2", zoo.FLOAT_STYLE))
+    assert zoo.FLOAT_STYLE not in (*zoo.STYLES, *(style for _, style in zoo.MODELS))
+    dtypes = {graph.Tensors(i).Type() for i in range(graph.TensorsLength())}
+    assert dtypes == {tflite.TensorType.FLOAT32, tflite.TensorType.INT32}
+    counts = Counter(code for code, _ in operators(tiny("mobilenet_v2", zoo.FLOAT_STYLE)))
+    assert counts == Counter(code for code, _ in operators(tiny("mobilenet_v2", "int8")))
 
 
 @pytest.mark.parametrize("name", zoo.CLASSIFIERS)
@@ -266,12 +272,3 @@ test_wrong_arguments = failing(
     ({"size": 40}, "picture too small"),
     ({"width": -1}, "must be positive, got 75 and -1"),
 )
-
-
-def test_nothing_is_quantized_in_float() -> None:
-    graph = graph_of(tiny("mobilenet_v2", zoo.FLOAT_STYLE))
-    assert zoo.FLOAT_STYLE not in (*zoo.STYLES, *(style for _, style in zoo.MODELS))
-    dtypes = {graph.Tensors(i).Type() for i in range(graph.TensorsLength())}
-    assert dtypes == {tflite.TensorType.FLOAT32, tflite.TensorType.INT32}
-    counts = Counter(code for code, _ in operators(tiny("mobilenet_v2", zoo.FLOAT_STYLE)))
-    assert counts == Counter(code for code, _ in operators(tiny("mobilenet_v2", "int8")))

@@ -172,16 +172,13 @@ def loop_in_a_branch(code: str) -> bytes:
     )
 
 
-def test_a_loop_inside_a_composite_runs_in_the_chosen_branch_alone() -> None:
+def test_a_loop_inside_a_composite_or_a_case_runs_in_the_chosen_branch_alone() -> None:
     model = loop_in_a_branch("IF")
     data = np.array([-9, 3, 5, 30], np.int8)
     # The loop of the branch that is not chosen would never end.
     for chosen, turns in ((True, 2), (False, -1)):
         inputs = [data, np.array(chosen), np.array(turns, np.int32)]
         assert compare(model, inputs, "llvm").differing == ()
-
-
-def test_so_it_does_in_a_case() -> None:
     # LiteRT's kernel reads the memory after the branches' numbers as further ones.
     choice, case = (_built(loop_in_a_branch(code)) for code in ("IF", "STABLEHLO_CASE"))
     data = np.array([-9, 3, 5, 30], np.int8)

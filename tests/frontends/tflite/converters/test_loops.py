@@ -149,9 +149,10 @@ def doubling(turns: int) -> bytes:
     return model_of(Subgraph(tensors, nodes, "x", "y"), smaller(*ROW), doubled(*ROW))
 
 
-def test_a_loop_of_any_number_of_turns_is_repeated() -> None:
+def test_loops_of_any_number_of_turns_and_without_an_end() -> None:
     assert compare(doubling(20_000), few(0)[0][:1], "llvm").differing == ()
     assert "R.qnn.loop(" in from_tflite(doubling(2_000_000_000))[0].script()
+    check_refused(loop(1, step=0), "a loop without an end", UnsupportedOperatorError)
 
 
 def nested() -> bytes:
@@ -196,16 +197,13 @@ def branching(step: int) -> bytes:
     )
 
 
-def test_a_loop_inside_a_branch_equals_litert() -> None:
+def test_loops_inside_branches_are_run_where_they_are_taken() -> None:
     data = np.array([[4, -2, 3]], np.int8)
     runs = [
         [np.array([flag]), data, np.array(turns, np.int32)]
         for flag, turns in ((True, 3), (False, 3), (True, 0), (False, 0))
     ]
     assert compare(branching(1), runs[0], "llvm", then=runs[1:]).differing == ()
-
-
-def test_the_loop_of_a_branch_that_is_not_taken_is_not_run() -> None:
     # It has no end.
     arrays = [np.array([False]), np.array([[4, -2, 3]], np.int8), np.array(3, np.int32)]
     assert compare(branching(0), arrays, "llvm").differing == ()
@@ -227,7 +225,3 @@ def test_bodies_that_no_loop_has(code: str, message: str) -> None:
         Subgraph(carried, body, *ends),
     )
     check_refused(model, message, UnsupportedOperatorError)
-
-
-def test_a_loop_without_an_end() -> None:
-    check_refused(loop(1, step=0), "a loop without an end", UnsupportedOperatorError)

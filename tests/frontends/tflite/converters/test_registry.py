@@ -27,9 +27,6 @@ def test_no_row_takes_the_place_of_another() -> None:
     counts = Counter(code for family in FAMILIES for code in rows(family))
     assert len(counts) > 150
     assert {code: count for code, count in counts.items() if count > 1} == {}
-
-
-def test_rows_are_of_litert_s_operators_by_one_rule_for_any_type() -> None:
     assert {code for code in OPERATORS if not code.startswith("CUSTOM:")} <= set(NAMES)
     others = ("quantized", "int16", "floats", "whole", "unscaled", "hybrid")
     assert set(codes_with("data")) & set(codes_with(*others)) == set()

@@ -82,9 +82,6 @@ def test_the_first_value_is_that_which_call_once_assigns() -> None:
     np.testing.assert_array_equal(state.array(), FIRST)
     assert [info.name for info in signature_of(mod).inputs] == ["x"]
     assert mod["main"].attrs["num_input"] == 2
-
-
-def test_some_tensors_alone_keep_the_state() -> None:
     mod, params = from_tflite(ring(), outputs=["old"])
     library = tvm_qnn.build(mod, "llvm", params)
     (first,), (second,) = inputs(2)
@@ -112,15 +109,12 @@ def test_a_subgraph_that_there_is_not(number: int) -> None:
     check_refused(called(number), f"CALL_ONCE runs subgraph {number}, there are 0 others")
 
 
-def test_what_call_once_runs_is_named_in_errors() -> None:
+def test_what_call_once_runs_and_assigns_must_fit() -> None:
     other = Subgraph({"x y": ROW}, [("RELU", "x", "y")], "x", "")
     check_refused(called(1, other), "operator 0 CALL_ONCE: runs RELU", UnsupportedOperatorError)
     other = Subgraph({"x y": ROW}, [("RELU", "x", "y")], "", "")
     message = "subgraph 1: operator 0 RELU: reads tensor 0"
     check_refused(called(1, other), message, ModelFormatError)
-
-
-def test_what_is_assigned_must_fit_and_be_a_variable() -> None:
     nodes = [handle(), ("ASSIGN_VARIABLE", "handle x", ""), ("READ_VARIABLE", "handle", "wide")]
     tensors = {"x": ROW, "wide": ((2, 4), "int8", Q), **HANDLE}
     message = r"'ring' is int8 of shape \(1, 4\), and int8 of shape \(2"

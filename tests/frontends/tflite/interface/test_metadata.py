@@ -47,8 +47,13 @@ def test_labels_normalization_and_threshold_are_read(tmp_path: Path) -> None:
     assert read_model(content).descriptions() == read_metadata(content)
 
 
-def test_a_model_without_metadata_tells_nothing() -> None:
+def test_models_without_metadata_or_with_a_password_tell_nothing() -> None:
     assert read_metadata(model(b"")) == Descriptions()
+    content = bytearray(with_files(model(LABELLED), {"names": b"ant"}))
+    for head, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        content[content.rindex(head) + flags] |= 1
+    (note,) = read_metadata(bytes(content)).notes
+    assert "password" in note
 
 
 def test_a_real_model_has_labels(shared: Path) -> None:
@@ -95,14 +100,6 @@ def test_labels_that_cannot_be_read_are_left_out_with_a_note(
     assert found.outputs[1].labels == ()
     assert len(found.notes) == 1
     assert note in found.notes[0]
-
-
-def test_a_file_with_a_password_is_left_out_with_a_note() -> None:
-    content = bytearray(with_files(model(LABELLED), {"names": b"ant"}))
-    for head, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
-        content[content.rindex(head) + flags] |= 1
-    (note,) = read_metadata(bytes(content)).notes
-    assert "password" in note
 
 
 @pytest.mark.parametrize(

@@ -37,16 +37,13 @@ def segmentation(axis: int = 3, *, tail: tuple[str, ...] = ()) -> bytes:
     return sheet.model()
 
 
-def test_the_results_of_detection_are_told_apart() -> None:
+def test_the_results_of_a_single_detection_are_told_apart() -> None:
     assert roles(detector()) == {
         "boxes": ("boxes", 3),
         "kinds": ("classes", 3),
         "scores": ("scores", 3),
         "number": ("count", 3),
     }
-
-
-def test_two_detections_are_left_alone() -> None:
     graph = read_model(detector())
     assert [role["role"] for role in roles_of(graph, graph.outputs).values()] == list(DETECTION)
     assert roles_of(graph, [*graph.outputs, graph.outputs[0]]) == {}

@@ -70,9 +70,7 @@ def test_files_for_a_c_compiler(model: Path) -> None:
     assert json.loads(result.stdout)["files"] == ["bundle.tar"]
 
 
-def test_a_microcontroller_gets_c_files_and_no_word_of_tvm_s(
-    model: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_microcontrollers_get_c_files(model: Path, capfd: pytest.CaptureFixture[str]) -> None:
     said(main, ["compile", str(model), "--target", "cortex-m4"])
     assert {path.name for path in Path("digits").iterdir()} == {
         *("digits.o", "digits.h", "digits.hpp", "digits.c", "digits_main.c")
@@ -81,9 +79,6 @@ def test_a_microcontroller_gets_c_files_and_no_word_of_tvm_s(
     assert "#define DIGITS_ALIGNMENT 4 " in header
     assert "arm-none-eabi-gcc -mcpu=cortex-m4" in Path("digits/digits_main.c").read_text()
     assert "Warning" not in capfd.readouterr().err
-
-
-def test_plain_c_says_what_each_function_computes(model: Path) -> None:
     said(main, ["compile", str(model), "--target", "c"])
     (file,) = Path.cwd().rglob("digits.c")
     text = file.read_text("utf-8")
@@ -153,7 +148,7 @@ def test_what_makes_no_library_is_named(model: Path) -> None:
     assert text == "Error: cannot write folder.so: it is a folder\n"
 
 
-def test_the_files_of_other_models_in_the_folder_are_not_told(model: Path) -> None:
+def test_the_files_of_other_models_and_shapes_of_no_input(model: Path) -> None:
     for name in ("digits_i8.tflite", "digits.tflite"):
         model = model.rename(name)
         arguments = ["compile", name, "-o", "bundle", "--target", "aarch64", "--json"]
@@ -161,6 +156,8 @@ def test_the_files_of_other_models_in_the_folder_are_not_told(model: Path) -> No
     files = json.loads(text)["files"]
     assert files == [f"bundle/digits{end}" for end in (".c", ".h", ".hpp", ".o", "_main.c")]
     assert len(list(Path("bundle").iterdir())) == 2 * len(files)
+    text = refused(main, ["compile", str(model), "--shape", "pictures=1,2"])
+    assert text.startswith("Error: --shape: no input is named 'pictures'; there are ")
 
 
 @pytest.mark.parametrize("name", ["bundle", "bundle.tar"])
@@ -188,11 +185,6 @@ def test_another_batch_size_and_a_name_in_capitals(model: Path) -> None:
 @pytest.mark.parametrize("shape", ["1,2", "x=", "x=1,-", "x=0,3"])
 def test_a_shape_that_is_none(model: Path, shape: str) -> None:
     assert "NAME=1,3,224,224" in refused(main, ["compile", str(model), "--shape", shape], code=2)
-
-
-def test_a_shape_of_no_input(model: Path) -> None:
-    text = refused(main, ["compile", str(model), "--shape", "pictures=1,2"])
-    assert text.startswith("Error: --shape: no input is named 'pictures'; there are ")
 
 
 @pytest.mark.parametrize(

@@ -63,9 +63,13 @@ def test_what_cannot_be_imported_is_told_once(tmp_path: Path) -> None:
     assert "(operator 0, 1)" in text
 
 
-def test_a_damaged_file_is_one_line(model: Path) -> None:
+def test_odd_files_are_told_by_their_content(model: Path) -> None:
     model.write_bytes(model.read_bytes()[:300])
     assert len(refused(main, ["inspect", str(model)]).splitlines()) == 1
+    other = model.rename("digits.bin")
+    assert CliRunner().invoke(main, ["inspect", str(other)]).exit_code == 0
+    other.write_bytes(b"?")
+    assert "is no model of a known format" in refused(main, ["inspect", str(other)])
 
 
 def test_pages_and_graphs_with_times(model: Path) -> None:
@@ -108,13 +112,6 @@ def test_options_without_effect_are_refused(
     result = CliRunner().invoke(main, ["inspect", str(model), *options])
     assert result.exit_code == code
     assert message in result.stderr
-
-
-def test_the_content_tells_what_the_name_does_not(model: Path) -> None:
-    other = model.rename("digits.bin")
-    assert CliRunner().invoke(main, ["inspect", str(other)]).exit_code == 0
-    other.write_bytes(b"?")
-    assert "is no model of a known format" in refused(main, ["inspect", str(other)])
 
 
 def test_names_are_shown_as_they_are(hostile: Path) -> None:

@@ -65,8 +65,16 @@ def test_names_are_legible_in_eighty_columns(
     assert ["MobilenetV2/expanded_conv_1/expand/LeakyRelu;other/1", "HARD_SWISH"] in wide
 
 
-def test_a_missing_model_is_an_error() -> None:
+def test_a_missing_or_other_file_is_told_at_once(tmp_path: Path) -> None:
     assert "does not exist" in refused(main, ["profile", "no.tflite"], code=2)
+    path = tmp_path / "net.pt"
+    path.touch()
+    text = refused(main, ["profile", str(path)])
+    assert "which are .tflite for TFLite, .json for MXNet, .onnx for ONNX" in text
+    path = tmp_path / "net-symbol.json"
+    path.write_text("{}")
+    text = refused(main, ["compare", str(path)])
+    assert "is of MXNet: a comparison is of TFLite with litert, ONNX" in text
 
 
 def test_json_for_programs_and_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,20 +95,6 @@ def test_an_mxnet_model_by_its_operators(monkeypatch: pytest.MonkeyPatch) -> Non
     assert dense["operations"] == 2 * 128 * 10
     assert dense["shape"] == [1, 10]
     assert found["operations"] > dense["operations"]
-
-
-def test_what_compare_cannot_read_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "net-symbol.json"
-    path.write_text("{}")
-    text = refused(main, ["compare", str(path)])
-    assert "is of MXNet: a comparison is of TFLite with litert, ONNX" in text
-
-
-def test_other_files_are_told_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "net.pt"
-    path.touch()
-    text = refused(main, ["profile", str(path)])
-    assert "which are .tflite for TFLite, .json for MXNet, .onnx for ONNX" in text
 
 
 def test_names_are_shown_as_they_are(hostile: Path) -> None:

@@ -19,7 +19,4 @@ def test_data_and_outputs_decide_what_is_counted() -> None:
     assert isinstance(task_of(NOTHING, [READING], [SCORES]), Unlabelled)
     assert classes_of([READING], 0).count == 3
     assert classes_of([], 0).count == 0
-
-
-def test_what_the_model_does_not_give_is_told() -> None:
     fails("the data are for a mask, but no output", task_of, MASKS, [READING], [SCORES])

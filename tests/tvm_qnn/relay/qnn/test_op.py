@@ -77,10 +77,17 @@ def test_a_convolution_with_bias_and_requantization() -> None:
     assert np.array_equal(run(body, DATA), expected)
 
 
-def test_a_dense_layer() -> None:
+def test_a_dense_layer_softmax_and_folded_scales() -> None:
     data, weight = DATA.reshape(3, 64), RNG.integers(-128, 128, (5, 64), dtype=np.int8)
     result = run(lambda x: op.dense(x, relay.const(weight), 1, 2, 0.5, 0.5, units=5), data)
     assert np.array_equal(result, (data.astype(int) - 1) @ (weight.astype(int) - 2).T)
+    logits = DATA.reshape(24, 8)
+    result = run(lambda x: op.softmax(x, 0.1, 0, 1 / 256, -128), logits)
+    expected = qnn_ops.quantized_softmax.evaluate(logits, 0.1, 0, 1 / 256, -128, "int8")
+    assert np.array_equal(result, expected)
+    half = relay.const(0.5)
+    result = run(lambda x: op.dequantize(x, relay.multiply(half, half), relay.const(1)), DATA)
+    assert np.array_equal(result, (DATA.astype(np.float32) - 1) / 4)
 
 
 def rescaled(values: Array, scale: float, point: int, to_scale: float, to_point: int) -> Array:
@@ -150,13 +157,6 @@ def test_leaky_relu_rounds_twice(alpha: float) -> None:
     assert np.array_equal(run(lambda x: op.leaky_relu(x, alpha, 0.05, 3, 0.07, 5), DATA), expected)
 
 
-def test_softmax() -> None:
-    logits = DATA.reshape(24, 8)
-    result = run(lambda x: op.softmax(x, 0.1, 0, 1 / 256, -128), logits)
-    expected = qnn_ops.quantized_softmax.evaluate(logits, 0.1, 0, 1 / 256, -128, "int8")
-    assert np.array_equal(result, expected)
-
-
 def test_roundings_and_compute_dtypes_of_requantize() -> None:
     data = np.arange(-40, 41, dtype=np.int32)
     up, away = np.floor(data / 16 + 0.5), np.sign(data) * np.floor(np.abs(data) / 16 + 0.5)
@@ -181,12 +181,6 @@ def test_scales_and_zero_points_that_the_run_computes() -> None:
     steps = np.clip(np.round(real / (scale * scale)) + 6, 0, 65535)
     expected = ((steps - 6) * (scale * scale)).astype(np.float32)
     assert np.array_equal(run(there_and_back, real, scale, point), expected)
-
-
-def test_scales_that_are_computed_of_constants_are_folded() -> None:
-    half = relay.const(0.5)
-    result = run(lambda x: op.dequantize(x, relay.multiply(half, half), relay.const(1)), DATA)
-    assert np.array_equal(result, (DATA.astype(np.float32) - 1) / 4)
 
 
 def test_products_of_matrices_and_transposed_convolutions() -> None:

@@ -113,6 +113,12 @@ def test_what_has_no_such_blocks_is_told() -> None:
     writer.operator("ADD", [x, weights(writer, rng, (5, 24), 8)], [y])
     check_refused(writer.finish([x], [y]), "has scales by block")
 
+    def set_to(place: int, value: int) -> Callable[[list[int]], None]:
+        return lambda fields: fields.__setitem__(place, value)
+
+    check_refused(_with_details(set_to(2, 0)), "its blocks have 0 weights", ModelFormatError)
+    check_refused(_with_details(set_to(1, 0)), "zero points by block", ModelFormatError)
+
 
 @pytest.mark.parametrize(
     ("place", "message"),
@@ -130,14 +136,6 @@ def _with_details(change: Callable[[list[int]], None]) -> bytes:
     assert content.count(known) == 1
     change(fields)
     return content.replace(known, np.array(fields[::-1], np.int32).tobytes())
-
-
-def test_sizes_and_zero_points_are_checked() -> None:
-    def set_to(place: int, value: int) -> Callable[[list[int]], None]:
-        return lambda fields: fields.__setitem__(place, value)
-
-    check_refused(_with_details(set_to(2, 0)), "its blocks have 0 weights", ModelFormatError)
-    check_refused(_with_details(set_to(1, 0)), "zero points by block", ModelFormatError)
 
 
 def test_a_summary_names_the_scales(tmp_path: Path) -> None:

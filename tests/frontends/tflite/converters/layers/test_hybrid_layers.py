@@ -70,6 +70,9 @@ def test_every_element_is_litert_s() -> None:
     convolutions(1, range(8)).check()
     sheet = convolutions(2, (1, 3, 6))
     assert compare(sheet.model(), sheet.arrays).differing == ()
+    layers(1, range(8)).check()
+    sheet = layers(2, (2, 3, 4, 5))
+    assert compare(sheet.model(), sheet.arrays).differing == ()
 
 
 def test_batches_of_no_images_groups_and_equal_scales() -> None:
@@ -162,12 +165,6 @@ def layers(seed: int, kinds: Sequence[int]) -> Sheet:
             fused_activation_function=("NONE", "RELU6", "RELU_N1_TO_1")[number % 3],
         )
     return sheet
-
-
-def test_every_element_of_dense_layers_is_litert_s() -> None:
-    layers(1, range(8)).check()
-    sheet = layers(2, (2, 3, 4, 5))
-    assert compare(sheet.model(), sheet.arrays).differing == ()
 
 
 def test_rows_of_any_rank_shared_weights_and_none() -> None:

@@ -54,7 +54,7 @@ def test_segments_equal_litert(dtype: str) -> None:
     sheet.check()
 
 
-def test_tensors_without_elements_equal_litert_s() -> None:
+def test_tensors_without_elements_one_hot_and_segments_in_order() -> None:
     sheet, none = Sheet(), np.zeros(0)
     sheet.add("SCATTER_ND", none.reshape(0, 1), x(0, 3), [2, 3])
     sheet.add("SPARSE_TO_DENSE", none, [4], x(0), given(9, "int8", Q))
@@ -62,6 +62,16 @@ def test_tensors_without_elements_equal_litert_s() -> None:
     for name in ("MAX", "MIN", "PROD", "SUM"):
         sheet.add(f"UNSORTED_SEGMENT_{name}", data, none, 2)
     sheet.check()
+    sheet, indices = Sheet(seed=10), given([[0, 2, 5], [-1, 1, 2]], "int32")
+    for axis in (-1, 0, 1, 2):
+        sheet.add("ONE_HOT", indices, 3, ON, OFF, gives="float32", axis=axis)
+    sheet.add("ONE_HOT", indices, 4, given(7, "int32"), given(9, "int32"), axis=-1)
+    sheet.check()
+    sheet = Sheet(seed=16)
+    for dtype in ("int32", "float32"):
+        for shape in ((7, 3, 2), (7,)):
+            sheet.add("SEGMENT_SUM", x(*shape, dtype=dtype), [0, 0, 1, 1, 1, 2, 3])
+    sheet.check_default()
 
 
 _NUMBERS = x(2, 3, dtype="int32")
@@ -92,14 +102,6 @@ def test_places_of_a_run_stay_in_memory() -> None:
     data = given(np.full((3, 4), 7), "int8", Q)
     result = one("SCATTER_ND", index, data, [3, 4], gives=((3, 4), "int8", Q)).run()
     np.testing.assert_array_equal(result, np.full((3, 4), 7, np.int8))
-
-
-def test_sums_of_segments_in_order_equal_litert_s_default_kernel() -> None:
-    sheet = Sheet(seed=16)
-    for dtype in ("int32", "float32"):
-        for shape in ((7, 3, 2), (7,)):
-            sheet.add("SEGMENT_SUM", x(*shape, dtype=dtype), [0, 0, 1, 1, 1, 2, 3])
-    sheet.check_default()
 
 
 NAMES = ("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims")
@@ -214,11 +216,3 @@ def test_data_that_do_not_fit_are_refused() -> None:
     number = {"update_computation_subgraph_index": 1, **ROWS}
     main = Subgraph(tensors, [("STABLEHLO_SCATTER", "x i u", "y", number)], "x u i", "y")
     check_refused(model_of(main, combining("", "int8")), "uint8 in int8")
-
-
-def test_one_hot_equals_litert() -> None:
-    sheet, indices = Sheet(seed=10), given([[0, 2, 5], [-1, 1, 2]], "int32")
-    for axis in (-1, 0, 1, 2):
-        sheet.add("ONE_HOT", indices, 3, ON, OFF, gives="float32", axis=axis)
-    sheet.add("ONE_HOT", indices, 4, given(7, "int32"), given(9, "int32"), axis=-1)
-    sheet.check()

@@ -58,8 +58,9 @@ def test_operands_that_do_not_fit(place: int, shape: tuple[int, ...], message: s
     check_refused(layer_model(Rnn(), {place: fixed(np.zeros(shape), "float32")}), message)
 
 
-def test_more_outputs_than_memory_are_refused() -> None:
+def test_results_that_are_missing_or_too_large_are_refused() -> None:
     check_refused(layer_model(Rnn(batch=3, steps=1 << 24)), "makes a tensor of 1,207,959,552 bytes")
+    check_refused(layer_model(BothWays(Rnn(), merged=False), outputs=1), "needs 2 outputs, got 1")
 
 
 @pytest.mark.parametrize(
@@ -115,10 +116,6 @@ def test_operands_that_do_not_fit_of_bidirectional(
     model: BothWays, changes: dict[int, int], message: str
 ) -> None:
     check_refused(layer_model(model, changes), f"operator 0 {model.code}.*{message}")
-
-
-def test_a_result_that_is_missing() -> None:
-    check_refused(layer_model(BothWays(Rnn(), merged=False), outputs=1), "needs 2 outputs, got 1")
 
 
 @pytest.mark.parametrize(
