@@ -153,9 +153,7 @@ def unary(code: str, scale: float, own: float = 1.0, **options: Any) -> Sheet:
         (unary, "LEAKY_RELU", 2.0**-23),
     ],
 )
-def test_the_finest_results_equal_litert_and_finer_ones_are_refused(
-    make: Any, code: str, scale: float
-) -> None:
+def test_the_finest_results_equal_litert_s(make: Any, code: str, scale: float) -> None:
     make(code, scale * 1.001).check_reference()
     make(code, scale * 0.499).check_refused(f"operator 0 {code}")
 

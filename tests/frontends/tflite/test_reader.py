@@ -135,9 +135,7 @@ def test_what_is_absent_or_empty() -> None:
         ("int8", Quantization(np.zeros(0, np.float32), np.zeros(0, np.int64))),
     ],
 )
-def test_scales_of_real_numbers_and_of_none_are_left_out(
-    dtype: str, encoding: Quantization
-) -> None:
+def test_scales_of_real_numbers_and_none_are_left_out(dtype: str, encoding: Quantization) -> None:
     writer = ModelWriter()
     x = writer.tensor("x", (1, 4), dtype, encoding)
     assert read_model(writer.finish([x], [x])).tensors[0].quantization is None

@@ -62,9 +62,7 @@ def test_an_own_model_gets_the_picture_and_names_the_classes(
     assert re.findall("[a-z]{3,}", top_five.split("score")[1])[0] == names[labels[7]]
 
 
-def test_without_a_picture_an_own_model_gets_noise(
-    text: io.StringIO, console: Terminal, model: Path
-) -> None:
+def test_an_own_model_may_get_noise(text: io.StringIO, console: Terminal, model: Path) -> None:
     checked = show_own_model(console, model)
     assert checked.comparison.is_equal
     assert "Top 5" not in text.getvalue()

@@ -33,9 +33,7 @@ from tvm_qnn.library.library import Library
 COUNT = 120
 
 
-def test_missing_ray_is_told_before_the_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_ray_is_told_at_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(QnnError, match=r"pip install 'tvm-qnn\[ray\]'"):
         check_ray()

@@ -93,9 +93,7 @@ def test_files_are_written(found: Evaluation, tmp_path: Path) -> None:
     assert files[3].read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_page_has_the_worst_pictures_and_no_text_is_markup(
-    found: Evaluation, tmp_path: Path
-) -> None:
+def test_the_page_has_the_worst_pictures_and_no_markup(found: Evaluation, tmp_path: Path) -> None:
     page = write_report(tmp_path, "<i>a</i> & b", found, {"date": "<today>"})[-1].read_text("utf-8")
     assert page.count("<figure>") == 1
     assert "1 &lt;b&gt;bee&lt;/b&gt; (score 1), taken for 2 $x$ \\x1b[2J (score 3)" in page

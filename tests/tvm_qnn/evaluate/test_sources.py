@@ -221,9 +221,7 @@ def test_paths_and_labels_are_read(folder: Path, name: str, text: str) -> None:
         ("x.txt", "a.png,1\n", "is no data"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(
-    folder: Path, name: str, text: str, message: str
-) -> None:
+def test_what_is_wrong_has_its_line(folder: Path, name: str, text: str, message: str) -> None:
     (folder / name).write_text(text)
     fails(message, read_data, folder / name, INSECTS)
 

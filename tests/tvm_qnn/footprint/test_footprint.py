@@ -90,9 +90,7 @@ def test_each_operator_with_products_has_a_layer() -> None:
     ("reader", "products"),
     [("conv", [12 * 27, 7 * 9 * 12]), ("depthwise", [12 * 27, 9 * 12, 7 * 12])],
 )
-def test_channels_that_are_left_out_are_told_and_take_no_products(
-    reader: str, products: list[int]
-) -> None:
+def test_channels_that_are_left_out_take_no_products(reader: str, products: list[int]) -> None:
     told = footprint(Network().content(reader), "cortex-m4")
     layers = [layer for layer in told.layers if layer.macs]
     assert [layer.macs for layer in layers] == [PIXELS * count for count in products]

@@ -44,9 +44,7 @@ def test_a_background_is_dropped_or_added_as_the_model_needs(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("lines", "classes"), [(3, 2), (2, 3), (999, 1000), (1001, 1000)])
-def test_a_line_too_few_or_too_many_does_not_shift_the_names(
-    tmp_path: Path, lines: int, classes: int
-) -> None:
+def test_a_line_too_few_or_many_shifts_no_name(tmp_path: Path, lines: int, classes: int) -> None:
     with pytest.raises(QnnError, match=f"names {lines} classes, but the model has {classes}"):
         read_labels(labels_file(tmp_path, lines), classes)
 
@@ -77,7 +75,5 @@ def test_integers_that_stand_for_nothing_are_no_scores(dtype: str) -> None:
     ("shape", "expected"),
     [((1, 10), True), ((10,), True), ((1, 1, 1, 10), True), ((1, 8, 8, 10), False), ((), False)],
 )
-def test_a_classifier_gives_one_score_for_each_class(
-    shape: tuple[int, ...], expected: bool
-) -> None:
+def test_a_classifier_gives_a_score_for_each_class(shape: tuple[int, ...], expected: bool) -> None:
     assert is_classifier(TensorInfo("x", shape, "int8")) is expected

@@ -40,9 +40,7 @@ def test_pictures_that_an_input_does_not_take_are_errors() -> None:
 
 
 @pytest.mark.parametrize("given", [None, GIVEN])
-def test_a_person_counts_before_the_file_and_that_before_the_range(
-    given: Normalization | None,
-) -> None:
+def test_a_person_counts_before_the_file_and_the_range(given: Normalization | None) -> None:
     description = Description(mean=(0.0, 55.0, 155.0), std=(100.0,))
     found = normalization_of(RANGED, description, given)
     black, white = ends(RANGED, found)

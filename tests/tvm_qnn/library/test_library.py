@@ -80,9 +80,7 @@ def test_the_machine_takes_arrays_that_are_aligned_as_they_are(library: Library)
         (X, r"no input is named 'out'; there are x, w"),
     ],
 )
-def test_arrays_for_outputs_that_do_not_fit_are_errors(
-    library: Library, out: Any, message: str
-) -> None:
+def test_outputs_that_do_not_fit_are_errors(library: Library, out: Any, message: str) -> None:
     with pytest.raises(QnnError, match=message):
         library.run(X, W, out=out)
 

@@ -91,9 +91,7 @@ def test_a_file_cut_short_anywhere_is_seen(file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_code")
-def test_tables_of_the_shared_library_that_are_wiped_out_are_seen(
-    file: Path, tmp_path: Path
-) -> None:
+def test_tables_of_the_library_that_are_wiped_out_are_seen(file: Path, tmp_path: Path) -> None:
     contents = file.read_bytes()
     programs, sections = struct.unpack_from("<QQ", contents, 32)
     for start in (programs, sections):
@@ -105,9 +103,7 @@ def test_tables_of_the_shared_library_that_are_wiped_out_are_seen(
 @pytest.mark.usefixtures("no_code")
 @settings(max_examples=50)
 @given(contents=st.binary(max_size=200))
-def test_other_bytes_are_no_library(
-    tmp_path_factory: pytest.TempPathFactory, contents: bytes
-) -> None:
+def test_other_bytes_are_none(tmp_path_factory: pytest.TempPathFactory, contents: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "other.so"
     assert "tvm-qnn did not make it" in refused(path, contents)
     assert "tvm-qnn did not make it" in refused(path, b"\x7fELF\x02\x01" + contents)
@@ -186,9 +182,7 @@ def test_a_file_that_is_replaced_or_removed_stays_usable(file: Path, tmp_path: P
     assert (tmp_path / "copy.so").read_bytes() == file.read_bytes()
 
 
-def test_a_library_that_takes_the_place_of_a_loaded_one_runs_its_own_code(
-    file: Path, tmp_path: Path
-) -> None:
+def test_a_library_in_the_place_of_another_runs_its_own_code(file: Path, tmp_path: Path) -> None:
     path, x = tmp_path / "model.so", np.ones((2, 3000), np.int8)
     ty = relax.TensorType((2, 3000), "int8")
     subtracting = tvm_qnn.build(module({"x": ty, "w": ty}, relax.op.subtract), "host", {"w": W})

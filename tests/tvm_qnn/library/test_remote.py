@@ -70,9 +70,7 @@ def test_several_outputs_have_names(port: int) -> None:
 
 
 @needs_linker
-def test_what_the_device_cannot_load_is_an_error(
-    port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_devices_cannot_load_is_an_error(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def export(library: Library, path: Path, **options: str) -> None:
         path.write_bytes(b"no library")
 
@@ -102,9 +100,7 @@ def test_a_tracker_gives_a_device(library: Library, tmp_path: Path) -> None:
 
 @needs_python
 @on_cores(CORTEX_A72)
-def test_an_emulated_device_gives_the_same_integers(
-    library: Library, core: Core, tmp_path: Path
-) -> None:
+def test_an_emulated_device_gives_the_same(library: Library, core: Core, tmp_path: Path) -> None:
     theirs = library_of(digits.model("int8"), target=core.target)
     (info,) = library.inputs
     array = full_range(np.random.default_rng(2), info.dtype, info.shape)

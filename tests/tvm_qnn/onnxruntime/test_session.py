@@ -145,9 +145,7 @@ def test_errors_of_runs_are_onnx_runtime_s() -> None:
     [("uint8", "session.x64quantprecision"), ("int8", "session.qdqisint8allowed")],
 )
 @pytest.mark.parametrize("name", NETWORKS)
-def test_quantized_networks_give_the_same_numbers(
-    name: str, activations: str, entry: str, qdq: bool
-) -> None:
+def test_networks_give_the_same_numbers(name: str, activations: str, entry: str, qdq: bool) -> None:
     model = NETWORKS[name](Style(activations, "int8", True, qdq)).SerializeToString()
 
     def work(ort: Any) -> Any:

@@ -117,9 +117,7 @@ def test_classes_have_names(server: Server, library: Any, inputs: np.ndarray, ki
 
 
 @KINDS
-def test_clients_at_the_same_time(
-    server: Server, library: Any, inputs: np.ndarray, kind: str
-) -> None:
+def test_clients_at_once(server: Server, library: Any, inputs: np.ndarray, kind: str) -> None:
     (y,) = library.outputs
 
     def work(place: int) -> bool:

@@ -35,9 +35,7 @@ def test_the_first_compiler_on_the_path_links_or_the_named_one(folder: Path) -> 
     fails("no linker 'arm-cc' on the path", find_linker, "arm-cc")
 
 
-def test_zig_links_where_there_is_no_compiler(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_zig_links_without_a_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name == "ziglang" or None)
     assert find_linker() == [sys.executable, "-m", "ziglang", "cc"]
     compiler = program(folder / "cc")
@@ -59,9 +57,7 @@ def test_macos_is_told_that_tvm_has_the_functions_that_code_calls(
     ]
 
 
-def test_windows_links_with_clang_and_the_functions_of_tvm(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_links_with_clang_and_tvm(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tvm_qnn.target.linker.this_platform", lambda: "amd64-win32")
     monkeypatch.setattr("tvm_ffi.libinfo.find_windows_implib", lambda: r"C:\tvm_ffi.lib")
     program(folder / "gcc")

@@ -32,9 +32,7 @@ def test_a_name_sets_the_core_and_its_alignment(name: str) -> None:
 
 @pytest.mark.parametrize("model", [digits.model("int8"), digits.model("uint8"), dense_layers()])
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("wasm32", "c")])
-def test_networks_of_integers_call_no_function_of_floats(
-    name: str, model: bytes, tmp_path: Path
-) -> None:
+def test_networks_of_integers_call_no_floats(name: str, model: bytes, tmp_path: Path) -> None:
     mod, params = from_tflite(model)
     export_c(mod, name, params, tmp_path / "m")
     needs = undefined_symbols((tmp_path / "m.o").read_bytes())
@@ -81,9 +79,7 @@ def test_hard_floats_come_with_the_platform_that_passes_them() -> None:
         ),
     ],
 )
-def test_floats_that_are_passed_two_ways_are_an_error(
-    target: str | tvm.target.Target, other: str
-) -> None:
+def test_floats_passed_two_ways_are_errors(target: str | tvm.target.Target, other: str) -> None:
     fails(rf"results would be wrong: take -mtriple=\S+{other},", parse_target, target)
 
 

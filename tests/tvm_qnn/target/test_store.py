@@ -238,9 +238,7 @@ def test_a_full_disk_is_told_once(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
 @needs_linker
-def test_a_folder_that_others_may_write_to_is_not_used(
-    folder: Path, compilations: list[tvm.IRModule]
-) -> None:
+def test_a_folder_of_others_is_not_used(folder: Path, compilations: list[tvm.IRModule]) -> None:
     build()
     folder.chmod(0o777)
     with pytest.warns(UserWarning, match="the cache is not used: .* can be written to by others"):
@@ -248,9 +246,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(
     assert len(compilations) == 2
 
 
-def test_there_is_no_store_where_it_is_of_no_use(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_store_where_it_has_no_use(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert object_store(host_target()) is not None
     with tvm.transform.PassContext(instruments=[tvm.ir.instrument.PassTimingInstrument()]):
         assert object_store(host_target()) is None
@@ -265,9 +261,7 @@ def test_there_is_no_store_where_it_is_of_no_use(
 
 
 @needs_linker
-def test_what_cannot_be_loaded_is_compiled_in_memory(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_loaded_is_compiled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = compiled(adders(2), ObjectStore(folder))
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

@@ -143,9 +143,7 @@ def test_an_exported_decoder_runs_without_the_compiler(tmp_path: Path) -> None:
         (lambda d: d.generate([1], 1, top_k=0), "top_k must be at least 1, got 0"),
     ],
 )
-def test_what_does_not_fit_is_one_error(
-    call: Callable[[qnn.Decoder], object], message: str
-) -> None:
+def test_what_does_not_fit_is_an_error(call: Callable[[qnn.Decoder], object], message: str) -> None:
     _, decoder = built("grouped")
     decoder.reset()
     with pytest.raises(QnnError, match=message):

@@ -52,8 +52,6 @@ def test_litert_runs_batches_in_processes_or_says_why_not(tmp_path: Path) -> Non
     fails("LiteRT rejects the model", start_litert, path, 1, 1)
 
 
-def test_without_openvino_the_reason_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_openvino_a_reason_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_vino, "find_spec", lambda _name: None)
     fails("openvino is not installed", start_open_vino, tmp_path / "model.tflite", 1, 1)

@@ -60,9 +60,7 @@ def layer(
         (INF, [0.02, -0.02, 0.001, 0.5], 0.3),
     ],
 )
-def test_layers_equal_litert(
-    code: str, scales: tuple[float, list[float], float], activation: str
-) -> None:
+def test_layers(code: str, scales: tuple[float, list[float], float], activation: str) -> None:
     sheet = layer(code, scales, activation)
     if code == "FULLY_CONNECTED" and np.isinf([scales[0], *scales[1]]).any():
         # LiteRT's sums leave their range.

@@ -90,9 +90,7 @@ def test_damaged_metadata_is_left_out_with_a_note(content: bytes, note: str) -> 
         ({"names": b"ant\n" * (1 << 21)}, "more than 4194304 bytes"),
     ],
 )
-def test_labels_that_cannot_be_read_are_left_out_with_a_note(
-    files: dict[str, bytes] | None, note: str
-) -> None:
+def test_unreadable_labels_are_left_out(files: dict[str, bytes] | None, note: str) -> None:
     content = model(LABELLED)
     if files is not None:
         content = with_files(content, files, compression=zipfile.ZIP_DEFLATED)
@@ -105,9 +103,7 @@ def test_labels_that_cannot_be_read_are_left_out_with_a_note(
 @pytest.mark.parametrize(
     ("mean", "std"), [([float("nan")], [1.0]), ([1.0], [0.0]), ([1.0, 2.0], [1.0]), ([], [1.0])]
 )
-def test_a_normalization_that_makes_no_sense_is_left_out(
-    mean: list[float], std: list[float]
-) -> None:
+def test_a_normalization_of_no_sense_is_left_out(mean: list[float], std: list[float]) -> None:
     found = read_metadata(model(metadata([Tensor(mean=mean, std=std)])))
     assert found.inputs == {0: Description()}
     assert "normalization is left out" in found.notes[0]

@@ -67,9 +67,7 @@ def test_a_difference_is_shown_and_told_by_the_exit_code(
         (["--histogram", "h.docx"], "must end in"),
     ],
 )
-def test_what_does_not_work_is_told_before_the_work(
-    model: Path, options: list[str], message: str
-) -> None:
+def test_what_does_not_work_is_told_at_first(model: Path, options: list[str], message: str) -> None:
     assert message in refused(main, ["compare", str(model), *options])
 
 

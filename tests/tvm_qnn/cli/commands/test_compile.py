@@ -31,9 +31,7 @@ def test_the_library_runs_and_gives_litert_s_answer(model: Path) -> None:
 
 
 @needs_linker
-def test_a_build_that_lasts_says_its_steps_on_the_error_stream(
-    model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_that_lasts_says_its_steps(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class UpAtOnce(threading.Timer):
         def start(self) -> None:
             self.function()
@@ -242,9 +240,7 @@ def test_several_targets_are_one_library_for_a_fleet(model: Path) -> None:
         ("x86-avx2,", "m.so", "the target is empty"),
     ],
 )
-def test_targets_that_make_no_library_are_errors(
-    model: Path, targets: str, output: str, message: str
-) -> None:
+def test_targets_that_make_no_library(model: Path, targets: str, output: str, message: str) -> None:
     text = refused(main, ["compile", str(model), "--target", targets, "--output", output])
     assert message in text
     assert not Path(output).exists()

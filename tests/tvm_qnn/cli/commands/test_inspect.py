@@ -106,9 +106,7 @@ def test_the_difference_from_another_model(model: Path) -> None:
         (["--html", "none/page.html"], 1, "there is no folder none"),
     ],
 )
-def test_options_without_effect_are_refused(
-    model: Path, options: list[str], code: int, message: str
-) -> None:
+def test_idle_options_are_refused(model: Path, options: list[str], code: int, message: str) -> None:
     result = CliRunner().invoke(main, ["inspect", str(model), *options])
     assert result.exit_code == code
     assert message in result.stderr

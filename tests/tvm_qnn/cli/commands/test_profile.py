@@ -52,9 +52,7 @@ def long_names(path: Path) -> Path:
     return path
 
 
-def test_names_are_legible_in_eighty_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_are_legible_in_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = long_names(tmp_path / "m.tflite")
     first = [row[0] for row in profiled(monkeypatch, path, 80) if row]
     assert first.count("HARD_SWISH") == 2
@@ -108,15 +106,11 @@ def test_names_are_shown_as_they_are(hostile: Path) -> None:
     ("options", "message"),
     [(["--target", "aarch64"], "cannot run here"), (["--output", "/proc/out"], "cannot write")],
 )
-def test_what_does_not_work_is_told_before_the_work(
-    model: Path, options: list[str], message: str
-) -> None:
+def test_what_does_not_work_is_told_at_first(model: Path, options: list[str], message: str) -> None:
     assert message in refused(main, ["profile", str(model), *options])
 
 
-def test_without_matplotlib_there_is_no_picture(
-    model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_picture_without_matplotlib(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     result = CliRunner().invoke(main, ["profile", str(model), "--rounds", "1"])
     assert result.exit_code == 0, result.output

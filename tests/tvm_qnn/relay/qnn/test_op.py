@@ -139,9 +139,7 @@ def test_binary_operators_by_channel(name: str) -> None:
         ("rsqrt", lambda x: 1 / np.sqrt(x)),
     ],
 )
-def test_real_functions_are_right_to_half_a_step(
-    name: str, function: Callable[[Array], Array]
-) -> None:
+def test_functions_are_right_to_half_a_step(name: str, function: Callable[[Array], Array]) -> None:
     positive = np.maximum(DATA, -127)
     result = run(lambda x: getattr(op, name)(x, 0.01, -128, 0.02, 0), positive)
     exact = function((positive.astype(float) + 128) * 0.01) / 0.02

@@ -82,9 +82,7 @@ set(MODEL component)
         ("esp-idf", _ESP_IDF),
     ],
 )
-def test_a_part_of_another_project_is_a_library_alone(
-    kind: str, project: str, tmp_path: Path
-) -> None:
+def test_a_part_of_a_project_is_a_library_alone(kind: str, project: str, tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()
     packed(kind, "host", package)

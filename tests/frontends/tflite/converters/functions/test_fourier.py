@@ -34,9 +34,7 @@ def spectrum(
     ("shape", "lengths"),
     [((2, 3, 1, 400), (1, 512)), ((2, 6, 5), (8, 8)), ((9, 20), (4, 16)), ((3, 1), (2, 2))],
 )
-def test_transforms_are_as_near_as_their_last_rounding(
-    shape: tuple[int, ...], lengths: tuple[int, int]
-) -> None:
+def test_transforms_are_near_litert_s(shape: tuple[int, ...], lengths: tuple[int, int]) -> None:
     model = spectrum(shape, lengths)
     data = np.random.default_rng(0).normal(size=shape).astype(np.float32)
     expected = [*litert_tensors(model, [data]).values()][-3:]

@@ -131,9 +131,7 @@ def test_products_of_words_and_zeros_of_scale_0() -> None:
         ("TANH", "int16", (False, True), {}),
     ],
 )
-def test_what_is_refused(
-    code: str, dtype: str, scaled: Sequence[bool], options: dict[str, Any]
-) -> None:
+def test_refusals(code: str, dtype: str, scaled: Sequence[bool], options: dict[str, Any]) -> None:
     sheet = Sheet()
     add(sheet, code, dtype, scaled, **options)
     sheet.check_refused(rf"is {dtype} but the file states no scale")

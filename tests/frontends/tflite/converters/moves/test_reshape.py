@@ -66,9 +66,7 @@ def test_an_open_axis_goes_where_litert_puts_it(
         ([[1, 5, 4]], None),
     ],
 )
-def test_another_batch_where_the_files_constant_does_not_fit(
-    steps: Steps, expected: tuple[int, ...] | None
-) -> None:
+def test_another_batch_than_the_constants(steps: Steps, expected: tuple[int, ...] | None) -> None:
     model = reshaped((1, 6, 4), steps)
     if expected is None:
         with pytest.raises(QnnError, match=rf"cannot reshape .* to \[{steps[-1][0]}, "):

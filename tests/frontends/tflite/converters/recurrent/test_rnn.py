@@ -112,9 +112,7 @@ def test_every_run_of_a_stream_is_near_litert_of_bidirectional(model: BothWays) 
         (BothWays(Rnn(), beside=6), {11: 1}, r"has shape \(7, 6\), needs \(5, 6\)"),
     ],
 )
-def test_operands_that_do_not_fit_of_bidirectional(
-    model: BothWays, changes: dict[int, int], message: str
-) -> None:
+def test_operands_of_two_layers(model: BothWays, changes: dict[int, int], message: str) -> None:
     check_refused(layer_model(model, changes), f"operator 0 {model.code}.*{message}")
 
 
