@@ -59,21 +59,17 @@ def test_litert_s_differ_by_one_now_and_then(name: str) -> None:
 
 
 def test_relu6_leaves_the_scale_as_it_is_in_subgraphs_too() -> None:
-    content = unary("RELU6", "int8", scale=0.05)
-    data = np.array([-5, 7, 60, 61], np.int8)
-    (found,) = computed(content, [data], "tflm")
-    assert found.tolist() == [0, 7, 60, 60]
-    (found,) = computed(content, [data], "litert")
-    assert found.tolist() == [0, 14, 120, 120]
     encodings = {"x": Quantization.per_tensor(0.1, 0), "y": Quantization.per_tensor(0.05, 0)}
     tensors = {name: ((4,), "int8", encoding) for name, encoding in encodings.items()}
     numbers = {"then_subgraph_index": 1, "else_subgraph_index": 1}
     nodes = [("IF", "which x", "y", numbers)]
     main = Subgraph({**tensors, "which": ((1,), "bool")}, nodes, "which x", "y")
-    content = model_of(main, Subgraph(tensors, [("RELU6", "x", "y")], "x", "y"))
-    data = [np.array([True]), np.array([-5, 7, 60, 61], np.int8)]
-    assert computed(content, data, "tflm")[0].tolist() == [0, 7, 60, 60]
-    assert computed(content, data, "litert")[0].tolist() == [0, 14, 120, 120]
+    chosen = model_of(main, Subgraph(tensors, [("RELU6", "x", "y")], "x", "y"))
+    data = np.array([-5, 7, 60, 61], np.int8)
+    plain = unary("RELU6", "int8", scale=0.05)
+    for content, inputs in ((plain, [data]), (chosen, [np.array([True]), data])):
+        assert computed(content, inputs, "tflm")[0].tolist() == [0, 7, 60, 60]
+        assert computed(content, inputs, "litert")[0].tolist() == [0, 14, 120, 120]
 
 
 @pytest.mark.parametrize(

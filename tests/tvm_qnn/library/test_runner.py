@@ -69,8 +69,8 @@ def test_the_machine_is_passed_by_from_the_second_run_on() -> None:
 
 
 def test_inputs_of_each_run_are_taken() -> None:
-    program = tvm_qnn.build(module({"x0": TY}, lambda x: R.subtract(x, x)), "host")._ready()
-    runner = Runner(program.machine())
+    difference = tvm_qnn.build(module({"x0": TY}, lambda x: R.subtract(x, x)), "host")._ready()
+    runner = Runner(difference.machine())
     for number in (1, 2, 5):
         result = runtime.array_of(runner(*tensors(number)))
         np.testing.assert_array_equal(result, np.zeros(SHAPE, np.int32))
