@@ -104,9 +104,11 @@ def test_what_is_wrong_in_annotations_is_named(
     fails(message, read, tmp_path, content, Classes(90))
 
 
-def test_a_file_that_is_no_json_is_told(tmp_path: Path) -> None:
+def test_files_of_no_json_or_another_encoding_are_told(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "x.json").write_text("{")
     fails(r"x.json is no JSON", read_data, tmp_path / "x.json", Classes(2))
+    (folder / "x.csv").write_bytes(b"\xff\xfe\x00")
+    fails(r"x.csv is no text in UTF-8", read_data, folder / "x.csv", INSECTS)
 
 
 def write(folder: Path, *names: str) -> None:
@@ -125,8 +127,8 @@ def test_class_folders_are_in_the_order_of_names_or_of_the_classes(tmp_path: Pat
         *[("10/y.png", 0), ("a/x.png", 1)],
         *[("b/1.PNG", 2), ("b/2.png", 2), ("b/deep/3.png", 2)],
     ]
-    write(tmp_path, "bee/1.png", "ant/2.png")
-    data = read_data(tmp_path, Classes(4, ("wasp", "bee", "fly", "ant")))
+    write(tmp_path / "named", "bee/1.png", "ant/2.png")
+    data = read_data(tmp_path / "named", Classes(4, ("wasp", "bee", "fly", "ant")))
     assert [sample.label for sample in data.samples] == [3, 1]
 
 
@@ -224,8 +226,3 @@ def test_paths_and_labels_are_read(folder: Path, name: str, text: str) -> None:
 def test_what_is_wrong_has_its_line(folder: Path, name: str, text: str, message: str) -> None:
     (folder / name).write_text(text)
     fails(message, read_data, folder / name, INSECTS)
-
-
-def test_a_file_of_another_encoding_is_told(folder: Path) -> None:
-    (folder / "x.csv").write_bytes(b"\xff\xfe\x00")
-    fails(r"x.csv is no text in UTF-8", read_data, folder / "x.csv", INSECTS)

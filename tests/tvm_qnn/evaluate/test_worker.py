@@ -73,12 +73,10 @@ def test_parts_are_all_of_it_and_small(count: int, workers: int, size: int) -> N
     assert max(map(len, found)) == size
 
 
-def test_an_error_of_a_process_is_told() -> None:
+def test_a_process_that_fails_or_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(QnnError, match="LiteRT rejects the model"):
         [*in_processes(1)(job(Peer("LiteRT", "TFLite", b"nothing")), [0])]
 
-
-def test_a_process_that_ends_by_itself_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def submit(self: Any, function: Any, part: Sequence[int]) -> Any:
         return original(self, os._exit, 3)
 

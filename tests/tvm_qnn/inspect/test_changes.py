@@ -54,12 +54,15 @@ def test_other_names_orders_and_the_same_model_are_no_change() -> None:
     assert found.partners == {0: 4, 1: 3, 2: 2, 3: 1, 4: 0, 5: 5}
 
 
-def test_what_is_new_and_what_is_gone() -> None:
+def test_what_is_new_gone_or_of_another_kind() -> None:
     shorter = [CHAIN[0], ("SOFTMAX", "c", "a")]
     found = changes_of(graph(CHAIN, WEIGHTS), graph(shorter, WEIGHTS))
     assert (found.partners, found.changed, found.added) == ({0: 0, 2: 1}, (), (1,))
     found = changes_of(graph(shorter, WEIGHTS), graph(CHAIN, WEIGHTS))
     assert (found.partners, found.changed, found.removed) == ({0: 0, 1: 2}, (), (1,))
+    other = [CHAIN[0], ("TANH", "b", "a"), CHAIN[2]]
+    found = changes_of(graph(CHAIN), graph(other))
+    assert found.changes[1] == (("kind", "RELU, was TANH"),)
 
 
 def test_values_attributes_and_operands_are_told() -> None:
@@ -74,12 +77,6 @@ def test_values_attributes_and_operands_are_told() -> None:
         ("operands", "input 0 is c, was b"),
         ("operands", "input 1 is b, was c"),
     )
-
-
-def test_a_kind_of_its_own_in_place_of_another() -> None:
-    other = [CHAIN[0], ("TANH", "b", "a"), CHAIN[2]]
-    found = changes_of(graph(CHAIN), graph(other))
-    assert found.changes[1] == (("kind", "RELU, was TANH"),)
 
 
 def test_types_and_quantization_of_real_models() -> None:

@@ -5,7 +5,6 @@ LiteRT's package has none of these operators. TensorFlow's results define them.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -83,13 +82,6 @@ def sums(steps: int, elements: Any = (-1, 3), place: str = "i") -> bytes:
     return writer.finish(
         [x], [put(writer, "Stack", [ends[1], number(writer, -1)], shape, "float32")]
     )
-
-
-@pytest.fixture(autouse=True)
-def _of_floats() -> Any:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "no tensor of this model is quantized")
-        yield
 
 
 @pytest.mark.parametrize(
