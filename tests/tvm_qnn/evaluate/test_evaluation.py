@@ -41,9 +41,8 @@ def test_a_journal_knows_its_samples_in_other_places_too(tmp_path: Path) -> None
     fill(Journal(tmp_path / "journal", "x", KEYS))
     journal = Journal(tmp_path / "journal", "x", {"new": 0, "b": 4})
     assert journal.records == {4: {"place": 4, "score": 0.1}}
-    fill(Journal(tmp_path / "journal", "x", KEYS))
     fails("is of another evaluation", Journal, tmp_path / "journal", "y", KEYS)
-    journal = Journal(tmp_path / "journal", "x", KEYS)
+    journal = Journal(tmp_path / "other", "x", KEYS)
     with journal.kept([{"place": 0, "score": float("nan")}]) as records:
         assert [*records] == [{"place": 0, "score": None}]
-    assert Journal(tmp_path / "journal", "x", KEYS).records == journal.records
+    assert Journal(tmp_path / "other", "x", KEYS).records == journal.records

@@ -64,10 +64,10 @@ def test_what_cannot_be_imported_is_told_once(tmp_path: Path) -> None:
 
 
 def test_odd_files_are_told_by_their_content(model: Path) -> None:
-    model.write_bytes(model.read_bytes()[:300])
-    assert len(refused(main, ["inspect", str(model)]).splitlines()) == 1
     other = model.rename("digits.bin")
     assert CliRunner().invoke(main, ["inspect", str(other)]).exit_code == 0
+    model.write_bytes(other.read_bytes()[:300])
+    assert len(refused(main, ["inspect", str(model)]).splitlines()) == 1
     other.write_bytes(b"?")
     assert "is no model of a known format" in refused(main, ["inspect", str(other)])
 
