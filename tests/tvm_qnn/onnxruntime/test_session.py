@@ -216,6 +216,12 @@ def test_libraries_are_known_and_given_back(monkeypatch: pytest.MonkeyPatch) -> 
         check_equal(session.run(["z"], {"x": data, "y": Y}), [data + Y])
     kept = [shapes[0] for shapes in session._libraries.runners]
     assert kept == [(1, 3), (3, 3)]  # 2 was not used longest
+    model = model_of([("x", "FLOAT", [2, 3])], [("z", "FLOAT", None)], [("Relu", "x", "z")])
+    session = own.InferenceSession(model.SerializeToString())
+    assert session._model.proto is None
+    check_equal(session.run(None, {"x": X}), [np.maximum(X, 0)])
+    with pytest.raises(states.InvalidArgument, match="Got: 1 Expected: 2"):
+        session.run(None, {"x": X[:1]})
     session = own.InferenceSession(sums())
     session.run(None, FEED)
     monkeypatch.delattr(own.InferenceSession, "_run_checked")
@@ -223,12 +229,6 @@ def test_libraries_are_known_and_given_back(monkeypatch: pytest.MonkeyPatch) -> 
     check_equal(session.run(["z"], {"y": Y, "x": X}, own.RunOptions()), [X + Y])
     with pytest.raises(AttributeError):
         session.run(None, {"x": X[:1], "y": Y})
-    model = model_of([("x", "FLOAT", [2, 3])], [("z", "FLOAT", None)], [("Relu", "x", "z")])
-    session = own.InferenceSession(model.SerializeToString())
-    assert session._model.proto is None
-    check_equal(session.run(None, {"x": X}), [np.maximum(X, 0)])
-    with pytest.raises(states.InvalidArgument, match="Got: 1 Expected: 2"):
-        session.run(None, {"x": X[:1]})
 
 
 def test_threads_share_a_session() -> None:
