@@ -52,11 +52,11 @@ def test_models_of_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_models_or_with_two_of_a_name_is_one_error(tmp_path: Path) -> None:
+    fails("has no model that can be served", following(tmp_path)[0].first)
     write(tmp_path, "a.tflite", "a.onnx")
     fails(r"a\.onnx and a\.tflite are the same model", find_models, tmp_path)
     write(tmp_path, "a.so", "a/1.so")
     fails("a is a model and a folder of its versions", find_models, tmp_path)
-    fails("has no model that can be served", following(tmp_path)[0].first)
 
 
 def test_what_changes_is_made_once_it_stays(tmp_path: Path) -> None:
