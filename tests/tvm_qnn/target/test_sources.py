@@ -29,7 +29,7 @@ def test_a_digest_changes_with_sources_alone(folder: Path) -> None:
     found.append(digest(folder))
     assert len({*found}) == len(found)
     before = digest(folder)
-    (folder / "inner" / "__pycache__").mkdir()
-    (folder / "inner" / "__pycache__" / "a.cpython-311.pyc").write_bytes(b"")
-    (folder / "inner" / "notes.txt").write_text("")
+    (folder / "other" / "__pycache__").mkdir()
+    (folder / "other" / "__pycache__" / "a.cpython-311.pyc").write_bytes(b"")
+    (folder / "other" / "notes.txt").write_text("")
     assert digest(folder) == before
