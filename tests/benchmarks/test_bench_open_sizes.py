@@ -6,14 +6,19 @@ from benchmarks.bench_open_sizes import main
 from tests.support.commands import said
 
 
+def sizes_timed(sizes: list[str], *words: str) -> str:
+    """Return what is said; each size has a row."""
+    asked = [word for size in sizes for word in ("--size", size)]
+    text = said(main, [*words, *asked, "--rounds", "1", "--seconds", "0.01"])
+    assert [line.split()[1] for line in text.splitlines() if line[:1] == "│"] == sizes
+    return text
+
+
 @pytest.mark.parametrize("model", ["dense", "encoder"])
 def test_each_size_is_timed(model: str) -> None:
-    words = ["--model", model, "--width", "32", "--size", "1", "--size", "5"]
-    text = said(main, [*words, "--rounds", "1", "--seconds", "0.01"])
-    assert [line.split()[1] for line in text.splitlines() if line[:1] == "│"] == ["1", "5"]
+    text = sizes_timed(["1", "5"], "--model", model, "--width", "32")
     assert "processor seconds of a build: " in text
 
 
 def test_networks_of_pictures_take_a_batch() -> None:
-    words = ["--model", "mobilenet_v2", "--size", "2", "--rounds", "1", "--seconds", "0.01"]
-    said(main, words)
+    sizes_timed(["2"], "--model", "mobilenet_v2")

@@ -23,8 +23,6 @@ from tests.census.table import row
 from tests.support.children import Death, answers
 from tvm_qnn.onnxruntime import InferenceSession
 
-Array = np.ndarray[Any, Any]
-
 CLASSES = (*("equal", "close", "differs", "refused", "refused by ONNX Runtime, too", "fault"),)
 """What may become of a test.
 
@@ -56,40 +54,40 @@ def outcome(case: Any) -> tuple[str, str]:
     return kind, f"{apart:g} steps"
 
 
-def _arrays(values: Sequence[Any]) -> list[Array]:
+def _arrays(values: Sequence[Any]) -> list[np.ndarray]:
     return [
         onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
         for value in values
     ]
 
 
-def _ours(model: onnx.ModelProto, inputs: Sequence[Any]) -> list[Array]:
+def _ours(model: onnx.ModelProto, inputs: Sequence[Any]) -> list[np.ndarray]:
     session = InferenceSession(model.SerializeToString())
     arrays = dict(zip([each.name for each in session.get_inputs()], _arrays(inputs), strict=True))
     return session.run(None, arrays)
 
 
-def _theirs(model: onnx.ModelProto, inputs: Sequence[Any]) -> list[Array] | None:
+def _theirs(model: onnx.ModelProto, inputs: Sequence[Any]) -> list[np.ndarray] | None:
     """Return ONNX Runtime's results; None if it refuses the model."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     try:
         session = onnxruntime.InferenceSession(model.SerializeToString(), options)
         names = [each.name for each in session.get_inputs()]
-        found: list[Array] = session.run(None, dict(zip(names, _arrays(inputs), strict=False)))
+        found: list[np.ndarray] = session.run(None, dict(zip(names, _arrays(inputs), strict=False)))
     except Exception:  # of several kinds, all of them refusals
         return None
     return found
 
 
-def _steps(results: Sequence[Array], wanted: Sequence[Array]) -> float:
+def _steps(results: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> float:
     """Return by how many steps results lie apart at most, of the largest number of each."""
     if len(results) != len(wanted):
         return float("inf")
     return max(map(_apart, results, wanted), default=0.0)
 
 
-def _apart(result: Array, wanted: Any) -> float:
+def _apart(result: np.ndarray, wanted: Any) -> float:
     wanted = np.asarray(wanted)
     if result.dtype != wanted.dtype or result.shape != wanted.shape:
         return float("inf")

@@ -19,8 +19,6 @@ from tests.support.wasm import link, needs_wasm, run
 from tvm_qnn import build, from_tflite
 from tvm_qnn.cli import main
 
-Array = np.ndarray[Any, Any]
-
 EXAMPLE = Path(__file__).parents[2] / "examples" / "browser"
 
 _LISTEN = """\
@@ -29,7 +27,7 @@ import { featuresOf, listen, load, samplesOf } from "./keywords.mjs";
 const file = readFileSync("words.wav");
 const bytes = file.buffer.slice(file.byteOffset, file.byteOffset + file.length);
 const chances = listen(await load(readFileSync("keywords.wasm")), bytes);
-console.log(JSON.stringify({ chances, features: Array.from(featuresOf(samplesOf(bytes))) }));
+console.log(JSON.stringify({ chances, features: np.ndarray.from(featuresOf(samplesOf(bytes))) }));
 """
 _READ = """\
 import { samplesOf } from "./keywords.mjs";
@@ -57,7 +55,7 @@ def page(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def sound() -> Array:
+def sound() -> np.ndarray:
     """Return 0.9 seconds of a rising tone."""
     time = np.arange(14400) / 16000
     rng = np.random.default_rng(0)
@@ -65,7 +63,7 @@ def sound() -> Array:
     return np.round(9000 * tone + rng.normal(0, 100, len(time)))
 
 
-def features(samples: Array) -> Array:
+def features(samples: np.ndarray) -> np.ndarray:
     """Return the function on which the model was trained, computed by numpy."""
     padded = np.pad(samples / samples.max(), (0, 16000 - len(samples)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, 480)[::320]

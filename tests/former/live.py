@@ -12,7 +12,6 @@ import subprocess
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -20,8 +19,6 @@ import numpy as np
 from tests.former import calls
 from tvm_qnn import relay
 from tvm_qnn.relay import tvm
-
-Array = np.ndarray[Any, Any]
 
 
 @click.command()
@@ -58,14 +55,14 @@ def main(program: str, count: int, first: int) -> None:
     raise SystemExit(int(bool(different)))
 
 
-def is_same(result: Array, expected: Array) -> bool:
+def is_same(result: np.ndarray, expected: np.ndarray) -> bool:
     """Tell whether two results have the same shape, dtype and bits; NaN is equal to NaN."""
     if (result.shape, result.dtype) != (expected.shape, expected.dtype):
         return False
     return np.array_equal(result, expected, equal_nan=expected.dtype.kind == "f")
 
 
-def described(result: Array) -> str:
+def described(result: np.ndarray) -> str:
     """Return the text of an error, or the beginning of an array."""
     return str(result) if result.dtype.kind == "U" else f"{result.dtype} {result.ravel()[:8]}"
 

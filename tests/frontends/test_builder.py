@@ -23,7 +23,7 @@ def test_names_are_valid_and_never_twice() -> None:
     builder = ModuleBuilder()
     texts = ("serving/x:0", "serving_x_0", "lambda", "1x", "")
     assert [builder.fresh(text, "tensor_3") for text in texts] == [
-        *("serving_x_0", "serving_x_0_1", "lambda_1", "tensor_3_1x", "tensor_3"),
+        *("serving_x_0", "serving_x_0_1", "lambda_1", "tensor_3_1x", "tensor_3")
     ]
     assert builder.fresh("", suffix="_table") == "node_table"
 

@@ -13,7 +13,7 @@ from frontends.known import MOST, KnownBuilder
 from frontends.ranges import of_sizes
 from qnn_ops import scatter_rows
 from qnn_ops.dialect.sizes import OpenSizeError, Size
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 
 N: Any = Size(tirx.Var("n", "int64"))
 TWO = relax.const(2, "int64")
@@ -56,25 +56,19 @@ def test_rows_of_sizes_are_multiplied() -> None:
 def test_what_depends_on_a_run_is_not_computed() -> None:
     with pytest.raises(OpenSizeError, match="the size n is open"):
         value(lambda sizes: R.equal(sizes, TWO), N)
-    with pytest.raises(QnnError, match="an open size becomes no integer"):
-        value(lambda sizes: R.astype(sizes, "float32"), N)
+    fails("an open size becomes no integer", value, lambda sizes: R.astype(sizes, "float32"), N)
     unknown = relax.Var("data", relax.TensorType((2,), "int64"))
-    with pytest.raises(QnnError, match="data is not known"):
-        value(lambda sizes: R.add(sizes, unknown), 1, 2)
+    fails("data is not known", value, lambda sizes: R.add(sizes, unknown), 1, 2)
 
 
 def test_large_values_and_other_functions_are_data() -> None:
-    with pytest.raises(QnnError, match="a result of shape"):
-        value(lambda sizes: R.broadcast_to(sizes, (2 * MOST + 1, 1)), 1)
-    with pytest.raises(QnnError, match="exp is not computed"):
-        value(lambda sizes: R.exp(R.astype(sizes, "float32")), 1)
+    fails("a result of shape", value, lambda sizes: R.broadcast_to(sizes, (2 * MOST + 1, 1)), 1)
+    fails("exp is not computed", value, lambda sizes: R.exp(R.astype(sizes, "float32")), 1)
     rows = relax.const(np.ones((1, 1), np.float32))
     for reduction, is_known in (("update", True), ("add", False), ("multiply", False)):
         put = scatter_rows(rows, relax.const(np.zeros(1), "int32"), rows, reduction)
         if is_known:
             assert value(lambda _, put=put: put) == [1.0]
             continue
-        with pytest.raises(QnnError, match="scatter_rows may round in another way"):
-            value(lambda _, put=put: put)
-    with pytest.raises(QnnError, match="the order of floats"):
-        value(lambda sizes: R.sum(R.astype(sizes, "float32"), [0]), 1, 2)
+        fails("scatter_rows may round in another way", value, lambda _, put=put: put)
+    fails("the order of floats", value, lambda sizes: R.sum(R.astype(sizes, "float32"), [0]), 1, 2)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from frontends.open_sizes import ANY, given_shapes
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 
 
 def test_sizes_are_numbers_names_or_bounds() -> None:
@@ -60,5 +60,4 @@ def test_sums_follow_their_terms() -> None:
     ],
 )
 def test_what_is_no_size_is_one_error(shapes: Any, message: str) -> None:
-    with pytest.raises(QnnError, match=f"shape_dict: .*{message}"):
-        given_shapes({"x": ("n", 3), **shapes}, ["x"])
+    fails(f"shape_dict: .*{message}", given_shapes, {"x": ("n", 3), **shapes}, ["x"])

@@ -145,8 +145,7 @@ _MAKE: dict[str, Make] = {
     **dict.fromkeys(("SELECT", "SELECT_V2"), _of(_select, IMAGE)),
     **dict.fromkeys(_RESIZES, _with([8, 8], (1, 8, 8, 4))),
     **dict.fromkeys(
-        _SEGMENTS,
-        _of(lambda e: [e.data((4, 3)), e.indices([2, 0, 1, 2]), e.constant(4)], (4, 3)),
+        _SEGMENTS, _of(lambda e: [e.data((4, 3)), e.indices([2, 0, 1, 2]), e.constant(4)], (4, 3))
     ),
     "ADD_N": _data(IMAGE, IMAGE, IMAGE),
     **dict.fromkeys(
@@ -196,9 +195,7 @@ _MAKE: dict[str, Make] = {
         _COUNT,
     ),
     "ONE_HOT": _of(
-        lambda e: [e.indices([1, 0, 2]), e.constant(3), e.data(()), e.data(())],
-        (3, 3),
-        axis=-1,
+        lambda e: [e.indices([1, 0, 2]), e.constant(3), e.data(()), e.data(())], (3, 3), axis=-1
     ),
     "PACK": _data(IMAGE, IMAGE, result=(2, *IMAGE), axis=0, values_count=2),
     "PAD": _with(_WIDTHS, (1, 6, 6, 4)),

@@ -23,8 +23,6 @@ from tests.support import programs
 from tests.support.programs import Case
 from tvm_qnn.target.target import parse_target
 
-Array = np.ndarray[Any, Any]
-
 _TIME_LIMIT = 300.0  # seconds
 
 
@@ -91,13 +89,13 @@ each_core = on_cores(CORTEX_A72, CORTEX_A76, MAX, CORTEX_A15)
 
 
 def run(
-    core: Core, function: Any, inputs: Sequence[Array], shape: tuple[int, ...], dtype: str
-) -> Array:
+    core: Core, function: Any, inputs: Sequence[np.ndarray], shape: tuple[int, ...], dtype: str
+) -> np.ndarray:
     """Compile a PrimFunc for a core and call it there once."""
     return run_cases(core, [Case(function, inputs, shape, dtype)])[0]
 
 
-def run_cases(core: Core, cases: Sequence[Case]) -> list[Array]:
+def run_cases(core: Core, cases: Sequence[Case]) -> list[np.ndarray]:
     """Compile the cases' functions for a core and call each there, as ``programs`` does."""
     link, run = partial(_link, core.machine), partial(_run_program, core)
     return programs.run_cases(cases, core.target, programs.write_object, link, run)

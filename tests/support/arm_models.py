@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,8 +25,6 @@ from tvm_qnn.standalone.export import export_standalone
 from tvm_qnn.target.linker import find_linker, shared_library_linker
 from tvm_qnn.target.passes import PIPELINE
 from tvm_qnn.target.target import parse_target, requirements
-
-Array = np.ndarray[Any, Any]
 
 RUNTIME = Path(sys.prefix, "arm")
 """Where .ci/install-arm puts TVM's runtime for aarch64."""
@@ -60,14 +57,16 @@ def lowered_module(mod: tvm.IRModule, core: Core) -> tuple[tvm.IRModule, Metadat
     return mod, Metadata(signature, str(target), requirements(target), {}, "")
 
 
-def run_without_runtime(content: bytes, core: Core, inputs: Sequence[Array]) -> list[Array]:
+def run_without_runtime(
+    content: bytes, core: Core, inputs: Sequence[np.ndarray]
+) -> list[np.ndarray]:
     """Export a model as C does, and run it once on a core."""
     return run_lowered(*lowered(content, core), core, inputs)
 
 
 def run_lowered(
-    mod: tvm.IRModule, metadata: Metadata, core: Core, inputs: Sequence[Array]
-) -> list[Array]:
+    mod: tvm.IRModule, metadata: Metadata, core: Core, inputs: Sequence[np.ndarray]
+) -> list[np.ndarray]:
     """Export what ``lowered_module`` gives as C does, and run it once on a core."""
     with TemporaryDirectory(prefix="tvm-qnn-arm-") as name:
         folder = Path(name)
@@ -77,7 +76,7 @@ def run_lowered(
         return run_example(words, metadata.signature, [inputs], folder)[0]
 
 
-def run_with_runtime(content: bytes, core: Core, inputs: Sequence[Array]) -> list[Array]:
+def run_with_runtime(content: bytes, core: Core, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Export a model for TVM's runtime, and run it once on a core, in the example of C++."""
     mod, metadata = lowered(content, core)
     with TemporaryDirectory(prefix="tvm-qnn-arm-") as name:
@@ -93,8 +92,8 @@ def run_with_runtime(content: bytes, core: Core, inputs: Sequence[Array]) -> lis
 
 
 def run_in_example(
-    library: Path, signature: Signature, core: Core, inputs: Sequence[Array]
-) -> list[Array]:
+    library: Path, signature: Signature, core: Core, inputs: Sequence[np.ndarray]
+) -> list[np.ndarray]:
     """Run a library in TVM's own format once on a core, in the example of C++.
 
     Args:

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
-
 POINTS = ("none", "one", "bytes", "floats")
 
 
@@ -20,7 +18,7 @@ def exact_layer(shape: Shape, points: str) -> list[Any]:
     rows, depth, units, bits, size = shape
     rng = np.random.default_rng(rows + depth + bits)
     blocks, most = -(-depth // size), 1 << bits
-    zeros: dict[str, Array | None] = {
+    zeros: dict[str, np.ndarray | None] = {
         "none": None,
         "one": np.full((units, blocks), 3, np.float32),
         "bytes": rng.integers(0, most, (units, blocks)).astype(np.float32),

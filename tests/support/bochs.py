@@ -24,8 +24,6 @@ import numpy as np
 from tests.support import programs
 from tests.support.programs import Case
 
-Array = np.ndarray[Any, Any]
-
 # As in emulated/bare.c: the answer's place, the size of what it begins with; sectors of the disk.
 _ANSWER = 0x10000000
 _HEADER = 4096
@@ -96,7 +94,7 @@ def missing() -> str | None:
     return None if any(folders) else "Bochs has no display 'term'"
 
 
-def run_cases(processor: Processor, cases: Sequence[Case]) -> list[Array]:
+def run_cases(processor: Processor, cases: Sequence[Case]) -> list[np.ndarray]:
     """Compile the cases' functions for a processor and call each there, as ``programs`` does."""
     run = partial(run_program, processor)
     return programs.run_cases(cases, processor.target, write_assembly, link, run)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -17,8 +16,6 @@ from tests.support import bochs, programs
 from tests.support.bochs import Processor
 from tests.support.programs import Case
 from tvm_qnn.standalone.export import export_standalone
-
-Array = np.ndarray[Any, Any]
 
 # The export's function as one that main.c calls.
 _TABLE = """\
@@ -56,7 +53,7 @@ def _write_parts(
     )
 
 
-def run_module(processor: Processor, mod: tvm.IRModule, inputs: Sequence[Array]) -> Array:
+def run_module(processor: Processor, mod: tvm.IRModule, inputs: Sequence[np.ndarray]) -> np.ndarray:
     """Compile a lowered module of one output for a processor, and run it there once."""
     signature = signature_of(mod)
     (info,) = signature.outputs

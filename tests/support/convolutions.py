@@ -17,8 +17,6 @@ from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from qnn_ops.arithmetic.rounding import scale_down
 from tests.support.definition import accumulators
 
-Array = np.ndarray[Any, Any]
-
 MIDDLE = {"uint8": 128, "int8": 0}
 
 SPEC = ConvSpec(
@@ -61,10 +59,10 @@ class Problem:
 
     spec: ConvSpec
     kernel_zero_point: int
-    data: Array
-    kernel: Array
-    bias: Array
-    real_multiplier: Array
+    data: np.ndarray
+    kernel: np.ndarray
+    bias: np.ndarray
+    real_multiplier: np.ndarray
 
     @property
     def weights(self) -> Weights:
@@ -73,7 +71,7 @@ class Problem:
         return Weights(self.kernel, self.kernel_zero_point, self.bias, *scales)
 
     @property
-    def result(self) -> Array:
+    def result(self) -> np.ndarray:
         """The output by the definition."""
         if self.kernel.ndim == 3:
             sums = _depthwise_sums(self)
@@ -83,7 +81,7 @@ class Problem:
         return rescaled(self.spec, sums, self.real_multiplier)
 
     @property
-    def staged(self) -> Array:
+    def staged(self) -> np.ndarray:
         """The data as ``stage`` gives it."""
         spec = self.spec
         top, left, bottom, right = spec.padding
@@ -95,7 +93,7 @@ class Problem:
         )
 
 
-def rescaled(spec: ConvSpec, sums: Array, real_multiplier: Array) -> Array:
+def rescaled(spec: ConvSpec, sums: np.ndarray, real_multiplier: np.ndarray) -> np.ndarray:
     """Turn accumulators into outputs."""
     sums = sums.astype(np.int32)
     if spec.output.dtype == "int32":
@@ -111,7 +109,7 @@ def rescaled(spec: ConvSpec, sums: Array, real_multiplier: Array) -> Array:
     )
 
 
-def _depthwise_sums(problem: Problem) -> Array:
+def _depthwise_sums(problem: Problem) -> np.ndarray:
     channels = problem.spec.out_channels
     dense = np.full((channels, *problem.kernel.shape), problem.kernel_zero_point, np.int64)
     dense[np.arange(channels), :, :, np.arange(channels)] = problem.kernel.transpose(2, 0, 1)
@@ -155,7 +153,7 @@ def problem_of(
     )
 
 
-def _multipliers(rng: np.random.Generator, exponent: float, channels: int) -> Array:
+def _multipliers(rng: np.random.Generator, exponent: float, channels: int) -> np.ndarray:
     """One for all channels, or one each; powers of two, whose products have ties, or not."""
     exponents = exponent + rng.integers(-2, 3, channels)
     factors = rng.uniform(0.5, 1, channels)
@@ -164,7 +162,7 @@ def _multipliers(rng: np.random.Generator, exponent: float, channels: int) -> Ar
     return 2.0**exponents * (1 if rng.random() < 0.3 else factors)
 
 
-def filled(rng: np.random.Generator, how: str, dtype: str, shape: tuple[int, ...]) -> Array:
+def filled(rng: np.random.Generator, how: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     """Return an array of all values of a dtype, or of its ends."""
     info = np.iinfo(dtype)
     if how == "random":

@@ -11,8 +11,6 @@ from tests.support.onnx_graphs import onnx, onnxruntime
 from tools.prose.export import float_model, random_weights
 from tools.prose.sizes import Sizes
 
-Array = np.ndarray[Any, Any]
-
 SIZES = Sizes(layers=2, width=32, heads=4, shared=2, head=16, hidden=64, length=96)
 PROMPT = [84, 104, 101, 32, 109]
 _KINDS = ("key", "value")
@@ -44,7 +42,7 @@ def plain(
     """
     rng, whole = np.random.default_rng(2), heads * width
     helper, numpy_helper = onnx.helper, onnx.numpy_helper
-    constants: dict[str, Array] = {
+    constants: dict[str, np.ndarray] = {
         "embed": rng.normal(0, 1, (vocabulary, whole)).astype(np.float32),
         "places": rng.normal(0, 1, (96, whole)).astype(np.float32),
         "out": rng.normal(0, 0.5, (whole, vocabulary)).astype(np.float32),
@@ -165,7 +163,7 @@ class OnRuntime:
             if each.name.startswith("past_")
         }
 
-    def step(self, ids: Sequence[int]) -> Array:
+    def step(self, ids: Sequence[int]) -> np.ndarray:
         """Return the scores of the token after each."""
         begin = next(iter(self.past.values())).shape[2]
         end = begin + len(ids)

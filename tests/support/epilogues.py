@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
@@ -13,13 +11,11 @@ from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from tests.support.definition import rescaled
 from tests.support.x86 import run
 
-Array = np.ndarray[Any, Any]
-
 CHANNELS = 64
 LANES = np.arange(CHANNELS).reshape(-1, 16)
 
 
-def check_epilogue(kind: type[Epilogue], spec: ConvSpec, scales: Scales, x: Array) -> None:
+def check_epilogue(kind: type[Epilogue], spec: ConvSpec, scales: Scales, x: np.ndarray) -> None:
     """Check an epilogue's outputs for accumulators, int32 [CHANNELS, n], on AVX512."""
     chosen = kind.choose(spec.output, None, scales, LANES)
     assert chosen is not None
@@ -44,7 +40,7 @@ def offered(
     multiplier[0] = 0
     shift = rng.integers(*shifts, len(multiplier), endpoint=True).astype(np.int32)
 
-    def scales_of(channels: Array) -> Scales:
+    def scales_of(channels: np.ndarray) -> Scales:
         own = np.resize(channels, CHANNELS)
         bias = np.zeros(CHANNELS, np.int32)
         return Scales(multiplier[own], shift[own], bias, bound, factor=factor)
@@ -57,7 +53,7 @@ def offered(
     return scales_of(np.array(served or [0])), len(served) / len(multiplier)
 
 
-def accumulators(spec: ConvSpec, scales: Scales, rng: np.random.Generator) -> Array:
+def accumulators(spec: ConvSpec, scales: Scales, rng: np.random.Generator) -> np.ndarray:
     """Return accumulators around every step of the outputs, and elsewhere: int32 [CHANNELS, n]."""
     bound = scales.bound
     outputs = np.arange(-131, 132) - spec.output.zero_point + 0.5
@@ -69,7 +65,7 @@ def accumulators(spec: ConvSpec, scales: Scales, rng: np.random.Generator) -> Ar
     return np.concatenate([*near, far, ends], axis=1)
 
 
-def _rescale(chosen: Chosen, x: Array) -> Array:
+def _rescale(chosen: Chosen, x: np.ndarray) -> np.ndarray:
     """Run the sequence on x, int32 [CHANNELS, n], a factor too large where it wants that."""
     vectors, count = CHANNELS // 16, x.shape[1]
     shape = (vectors, count, 16)

@@ -27,11 +27,7 @@ _CONVOLUTIONS: tuple[tuple[tuple[int, ...], tuple[int, ...], bool, dict[str, Any
     ((1, 9, 9, 5), (10, 3, 3, 1), True, {"padding": 1, "groups": 5, "dilation": (1, 2)}),
     ((1, 9, 9, 1), (1, 3, 3, 1), True, {"padding": 1}),
 )
-_PRODUCTS = (
-    ((3, 40, 30), (3, 30, 50)),
-    ((2, 1, 5, 30), (3, 30, 37)),
-    ((13, 21), (21, 83)),
-)
+_PRODUCTS = (((3, 40, 30), (3, 30, 50)), ((2, 1, 5, 30), (3, 30, 37)), ((13, 21), (21, 83)))
 
 
 _LONG: tuple[Any, ...] = (

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
 from tests.support.tflite import Sheet
 
-Array = np.ndarray[Any, Any]
 
-
-def float_rows(rng: np.random.Generator, shape: Sequence[int]) -> Array:
+def float_rows(rng: np.random.Generator, shape: Sequence[int]) -> np.ndarray:
     """Draw float32 of one of several kinds; some of them hold ties, some are all on one side."""
     data = rng.normal(rng.normal(), 2.0 ** rng.uniform(-6, 6), tuple(shape))
     kind = int(rng.integers(5))

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
 from tests.support.tflite import Sheet
-
-Array = np.ndarray[Any, Any]
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 UNIT = 2.0**-15
@@ -36,7 +33,9 @@ def data(sheet: Sheet, shape: Sequence[int], scale: Quantization) -> int:
     return sheet.input(array, scale)
 
 
-def weights(sheet: Sheet, shape: Sequence[int], axis: int, per_axis: bool) -> tuple[int, Array]:
+def weights(
+    sheet: Sheet, shape: Sequence[int], axis: int, per_axis: bool
+) -> tuple[int, np.ndarray]:
     rng = sheet.rng
     scales = rng.uniform(0.005, 0.02, shape[axis] if per_axis else 1).astype(np.float32)
     array = np.maximum(full_range(rng, "int8", tuple(shape)), -127)

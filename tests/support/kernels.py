@@ -21,8 +21,6 @@ from tests.support import arm, x86
 from tests.support.operators import flat, module_of
 from tests.support.programs import Case
 
-Array = np.ndarray[Any, Any]
-
 
 @dataclass(frozen=True)
 class Place:
@@ -38,7 +36,7 @@ class Place:
     name: str
     target: dict[str, Any]
     marks: Sequence[pytest.MarkDecorator]
-    run: Callable[[Sequence[Case]], list[Array]]
+    run: Callable[[Sequence[Case]], list[np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -138,7 +136,7 @@ def check_calls(place: Place, calls: Iterable[Call], constants: Sequence[str] = 
         np.testing.assert_array_equal(result, wanted, err_msg=what)
 
 
-def _case(call: Call, target: Any, result: Array, constants: Sequence[str]) -> Case:
+def _case(call: Call, target: Any, result: np.ndarray, constants: Sequence[str]) -> Case:
     mod = lowered(call, target, constants)
     operands = [
         operand

@@ -11,8 +11,7 @@ from frontends.tflite.quantization import Quantization
 from tests.support.tflite import Operand, fixed, given, one
 from tvm_qnn.oracle import litert_tensors
 
-Array = np.ndarray[Any, Any]
-Quantized = tuple[Array, Quantization | None]
+Quantized = tuple[np.ndarray, Quantization | None]
 
 
 def single_op(
@@ -38,7 +37,7 @@ def litert(
     output: tuple[Sequence[int], str, Quantization | None],
     constants: Sequence[Quantized | None] = (),
     **options: Any,
-) -> Array:
+) -> np.ndarray:
     """Run one operator on LiteRT's reference kernel; arguments as ``single_op``."""
     model = single_op(code, inputs, output, constants, **options)
     (result,) = litert_tensors(model, [array for array, _ in inputs]).values()

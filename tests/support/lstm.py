@@ -9,8 +9,6 @@ import numpy as np
 from qnn_ops.quantized.lstm import EXTRAS
 from tests.support.arrays import full_range
 
-Array = np.ndarray[Any, Any]
-
 PARTS = {
     "plain": (),
     "peepholes": EXTRAS[:1],
@@ -22,11 +20,7 @@ PARTS = {
 
 
 def lstm_call(
-    seed: int,
-    parts: str,
-    gates: int = 4,
-    sizes: tuple[int, int, int] = (2, 5, 7),
-    outputs: int = 6,
+    seed: int, parts: str, gates: int = 4, sizes: tuple[int, int, int] = (2, 5, 7), outputs: int = 6
 ) -> tuple[list[Any], dict[str, Any]]:
     """Draw operands and attributes.
 
@@ -48,7 +42,7 @@ def lstm_call(
         "projection_bias": ("int32", (outputs,)),
     }
 
-    def drawn(name: str) -> Array:
+    def drawn(name: str) -> np.ndarray:
         dtype, shape = shapes[name]
         if dtype == "int32":
             return rng.integers(-(2**18), 2**18, shape).astype(np.int32)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,8 +18,6 @@ from tvm_qnn.standalone.image import write_object
 from tvm_qnn.standalone.lean import lean
 from tvm_qnn.target.target import parse_target
 
-Array = np.ndarray[Any, Any]
-
 _APART = 64  # bytes between outputs, which stay zero
 
 
@@ -30,7 +27,7 @@ def emulated(test: Callable[..., None]) -> Callable[..., None]:
     return pytest.mark.mcu(pytest.mark.skipif(missing() is not None, reason=reason)(test))
 
 
-def run_cases(core: str, cases: Sequence[Case], folder: Path) -> list[Array]:
+def run_cases(core: str, cases: Sequence[Case], folder: Path) -> list[np.ndarray]:
     """Compile the cases' functions for a core, as one where they are alike, and call each.
 
     Args:
@@ -68,10 +65,7 @@ def run_cases(core: str, cases: Sequence[Case], folder: Path) -> list[Array]:
 
 
 def _write(
-    folder: Path,
-    calls: Sequence[tuple[str, list[str], Sequence[int], int]],
-    read: int,
-    made: int,
+    folder: Path, calls: Sequence[tuple[str, list[str], Sequence[int], int]], read: int, made: int
 ) -> None:
     scratch = max(start for *_, start in calls) + _APART
     (folder / "model.h").write_text(
@@ -103,7 +97,7 @@ class _Block:
         self._parts: list[bytes] = []
         self._size = 0
 
-    def add(self, array: Array) -> int:
+    def add(self, array: np.ndarray) -> int:
         """Return where an array begins."""
         start, content = self._size, np.ascontiguousarray(array).tobytes()
         self._size = _padded(start + len(content))
@@ -119,7 +113,7 @@ def _padded(size: int) -> int:
     return -(-size // 16) * 16
 
 
-def _outputs(answer: Array, cases: Sequence[Case], places: Sequence[int]) -> list[Array]:
+def _outputs(answer: np.ndarray, cases: Sequence[Case], places: Sequence[int]) -> list[np.ndarray]:
     results, rest = [], answer.copy()
     for place, case in zip(places, cases, strict=True):
         size = int(np.prod(case.shape)) * np.dtype(case.dtype).itemsize

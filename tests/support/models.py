@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -13,11 +12,9 @@ from tests.support.arrays import full_range
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_runs, litert_tensors
 
-Array = np.ndarray[Any, Any]
-
 
 def differing_tensors(
-    content: bytes, runs: Sequence[Sequence[Array]], target: str, *, kernels: bool
+    content: bytes, runs: Sequence[Sequence[np.ndarray]], target: str, *, kernels: bool
 ) -> list[str]:
     """Return the tensors of a model, over runs after each other, in which any element differs."""
     graph = read_model(content)
@@ -36,7 +33,9 @@ def differing_tensors(
     return differing
 
 
-def check_model(content: bytes, run: Callable[[Sequence[Array]], Sequence[Array]]) -> None:
+def check_model(
+    content: bytes, run: Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
+) -> None:
     """Hold every output that ``run`` computes of a model against LiteRT's reference kernels."""
     graph = read_model(content)
     rng = np.random.default_rng(0)

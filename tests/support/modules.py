@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import tvm
 from tvm import relax
 
-Array = np.ndarray[Any, Any]
-
 
 def module(
-    inputs: Mapping[str, relax.Type | Array],
+    inputs: Mapping[str, relax.Type | np.ndarray],
     body: Callable[..., relax.Expr | Sequence[relax.Expr]],
 ) -> tvm.IRModule:
     """A module whose ``main`` gives ``body(*inputs)``: an expression, or several as a tuple.
@@ -32,7 +29,7 @@ def module(
     return builder.get()
 
 
-def type_of(given: relax.Type | Array) -> relax.Type:
+def type_of(given: relax.Type | np.ndarray) -> relax.Type:
     if isinstance(given, np.ndarray):
         return relax.TensorType(given.shape, str(given.dtype))
     return given

@@ -7,14 +7,11 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
 from frontends.mxnet import from_mxnet
 from tvm_qnn import build
-
-Array = np.ndarray[Any, Any]
 
 SHARED = Path(__file__).parents[3] / "shared"
 TINY = SHARED / "models" / "mxnet" / "tiny"
@@ -22,11 +19,11 @@ TINY = SHARED / "models" / "mxnet" / "tiny"
 
 def results_of(
     prefix: Path,
-    inputs: Mapping[str, Array],
+    inputs: Mapping[str, np.ndarray],
     *,
     kernels: bool = True,
     semantics: str = "mxnet",
-) -> list[Array]:
+) -> list[np.ndarray]:
     """Run a pair of files, through kernels for this machine or portable primitives.
 
     Args:

@@ -14,8 +14,6 @@ from frontends.mxnet.importer import from_mxnet
 from tests.support.unchecked import unchecked
 from tvm_qnn import build
 
-Array = np.ndarray[Any, Any]
-
 _FOLDER = Path(__file__).parents[1] / "fixtures" / "mxnet_float"
 FAMILIES = sorted(path.stem for path in _FOLDER.glob("*.npz"))
 
@@ -56,10 +54,7 @@ def check_family(family: str, close: Mapping[str, float] | None = None) -> None:
 
 
 def convert(
-    op: str,
-    *inputs: tuple[int, ...] | Array,
-    of: str = "float32",
-    **attributes: str,
+    op: str, *inputs: tuple[int, ...] | np.ndarray, of: str = "float32", **attributes: str
 ) -> tuple[tvm.IRModule, dict[str, Any]]:
     """Import a graph of one operator, "made", of inputs "x0", "x1", and so on.
 

@@ -13,8 +13,6 @@ from frontends.mxnet import from_mxnet
 from frontends.mxnet.graph import Entry, Graph, Node
 from tests.support.unchecked import unchecked
 
-Array = np.ndarray[Any, Any]
-
 
 def graph_of(
     op: str,
@@ -56,7 +54,7 @@ def chain_of(*nodes: tuple[str, Mapping[str, Any], Sequence[str]]) -> Graph:
 
 def imported(
     graph: Graph,
-    data: Mapping[str, Array],
+    data: Mapping[str, np.ndarray],
     constants: Mapping[str, Any] | None = None,
     *,
     semantics: str = "mxnet",
@@ -73,7 +71,7 @@ def imported(
 
 def computed(
     graph: Graph,
-    data: Mapping[str, Array],
+    data: Mapping[str, np.ndarray],
     constants: Mapping[str, Any] | None = None,
     *,
     semantics: str = "mxnet",
@@ -85,7 +83,7 @@ def computed(
     return [np.asarray(result) for result in results]
 
 
-def run_all(mod: tvm.IRModule, arrays: Sequence[Array]) -> list[Array]:
+def run_all(mod: tvm.IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Compile a module and run it once; whether it has one result or several."""
     with unchecked():
         executable = tvm.compile(mod, target=tvm.target.Target("llvm"))

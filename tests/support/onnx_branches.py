@@ -15,7 +15,6 @@ from tests.support.onnx_graphs import onnx as onnx
 from tests.support.onnx_graphs import proto_of
 from tvm_qnn.oracle import onnxruntime_tensors
 
-Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(7)
 
 SHAPE = (1, 4, 8, 8)
@@ -26,8 +25,8 @@ SHAPE = (1, 4, 8, 8)
 class Weights:
     """Quantized constants: values, and a scale or one for each of the first axis."""
 
-    values: Array
-    scales: Array
+    values: np.ndarray
+    scales: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -53,11 +52,11 @@ class Case:
     after: str = ""
 
 
-def ints(*values: int) -> Array:
+def ints(*values: int) -> np.ndarray:
     return np.array(values, np.int64)
 
 
-def floats(*values: float) -> Array:
+def floats(*values: float) -> np.ndarray:
     return np.array(values, np.float32)
 
 
@@ -72,7 +71,7 @@ class Branches:
         self, cases: dict[str, Case], dtype: str, x_scale: float, shape: tuple[int, ...]
     ) -> None:
         self.dtype, self.low, self.shape = dtype, int(np.iinfo(dtype).min), shape
-        self.constants: dict[str, Array] = {}
+        self.constants: dict[str, np.ndarray] = {}
         self.nodes: list[Any] = []
         self.outputs: list[str] = []
         self.encodings = {

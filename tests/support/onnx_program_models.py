@@ -10,8 +10,6 @@ from tests.support.onnx_graphs import onnx as onnx
 from tests.support.onnx_graphs import proto_of
 from tests.support.onnx_networks import Network, Style, Tensor
 
-Array = np.ndarray[Any, Any]
-
 _STYLE = Style("uint8", "uint8", True, True)
 """Products of two unsigned bytes do not saturate on any processor, whatever a session asks for."""
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from tests.support.onnx_graphs import Net
 
-Array = np.ndarray[Any, Any]
-
 GATES = {"DynamicQuantizeLSTM": 4, "GRU": 3, "LSTM": 4, "RNN": 1}
 DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
 
@@ -55,11 +53,11 @@ def recurrent(
     rng, gates, count = np.random.default_rng(seed), GATES[op], DIRECTIONS.get(direction, 1)
     has_cells, columns = gates == GATES["LSTM"], gates * units
 
-    def reals(*shape: int) -> Array:
+    def reals(*shape: int) -> np.ndarray:
         return rng.normal(0, 0.6, shape).astype(np.float32)
 
     data = {"x": reals(steps, batch, size) * 2}
-    constants: dict[str, Array] = {"w": reals(count, columns, size)}
+    constants: dict[str, np.ndarray] = {"w": reals(count, columns, size)}
     constants["r"] = reals(count, columns, units)
     names = dict.fromkeys(("x", "w", "r", "b", "l", "h", "c", "p"), "_")
     names.update({"x": "x", "w": "w", "r": "r"})

@@ -15,7 +15,6 @@ from tests.support.onnx_graphs import onnx as onnx
 from tests.support.onnx_graphs import onnxruntime as onnxruntime
 from tvm_qnn import onnxruntime as own
 
-Array = np.ndarray[Any, Any]
 Tensor = tuple[str, str, Sequence[int | str | None] | None]
 """Name, ONNX's name of its type, and shape."""
 

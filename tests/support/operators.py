@@ -17,8 +17,6 @@ from tests.support.bochs_models import run_module
 from tests.support.unchecked import unchecked
 from tests.support.x86 import runs_here
 
-Array = np.ndarray[Any, Any]
-
 
 def module_of(operator: Operator[Any], operands: Sequence[Any], **attrs: Any) -> tvm.IRModule:
     """Return a module whose ``main`` applies ``operator`` to parameters shaped as the operands.
@@ -28,7 +26,7 @@ def module_of(operator: Operator[Any], operands: Sequence[Any], **attrs: Any) ->
     builder = relax.BlockBuilder()
     parameters: list[relax.Var] = []
 
-    def parameter(array: Array) -> relax.Var:
+    def parameter(array: np.ndarray) -> relax.Var:
         ty = relax.TensorType(array.shape, str(array.dtype))
         parameters.append(relax.Var(f"x{len(parameters)}", ty))
         return parameters[-1]
@@ -46,7 +44,7 @@ def module_of(operator: Operator[Any], operands: Sequence[Any], **attrs: Any) ->
     return builder.get()
 
 
-def run(mod: tvm.IRModule, arrays: Sequence[Array], target: Any = "llvm") -> Array:
+def run(mod: tvm.IRModule, arrays: Sequence[np.ndarray], target: Any = "llvm") -> np.ndarray:
     """Compile ``main`` for a target that this machine can run or emulate, and run it once."""
     target = tvm.target.Target(target)
     mcpu = str(target.attrs.get("mcpu", ""))
@@ -59,9 +57,9 @@ def run(mod: tvm.IRModule, arrays: Sequence[Array], target: Any = "llvm") -> Arr
     return np.asarray(result.numpy())
 
 
-def flat(operands: Sequence[Any]) -> list[Array]:
+def flat(operands: Sequence[Any]) -> list[np.ndarray]:
     """Return the arrays of ``operands``, in the order of the module's parameters."""
-    arrays: list[Array] = []
+    arrays: list[np.ndarray] = []
     for operand in operands:
         if isinstance(operand, (list, tuple)):
             arrays.extend(operand)
@@ -70,7 +68,7 @@ def flat(operands: Sequence[Any]) -> list[Array]:
     return arrays
 
 
-def check_operator(operator: Operator[Any], operands: Sequence[Any], **attrs: Any) -> Array:
+def check_operator(operator: Operator[Any], operands: Sequence[Any], **attrs: Any) -> np.ndarray:
     """Assert that the primitives compute the results of the numpy reference; return them."""
     arguments = dict(zip(operator.tensors, operands, strict=False))
     expected = operator.evaluate(**arguments, **attrs)

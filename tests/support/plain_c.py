@@ -16,8 +16,6 @@ from tvm_qnn.build import lower_model
 from tvm_qnn.standalone.export import export_standalone
 from tvm_qnn.target.target import parse_target
 
-Array = np.ndarray[Any, Any]
-
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror")
 SANITIZERS = ("-fsanitize=undefined,address", "-fno-sanitize-recover=all")
 
@@ -27,11 +25,11 @@ needs_gcc = pytest.mark.skipif(not shutil.which("gcc"), reason="no C compiler gc
 def run_plain_c(
     mod: tvm.IRModule,
     params: Mapping[str, Any],
-    inputs: Mapping[str, Array] | Sequence[Array],
+    inputs: Mapping[str, np.ndarray] | Sequence[np.ndarray],
     folder: Path,
     *options: str,
     arena: bool = False,
-) -> list[Array]:
+) -> list[np.ndarray]:
     """Export a model as plain C, compile it with every warning an error, and run it once.
 
     Args:

@@ -11,10 +11,8 @@ from tvm import relax
 
 from qnn_ops.dialect.registry import attrs_of, operator_of
 
-Array = np.ndarray[Any, Any]
 
-
-def _strided_slice(call: relax.Call, data: Array) -> Array:
+def _strided_slice(call: relax.Call, data: np.ndarray) -> np.ndarray:
     axes, begins, ends = (
         [int(each.value) for each in operand.fields] for operand in call.args[1:4]
     )
@@ -25,7 +23,7 @@ def _strided_slice(call: relax.Call, data: Array) -> Array:
 
 
 # Those of Relax's own operators that only move data.
-_MOVEMENTS: dict[str, Callable[[relax.Call, Array], Any]] = {
+_MOVEMENTS: dict[str, Callable[[relax.Call, np.ndarray], Any]] = {
     "relax.permute_dims": lambda call, data: data.transpose(call.attrs.axes),
     "relax.reshape": lambda call, data: data.reshape([int(size) for size in call.ty.shape]),
     "relax.split": lambda call, data: tuple(
@@ -36,7 +34,7 @@ _MOVEMENTS: dict[str, Callable[[relax.Call, Array], Any]] = {
 }
 
 
-def evaluate(mod: tvm.IRModule, arrays: Sequence[Array]) -> list[Array]:
+def evaluate(mod: tvm.IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Return the outputs of ``main``, which calls only the dialect and operators that move data."""
     main = mod["main"]
     values: dict[Any, Any] = dict(zip(main.params, arrays, strict=True))

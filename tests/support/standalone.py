@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,15 +12,13 @@ from qnn_ops.dialect.signature import Signature
 from tests.support.arm import Core
 from tvm_qnn import Library
 
-Array = np.ndarray[Any, Any]
-
 _FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-pedantic")
 _TIME_LIMIT = 300.0  # seconds
 
 
 def run_standalone(
-    library: Library, runs: Sequence[Sequence[Array]], folder: Path, core: Core | None = None
-) -> list[list[Array]]:
+    library: Library, runs: Sequence[Sequence[np.ndarray]], folder: Path, core: Core | None = None
+) -> list[list[np.ndarray]]:
     """Export a library, compile its example program, and run it on several inputs one by one.
 
     Args:
@@ -42,9 +39,9 @@ def run_standalone(
 def run_example(
     command: Sequence[str | Path],
     signature: Signature,
-    runs: Sequence[Sequence[Array]],
+    runs: Sequence[Sequence[np.ndarray]],
     folder: Path,
-) -> list[list[Array]]:
+) -> list[list[np.ndarray]]:
     """Run an export's example program on several inputs; return the outputs of each."""
     inputs = [folder / f"input{i}.bin" for i in range(len(signature.inputs))]
     outputs = [folder / f"output{i}.bin" for i in range(len(signature.outputs))]

@@ -25,12 +25,7 @@ def test_several_functions_run_over_several_inputs(core: Core) -> None:
 @each_core
 @pytest.mark.parametrize(
     ("reads", "writes", "what"),
-    [
-        (8, 5, None),
-        (5, 9, "past the output"),
-        (5, 200, "SIGSEGV"),
-        (200, 5, "SIGSEGV"),
-    ],
+    [(8, 5, None), (5, 9, "past the output"), (5, 200, "SIGSEGV"), (200, 5, "SIGSEGV")],
 )
 def test_memory_beyond_a_buffer_is_noticed(
     core: Core, reads: int, writes: int, what: str | None

@@ -240,13 +240,21 @@ class Sheet:
         Its reference kernels lack some operators.
         """
         model = self.model()
-        mod, params = from_tflite(model)
         with unchecked():
-            results = results_of(build(mod, "llvm", params).run(*self.arrays))
+            results = results_of(library_of(model).run(*self.arrays))
         expected = LiteRtSession(model, xnnpack=False).run(self.arrays)
         for wanted, found in zip(expected, results, strict=True):
             assert found.dtype == wanted.dtype
             np.testing.assert_array_equal(found, wanted)
+
+    def outputs(self, target: str = "llvm", **options: Any) -> list[tuple[Array, Array]]:
+        """Compile all operators; return each output of the model, and LiteRT's."""
+        model = self.model()
+        results = results_of(library_of(model, target, **options).run(*self.arrays))
+        expected = litert_tensors(model, self.arrays)
+        return [
+            (found, expected[index]) for index, found in zip(self._outputs, results, strict=True)
+        ]
 
     def compare(self) -> Comparison:
         with unchecked():
@@ -254,9 +262,8 @@ class Sheet:
 
     def run(self) -> Array:
         """Compile the primitives of all operators, and return the one output."""
-        mod, params = from_tflite(self.model())
         with unchecked():
-            return np.asarray(build(mod, "llvm", params, kernels=False).run(*self.arrays))
+            return np.asarray(library_of(self.model(), kernels=False).run(*self.arrays))
 
     def check_reference(self) -> None:
         """Return the same without compiling: with the numpy reference of each dialect operator."""
@@ -272,6 +279,12 @@ class Sheet:
     def _name(self, prefix: str) -> str:
         self._count += 1
         return f"{prefix}{self._count}"
+
+
+def library_of(model: Any, target: Any = "llvm", shape_dict: Any = None, **options: Any) -> Library:
+    """Import a model and build it; ``options`` are those of ``build``."""
+    mod, params = from_tflite(model, shape_dict)
+    return build(mod, target, params, **options)
 
 
 def random_quantization(rng: np.random.Generator, dtype: str, scale: float = 0.05) -> Quantization:

@@ -6,14 +6,11 @@ import importlib.util
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import flatbuffers
 import numpy as np
 
 from frontends.tflite.reader import read_model
-
-Array = np.ndarray[Any, Any]
 
 FILE = Path(__file__).parents[1] / "fixtures" / "tflm" / "tflm.npz"
 """Small models, and TFLM's results, which `tests.fixtures.tflm.make` writes."""
@@ -22,7 +19,7 @@ _ARENA = 1 << 22
 
 
 @cache
-def _fixture() -> dict[str, Array]:
+def _fixture() -> dict[str, np.ndarray]:
     with np.load(FILE) as arrays:
         return dict(arrays)
 
@@ -32,7 +29,7 @@ def golden_names() -> list[str]:
     return sorted({key.split("/")[0] for key in _fixture()})
 
 
-def golden(name: str) -> tuple[bytes, list[Array], list[Array]]:
+def golden(name: str) -> tuple[bytes, list[np.ndarray], list[np.ndarray]]:
     """Return a model of the fixture, its inputs, and TFLM's outputs."""
     found = _fixture()
     ends = [
@@ -64,7 +61,7 @@ class TFLM:
         self._interpreter = runtime.Interpreter.from_bytes(content, arena_size=_ARENA)
         self._outputs = len(read_model(content).outputs)
 
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
+    def run(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Return the outputs of a run.
 
         Raises:
@@ -76,7 +73,7 @@ class TFLM:
         return [self._interpreter.get_output(number) for number in range(self._outputs)]
 
 
-def with_shapes(content: bytes, outputs: Sequence[Array]) -> bytes:
+def with_shapes(content: bytes, outputs: Sequence[np.ndarray]) -> bytes:
     """Return a model whose file has the shapes of its outputs, which TFLM reads there.
 
     Args:

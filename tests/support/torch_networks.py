@@ -10,8 +10,6 @@ import torch
 import torch.ao.quantization.fx._decomposed
 from torch import nn
 
-Array = np.ndarray[Any, Any]
-
 BYTES = (-128, 127, torch.int8)
 QUANTIZED = torch.ops.quantized_decomposed
 
@@ -74,7 +72,7 @@ def qdq(data: Any, scale: float, point: int) -> Any:
     return dq(q(data, scale, point), scale, point)
 
 
-def reals(values: Array, scale: float, point: int) -> Any:
+def reals(values: np.ndarray, scale: float, point: int) -> Any:
     """Return the real numbers of integers."""
     return torch.tensor(((values - point) * np.float32(scale)).astype(np.float32))
 

@@ -16,19 +16,11 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.stage import stage
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
 from legalize.kernels.conv2d.x86.plan import Plan
-from legalize.kernels.isa.x86 import (
-    AVX2,
-    AVX512_VNNI,
-    AVX512BW,
-    AVX_VNNI,
-    SSE41,
-    Isa,
-)
+from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
 from tests.support import bochs
 from tests.support.programs import Case
 from tests.support.unchecked import check_arguments, left_out_by_name, unchecked
 
-Array = np.ndarray[Any, Any]
 _Test = TypeVar("_Test", bound=Callable[..., Any])
 
 # The first processor that has the instructions: its code runs wherever they are.
@@ -98,26 +90,26 @@ def examples(count: int, mcpu: str = TARGET["mcpu"]) -> int:
     return count if runs_here(mcpu) else -(-count // 5)
 
 
-def run(function: Any, inputs: list[Array], shape: tuple[int, ...], dtype: str) -> Array:
+def run(function: Any, inputs: list[np.ndarray], shape: tuple[int, ...], dtype: str) -> np.ndarray:
     """Compile a PrimFunc and run it on inputs and an output that lies between fences."""
     return run_on(TARGET["mcpu"], function, inputs, shape, dtype)
 
 
 def run_on(
-    mcpu: str, function: Any, inputs: list[Array], shape: tuple[int, ...], dtype: str
-) -> Array:
+    mcpu: str, function: Any, inputs: list[np.ndarray], shape: tuple[int, ...], dtype: str
+) -> np.ndarray:
     """Compile for a processor and run, in an emulator if this processor cannot run the code."""
     return run_cases(mcpu, [Case(function, inputs, shape, dtype)])[0]
 
 
-def run_cases(mcpu: str, cases: Sequence[Case]) -> list[Array]:
+def run_cases(mcpu: str, cases: Sequence[Case]) -> list[np.ndarray]:
     """Run several cases likewise."""
     if not runs_here(mcpu):
         return bochs.run_cases(bochs.PROCESSORS[mcpu], cases)
     return [call() for call in prepared(mcpu, cases)]
 
 
-def prepared(mcpu: str, cases: Sequence[Case]) -> list[Callable[[], Array]]:
+def prepared(mcpu: str, cases: Sequence[Case]) -> list[Callable[[], np.ndarray]]:
     """Compile cases for this processor, and return a call of each.
 
     Those that leave out the same passes become one module, which takes half of the time that a
@@ -144,7 +136,7 @@ def prepared(mcpu: str, cases: Sequence[Case]) -> list[Callable[[], Array]]:
     ]
 
 
-def _run(function: Callable[..., Any], case: Case) -> Array:
+def _run(function: Callable[..., Any], case: Case) -> np.ndarray:
     size = int(np.prod(case.shape)) * np.dtype(case.dtype).itemsize
     memory = np.full(size + 2 * _FENCE + 64, 0xA5, np.uint8)
     start = _FENCE + -memory.ctypes.data % 64
@@ -157,10 +149,10 @@ def _run(function: Callable[..., Any], case: Case) -> Array:
 
 
 def run_convs(
-    convolutions: Sequence[tuple[ConvSpec, Array, Weights]],
+    convolutions: Sequence[tuple[ConvSpec, np.ndarray, Weights]],
     isa: Isa = AVX512_VNNI,
     planned: Callable[[ConvSpec, Isa], Plan] = dot_plan,
-) -> list[Array]:
+) -> list[np.ndarray]:
     """Stage the data of convolutions if need be, and convolve them in some way.
 
     All copies are compiled together, and so are all convolutions.

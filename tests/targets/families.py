@@ -71,10 +71,7 @@ class _Network:
             "AVERAGE_POOL_2D", [total], self.tensor(1, n, n, c, scale=0.08), **window
         )
         joined = self.add(
-            "CONCATENATION",
-            [largest, average],
-            self.tensor(1, n, n, 2 * c, scale=0.08),
-            axis=3,
+            "CONCATENATION", [largest, average], self.tensor(1, n, n, 2 * c, scale=0.08), axis=3
         )
         smooth = self.add(
             "LOGISTIC", [joined], self.tensor(1, n, n, 2 * c, scale=1 / 256, point=-128)

@@ -127,12 +127,7 @@ def _own() -> list[Model]:
             for kind in digits.STYLES
         ),
         *(
-            Model(
-                f"fused {kind}",
-                partial(_tflite, Network(kind).content),
-                2,
-                True,
-            )
+            Model(f"fused {kind}", partial(_tflite, Network(kind).content), 2, True)
             for kind in kinds
         ),
     ]

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,6 @@ from tests.support.int16 import symmetric
 from tests.support.tflite import Sheet
 from tvm_qnn import digits
 from tvm_qnn.oracle import litert_tensors
-
-Array = np.ndarray[Any, Any]
 
 _SHARED = Path(__file__).parents[3] / "shared" / "models" / "tflite"
 _FILES = {
@@ -57,7 +54,7 @@ def networks() -> list[Network]:
     ]
 
 
-def runs_of(content: bytes, count: int) -> tuple[list[Array], list[bytes]]:
+def runs_of(content: bytes, count: int) -> tuple[list[np.ndarray], list[bytes]]:
     """Draw inputs of a network.
 
     Args:

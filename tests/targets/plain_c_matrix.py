@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,8 +19,6 @@ from tests.targets.networks import Network, runs_of
 from tvm_qnn.build import export_c
 from tvm_qnn.footprint import boards
 from tvm_qnn.io.command import call
-
-Array = np.ndarray[Any, Any]
 
 LEVELS = ("-O0", "-O2", "-Os")
 _PROGRAM = ("run_model.c", "host.c")
@@ -41,7 +38,7 @@ class Compiler:
 
     name: str
     missing: str | None
-    run: Callable[[Path, Sequence[Array], str], list[bytes]]
+    run: Callable[[Path, Sequence[np.ndarray], str], list[bytes]]
 
 
 @dataclass(frozen=True)
@@ -107,7 +104,7 @@ def cells(
 
 
 def _cell(
-    cell: Cell, tool: Compiler, folder: Path, given: Sequence[Array], wanted: Sequence[bytes]
+    cell: Cell, tool: Compiler, folder: Path, given: Sequence[np.ndarray], wanted: Sequence[bytes]
 ) -> Cell:
     named = cell.network, cell.compiler, cell.level, cell.inputs
     try:
@@ -119,7 +116,7 @@ def _cell(
     return Cell(*named, problem=f"{differing} outputs differ" if differing else None)
 
 
-def _emulated(core: str, folder: Path, inputs: Sequence[Array], level: str) -> list[bytes]:
+def _emulated(core: str, folder: Path, inputs: Sequence[np.ndarray], level: str) -> list[bytes]:
     board = boards.PLAIN_C_BOARDS[core]
     try:
         return boards.run(board, folder, inputs, level=level).outputs
@@ -130,7 +127,7 @@ def _emulated(core: str, folder: Path, inputs: Sequence[Array], level: str) -> l
 
 
 def _here(
-    compiler: Sequence[str], folder: Path, inputs: Sequence[Array], level: str
+    compiler: Sequence[str], folder: Path, inputs: Sequence[np.ndarray], level: str
 ) -> list[bytes]:
     objects: list[Path] = []
     for name in ("model.c", "model_weights.c"):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.targets.__main__ import main
 from tests.targets.campaign import Task, run_all, tasks
 from tests.targets.models import Loaded, Model, models
@@ -174,8 +174,7 @@ def test_the_table_counts_and_stands_between_its_marks(tmp_path: Path) -> None:
     write_table(file, text)
     assert file.read_text() == f"before\n{BEGIN}\n{text}{END}\nafter\n"
     file.write_text("nothing")
-    with pytest.raises(QnnError, match=r"has no .* and"):
-        write_table(file, text)
+    fails(r"has no .* and", write_table, file, text)
 
 
 def test_the_command_goes_on_where_it_was_stopped(tmp_path: Path) -> None:

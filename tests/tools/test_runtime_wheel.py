@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import tvm_qnn
-from qnn_ops.errors import QnnError
 from tests.support.arm import CORTEX_A72, Core, on_cores
 from tests.support.arm_models import RUNTIME, emulated_python, needs_python
+from tests.support.errors import fails
 from tests.support.linking import needs_linker
 from tests.test_wheel import why_not
 from tools.runtime_wheel import PROGRAM, TVM, build_wheel, in_wheel, main, modules
@@ -159,10 +159,8 @@ def test_it_has_what_it_imports_and_the_licences(wheel: Path) -> None:
 def test_what_is_no_tvm_of_ours_is_an_error(wheel: Path, tmp_path: Path) -> None:
     other = in_wheel(wheel)
     assert other.metadata["Name"] == "tvm-qnn-runtime"
-    with pytest.raises(QnnError, match=r"is not for apache-tvm 0\.1\.0; it requires apache"):
-        build_wheel(tmp_path, other)
-    with pytest.raises(QnnError, match="is no wheel"):
-        in_wheel(Path(__file__))
+    fails(r"is not for apache-tvm 0\.1\.0; it requires apache", build_wheel, tmp_path, other)
+    fails("is no wheel", in_wheel, Path(__file__))
 
 
 @pytest.mark.arm

@@ -10,14 +10,7 @@ import numpy as np
 import pytest
 
 from frontends.onnx import from_onnx
-from tests.support.arm import (
-    CORTEX_A15,
-    CORTEX_A76,
-    Core,
-    each_aarch64,
-    each_core,
-    on_cores,
-)
+from tests.support.arm import CORTEX_A15, CORTEX_A76, Core, each_aarch64, each_core, on_cores
 from tests.support.arm_models import (
     lowered_module,
     needs_runtime,

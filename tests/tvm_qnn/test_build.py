@@ -9,12 +9,12 @@ import tvm
 from tvm import relax
 
 import tvm_qnn
-from frontends.tflite import from_tflite
 from qnn_ops import quantize
 from qnn_ops.dialect.signature import Signature, TensorInfo, with_signature
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.modules import adder, module
 from tests.support.processes import printed
+from tests.support.tflite import library_of
 from tvm_qnn import digits
 from tvm_qnn.target.target import host_target
 
@@ -36,8 +36,7 @@ def test_parameters_become_constants() -> None:
 
 def test_threads_may_import_and_build_side_by_side() -> None:
     def answer(_: int) -> bytes:
-        mod, params = from_tflite(digits.model("int8"))
-        return tvm_qnn.build(mod, "host", params).run(images).tobytes()
+        return library_of(digits.model("int8"), "host").run(images).tobytes()
 
     images = np.zeros((1, 8, 8, 1), np.int8)
     with ThreadPoolExecutor(4) as pool:
@@ -75,44 +74,32 @@ def test_the_importers_signature_is_the_librarys() -> None:
     assert library.run(**named).tolist() == (X + W).tolist()
 
 
-def test_a_module_without_main_is_an_error() -> None:
-    with pytest.raises(QnnError, match="no function named main"):
-        tvm_qnn.build(tvm.IRModule(), "host", {"w": W})
-
-
-def test_what_is_no_module_and_no_parameters_is_an_error() -> None:
-    with pytest.raises(QnnError, match="a model is an IRModule, got NoneType"):
-        tvm_qnn.build(None, "host")
-    with pytest.raises(QnnError, match="got tuple; importers return one, and its parameters"):
-        tvm_qnn.build((adder(), {}), "host")
-    with pytest.raises(QnnError, match="params are constants by parameter name, got list"):
-        tvm_qnn.build(adder(), "host", [W])  # type: ignore[arg-type]
-
-
-def test_an_unknown_parameter_is_an_error() -> None:
-    with pytest.raises(QnnError, match="main has no parameter 'weight'; it has x, w"):
-        tvm_qnn.build(adder(), "host", {"weight": W})
+def test_what_does_not_fit_is_an_error() -> None:
+    fails("no function named main", tvm_qnn.build, tvm.IRModule(), "host", {"w": W})
+    fails("a model is an IRModule, got NoneType", tvm_qnn.build, None, "host")
+    fails(
+        "got tuple; importers return one, and its parameters", tvm_qnn.build, (adder(), {}), "host"
+    )
+    fails("params are constants by parameter name, got list", tvm_qnn.build, adder(), "host", [W])
+    fails(
+        "main has no parameter 'weight'; it has x, w", tvm_qnn.build, adder(), "host", {"weight": W}
+    )
+    fails("cannot understand the target 'riscy'", tvm_qnn.build, adder(), "riscy")
 
 
 def test_constants_that_are_missing_are_named() -> None:
     mod, params = tvm_qnn.from_tflite(digits.model("int8"))
     first, *others = params
     for given in (None, {}, {name: params[name] for name in others}):
-        with pytest.raises(QnnError, match=rf"constants are missing: '{first}'.*params=params"):
-            tvm_qnn.build(mod, "host", given)
-    with pytest.raises(QnnError, match=rf"… \({len(params)} of {len(params)}\)"):
-        tvm_qnn.build(mod, "host")
+        fails(
+            rf"constants are missing: '{first}'.*params=params", tvm_qnn.build, mod, "host", given
+        )
+    fails(rf"… \({len(params)} of {len(params)}\)", tvm_qnn.build, mod, "host")
 
 
 @pytest.mark.parametrize("wrong", [W[:1], W.astype(np.int32), [[1, 2, 3], [4, 5, 6]]])
 def test_a_parameter_that_does_not_fit_is_an_error(wrong: Any) -> None:
-    with pytest.raises(QnnError, match=r"'w' needs int8 of shape \(2, 3\), got "):
-        tvm_qnn.build(adder(), "host", {"w": wrong})
-
-
-def test_a_target_that_is_none_is_an_error() -> None:
-    with pytest.raises(QnnError, match="cannot understand the target 'riscy'"):
-        tvm_qnn.build(adder(), "riscy")
+    fails(r"'w' needs int8 of shape \(2, 3\), got ", tvm_qnn.build, adder(), "host", {"w": wrong})
 
 
 def test_an_imported_model_is_lowered_by_tvms_own_pass() -> None:

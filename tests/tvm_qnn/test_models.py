@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
 from qnn_ops.dialect.signature import TensorInfo
 from tests.support.models import differing_tensors
-from tvm_qnn import build, zoo
+from tests.support.tflite import library_of
+from tvm_qnn import zoo
 from tvm_qnn.io.images import noise
 from tvm_qnn.oracle import litert_runs
 from tvm_qnn.zoo import images
@@ -47,8 +47,7 @@ def test_every_tensor_of_a_network_equals_litert(name: str, style: str, route: s
 def test_a_tiny_hybrid_network_is_near_litert(route: str) -> None:
     content = zoo.build(HYBRID, "int8_per_axis", tiny=True)
     target, kernels = ROUTES[route]
-    mod, params = from_tflite(content)
-    library = build(mod, target, params, kernels=kernels)
+    library = library_of(content, target, kernels=kernels)
     (output,) = read_model(content).outputs
     stream = runs(content)
     for inputs, expected in zip(stream, litert_runs(content, stream), strict=True):

@@ -18,11 +18,9 @@ import qnn_ops as q
 import tvm_qnn
 from qnn_ops.dialect.signature import with_bounds
 from qnn_ops.dialect.tensor_info import OpenSize
-from qnn_ops.errors import QnnError
 from tests.support.encodings import encodings
+from tests.support.errors import fails
 from tests.support.modules import module
-
-Array = np.ndarray[Any, Any]
 
 RNG = np.random.default_rng(7)
 DEPTH = 24
@@ -121,7 +119,7 @@ def opened(names: Sequence[str], rest: Sequence[int]) -> list[Any]:
     return [*(tirx.Var(name, "int64") for name in names), *rest]
 
 
-def outputs(library: Any, x: Array) -> list[Array]:
+def outputs(library: Any, x: np.ndarray) -> list[np.ndarray]:
     return list(library.run(x).values())
 
 
@@ -156,11 +154,11 @@ def adder(low: int = 1, high: int | None = 5) -> Any:
     return tvm_qnn.build(mod, "host", num_threads=1)
 
 
-def ones(rows: int) -> Array:
+def ones(rows: int) -> np.ndarray:
     return np.ones((rows, 3), np.int32)
 
 
-def test_sizes_that_do_not_fit_are_one_error() -> None:
+def test_sizes_that_do_not_fit_and_c_code_are_errors(tmp_path: Path) -> None:
     library = adder()
     for inputs, message in [
         ((ones(6), ones(6)), "input 'x', axis 0: batch is 1 to 5, got 6"),
@@ -168,10 +166,11 @@ def test_sizes_that_do_not_fit_are_one_error() -> None:
         ((ones(2), ones(3)), "input 'y', axis 0: batch is 2 in this run, got 3"),
         ((ones(2)[:, :2], ones(2)), r"input 'x' takes int32 of shape \(batch, 3\), got int32 of"),
     ]:
-        with pytest.raises(QnnError, match=message):
-            library.run(*inputs)
-    with pytest.raises(QnnError, match="batch is 2 or more, got 1"):
-        adder(2, None).run(ones(1), ones(1))
+        fails(message, library.run, *inputs)
+    fails("batch is 2 or more, got 1", adder(2, None).run, ones(1), ones(1))
+    library = adder()
+    message = "C code needs every size as a number: give shape_dict those of batch of input 'x'"
+    fails(message, library.export, tmp_path / "m", format="c")
 
 
 def test_outputs_go_into_arrays_of_the_runs_size() -> None:
@@ -207,13 +206,6 @@ def test_runs_of_any_sizes_take_no_more_memory_in_the_end(kernels: bool) -> None
     before = some(2_000)
     growth = some(10_000) - before
     assert growth < 1024  # KiB
-
-
-def test_c_code_needs_numbers(tmp_path: Path) -> None:
-    library = adder()
-    message = "C code needs every size as a number: give shape_dict those of batch of input 'x'"
-    with pytest.raises(QnnError, match=message):
-        library.export(tmp_path / "m", format="c")
 
 
 def test_tvm_s_own_form_runs_any_sizes(tmp_path: Path) -> None:

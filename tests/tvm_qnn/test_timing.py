@@ -12,37 +12,24 @@ from tvm_qnn.timing import LEAST_ROUNDS, Timing, alternate, milliseconds, one_co
 VARIABLE = "TVM_NUM_THREADS"
 
 
-def test_the_median_is_the_middle() -> None:
+def test_the_median_is_the_middle_and_near_the_fastest_if_it_is_quiet() -> None:
     timing = Timing((3.0, 1.0, 2.0, 100.0, 1.5))
     assert (timing.minimum, timing.median, timing.maximum) == (1.0, 2.0, 100.0)
     assert tvm_qnn.Timing is Timing
-
-
-@pytest.mark.parametrize(("percent", "expected"), [(0, 1.0), (50, 5.0), (90, 9.0), (99, 10.0)])
-def test_percentiles_are_times_of_runs(percent: float, expected: float) -> None:
-    assert Timing(tuple(map(float, range(10, 0, -1)))).percentile(percent) == expected
-    assert Timing((2.0,)).percentile(percent) == 2
-
-
-def test_a_machine_is_quiet_whose_median_is_near_the_fastest_run() -> None:
     assert Timing((1.0, 1.2, 9.0)).is_quiet
     assert not Timing((1.0, 1.3, 1.3)).is_quiet
-
-
-def test_runs_in_turn_have_starts() -> None:
-    ticks = iter(range(100))
-    found = alternate({"a": int, "b": int}, rounds=2, clock=lambda: next(ticks))
-    assert found["a"] == Timing((1, 1), (0, 6))
-    assert found["b"] == Timing((1, 1), (3, 9))
-
-
-def test_it_shows_its_figures() -> None:
     timing = Timing((0.003, 0.001, 0.002))
     figures = ["median 2 ms", "fastest 1 ms", "slowest 3 ms"]
     assert repr(timing) == "Timing of 3 runs: " + ", ".join(figures)
     html = timing._repr_html_()
     assert "<caption>Timing of 3 runs</caption>" in html
     assert all(f"<td>{each.replace(' ', '</td><td>', 1)}</td>" in html for each in figures)
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(0, 1.0), (50, 5.0), (90, 9.0), (99, 10.0)])
+def test_percentiles_are_times_of_runs(percent: float, expected: float) -> None:
+    assert Timing(tuple(map(float, range(10, 0, -1)))).percentile(percent) == expected
+    assert Timing((2.0,)).percentile(percent) == 2
 
 
 @pytest.mark.parametrize(
@@ -60,17 +47,15 @@ def test_functions_are_called_in_turn() -> None:
     timings = alternate(functions, rounds=4, warmup=1)
     assert calls == ["a", "b"] * 5
     assert {name: len(timing.seconds) for name, timing in timings.items()} == {"a": 4, "b": 4}
-
-
-def test_each_time_is_its_functions_own() -> None:
+    ticks = iter(range(100))
+    found = alternate({"a": int, "b": int}, rounds=2, clock=lambda: next(ticks))
+    assert found["a"] == Timing((1, 1), (0, 6))
+    assert found["b"] == Timing((1, 1), (3, 9))
     timings = alternate(
         {"slow": lambda: time.sleep(0.02), "fast": lambda: None}, rounds=3, warmup=0
     )
     assert timings["slow"].minimum >= 0.02
     assert timings["fast"].minimum < 0.01
-
-
-def test_another_clock() -> None:
     ticks = iter(range(100))
     timings = alternate(
         {"f": lambda: next(ticks), "g": lambda: None}, warmup=0, rounds=3, clock=lambda: next(ticks)
@@ -79,12 +64,9 @@ def test_another_clock() -> None:
     assert timings["g"].seconds == (1, 1, 1)
 
 
-def test_no_round_begins_after_the_time_is_up_but_three_are_made() -> None:
+def test_as_many_rounds_are_made_as_there_is_time_for() -> None:
     timings = alternate({"f": lambda: time.sleep(0.01)}, rounds=1000, seconds=0.0, warmup=0)
     assert len(timings["f"].seconds) == LEAST_ROUNDS
-
-
-def test_no_more_rounds_are_made_than_asked_for() -> None:
     assert len(alternate({"f": lambda: None}, rounds=1)["f"].seconds) == 1
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.arm.counting import CLASSES, build_plugin, by_function, count, tool
-from qnn_ops.errors import QnnError
 from tests.support.arm import AARCH64
+from tests.support.errors import fails
 from tvm_qnn.io.command import call
 
 # What each class has in a run of the program.
@@ -73,5 +73,4 @@ def test_instructions_are_counted_by_class_and_function(tmp_path: Path) -> None:
 
 def test_what_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(QnnError, match=r"needs qemu-aarch64, .*: apt install qemu-user"):
-        tool("qemu-aarch64")
+    fails(r"needs qemu-aarch64, .*: apt install qemu-user", tool, "qemu-aarch64")

@@ -1,14 +1,7 @@
 from __future__ import annotations
 
 from benchmarks.arm.counting import CLASSES, Counts
-from benchmarks.arm.report import (
-    OURS,
-    ROWS,
-    Comparison,
-    Measured,
-    detail_rows,
-    summary_rows,
-)
+from benchmarks.arm.report import OURS, ROWS, Comparison, Measured, detail_rows, summary_rows
 
 
 def measured(program: str, dots: int, others: int, difference: float) -> Measured:
@@ -17,9 +10,7 @@ def measured(program: str, dots: int, others: int, difference: float) -> Measure
 
 
 ONE = Comparison(
-    "m",
-    "cortex-a76",
-    [measured(OURS, 750_000, 1_500_000, 0), measured("LiteRT", 0, 12_000_000, 3)],
+    "m", "cortex-a76", [measured(OURS, 750_000, 1_500_000, 0), measured("LiteRT", 0, 12_000_000, 3)]
 )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.loops.mca import analyze, find_mca
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.mca import mca
 
 
@@ -40,14 +40,12 @@ def test_products_of_a_given_encoding_are_read(tmp_path: Path) -> None:
 
 
 def test_what_llvm_does_not_know_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(QnnError, match="llvm-mca"):
-        analyze(mca(), "x86_64", "alderlake", ["\tnonsense"], tmp_path)
+    fails("llvm-mca", analyze, mca(), "x86_64", "alderlake", ["\tnonsense"], tmp_path)
 
 
 def test_a_missing_program_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(QnnError, match="apt install llvm-19"):
-        find_mca()
+    fails("apt install llvm-19", find_mca)
 
 
 @pytest.mark.parametrize(("version", "serves"), [("14.0.6", False), ("19.1.7", True)])
@@ -61,5 +59,4 @@ def test_a_program_without_a_number_must_not_be_too_old(
     if serves:
         assert find_mca() == str(program)
     else:
-        with pytest.raises(QnnError, match="llvm-mca of LLVM 18"):
-            find_mca()
+        fails("llvm-mca of LLVM 18", find_mca)

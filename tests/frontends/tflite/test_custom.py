@@ -70,18 +70,13 @@ def test_a_rule_gets_tensors_and_options(tmp_path: Path) -> None:
     np.testing.assert_array_equal(y, expected)
 
 
-def test_without_a_rule_the_error_names_it(tmp_path: Path) -> None:
+def test_rules_that_fail_are_errors(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedOperatorError, match=r"CUSTOM:SoftShrink.*no operator of LiteRT"):
         qnn.from_tflite(model(tmp_path))
-
-
-def test_a_rule_of_too_few_results_is_an_error(tmp_path: Path) -> None:
     custom("SoftShrink")(soft_shrink)
     with pytest.raises(QnnError, match=r"CUSTOM:SoftShrink .*gives 1 tensors, the file lists 2"):
         qnn.from_tflite(model(tmp_path, 2, lambd=0.5))
 
-
-def test_what_a_rule_raises_names_the_operator(tmp_path: Path) -> None:
     @custom("SoftShrink")
     def refuse(call: CustomCall) -> Any:
         raise ValueError(f"cannot take {len(call.options)} bytes")
@@ -96,11 +91,8 @@ def test_options_that_are_no_map_are_an_error(options: bytes) -> None:
         CustomCall((), (), options).settings()
 
 
-def test_no_options_are_an_empty_map() -> None:
+def test_own_operators_keep_their_rules_and_options_may_be_none() -> None:
     assert CustomCall((), (), b"").settings() == {}
-
-
-def test_own_operators_keep_their_rules() -> None:
     with pytest.raises(QnnError, match="imports 'TFLite_Detection_PostProcess' itself"):
         custom("TFLite_Detection_PostProcess")
 

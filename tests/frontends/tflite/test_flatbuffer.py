@@ -43,9 +43,6 @@ def test_fields_are_read_by_their_slots() -> None:
     assert inner.uint8(0) == 9
     assert [each.uint8(0) for each in root.tables(3)] == [9]
     assert root.float32(4) == 0.5
-
-
-def test_absent_fields_are_empty() -> None:
     root = Slots.root(memoryview(table()), "it")
     assert (root.string(5), root.floats(5), root.table(5), root.tables(99)) == ("", (), None, [])
     assert (root.uint8(5), root.float32(5)) == (0, 0.0)

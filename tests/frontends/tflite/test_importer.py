@@ -13,9 +13,9 @@ from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
-from qnn_ops import QnnError
 from qnn_ops.dialect.signature import TensorInfo, signature_of
 from tests.frontends.tflite import example_models
+from tests.support.errors import fails
 from tests.support.tflite import ANY, CONVOLUTION, Q, Sheet, check_refused, fixed, one, refused, x
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors
@@ -78,21 +78,11 @@ def test_the_module_of_a_small_model() -> None:
     assert [param.name for param in mod["main"].params] == ["x", "k", "b"]
     assert list(params) == ["k", "b"]
     np.testing.assert_array_equal(params["b"].numpy(), np.array([7, -70000], np.int32))
-
-
-def test_the_signature_of_a_small_model() -> None:
+    mod, _ = from_tflite(small_model())
+    tvm.ir.assert_structural_equal(tvm.script.from_source(mod.script()), mod)
     signature = signature_of(from_tflite(small_model())[0])
     assert signature.inputs == (TensorInfo("x", (1, 4, 4, 3), "int8", 0.5, -3),)
     assert signature.outputs == (TensorInfo("z", (1, 8), "int8", 2.0, 5),)
-
-
-def test_the_module_survives_text() -> None:
-    mod, _ = from_tflite(small_model())
-    tvm.ir.assert_structural_equal(tvm.script.from_source(mod.script()), mod)
-
-
-def test_the_front_door_exports_the_importer() -> None:
-    assert tvm_qnn.from_tflite is from_tflite
 
 
 def test_every_form_of_a_model(tmp_path: Any) -> None:
@@ -101,6 +91,7 @@ def test_every_form_of_a_model(tmp_path: Any) -> None:
     expected, _ = from_tflite(small_model())
     for form in (path, str(path), read_model(path)):
         tvm.ir.assert_structural_equal(from_tflite(form)[0], expected)
+    assert tvm_qnn.from_tflite is from_tflite
 
 
 def test_names_in_the_file_become_names_of_variables() -> None:
@@ -170,8 +161,7 @@ class TestOutputs:
         ],
     )
     def test_tensors_that_cannot_be_outputs(self, outputs: Any, message: str) -> None:
-        with pytest.raises(QnnError, match=message):
-            self.names(outputs)
+        fails(message, self.names, outputs)
 
     def test_a_name_of_several_tensors(self) -> None:
         graph = read_model(strided_model())
@@ -216,10 +206,7 @@ class TestInputs:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (
-                {"shape_dict": {"x": (1, 6, 6, 2)}},
-                "shape_dict: no input is named 'x'; there are 'x1'",
-            ),
+            ({"shape_dict": {"x": (1, 6, 6, 2)}}, "shape_dict: no input is named 'x'; .* 'x1'"),
             ({"dtype_dict": {"x": "int8"}}, "dtype_dict: no input is named 'x'; there are 'x1'"),
             ({"shape_dict": {"x1": (6, 6, 2)}}, r"needs 4 positive sizes as in \(1, 6, 6, 2\)"),
             ({"shape_dict": {"x1": (0, 6, 6, 2)}}, "'x1' needs sizes of 1 or more, got 0"),
@@ -230,15 +217,11 @@ class TestInputs:
                 {"shape_dict": {"x1": (1, "h", "w", 2)}},
                 r"operator 0 CONV_2D .*: height and width must be numbers, got \(h, w\)",
             ),
-            (
-                {"shape_dict": {"x1": (1, 6, 6, 3)}},
-                r"operator 0 CONV_2D .*kernel takes 2 input channels",
-            ),
+            ({"shape_dict": {"x1": (1, 6, 6, 3)}}, r"0 CONV_2D .*kernel takes 2 input channels"),
         ],
     )
     def test_shapes_that_do_not_fit(self, arguments: Any, message: str) -> None:
-        with pytest.raises(QnnError, match=message):
-            from_tflite(strided_model(), **arguments)
+        fails(message, from_tflite, strided_model(), **arguments)
 
     def test_types_that_a_model_cannot_take(self) -> None:
         graph = read_model(strided_model())
@@ -334,13 +317,7 @@ test_encodings_and_shapes_that_do_not_fit = refused(
         r"operator 0 ADD .*: tensor 0 'x1' is int8 but the file states no scale",
         one("ADD", _PLAIN, _PLAIN, gives=(ANY, "int8", Q)),
     ),
-    (
-        "tensor 0 'x1' must have one scale, got 4",
-        one("ADD", _SEVERAL, _SEVERAL, gives=(ANY, "int8", Q)),
-    ),
-    (
-        "no conversion rule for tensors of type float32, int8",
-        one("RELU", x(1, 4), gives="float32"),
-    ),
+    ("'x1' must have one scale, got 4", one("ADD", _SEVERAL, _SEVERAL, gives=(ANY, "int8", Q))),
+    ("no conversion rule for tensors of type float32, int8", one("RELU", x(1, 4), gives="float32")),
     (r"operator 0 ADD \('x1', 'x2', 'y3'\): quantized_add", one("ADD", x(2, 3), x(2, 4))),
 )

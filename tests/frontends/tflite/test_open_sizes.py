@@ -126,7 +126,7 @@ def test_quotients_and_extremes_of_shapes_are_shapes() -> None:
     sheet.check_open([("n", 4, 6, 3)], {"n": 1}, {"n": 5})
 
 
-def test_a_size_counts_where_it_is_not_0() -> None:
+def test_sizes_count_where_they_are_known() -> None:
     for addend, is_certain in (([2, -3], True), ([-2, -2], False)):
         sheet = Sheet()
         data = sheet.random_input((2, 3), "int8", Q)
@@ -138,9 +138,6 @@ def test_a_size_counts_where_it_is_not_0() -> None:
             continue
         with pytest.raises(QnnError, match="WHERE: the shape of its result depends on the data"):
             sheet.check_open([("n", 3)])
-
-
-def test_a_number_beyond_int32_is_left_to_the_run() -> None:
     sheet = Sheet()
     data = sheet.random_input((2, 3), "int8", Q)
     wide = sheet.operator("SHAPE", [data], ((2,), "int32", None), out_type="int32")

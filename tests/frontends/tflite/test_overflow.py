@@ -15,7 +15,6 @@ from tests.support.arrays import full_range
 from tests.support.models import differing_tensors
 from tests.support.tflite import ANY, CONVOLUTION, Sheet, fixed, given, one, refused, x
 
-Array = np.ndarray[Any, Any]
 HIGHEST, LOWEST = 2**31 - 1, -(2**31)
 
 # So coarse that the ends of int32 are in the middle of the result's range.
@@ -40,7 +39,7 @@ def sheet_of(code: str, dtype: str, room: int) -> Sheet:
     is_depthwise = code == "DEPTHWISE_CONV_2D"
     window, depth = (3, 3), 2
     count = 9 if is_depthwise else 18 if code == "CONV_2D" else depth
-    kernel: Array = np.full((2, count), high, dtype)
+    kernel: np.ndarray = np.full((2, count), high, dtype)
     most = (high - zero_point) * (high - kernel_point) * count
     least = (low - zero_point) * (high - kernel_point) * count
     bias = np.array([HIGHEST - room - most, LOWEST + room - least], np.int32)
@@ -154,9 +153,7 @@ def unary(code: str, scale: float, own: float = 1.0, **options: Any) -> Sheet:
         (unary, "LEAKY_RELU", 2.0**-23),
     ],
 )
-def test_the_finest_results_equal_litert_and_finer_ones_are_refused(
-    make: Any, code: str, scale: float
-) -> None:
+def test_the_finest_results_equal_litert_s(make: Any, code: str, scale: float) -> None:
     make(code, scale * 1.001).check_reference()
     make(code, scale * 0.499).check_refused(f"operator 0 {code}")
 
@@ -188,10 +185,7 @@ _TINY = x(3, encoding=Quantization.per_tensor(2.7e-9, 0))
 
 test_what_leaves_int32_is_refused = refused(
     (r"needs input_scale < 2\.5e7", unary("HARD_SWISH", 2.52e7, 2.52e7)),
-    (
-        r"scale 2\.7e-09 is too small for relu6",
-        one("ADD", _TINY, _TINY, fused_activation_function="RELU6"),
-    ),
+    (r"2\.7e-09 is too small", one("ADD", _TINY, _TINY, fused_activation_function="RELU6")),
     (
         "scaled, can reach 2386093004",
         one(

@@ -65,9 +65,6 @@ def test_what_lies_behind_a_constant_is_not_read() -> None:
     content = writer.finish([x], [y])
     np.testing.assert_array_equal(read_model(content).tensors[w].data, array[:3])
     assert compare(content, [full_range(rng, "int8", (2, 8))], "llvm").differing == ()
-
-
-def test_nothing_of_an_astronomic_shape() -> None:
     writer = ModelWriter()
     w = writer.tensor("w", (3,), "int8", Quantization.per_tensor(0.1, 0), np.ones(3, np.int8))
     writer._tensors[w] = replace(writer._tensors[w], shape=(0, 1 << 30, 1 << 30, 1 << 30))
@@ -96,13 +93,10 @@ def test_accepts_every_kind_of_source(tmp_path: Path) -> None:
         assert same(read_model(source), expected)
 
 
-def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+def test_a_damaged_or_missing_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
     path.write_bytes(b"text")
     check_refused(path, rf"^{path}: not a TFLite file", ModelFormatError)
-
-
-def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_model(tmp_path / "none.tflite")
 
@@ -116,7 +110,7 @@ def test_constants_are_read_only_views(source: type) -> None:
     assert not kernel.flags.writeable
 
 
-def test_scalars_and_tensors_without_elements() -> None:
+def test_what_is_absent_or_empty() -> None:
     writer = ModelWriter()
     scalar = writer.tensor("scalar", (), "float32", data=np.array(1.5, np.float32))
     # An empty constant is stored as no data at all, yet nothing has to produce it.
@@ -126,9 +120,6 @@ def test_scalars_and_tensors_without_elements() -> None:
     model = read_model(writer.finish([], [y]))
     assert [t.shape for t in model.tensors] == [(), (0,), ()]
     assert model.tensors[0].data == np.float32(1.5)
-
-
-def test_an_absent_optional_input_is_minus_one() -> None:
     writer = ModelWriter()
     x, y = writer.tensor("x", (1, 4), "float32"), writer.tensor("y", (1, 2), "float32")
     w = writer.tensor("w", (2, 4), "float32", data=np.ones((2, 4), np.float32))
@@ -136,29 +127,18 @@ def test_an_absent_optional_input_is_minus_one() -> None:
     assert read_model(writer.finish([x], [y])).operators[0].inputs == (0, 2, -1)
 
 
-def test_scales_of_real_valued_tensors_are_left_out() -> None:
+@pytest.mark.parametrize(
+    ("dtype", "encoding"),
+    [
+        ("float32", Quantization.per_tensor(0.0, 0)),
+        ("bool", Quantization.per_tensor(0.0, 0)),
+        ("int8", Quantization(np.zeros(0, np.float32), np.zeros(0, np.int64))),
+    ],
+)
+def test_scales_of_real_numbers_and_none_are_left_out(dtype: str, encoding: Quantization) -> None:
     writer = ModelWriter()
-    quantization = Quantization.per_tensor(0.0, 0)
-    x = writer.tensor("x", (1, 4), "float32", quantization)
-    b = writer.tensor("b", (1, 4), "bool", quantization)
-    model = read_model(writer.finish([x, b], [x, b]))
-    assert [t.quantization for t in model.tensors] == [None, None]
-
-
-def test_empty_scale_vectors_mean_no_quantization() -> None:
-    writer = ModelWriter()
-    none = Quantization(np.zeros(0, np.float32), np.zeros(0, np.int64))
-    x = writer.tensor("x", (1, 4), "int8", none)
+    x = writer.tensor("x", (1, 4), dtype, encoding)
     assert read_model(writer.finish([x], [x])).tensors[0].quantization is None
-
-
-def test_a_bias_scale_may_be_zero() -> None:
-    writer = ModelWriter()
-    pruned = Quantization(np.array([0.0, 1.0], np.float32), np.zeros(2, np.int64))
-    b = writer.tensor("b", (2,), "int32", pruned, np.zeros(2, np.int32))
-    quantization = read_model(writer.finish([], [b])).tensors[0].quantization
-    assert quantization is not None
-    np.testing.assert_array_equal(quantization.scale, [0.0, 1.0])
 
 
 @pytest.mark.parametrize(
@@ -176,40 +156,38 @@ def test_operator_codes(code: dict[str, Any], name: str) -> None:
     assert (operator.code, operator.version) == (name, 6)
 
 
-def test_a_range_without_scales_is_no_quantization() -> None:
-    bounds = {"Min": np.array([-1], np.float32), "Max": np.array([1], np.float32)}
-    assert read_model(raw_model(quantization=bounds)).tensors[0].quantization is None
-
-
-def test_data_behind_the_flatbuffer() -> None:
+def test_buffers_names_and_scales_may_be_odd() -> None:
     size = len(raw_model(buffer={"Offset": 2, "Size": 3}))
     data = raw_model(buffer={"Offset": size, "Size": 3}) + b"\x01\x02\xff"
     assert len(data) == size + 3
     np.testing.assert_array_equal(
         read_model(data).tensors[0].data, np.array([1, 2, -1], np.int8), strict=True
     )
-
-
-def test_a_placeholder_offset_is_no_data() -> None:
+    data = raw_model(name="weight").replace(b"weight", b"wei\xffht")
+    assert read_model(data).tensors[0].name == "wei\\xffht"
+    writer = ModelWriter()
+    pruned = Quantization(np.array([0.0, 1.0], np.float32), np.zeros(2, np.int64))
+    b = writer.tensor("b", (2,), "int32", pruned, np.zeros(2, np.int32))
+    quantization = read_model(writer.finish([], [b])).tensors[0].quantization
+    assert quantization is not None
+    np.testing.assert_array_equal(quantization.scale, [0.0, 1.0])
+    bounds = {"Min": np.array([-1], np.float32), "Max": np.array([1], np.float32)}
+    assert read_model(raw_model(quantization=bounds)).tensors[0].quantization is None
     model = raw_model(buffer={"Offset": 1, "Size": 3}, is_variable=True)
     assert read_model(model).tensors[0].data is None
 
 
-def test_types_that_numpy_lacks_keep_raw_bytes() -> None:
-    tensor = read_model(raw_model(tflite.TensorType.STRING, shape=(5,))).tensors[0]
-    assert tensor.dtype == "string"
-    np.testing.assert_array_equal(tensor.data, np.zeros(3, np.uint8), strict=True)
-
-
-def test_numbers_of_four_bits_are_unpacked() -> None:
-    tensor = read_model(raw_model(tflite.TensorType.INT4, shape=(5,))).tensors[0]
-    assert tensor.dtype == "int8"
-    np.testing.assert_array_equal(tensor.data, np.zeros(5, np.int8), strict=True)
-
-
-def test_a_name_that_is_not_utf8_is_escaped() -> None:
-    data = raw_model(name="weight").replace(b"weight", b"wei\xffht")
-    assert read_model(data).tensors[0].name == "wei\\xffht"
+@pytest.mark.parametrize(
+    ("kind", "dtype", "data"),
+    [
+        (tflite.TensorType.STRING, "string", np.zeros(3, np.uint8)),  # numpy lacks it: raw bytes
+        (tflite.TensorType.INT4, "int8", np.zeros(5, np.int8)),
+    ],
+)
+def test_other_types(kind: int, dtype: str, data: np.ndarray) -> None:
+    tensor = read_model(raw_model(kind, shape=(5,))).tensors[0]
+    assert tensor.dtype == dtype
+    np.testing.assert_array_equal(tensor.data, data, strict=True)
 
 
 @pytest.mark.skipif(not REAL_MODELS.is_dir(), reason="no ../shared/models/tflite")

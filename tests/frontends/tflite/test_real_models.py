@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
 from tests.support.arrays import full_range
 from tests.support.models import differing_tensors
-from tvm_qnn import build
-
-Array = np.ndarray[Any, Any]
+from tests.support.tflite import library_of
 
 # In CI's time; the others, which take ten seconds and more to compile, are slow.
 SMALL = (
@@ -60,16 +56,14 @@ def test_a_picture_of_grace_hopper_shows_a_military_uniform(shared: Path, models
     with Image.open(shared / "images" / "grace_hopper.bmp") as picture:
         pixels = np.asarray(picture.convert("RGB").resize((224, 224)), np.uint8)[None]
     content = (models / "mbv2_u8.tflite").read_bytes()
-    mod, params = from_tflite(content)
-    scores = build(mod, "host", params).run(pixels)
+    scores = library_of(content, "host").run(pixels)
     assert labels[int(scores.argmax())] == "military uniform"
     assert differing_tensors(content, [[pixels]], "host", kernels=True) == []
 
 
 def test_a_keyword_spotter_that_litert_cannot_run(models: Path) -> None:
     # LiteRT reads its int8 state as int16, beyond its memory.
-    mod, params = from_tflite(models / "keyword_svdf_i8.tflite")
-    library = build(mod, "host", params)
+    library = library_of(models / "keyword_svdf_i8.tflite", "host")
     (info,) = library.inputs
     data = full_range(np.random.default_rng(51), info.dtype, info.shape)
     assert library.run(data).shape == library.outputs[0].shape

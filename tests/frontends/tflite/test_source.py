@@ -47,9 +47,7 @@ def test_a_whole_network(path: Path) -> None:
 
 
 @pytest.mark.parametrize(("batch", "text"), [("n", "n"), (3, "3")])
-def test_tensors_have_the_shapes_that_follow_from_the_inputs(
-    batch: int | str, text: str, path: Path
-) -> None:
+def test_shapes_are_those_that_the_inputs_give(batch: int | str, text: str, path: Path) -> None:
     path.write_bytes(zoo("mobilenet_v1", "int8_per_axis", tiny=True))
     source = TFLiteSource(path)
     (given,) = source.summary("").inputs

@@ -114,9 +114,6 @@ def test_what_litert_does_not_unpack_is_refused(code: str, kind: str) -> None:
     )
 
 
-Array = np.ndarray[Any, Any]
-
-
 def test_rows_and_blocks_come_back() -> None:
     rng = np.random.default_rng(0)
     for size in (1, 4, 16):
@@ -174,19 +171,13 @@ def test_orders_that_make_no_sense(changes: dict[str, Any], message: str) -> Non
         densified(VALUES, replace(GOOD, **changes), (2, 2), "w")
 
 
-def test_a_few_values_are_none_of_a_huge_tensor() -> None:
+def test_huge_tensors_need_no_memory_and_numbers_no_axes() -> None:
     levels = (Level(1), Level(0, np.array([0, 1]), np.array([5])))
     with pytest.raises(ModelFormatError, match="stores 1 values of shape"):
         densified(np.ones(1, np.int8), Sparsity((0, 1), (), levels), (1 << 14, 1 << 14), "w")
-
-
-def test_a_huge_dense_level_needs_no_memory() -> None:
     levels = (Level(1 << 25), Level(0, np.array([0, 1]), np.array([0])))
     with pytest.raises(ModelFormatError, match="a dense level has 33554432 indices"):
         densified(np.ones(1, np.int8), Sparsity((0, 1), (), levels), (1 << 25, 1), "w")
-
-
-def test_a_number_of_no_axes_is_stored_as_it_is() -> None:
     whole = densified(np.full(1, 7, np.int8), Sparsity((), (), ()), (), "w")
     assert (whole.shape, whole.item()) == ((), 7)
     with pytest.raises(ModelFormatError, match="stores 2 sparse values, needs 1"):

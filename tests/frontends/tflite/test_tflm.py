@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import count, islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,17 +21,13 @@ from tvm_qnn.build import export_c
 from tvm_qnn.footprint import boards
 from tvm_qnn.oracle import litert_tensors
 
-pytestmark = [
-    pytest.mark.mcu,
-    pytest.mark.skipif(missing() is not None, reason=str(missing())),
-]
+pytestmark = [pytest.mark.mcu, pytest.mark.skipif(missing() is not None, reason=str(missing()))]
 
-Array = np.ndarray[Any, Any]
 
 RUNS = 20
 
 
-def inputs_of(content: bytes) -> list[list[Array]]:
+def inputs_of(content: bytes) -> list[list[np.ndarray]]:
     graph, rng = read_model(content), np.random.default_rng(0)
     tensors = [graph.tensors[index] for index in graph.inputs]
     return [[full_range(rng, t.dtype, t.shape) for t in tensors] for _ in range(RUNS)]

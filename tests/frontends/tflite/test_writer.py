@@ -79,9 +79,7 @@ def test_fused_activation_and_stride_options_are_obeyed() -> None:
     ("code", "kernel", "axis"),
     [("CONV_2D", (3, 1, 1, 4), 0), ("DEPTHWISE_CONV_2D", (1, 1, 1, 4), 3)],
 )
-def test_litert_honours_the_kernel_scales(
-    code: str, kernel: tuple[int, ...], axis: int, per_axis: bool
-) -> None:
+def test_litert_takes_scales(code: str, kernel: tuple[int, ...], axis: int, per_axis: bool) -> None:
     """A 1x1 kernel of ones, times its own scales: the output can be told beforehand."""
     channels = kernel[axis]
     scale = np.array([0.5, 0.25, 1, 2][: channels if per_axis else 1], np.float32)

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tools.digits import network
 from tools.digits.train import Digits, load_split, train
 from tvm_qnn import digits
@@ -54,5 +54,4 @@ def test_without_scikit_learn_training_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    with pytest.raises(QnnError, match="pip install scikit-learn"):
-        load_split()
+    fails("pip install scikit-learn", load_split)

@@ -16,21 +16,18 @@ def white(width: int = 120, height: int = 80) -> Canvas:
     return Canvas(Image.new("RGB", (width, height), "white"))
 
 
-def test_colours_are_bright_and_differ() -> None:
+def test_a_picture_stays_and_its_copy_is_drawn_on_in_bright_colours() -> None:
+    picture = Image.new("RGB", (120, 80), "white")
+    canvas = Canvas(picture)
+    canvas.box((0.1, 0.1, 0.9, 0.9), 1, "x")
+    assert (np.asarray(picture) == 255).all()
+    assert canvas.image.size == picture.size
     colours = np.array([colour(i) for i in range(256)])
     assert len({*map(tuple, colours)}) == 256
     assert colours.max(1).min() > 170
     neighbours = np.abs(colours[:, None] - colours).sum(-1)
     for step in range(1, 8):
         assert np.diagonal(neighbours, step).min() > 50
-
-
-def test_a_picture_stays_as_it_is_and_its_copy_is_drawn_on() -> None:
-    picture = Image.new("RGB", (120, 80), "white")
-    canvas = Canvas(picture)
-    canvas.box((0.1, 0.1, 0.9, 0.9), 1, "x")
-    assert (np.asarray(picture) == 255).all()
-    assert canvas.image.size == picture.size
 
 
 @pytest.mark.parametrize("text", ["x" * 100_000, "\x1b[2J\n\n\n", "", "猫 🐈 \u202e"])
@@ -42,15 +39,12 @@ def test_any_text_is_one_line_of_bounded_length(text: str) -> None:
     assert (pixels[25:50] != 255).any()
 
 
-def test_a_label_stays_in_the_picture() -> None:
+def test_a_label_and_a_legend_stay_in_the_picture() -> None:
     canvas = white()
     canvas.box((0.95, 0.0, 1.0, 1.0), 1, "a cat")  # no room above, none to the right
     pixels = np.asarray(canvas.image)
     assert tuple(pixels[2, 118]) == colour(1)
     assert (pixels[2, 60:110] != 255).any()
-
-
-def test_a_legend_ends_where_there_is_no_room() -> None:
     canvas = white(60, 40)
     canvas.legend([(i, f"class {i}") for i in range(1000)])
     assert canvas.image.size == (60, 40)

@@ -49,35 +49,11 @@ def test_the_operator_s_results_are_read_in_any_order() -> None:
     assert (found.count, found.threshold) == (3, 0.3)
 
 
-def test_only_as_many_count_as_the_model_says() -> None:
+def test_what_is_no_detection() -> None:
     assert [each.index for each in answer(Question(SIGNATURE), (1, 1, 1), 2).found] == [0, 1]
     assert answer(Question(SIGNATURE), (1, 1, 1), float("nan")).found == []
     assert len(answer(Question(SIGNATURE), (1, 1, 1), 1e9).found) == 3
-
-
-def test_labels_and_threshold_are_those_of_the_file_unless_others_are_given() -> None:
-    descriptions = Descriptions(
-        outputs={0: Description(labels=("???", *LABELS)), 3: Description(threshold=0.6)}
-    )
-    found = answer(Question(SIGNATURE, descriptions), (0.5, 0.25, 0.75))
-    assert [(each.label, each.score) for each in found.found] == [("dog", 0.75)]
-    found = answer(Question(SIGNATURE, descriptions, threshold=0.0), (0.5, 0.25, 0.75))
-    assert [each.label for each in found.found] == ["dog", "ant", "bee"]
-
-
-def test_labels_of_another_number_of_classes_are_left_out_with_a_note() -> None:
-    question = Question(SIGNATURE, Descriptions(outputs={0: Description(labels=LABELS[:3])}))
-    assert answer(question, (1, 1, 1)).found[0].label == ""
-    assert question.notes == [
-        "labels are left out: the model's metadata names 3 classes, but the model has 4"
-    ]
-
-
-def test_without_all_four_there_are_no_detections() -> None:
     assert find(Question(Signature((PICTURE,), OUTPUTS[:3]))) == []
-
-
-def test_numbers_that_are_none_are_no_detections_and_no_crash() -> None:
     nan = float("nan")
     found = answer(Question(SIGNATURE), (nan, 0.9, 0.8), kinds=(0, nan, -7))
     assert [each.index for each in found.found] == [-7]
@@ -90,16 +66,28 @@ def test_numbers_that_are_none_are_no_detections_and_no_crash() -> None:
     assert not np.asarray(canvas.image).any()
 
 
-def test_boxes_are_printed_in_pixels_of_the_picture() -> None:
+def test_labels_of_the_file_count_unless_others_are_given_or_they_do_not_fit() -> None:
+    descriptions = Descriptions(
+        outputs={0: Description(labels=("???", *LABELS)), 3: Description(threshold=0.6)}
+    )
+    found = answer(Question(SIGNATURE, descriptions), (0.5, 0.25, 0.75))
+    assert [(each.label, each.score) for each in found.found] == [("dog", 0.75)]
+    found = answer(Question(SIGNATURE, descriptions, threshold=0.0), (0.5, 0.25, 0.75))
+    assert [each.label for each in found.found] == ["dog", "ant", "bee"]
+    question = Question(SIGNATURE, Descriptions(outputs={0: Description(labels=LABELS[:3])}))
+    assert answer(question, (1, 1, 1)).found[0].label == ""
+    assert question.notes == [
+        "labels are left out: the model's metadata names 3 classes, but the model has 4"
+    ]
+
+
+def test_boxes_are_printed_and_drawn_where_they_are() -> None:
     found = Detections([Detection(2, "[red]cat\x1b", 0.75, (0.25, 0.5, 1.0, 1.0))], 9, 0.5)
     text = shown(found, (200, 100))
     assert "1 of 9, score 0.5 or more" in text
     assert r"[red]cat\x1b" in text
     assert [word for word in text.split() if word.isdigit()][-5:] == ["2", "50", "50", "200", "100"]
     assert "0.250" in shown(found, None)
-
-
-def test_boxes_are_drawn_where_they_are() -> None:
     canvas = Canvas(Image.new("RGB", (200, 100), "white"))
     Detections([Detection(2, "cat", 0.75, (0.25, 0.5, 0.75, 0.9))], 1, 0.5).draw(canvas)
     pixels = np.asarray(canvas.image)

@@ -24,17 +24,11 @@ def test_its_shape_beside_a_picture_tells_them() -> None:
     assert isinstance(found, KeyPoints)
     assert found.points[3] == KeyPoint("left ear", x=0.5, y=0.25, score=0.75)
     assert len(found.fields()["key_points"]) == len(NAMES) == 17
-
-
-def test_quantized_ones_are_turned_into_reals() -> None:
     info = TensorInfo("y", (1, 1, 17, 3), "uint8", 1 / 256, 0)
     (reading,) = find(Question(Signature((PICTURE,), (info,))))
     found = reading.answer([np.full((1, 1, 17, 3), 128, np.uint8)])
     assert isinstance(found, KeyPoints)
     assert found.points[0] == KeyPoint("nose", 0.5, 0.5, 0.5)
-
-
-def test_other_outputs_are_none() -> None:
     assert find(Question(Signature((PICTURE,), (TensorInfo("y", (1, 6, 56), "float32"),)))) == []
     assert find(Question(Signature((TensorInfo("x", (1, 5), "int8"),), (POINTS,)))) == []
 
@@ -48,16 +42,13 @@ def body(*seen: int) -> KeyPoints:
     return KeyPoints(points, 0.5)
 
 
-def test_only_those_with_the_least_score_are_shown() -> None:
+def test_points_and_limbs_that_are_seen_are_shown() -> None:
     text = shown(body(5, 7), (180, 360))
     assert "2 of 17, score 0.5 or more" in text
     assert "left shoulder" in text
     assert "nose" not in text
     assert " 60 " in text
     assert " 120 " in text
-
-
-def test_limbs_join_points_that_are_both_seen() -> None:
     drawn = []
     for seen in ((5, 7), (5, 16)):
         canvas = Canvas(Image.new("RGB", (180, 180), "white"))
@@ -67,9 +58,6 @@ def test_limbs_join_points_that_are_both_seen() -> None:
     assert tuple(drawn[0][60, 60]) == colour(1)
     assert tuple(drawn[1][100, 100]) == (255, 255, 255)
     assert tuple(drawn[1][170, 170]) == colour(1)
-
-
-def test_places_far_outside_and_no_numbers_are_no_crash() -> None:
     wild = KeyPoints([KeyPoint("nose", 1e30, -1e30, 1.0)] * 16 + [KeyPoint("x", np.nan, 0, 1)], 0.5)
     wild.draw(Canvas(Image.new("RGB", (9, 9))))
     shown(wild, (9, 9))

@@ -32,7 +32,7 @@ def mask(question: Question, array: object, dtype: str = "int64") -> Mask:
     return found
 
 
-def test_a_map_is_a_mask_and_the_largest_regions_come_first() -> None:
+def test_a_map_or_scores_are_a_mask_beside_one_picture() -> None:
     found = mask(ask(MAP, "wall", "cat", "dog"), [[[2, 2], [0, 2]]])
     assert found.regions == [Region(2, "dog", 0.75), Region(0, "wall", 0.25)]
     assert found.places.tolist() == [[2, 2], [0, 2]]
@@ -41,11 +41,11 @@ def test_a_map_is_a_mask_and_the_largest_regions_come_first() -> None:
     question.top = 1
     assert len(mask(question, [[[2, 2], [0, 2]]]).regions) == 1
     assert "1 of 2 classes" in shown(mask(question, [[[2, 2], [0, 2]]]))
-
-
-def test_the_best_score_is_the_class_the_first_of_equals() -> None:
     info = TensorInfo("y", (1, 1, 2, 3), "int8", 0.1, 0, role="probabilities", classes=3)
     assert mask(ask(info), [[[[1, 5, 5], [-3, -4, 2]]]], "int8").places.tolist() == [[1, 2]]
+    array = TensorInfo("x", (1, 5), "int8")
+    assert find(ask(MAP, inputs=(array,))) == []
+    assert find(ask(MAP, inputs=(PICTURE, PICTURE))) == []
 
 
 @pytest.mark.parametrize(
@@ -68,12 +68,6 @@ def test_scores_are_a_mask_only_if_that_is_certain(
     assert all(reason in each.taken_for for each in found)
 
 
-def test_without_one_picture_there_is_no_mask() -> None:
-    array = TensorInfo("x", (1, 5), "int8")
-    assert find(ask(MAP, inputs=(array,))) == []
-    assert find(ask(MAP, inputs=(PICTURE, PICTURE))) == []
-
-
 def test_given_labels_must_fit(tmp_path: Path) -> None:
     path = tmp_path / "labels.txt"
     path.write_text("a\nb\nc\nd\ne\n")
@@ -90,16 +84,10 @@ def test_a_mask_is_laid_over_the_picture_with_a_legend() -> None:
         assert abs(pixels[y, x] - expected).max() <= 1
     assert (pixels[:40, :90] == 255).all(), "the background is clear"
     assert tuple(pixels[-1, 0]) == colour(2)  # the legend's first entry is the largest
-
-
-def test_the_background_is_known_by_its_name() -> None:
     canvas = Canvas(Image.new("RGB", (200, 100), "white"))
     mask(ask(MAP, "road", "Background", "car"), [[[0, 0], [1, 1]]]).draw(canvas)
     pixels = np.asarray(canvas.image)
     assert (pixels[:40] != 255).any(-1).all()
     assert (pixels[55:, 100:] == 255).all()
-
-
-def test_classes_that_nobody_has_are_drawn_as_well() -> None:
     canvas = Canvas(Image.new("RGB", (20, 10)))
     mask(ask(MAP, "a", "b", "c"), [[[-5, 1 << 62], [3, 9]]]).draw(canvas)

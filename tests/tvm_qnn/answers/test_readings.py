@@ -19,13 +19,10 @@ MAP = TensorInfo("map", (1, 8, 8), "int64", role="map", classes=3)
 FEATURES = TensorInfo("features", (1, 4, 4, 9), "int8", 0.1, 0)
 
 
-def test_each_output_is_taken_for_what_it_is() -> None:
+def test_outputs_are_taken_for_what_they_are() -> None:
     readings = readings_of(Question(Signature((PICTURE,), (SCORES, FEATURES, MAP))))
     taken = {info.name: type(reading).__name__ for reading in readings for info in reading.outputs}
     assert taken == {"map": "MaskReading", "scores": "ClassesReading"}
-
-
-def test_the_scores_of_detections_are_no_classifier_s() -> None:
     shapes = {"boxes": (1, 5, 4), "classes": (1, 5), "scores": (1, 5), "count": (1,)}
     outputs = [TensorInfo(n, s, "float32", role=n, classes=2) for n, s in shapes.items()]
     (reading,) = readings_of(Question(Signature((PICTURE,), tuple(outputs))))
@@ -33,15 +30,12 @@ def test_the_scores_of_detections_are_no_classifier_s() -> None:
     assert readings_of(Question(Signature((PICTURE,), tuple(outputs[:3])))) == []
 
 
-def test_a_classifier_has_the_labels_of_its_file() -> None:
+def test_a_classifier_has_labels_and_others_none(tmp_path: Path) -> None:
     signature = Signature((PICTURE,), (FEATURES, SCORES))
     descriptions = Descriptions(outputs={1: Description(("background", *"abcde"))})
     (reading,) = readings_of(Question(signature, descriptions))
     assert isinstance(reading, ClassesReading)
     assert reading.labels == tuple("abcde")
-
-
-def test_labels_without_classes_to_name_are_an_error(tmp_path: Path) -> None:
     path = tmp_path / "labels.txt"
     path.write_text("a\nb\n")
     with pytest.raises(QnnError, match="outputs have no classes to name"):

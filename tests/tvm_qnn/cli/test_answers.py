@@ -22,7 +22,7 @@ REST = TensorInfo("rest [red]", (2, 0), "int8")
 ARRAY = np.array([[[1, 1], [2, 1]]], np.int64)
 
 
-def test_a_drawing_needs_a_name_a_picture_and_something_to_draw() -> None:
+def test_a_drawing_has_the_size_of_the_picture_that_it_needs(tmp_path: Path) -> None:
     picture = Image.new("RGB", (4, 4))
     check_drawing(Path("out.PNG"), picture, [MASK])
     with pytest.raises(QnnError, match=r"out\.gif: its name must end in \.png or \.jpg"):
@@ -31,15 +31,12 @@ def test_a_drawing_needs_a_name_a_picture_and_something_to_draw() -> None:
         check_drawing(Path("out.png"), None, [MASK])
     with pytest.raises(QnnError, match="nothing to draw"):
         check_drawing(Path("out.png"), picture, [])
-
-
-def test_a_drawing_has_the_picture_s_size(tmp_path: Path) -> None:
     write_drawing(tmp_path / "out.jpg", Image.new("RGB", (30, 20)), [MASK.answer([ARRAY])])
     with Image.open(tmp_path / "out.jpg") as written:
         assert (written.size, written.format) == ((30, 20), "JPEG")
 
 
-def test_outputs_are_described_whatever_they_hold() -> None:
+def test_outputs_are_described_and_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     taken, answers = {"map": MASK}, {"map": MASK.answer([ARRAY])}
     assert describe("map", ARRAY, taken, answers)["taken_for"] == MASK.taken_for
     empty = np.zeros((2, 0), np.int8)
@@ -47,9 +44,6 @@ def test_outputs_are_described_whatever_they_hold() -> None:
     assert describe("rest", empty, taken, answers) == expected
     full = np.array([[3, -4]], np.int8)
     assert describe("rest", full, taken, answers)["min"] == -4
-
-
-def test_names_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     results: dict[str, np.ndarray[Any, Any]] = {
         "map": ARRAY,
         "rest [red]": np.zeros((2, 0), np.int8),

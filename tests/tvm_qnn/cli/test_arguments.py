@@ -29,13 +29,10 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("text.png").write_text("no picture")
 
 
-def test_a_picture_is_scaled_to_the_input() -> None:
+def test_a_picture_is_scaled_and_prepared_as_options_say() -> None:
     array = read_inputs(["red.png"], [PICTURE])["picture"]
     assert array.shape == (1, 4, 6, 3)
     assert array[0, 2, 3].tolist() == [1, 2, 3]
-
-
-def test_a_picture_is_prepared_as_options_say() -> None:
     pixels = np.zeros((8, 12, 3), np.uint8)
     pixels[:, 6:] = (1, 2, 3)
     Image.fromarray(pixels).save("halves.png")
@@ -44,6 +41,8 @@ def test_a_picture_is_prepared_as_options_say() -> None:
     assert array[0, 2].tolist() == [[0, 0, 0]] * 3 + [[3, 2, 1]] * 3
     with pytest.raises(QnnError, match="resize 5 is too small: the input takes 4 × 6 pixels"):
         read_inputs(["halves.png"], [PICTURE], preparation=Preparation(resize=5))
+    with pytest.raises(QnnError, match=r"text\.png is not a picture"):
+        read_inputs(["text.png"], [PICTURE])
 
 
 @pytest.mark.parametrize("texts", [["red.png", "vector.npy"], ["vector=vector.npy", "red.png"]])
@@ -55,16 +54,10 @@ def test_several_inputs_by_order_or_name(texts: list[str]) -> None:
     assert arrays["picture"].dtype == np.uint8
 
 
-def test_an_archive_holds_them_all() -> None:
+def test_arrays_are_fitted_to_the_input() -> None:
     np.savez("all.npz", vector=np.ones((1, 3), np.int8))
     assert read_inputs(["all.npz"], [VECTOR])["vector"].tolist() == [[1, 1, 1]]
-
-
-def test_a_batch_dimension_is_added() -> None:
     assert read_inputs(["row.npy"], [VECTOR])["vector"].shape == (1, 3)
-
-
-def test_reals_are_quantized_for_a_quantized_input() -> None:
     # 0.5 / 0.5 - 1, -1 / 0.5 - 1, and far beyond the largest.
     assert read_inputs(["real.npy"], [VECTOR])["vector"].tolist() == [[0, -3, 127]]
     real = TensorInfo("vector", (1, 3), "float32")
@@ -88,8 +81,3 @@ def test_reals_are_quantized_for_a_quantized_input() -> None:
 def test_what_does_not_fit_is_named(texts: list[str], message: str) -> None:
     with pytest.raises(QnnError, match=message):
         read_inputs(texts, [VECTOR])
-
-
-def test_what_is_no_picture_is_named() -> None:
-    with pytest.raises(QnnError, match=r"text\.png is not a picture"):
-        read_inputs(["text.png"], [PICTURE])

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn import digits
 from tvm_qnn.cli.model_files import check_tflite, is_tflite
 
@@ -17,5 +15,4 @@ def test_what_litert_reads(tmp_path: Path) -> None:
     check_tflite(model)
     assert not is_tflite(symbol)
     assert not is_tflite(tmp_path / "library.so")
-    with pytest.raises(QnnError, match=r"is not a \.tflite file, which this command needs"):
-        check_tflite(symbol)
+    fails(r"is not a \.tflite file, which this command needs", check_tflite, symbol)

@@ -39,41 +39,29 @@ def test_noise_is_that_of_real_values() -> None:
     # 1, 0, 0, 5 and 0, 0, 0, 5.
     assert found.sqnr == pytest.approx(10 * math.log10(25 / 1))
     assert found.cosine == pytest.approx(25 / (5 * math.sqrt(26)))
-
-
-def test_what_is_equal_has_no_noise() -> None:
     for info, array in ((INT8, int8(3, 3, 3, 3)), (FLOAT, np.zeros(4, np.float32))):
         tally = Tally(0, "", info)
         tally.add(array, array, 0)
         found = tally.result()
         assert (found.differing, found.sqnr, found.cosine, found.run) == (0, math.inf, 1.0, None)
-
-
-def test_where_floats_meet_integers_real_values_are_compared() -> None:
     tally = Tally(0, "", INT8, FLOAT)
     tally.add(int8(3, 5, 7, 9), np.array([0, 1, 2, 3.25], np.float32), 0)
     found = tally.result()
     assert (found.differing, found.worst, found.steps) == (1, 0.25, {})
     assert found.sqnr == pytest.approx(10 * math.log10((1 + 4 + 3.25**2) / 0.25**2))
+    tally = Tally(0, "", BARE)
+    tally.add(np.arange(4, dtype=np.int32), np.ones(4, np.int32), 0)
+    found = tally.result()
+    assert (found.differing, found.sqnr, found.cosine) == (3, None, None)
 
 
 def test_integers_of_another_scale_are_compared_as_real_values() -> None:
     tally = Tally(0, "", INT8, TensorInfo("y", (4,), "uint8", 0.25, 0))
     tally.add(int8(3, 5, 7, 9), np.array([0, 4, 8, 12], np.uint8), 0)
     assert tally.result().differing == 0
-
-
-def test_an_array_that_is_not_described_is_quantized_alike() -> None:
     tally = Tally(0, "", INT8, TensorInfo("y", (4,), "int8"))
     tally.add(int8(3, 5, 7, 9), int8(3, 5, 7, 10), 0)
     assert tally.result().steps == {-1: 1}
-
-
-def test_integers_without_real_values_have_no_noise_to_tell() -> None:
-    tally = Tally(0, "", BARE)
-    tally.add(np.arange(4, dtype=np.int32), np.ones(4, np.int32), 0)
-    found = tally.result()
-    assert (found.differing, found.sqnr, found.cosine) == (3, None, None)
 
 
 @pytest.mark.parametrize("wrong", [np.inf, np.nan])
@@ -84,23 +72,17 @@ def test_noise_of_what_is_no_number_is_not_told(wrong: float) -> None:
     assert (found.differing, found.worst, found.sqnr, found.cosine) == (1, math.inf, None, None)
 
 
-def test_another_shape_differs_wholly() -> None:
+def test_what_cannot_be_compared_differs_wholly() -> None:
     tally = Tally(0, "", INT8, FLOAT)
     tally.add(int8(3, 3), np.zeros((1, 2), np.float32), 4)
     found = tally.result()
     assert (found.differing, found.worst, found.run, found.sqnr) == (2, math.inf, 4, None)
     assert found.mismatch == "shape (2,) here, (1, 2) there"
-
-
-def test_nothing_is_not_equal_to_something() -> None:
     tally = Tally(0, "", INT8)
     tally.add(int8(3, 3), int8(), 0)
     found = tally.result()
     assert (found.differing, found.is_equal) == (0, False)
     assert found.mismatch == "shape (2,) here, (0,) there"
-
-
-def test_floats_do_not_meet_integers_without_a_scale() -> None:
     tally = Tally(0, "", BARE, FLOAT)
     tally.add(np.zeros(4, np.int32), np.zeros(4, np.float32), 0)
     assert tally.result().differing == 4

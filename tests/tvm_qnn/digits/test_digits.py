@@ -7,8 +7,8 @@ import pytest
 
 from frontends.tflite.model import Model, Tensor
 from frontends.tflite.reader import read_model
-from qnn_ops.errors import QnnError
 from tests.support.digits import predictions, probabilities
+from tests.support.errors import failing, fails
 from tvm_qnn import digits
 from tvm_qnn.digits.scenes import scene
 from tvm_qnn.oracle import litert_tensors
@@ -65,7 +65,7 @@ def test_a_file_is_small_and_takes_one_picture(style: str) -> None:
     ]
 
 
-def test_int8_convolutions_are_quantized_per_axis() -> None:
+def test_styles_are_quantized_as_they_say() -> None:
     by_name = tensors(read_model(digits.model("int8")))
     channels = {"stem": (16, 0), "depthwise": (16, 3), "pointwise": (16, 0), "conv": (32, 0)}
 
@@ -81,9 +81,6 @@ def test_int8_convolutions_are_quantized_per_axis() -> None:
         assert kernel.quantization.axis == axis
         largest = np.abs(kernel.data.astype(int)).max(tuple({0, 1, 2, 3} - {axis}))
         assert (largest == 127).all()  # each channel uses its whole range, and never -128
-
-
-def test_uint8_has_zero_points_inside_the_range() -> None:
     by_name = tensors(read_model(digits.model("uint8")))
 
     for name in ("stem", "depthwise", "pointwise", "conv", "logits"):
@@ -128,31 +125,21 @@ def test_a_picture_enters_the_model_exactly(style: str) -> None:
     np.testing.assert_array_equal(real.ravel()[:17], values / 16)
 
 
-@pytest.mark.parametrize(
-    ("pictures", "message"),
-    [
-        (np.zeros((8, 8), np.uint8), r"shape \(N, 8, 8\), got \(8, 8\)"),
-        (np.zeros((1, 28, 28), np.uint8), r"got \(1, 28, 28\)"),
-        (np.zeros((1, 8, 8)), "integer dtype, got float64"),
-        (np.full((1, 8, 8), 17), "from 0 to 16, got 17 to 17"),
-        (np.full((1, 8, 8), -1), "from 0 to 16, got -1 to -1"),
-    ],
+test_pictures_that_do_not_fit_are_an_error = failing(
+    lambda pictures: digits.to_input(pictures, "int8"),
+    (np.zeros((8, 8), np.uint8), r"shape \(N, 8, 8\), got \(8, 8\)"),
+    (np.zeros((1, 28, 28), np.uint8), r"got \(1, 28, 28\)"),
+    (np.zeros((1, 8, 8)), "integer dtype, got float64"),
+    (np.full((1, 8, 8), 17), "from 0 to 16, got 17 to 17"),
+    (np.full((1, 8, 8), -1), "from 0 to 16, got -1 to -1"),
 )
-def test_pictures_that_do_not_fit_are_an_error(pictures: np.ndarray, message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        digits.to_input(pictures, "int8")
 
 
-def test_no_pictures_are_a_batch_of_none() -> None:
+def test_no_pictures_and_unknown_styles() -> None:
     assert digits.to_input(np.zeros((0, 8, 8), np.uint8), "uint8").shape == (0, 8, 8, 1)
-
-
-def test_an_unknown_style_is_an_error() -> None:
     needs = "style must be one of int8, uint8, got 'int4'"
-    with pytest.raises(QnnError, match=needs):
-        digits.model("int4")
-    with pytest.raises(QnnError, match=needs):
-        digits.to_input(digits.held_out()[0], "int4")
+    fails(needs, digits.model, "int4")
+    fails(needs, digits.to_input, digits.held_out()[0], "int4")
 
 
 def test_the_detector_finds_held_out_digits_where_they_are() -> None:

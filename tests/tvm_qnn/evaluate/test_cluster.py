@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontends.tflite import from_tflite
 from qnn_ops.errors import QnnError
 from tests.support.commands import refused
 from tests.support.linking import needs_linker
+from tests.support.tflite import library_of
 from tvm_qnn import digits
 from tvm_qnn.answers.classes import ClassesReading
-from tvm_qnn.build import build
 from tvm_qnn.cli import main
 from tvm_qnn.evaluate.cluster import Cluster, check_ray
 from tvm_qnn.evaluate.evaluation import evaluate, journal_of
@@ -34,9 +33,7 @@ from tvm_qnn.library.library import Library
 COUNT = 120
 
 
-def test_missing_ray_is_told_before_the_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_ray_is_told_at_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(QnnError, match=r"pip install 'tvm-qnn\[ray\]'"):
         check_ray()
@@ -66,8 +63,7 @@ def nodes() -> Iterator[Any]:
 @pytest.fixture
 def library() -> Library:
     """Return the model of the digits."""
-    mod, params = from_tflite(digits.model("int8"))
-    return build(mod, "host", params, num_threads=1)
+    return library_of(digits.model("int8"), "host", num_threads=1)
 
 
 def job_of(library: Library, folder: Path, kind: type[Classification]) -> Job:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.evaluate.evaluation import Journal
 
 KEYS = {"a": 0, "b": 1, "c": 2}
@@ -37,20 +37,12 @@ def test_nothing_is_counted_twice() -> None:
         assert len([*records]) == 2
 
 
-def test_samples_have_other_places_when_others_came(tmp_path: Path) -> None:
+def test_a_journal_knows_its_samples_in_other_places_too(tmp_path: Path) -> None:
     fill(Journal(tmp_path / "journal", "x", KEYS))
     journal = Journal(tmp_path / "journal", "x", {"new": 0, "b": 4})
     assert journal.records == {4: {"place": 4, "score": 0.1}}
-
-
-def test_a_journal_of_another_evaluation_is_not_taken(tmp_path: Path) -> None:
-    fill(Journal(tmp_path / "journal", "x", KEYS))
-    with pytest.raises(QnnError, match="is of another evaluation"):
-        Journal(tmp_path / "journal", "y", KEYS)
-
-
-def test_records_are_what_is_read_again(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal", "x", KEYS)
+    fails("is of another evaluation", Journal, tmp_path / "journal", "y", KEYS)
+    journal = Journal(tmp_path / "other", "x", KEYS)
     with journal.kept([{"place": 0, "score": float("nan")}]) as records:
         assert [*records] == [{"place": 0, "score": None}]
-    assert Journal(tmp_path / "journal", "x", KEYS).records == journal.records
+    assert Journal(tmp_path / "other", "x", KEYS).records == journal.records

@@ -25,9 +25,7 @@ def test_a_tflite_model_runs_on_the_reference_kernels(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("dtype", "scale"), [("float32", None), ("int8", 0.5)])
-def test_other_models_are_described_even_of_float32(
-    tmp_path: Path, dtype: str, scale: float | None
-) -> None:
+def test_other_models_are_described_too(tmp_path: Path, dtype: str, scale: float | None) -> None:
     writer = ModelWriter()
     quantization = None if scale is None else Quantization.per_tensor(scale, 3)
     x, y = (writer.tensor(name, (1, 4), dtype, quantization) for name in "xy")

@@ -62,12 +62,19 @@ def test_the_two_models_stand_side_by_side(found: Evaluation) -> None:
     assert "1.png, output y[0, 1]: 2, not 5." in said
 
 
-def test_outputs_of_other_types_are_not_compared(found: Evaluation) -> None:
+def test_outputs_of_other_types_are_not_compared(found: Evaluation, tmp_path: Path) -> None:
     records = [{**record, "differing": None} for record in found.records]
     journal = journal_of(found.job, "", None)
     again = evaluate(found.job, lambda _job, _places: iter(records), journal)
     assert again.figures["beside"]["compared"] == 0
     assert "other shapes or types" in " ".join(remarks(again))
+    job = replace(found.job, beside=None)
+    whole = found.records
+    alone = evaluate(job, lambda _job, _places: iter(map(dict, whole)), journal_of(job, "", None))
+    assert alone.figures["beside"] is None
+    assert summary(alone)[0] == ("right (top-1)", ["50.00%"])
+    assert remarks(alone) == []
+    assert "equal" not in write_report(tmp_path, "x", alone)[1].read_text()
 
 
 def test_files_are_written(found: Evaluation, tmp_path: Path) -> None:
@@ -86,9 +93,7 @@ def test_files_are_written(found: Evaluation, tmp_path: Path) -> None:
     assert files[3].read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_page_has_the_worst_pictures_and_no_text_is_markup(
-    found: Evaluation, tmp_path: Path
-) -> None:
+def test_the_page_has_the_worst_pictures_and_no_markup(found: Evaluation, tmp_path: Path) -> None:
     page = write_report(tmp_path, "<i>a</i> & b", found, {"date": "<today>"})[-1].read_text("utf-8")
     assert page.count("<figure>") == 1
     assert "1 &lt;b&gt;bee&lt;/b&gt; (score 1), taken for 2 $x$ \\x1b[2J (score 3)" in page
@@ -99,13 +104,3 @@ def test_the_page_has_the_worst_pictures_and_no_text_is_markup(
     assert page.count('tabindex="0"') == page.count("<table") == 3
     assert "<tr><td>date</td><td>&lt;today&gt;</td></tr>" in page
     assert "<th></th>" not in page
-
-
-def test_alone_there_is_one_column(found: Evaluation, tmp_path: Path) -> None:
-    job = replace(found.job, beside=None)
-    records = found.records
-    alone = evaluate(job, lambda _job, _places: iter(map(dict, records)), journal_of(job, "", None))
-    assert alone.figures["beside"] is None
-    assert summary(alone)[0] == ("right (top-1)", ["50.00%"])
-    assert remarks(alone) == []
-    assert "equal" not in write_report(tmp_path, "x", alone)[1].read_text()

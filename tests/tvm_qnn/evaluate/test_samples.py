@@ -2,42 +2,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from qnn_ops.errors import QnnError
+from tests.support.errors import failing, giving
 from tvm_qnn.evaluate.samples import Classes, Sample
 
 NAMED = Classes(3, ("ant", "bee", "bee"))
 
 
-@pytest.mark.parametrize(
-    ("classes", "label", "expected"),
-    [
-        (NAMED, "ant", 0),
-        (NAMED, "2", 2),
-        (NAMED, 1, 1),
-        (Classes(1001, offset=1), 0, 1),
-        (Classes(2, ("1", "0")), "1", 0),
-    ],
+test_labels_are_names_or_numbers = giving(
+    lambda classes, label: classes.index(label, "x"),
+    (NAMED, "ant", 0),
+    (NAMED, "2", 2),
+    (NAMED, 1, 1),
+    (Classes(1001, offset=1), 0, 1),
+    (Classes(2, ("1", "0")), "1", 0),
 )
-def test_labels_are_names_or_numbers(classes: Classes, label: str | int, expected: int) -> None:
-    assert classes.index(label, "x") == expected
 
 
-@pytest.mark.parametrize(
-    ("classes", "label", "message"),
-    [
-        (NAMED, "wasp", "here: label 'wasp' is no class: it is none of the model's$"),
-        (Classes(3), "wasp", "name them with --labels"),
-        (NAMED, "bee", "2 classes are named 'bee'"),
-        (NAMED, 3, "label 3 is out of range: the model has 3 classes, 0 to 2"),
-        (NAMED, -1, "out of range"),
-        (Classes(1001, offset=1), 1000, "-1 to 999"),
-    ],
+test_others_are_none = failing(
+    lambda classes, label: classes.index(label, "here"),
+    (NAMED, "wasp", "here: label 'wasp' is no class: it is none of the model's$"),
+    (Classes(3), "wasp", "name them with --labels"),
+    (NAMED, "bee", "2 classes are named 'bee'"),
+    (NAMED, 3, "label 3 is out of range: the model has 3 classes, 0 to 2"),
+    (NAMED, -1, "out of range"),
+    (Classes(1001, offset=1), 1000, "-1 to 999"),
 )
-def test_others_are_none(classes: Classes, label: str | int, message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        classes.index(label, "here")
 
 
 def test_a_key_changes_with_the_file_and_with_the_truth(tmp_path: Path) -> None:

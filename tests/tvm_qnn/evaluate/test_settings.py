@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.evaluate.settings import read_settings
 
 
@@ -39,5 +39,4 @@ def test_settings_are_read(tmp_path: Path) -> None:
 )
 def test_wrong_settings_are_named(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "x.toml").write_text(text)
-    with pytest.raises(QnnError, match=message):
-        read_settings(tmp_path / "x.toml")
+    fails(message, read_settings, tmp_path / "x.toml")

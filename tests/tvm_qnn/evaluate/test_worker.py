@@ -32,35 +32,23 @@ def array(*values: float, dtype: str = "int8") -> np.ndarray:
     return np.array([values], dtype)
 
 
-def test_equal_outputs() -> None:
+def test_outputs_are_equal_differ_or_are_of_another_kind() -> None:
     found = differing([SCORES], [array(1, 2, 3)], [array(1, 2, 3)])
     assert found == {"elements": 3, "differing": 0, "first": None}
     reals = array(np.nan, 2, 3, dtype="float32")
     assert differing([SCORES], [reals], [reals.copy()]) == found
-
-
-def test_the_first_difference_is_told() -> None:
     found = differing([SCORES], [array(1, 2, 3)], [array(1, 5, 4)])
     assert found == {
         "elements": 3,
         "differing": 2,
         "first": {"output": "y", "index": [0, 1], "ours": 2, "theirs": 5},
     }
-
-
-def test_an_output_without_axes_is_one_element() -> None:
     found = differing([TensorInfo("y", (), "int8")], [np.array(1)], [np.array(2)])
     assert found is not None
     assert found["first"] == {"output": "y", "index": [], "ours": 1, "theirs": 2}
-
-
-def test_outputs_of_another_kind_are_not_compared() -> None:
     assert differing([SCORES], [array(1)], [array(1, dtype="float32")]) is None
     assert differing([SCORES], [array(1)], [array(1, 2)]) is None
     assert differing([SCORES], [array(1)], []) is None
-
-
-def test_behind_what_was_found_memory_holds_anything() -> None:
     boxes = np.zeros((1, 2, 4), np.float32)
     other = boxes.copy()
     other[0, 1] = 7
@@ -85,12 +73,10 @@ def test_parts_are_all_of_it_and_small(count: int, workers: int, size: int) -> N
     assert max(map(len, found)) == size
 
 
-def test_an_error_of_a_process_is_told() -> None:
+def test_a_process_that_fails_or_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(QnnError, match="LiteRT rejects the model"):
         [*in_processes(1)(job(Peer("LiteRT", "TFLite", b"nothing")), [0])]
 
-
-def test_a_process_that_ends_by_itself_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def submit(self: Any, function: Any, part: Sequence[int]) -> Any:
         return original(self, os._exit, 3)
 

@@ -78,18 +78,19 @@ def test_each_operator_with_products_has_a_layer() -> None:
     layers = [layer for layer in told.layers if layer.macs]
     assert {layer.name: (layer.macs, layer.shape) for layer in layers} == expected
     assert all(layer.constant_bytes and layer.function_bytes for layer in layers)
+    told = footprint(digits.model("int8"), "wasm32")
+    assert told.function_bytes is told.flash is None
+    assert {layer.function_bytes for layer in told.layers} == {None}
+    constants = sum(layer.constant_bytes for layer in told.layers)
+    assert constants + told.shared_bytes == told.constant_bytes > 0
+    assert told.macs == told.model_macs
 
 
 @pytest.mark.parametrize(
     ("reader", "products"),
-    [
-        ("conv", [12 * 27, 7 * 9 * 12]),
-        ("depthwise", [12 * 27, 9 * 12, 7 * 12]),
-    ],
+    [("conv", [12 * 27, 7 * 9 * 12]), ("depthwise", [12 * 27, 9 * 12, 7 * 12])],
 )
-def test_channels_that_are_left_out_are_told_and_take_no_products(
-    reader: str, products: list[int]
-) -> None:
+def test_channels_that_are_left_out_take_no_products(reader: str, products: list[int]) -> None:
     told = footprint(Network().content(reader), "cortex-m4")
     layers = [layer for layer in told.layers if layer.macs]
     assert [layer.macs for layer in layers] == [PIXELS * count for count in products]
@@ -106,12 +107,3 @@ def test_what_a_model_keeps_is_memory_and_its_first_values_are_flash(tmp_path: P
     assert told.states == header["M_STATE_SIZE"] > 0
     assert told.ram == told.workspace + told.inputs + told.outputs + told.states
     assert told.shared_bytes >= told.states // 2
-
-
-def test_code_that_is_no_elf_has_no_size() -> None:
-    told = footprint(digits.model("int8"), "wasm32")
-    assert told.function_bytes is told.flash is None
-    assert {layer.function_bytes for layer in told.layers} == {None}
-    constants = sum(layer.constant_bytes for layer in told.layers)
-    assert constants + told.shared_bytes == told.constant_bytes > 0
-    assert told.macs == told.model_macs

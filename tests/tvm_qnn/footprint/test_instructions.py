@@ -23,9 +23,7 @@ DIGITS = {
 
 @pytest.mark.parametrize("core", CEILINGS)
 @pytest.mark.parametrize("name", CEILINGS["cortex-m4"])
-def test_estimates_of_real_networks_are_near_their_ceilings(
-    name: str, core: str, shared: Path
-) -> None:
+def test_estimates_of_networks_are_near_ceilings(name: str, core: str, shared: Path) -> None:
     told = footprint(shared / "models" / "tflite" / f"{name}.tflite", core)
     # The ceilings are up to 3 % above the counts, and estimates are within 8 % of these.
     assert told.estimated_instructions == pytest.approx(CEILINGS[core][name] * 1e6, rel=0.1)

@@ -47,36 +47,27 @@ def test_calls_of_one_operator_are_a_layer() -> None:
     assert (copy.name, copy.code, copy.shape, copy.macs) == (COPY, "", (), 0)
 
 
-def test_operators_that_cannot_be_told_apart_are_one_layer() -> None:
+def test_operators_of_one_call_are_one_layer() -> None:
     steps = [step("conv", 0), step("f", 0, 1, 2), step("g", 0, 1, 2)]
     conv, rest = layers_of(steps, chain(("CONV", 8), ("MUL", 3), ("SUM", 4)), ALL)
     assert (conv.macs, conv.functions) == (8, ("conv",))
     assert (rest.name, rest.code, rest.macs) == ("t3", "MUL + SUM", 7)
     assert rest.functions == ("f", "g")
-
-
-def test_an_operator_within_the_kernel_of_the_one_that_reads_it_is_not_lost() -> None:
     operators = chain(("CONV", 8), ("RESHAPE", 0), ("ADD", 0), ("CONV", 9))
     steps = [step("conv_add", 2), step("conv", 3)]
     first, second = layers_of(steps, operators, ALL)
     assert (first.name, first.code, first.macs) == ("t3", "CONV + ADD", 8)
     assert (second.code, second.macs) == ("CONV", 9)
-
-
-def test_an_operator_that_nothing_reads_is_in_the_last_layer() -> None:
     (layer,) = layers_of([step("f", 0)], chain(("RELU", 0), ("DENSE", 9)), ALL)
     assert (layer.code, layer.macs) == ("RELU + DENSE", 9)
 
 
-def test_what_is_left_out_is_told_and_not_counted() -> None:
+def test_what_is_left_out_or_not_known_is_told() -> None:
     remains = Remains({0: (1, 3)}, {0: Fraction(1, 2), 1: Fraction(2, 3)})
     first, second = layers_of([step("f", 0), step("g", 1)], chain(("A", 8), ("B", 9)), remains)
     assert (first.macs, second.macs) == (4, 6)
     assert first.left_out == {"t1": (1, 3)}
     assert second.left_out == {}
-
-
-def test_a_size_that_is_not_known_makes_the_layer_s_unknown() -> None:
     steps = [step("f", 0), step("g", 0, size=None)]
     (layer,) = layers_of(steps, chain(("A", 8)), ALL)
     assert layer.function_bytes is None

@@ -9,7 +9,7 @@ from tvm_qnn.inspect.drawing import edges_of, nodes_of
 from tvm_qnn.inspect.layout import layers
 
 
-def test_operators_stand_between_the_ends() -> None:
+def test_operators_stand_between_the_ends_that_may_be_one() -> None:
     summary = read_model(digits.model("int8")).summary("digits")
     nodes = nodes_of(summary)
     edges = edges_of(nodes, summary)
@@ -19,9 +19,6 @@ def test_operators_stand_between_the_ends() -> None:
     assert (edges[0], edges[count], edges[count + 1]) == ([count], [], [count - 1])
     rows = layers(edges)
     assert (rows[0], rows[-1]) == ([count], [count + 1])
-
-
-def test_an_input_that_is_an_output() -> None:
     model = graph(CHAIN)
     inputs = model.summary.inputs
     summary = Summary("m", "TFLite", inputs, inputs, (), 0, 0)
@@ -37,9 +34,6 @@ def test_what_was_removed_is_drawn_between_its_neighbours() -> None:
     edges = edges_of(nodes, model.summary, changes)
     assert edges[4] == [0]
     assert edges[1] == [0, 4]
-
-
-def test_removed_at_the_ends() -> None:
     model = graph([("RELU", "b", "x")])
     other = graph([("NEG", "n", "x"), ("RELU", "b", "n"), ("ABS", "z", "b")])
     changes = changes_of(model, other)
@@ -50,9 +44,6 @@ def test_removed_at_the_ends() -> None:
     assert edges[operator] == [given, first]
     assert edges[last] == [operator]
     assert edges[result] == [operator, last]  # this model's, and the other's
-
-
-def test_no_circle_where_the_order_differs() -> None:
     # The other model goes a, r, c; this one c, a: an edge back is left out.
     other = graph([("ABS", "a", "x"), ("NEG", "r", "a"), ("RELU", "c", "r")])
     model = graph([("RELU", "c", "x"), ("ABS", "a", "c")])

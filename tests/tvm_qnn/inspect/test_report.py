@@ -228,12 +228,7 @@ def _dom(page: str, folder: Path) -> str:
     # No pipes: Chromium's helpers may keep them open after its end.
     with dom.open("wb") as out:
         subprocess.run(
-            line,
-            stdout=out,
-            stderr=subprocess.DEVNULL,
-            check=True,
-            timeout=120,
-            env=environment,
+            line, stdout=out, stderr=subprocess.DEVNULL, check=True, timeout=120, env=environment
         )
     return dom.read_text("utf-8")
 

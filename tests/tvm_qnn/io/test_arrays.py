@@ -53,26 +53,25 @@ def test_any_damage_is_the_one_error(
     assert len({type(error.__cause__) for error in errors}) > 2
 
 
-def test_a_file_of_the_other_kind(tmp_path: Path) -> None:
+def test_files_of_another_kind_are_errors(tmp_path: Path) -> None:
     np.save(tmp_path / "array.npy", ARRAY)
     np.savez(tmp_path / "archive.npz", x=ARRAY)
     with pytest.raises(QnnError, match=r"archive\.npz is an archive .* must end in \.npz"):
         read_array(tmp_path / "archive.npz")
     with pytest.raises(QnnError, match=r"array\.npy is one array: its name must end in \.npy"):
         read_archive(tmp_path / "array.npy")
-
-
-def test_an_archive_of_other_files(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "notes.npz", "w") as archive:
         archive.writestr("notes.txt", "no array")
     with pytest.raises(QnnError, match=r"notes\.npz is not an archive .*'notes\.txt' in it is no"):
         read_archive(tmp_path / "notes.npz")
-
-
-def test_a_missing_file(tmp_path: Path) -> None:
     for read in (read_array, read_archive):
         with pytest.raises(QnnError, match="there is no file"):
             read(tmp_path / "none")
+    path = tmp_path / "x.npy"
+    for content in (b"", b"not numpy's", b"PNG", b"\x80\x04K\x01."):
+        path.write_bytes(content)
+        with pytest.raises(QnnError, match=r"x\.npy is no \.npy or \.npz file"):
+            read_array(path)
 
 
 def test_arrays_of_any_name(tmp_path: Path) -> None:
@@ -86,11 +85,3 @@ def test_arrays_of_any_name(tmp_path: Path) -> None:
         for name, array in arrays.items():
             np.testing.assert_array_equal(found[name], array)
             np.testing.assert_array_equal(archive[name], array)
-
-
-def test_other_files_are_no_arrays(tmp_path: Path) -> None:
-    path = tmp_path / "x.npy"
-    for content in (b"", b"not numpy's", b"PNG", b"\x80\x04K\x01."):
-        path.write_bytes(content)
-        with pytest.raises(QnnError, match=r"x\.npy is no \.npy or \.npz file"):
-            read_array(path)

@@ -6,7 +6,7 @@ import math
 from tvm_qnn.io.chrome_trace import chrome_trace
 
 
-def test_a_trace_has_a_row_for_each_name_and_begins_at_nothing() -> None:
+def test_a_trace_is_strict_json_of_a_row_for_each_name() -> None:
     text = chrome_trace("all", {"a": [(5.0, 0.5), (6.0, 0.25)], "b": iter([(5.5, 0.5)])})
     events = json.loads(text)["traceEvents"]
     names = {(each["tid"], each["args"]["name"]) for each in events if each["ph"] == "M"}
@@ -14,8 +14,6 @@ def test_a_trace_has_a_row_for_each_name_and_begins_at_nothing() -> None:
     spans = [(each["tid"], each["ts"], each["dur"]) for each in events if each["ph"] == "X"]
     assert spans == [(1, 0, 5e5), (1, 1e6, 2.5e5), (2, 5e5, 5e5)]
 
-
-def test_a_trace_is_strict_json() -> None:
     def refuse(name: str) -> None:
         raise AssertionError(name)
 

@@ -60,9 +60,7 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) 
     assert names(tmp_path / f"{PREFIX}3.other") == ["half"]
 
 
-def test_a_folder_that_cannot_be_made_leaves_no_claim(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_folder_leaves_no_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(path: Path, mode: int = 0o777) -> None:
         raise OSError(28, "No space left on device", str(path))
 

@@ -26,9 +26,6 @@ def test_the_best_classes_come_first_and_equals_in_order() -> None:
         Guess(3, 1.0, "dog"),
         Guess(0, 0.0, "ant"),
     ]
-
-
-def test_scores_that_are_not_quantized_are_themselves_and_labels_may_be_missing() -> None:
     scores = np.array([0.5, -1.5], np.float32)
     assert best_classes(scores, TensorInfo("scores", (2,), "float32")) == [
         Guess(0, 0.5, ""),
@@ -36,32 +33,20 @@ def test_scores_that_are_not_quantized_are_themselves_and_labels_may_be_missing(
     ]
 
 
-def test_a_background_is_dropped_as_the_model_needs(tmp_path: Path) -> None:
+def test_a_background_is_dropped_or_added_as_the_model_needs(tmp_path: Path) -> None:
     path = tmp_path / "labels.txt"
     for name in ("background", "???", " Background"):
         path.write_text(f"{name}\nant\nbee\n")
         assert read_labels(path, 2) == ("ant", "bee")
         assert read_labels(path, 3) == (name, "ant", "bee")
-
-
-def test_a_background_is_added_for_imagenet(tmp_path: Path) -> None:
     names = read_labels(labels_file(tmp_path, 1000), 1001)
     assert names[:2] == ("background", "class 0")
 
 
 @pytest.mark.parametrize(("lines", "classes"), [(3, 2), (2, 3), (999, 1000), (1001, 1000)])
-def test_a_line_too_few_or_too_many_does_not_shift_the_names(
-    tmp_path: Path, lines: int, classes: int
-) -> None:
+def test_a_line_too_few_or_many_shifts_no_name(tmp_path: Path, lines: int, classes: int) -> None:
     with pytest.raises(QnnError, match=f"names {lines} classes, but the model has {classes}"):
         read_labels(labels_file(tmp_path, lines), classes)
-
-
-def test_names_that_begin_with_a_background_miss_another(tmp_path: Path) -> None:
-    path = tmp_path / "labels.txt"
-    path.write_text("\n".join(["background", *map(str, range(999))]))
-    with pytest.raises(QnnError, match=r"names 1000 classes, but the model has 1001$"):
-        read_labels(path, 1001)
 
 
 def test_labels_that_do_not_fit_are_errors(tmp_path: Path) -> None:
@@ -72,9 +57,10 @@ def test_labels_that_do_not_fit_are_errors(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(QnnError, match="cannot read the labels"):
         read_labels(tmp_path / "binary", 5)
-
-
-def test_a_background_is_only_added_where_there_may_be_one() -> None:
+    path = tmp_path / "labels.txt"
+    path.write_text("\n".join(["background", *map(str, range(999))]))
+    with pytest.raises(QnnError, match=r"names 1000 classes, but the model has 1001$"):
+        read_labels(path, 1001)
     names = tuple(map(str, range(1000)))
     with pytest.raises(QnnError, match="it names 1000 classes, but the model has 1001"):
         fitted_labels(names, 1001, "it", add_background=False)
@@ -89,7 +75,5 @@ def test_integers_that_stand_for_nothing_are_no_scores(dtype: str) -> None:
     ("shape", "expected"),
     [((1, 10), True), ((10,), True), ((1, 1, 1, 10), True), ((1, 8, 8, 10), False), ((), False)],
 )
-def test_a_classifier_gives_one_score_for_each_class(
-    shape: tuple[int, ...], expected: bool
-) -> None:
+def test_a_classifier_gives_a_score_for_each_class(shape: tuple[int, ...], expected: bool) -> None:
     assert is_classifier(TensorInfo("x", shape, "int8")) is expected

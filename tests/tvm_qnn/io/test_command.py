@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import pytest
-
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.io.command import call
 
 
@@ -11,5 +9,4 @@ def test_a_command_gives_what_it_prints() -> None:
 
 
 def test_what_a_failing_command_says_is_in_the_error() -> None:
-    with pytest.raises(QnnError, match=r"sh failed \(3\): no$"):
-        call(["sh", "-c", "echo no >&2; exit 3"])
+    fails(r"sh failed \(3\): no$", call, ["sh", "-c", "echo no >&2; exit 3"])

@@ -5,17 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.io.figures import new_figure, save_figure
 
 
 @pytest.mark.parametrize("name", ["nowhere/x.png", "x.unknown"])
 def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path, name: str) -> None:
-    with pytest.raises(QnnError, match=f"cannot write .*{name}"):
-        save_figure(new_figure(1, 1), tmp_path / name)
+    fails(f"cannot write .*{name}", save_figure, new_figure(1, 1), tmp_path / name)
 
 
 def test_without_matplotlib_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(QnnError, match="pip install matplotlib"):
-        new_figure(1, 1)
+    fails("pip install matplotlib", new_figure, 1, 1)

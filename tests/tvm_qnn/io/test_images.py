@@ -26,12 +26,9 @@ def read_picture(path: str | Path, height: int, width: int, channels: int) -> np
     return Preparation().pixels(picture, height, width, channels)
 
 
-def test_a_picture_of_the_right_size_keeps_its_pixels(tmp_path: Path) -> None:
+def test_a_picture_is_scaled_to_height_and_width(tmp_path: Path) -> None:
     Image.fromarray(COLOURS).save(tmp_path / "colours.png")
     np.testing.assert_array_equal(read_picture(tmp_path / "colours.png", 2, 2, 3), COLOURS)
-
-
-def test_a_picture_is_scaled_to_height_and_width(tmp_path: Path) -> None:
     Image.fromarray(np.full((50, 30, 3), 77, np.uint8)).save(tmp_path / "plain.png")
     pixels = read_picture(tmp_path / "plain.png", 4, 6, 3)
     assert pixels.shape == (4, 6, 3)
@@ -90,9 +87,6 @@ def test_files_that_are_no_pictures_are_errors(tmp_path: Path) -> None:
     (tmp_path / "half.bmp").write_bytes((tmp_path / "whole.bmp").read_bytes()[:9000])
     with pytest.raises(QnnError, match=r"cannot read the picture .*half\.bmp"):
         read_picture(tmp_path / "half.bmp", 2, 2, 3)
-
-
-def test_a_picture_larger_than_pillow_wants_is_an_error(tmp_path: Path) -> None:
     # Of a class of Pillow's own, which is no OSError and no ValueError.
     (tmp_path / "huge.ppm").write_bytes(b"P6 100000 100000 255\n")
     with pytest.raises(QnnError, match=r"cannot read the picture .*huge\.ppm: Image size"):
@@ -126,20 +120,6 @@ def test_channels_may_come_first_as_in_mxnet(dtype: str) -> None:
     np.testing.assert_array_equal(array.transpose(0, 2, 3, 1), expected)
 
 
-def test_where_channels_may_come_last_they_do() -> None:
-    assert picture_shape(info("uint8", (1, 3, 5, 3))) == (3, 5, 3)
-    assert picture_shape(info("uint8", (1, 1, 2, 1))) == (1, 2, 1)
-
-
-def test_features_of_a_sound_are_no_picture() -> None:
-    for shape in ((1, 49, 10, 1), (1, 1, 49, 10)):
-        with pytest.raises(
-            QnnError, match="takes 49 × 10 numbers, such as the features of a sound"
-        ):
-            picture_shape(info("int8", shape))
-    assert picture_shape(info("uint8", (1, 32, 320, 1))) == (32, 320, 1)  # a line of text
-
-
 def test_inputs_that_take_no_picture_are_errors() -> None:
     assert picture_shape(info("int8", (1, 5, 7, 3))) == (5, 7, 3)
     for shape in [(1, 640), (2, 5, 7, 3), (1, 5, 7, 2), (1, 2, 5, 7), (2, 3, 5, 7)]:
@@ -149,6 +129,14 @@ def test_inputs_that_take_no_picture_are_errors() -> None:
         as_input(PIXELS, info("int8", (1, 2, 2, 3)))
     with pytest.raises(QnnError, match="of dtype int32 does not take a picture"):
         as_input(PIXELS, info("int32"))
+    for shape in ((1, 49, 10, 1), (1, 1, 49, 10)):
+        with pytest.raises(
+            QnnError, match="takes 49 × 10 numbers, such as the features of a sound"
+        ):
+            picture_shape(info("int8", shape))
+    assert picture_shape(info("uint8", (1, 32, 320, 1))) == (32, 320, 1)  # a line of text
+    assert picture_shape(info("uint8", (1, 3, 5, 3))) == (3, 5, 3)
+    assert picture_shape(info("uint8", (1, 1, 2, 1))) == (1, 2, 1)
 
 
 @pytest.mark.parametrize(

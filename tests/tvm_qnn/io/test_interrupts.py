@@ -42,12 +42,10 @@ def test_it_is_raised_at_the_next_check() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_it_is_raised_at_the_end() -> None:
+def test_it_is_raised_at_the_end_after_errors_of_the_block() -> None:
     with pytest.raises(KeyboardInterrupt), interruptible():
         Finalized()
 
-
-def test_an_error_of_the_block_comes_first() -> None:
     def work() -> None:
         with interruptible():
             Finalized()

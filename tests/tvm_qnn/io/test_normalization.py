@@ -21,26 +21,20 @@ def ends(info: TensorInfo, normalization: Normalization | None) -> list[list[flo
     return [row.tolist() for row in array[0]]
 
 
-def test_integers_of_which_nobody_says_anything_cover_their_own_range() -> None:
-    assert normalization_of(INTEGER) is None
-    assert normalization_of(INTEGER, Description(mean=(1.0,), std=(2.0,))) is None
-    assert ends(INTEGER, None) == [[-128] * 3, [127] * 3]
-
-
 def test_what_a_person_says_counts_for_integers_too() -> None:
     found = normalization_of(INTEGER, given=GIVEN)
     assert ends(INTEGER, found) == [[-10] * 3, [-6] * 3]  # -1 / 0.5 - 8 and 1 / 0.5 - 8
 
 
-def test_integers_without_a_scale_take_no_reals() -> None:
+def test_pictures_that_an_input_does_not_take_are_errors() -> None:
     with pytest.raises(QnnError, match="'image' has no scale that tells what its integers"):
         ends(TensorInfo("image", (1, 1, 2, 3), "uint8"), GIVEN)
+    with pytest.raises(QnnError, match="takes pictures of 3 channels, but the file normalizes 2"):
+        ends(REAL, Normalization((0.0, 51.0), (255.0,), "the file"))
 
 
 @pytest.mark.parametrize("given", [None, GIVEN])
-def test_a_person_counts_before_the_file_and_that_before_the_range(
-    given: Normalization | None,
-) -> None:
+def test_a_person_counts_before_the_file_and_the_range(given: Normalization | None) -> None:
     description = Description(mean=(0.0, 55.0, 155.0), std=(100.0,))
     found = normalization_of(RANGED, description, given)
     black, white = ends(RANGED, found)
@@ -67,16 +61,14 @@ def test_what_nobody_says_is_a_guess() -> None:
     assert found is not None
     assert found.is_guess
     assert ends(REAL, found) == [[-1] * 3, [1] * 3]
+    assert normalization_of(INTEGER) is None
+    assert normalization_of(INTEGER, Description(mean=(1.0,), std=(2.0,))) is None
+    assert ends(INTEGER, None) == [[-128] * 3, [127] * 3]
 
 
 def test_each_channel_is_described() -> None:
     found = Normalization((0.0, 51.0), (255.0,), "the file")
     assert found.describe() == "black is 0, -0.2 and white 1, 0.8: the file"
-
-
-def test_numbers_for_other_channels_are_an_error() -> None:
-    with pytest.raises(QnnError, match="takes pictures of 3 channels, but the file normalizes 2"):
-        ends(REAL, Normalization((0.0, 51.0), (255.0,), "the file"))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int16", "bool"])

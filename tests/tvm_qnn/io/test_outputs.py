@@ -15,6 +15,7 @@ import pytest
 
 from qnn_ops.errors import QnnError
 from tests.support.disks import small_files
+from tests.support.errors import fails
 from tvm_qnn.io.arrays import write_archive
 from tvm_qnn.io.figures import new_figure, save_figure
 from tvm_qnn.io.outputs import filling, replacing, scratch, write_text
@@ -73,8 +74,7 @@ def test_several_files_are_moved_together(tmp_path: Path) -> None:
             (inside / "c").write_text("c")
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(QnnError, match=f"cannot write {tmp_path}: No space left on device"):
-        half()
+    fails(f"cannot write {tmp_path}: No space left on device", half)
     assert names(tmp_path) == ["a", "b", "other"]
 
 
@@ -117,15 +117,13 @@ def test_an_error_of_the_block_names_the_file(tmp_path: Path) -> None:
         with replacing(tmp_path / "file"):
             raise QnnError("the linker says no")
 
-    with pytest.raises(QnnError, match=r"cannot write .*/file: the linker says no"):
-        fail()
+    fails(r"cannot write .*/file: the linker says no", fail)
 
 
 @pytest.mark.parametrize("name", ["folder", "nowhere/file"])
 def test_a_place_that_cannot_be_written_is_an_error(name: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(QnnError, match=f"cannot write .*/{name}: "):
-        write_text(tmp_path / name, "text")
+    fails(f"cannot write .*/{name}: ", write_text, tmp_path / name, "text")
     assert names(tmp_path) == ["folder"]
     assert names(tmp_path / "folder") == []
 
@@ -146,8 +144,7 @@ def test_pipes_and_devices_get_what_is_written(tmp_path: Path) -> None:
         write_text(pipe, "text")
         assert read.result() == "text"
     assert pipe.is_fifo()
-    with pytest.raises(QnnError, match="cannot write /dev/full: No space left on device"):
-        write_text(Path("/dev/full"), "text")
+    fails("cannot write /dev/full: No space left on device", write_text, Path("/dev/full"), "text")
     assert Path("/dev/full").is_char_device()
 
 

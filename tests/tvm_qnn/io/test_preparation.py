@@ -3,10 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from PIL import Image
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.io.preparation import Preparation
 
 # Each pixel encodes its position: red is the column, green the row.
@@ -18,21 +17,15 @@ def framed(preparation: Preparation, height: int, width: int) -> Any:
     return np.asarray(preparation.frame(PICTURE, height, width, smooth=False))
 
 
-def test_all_of_a_picture_is_scaled() -> None:
+def test_a_picture_is_scaled_and_its_middle_kept() -> None:
     found = framed(Preparation(), 30, 20)
     assert found.shape == (30, 20, 3)
     assert found[0, 0, :2].tolist() == [2, 1]
     assert found[-1, -1, :2].tolist() == [78, 59]
-
-
-def test_the_shorter_side_is_scaled_and_the_middle_cut_out() -> None:
     # As in torchvision, 80 × 60 becomes 40 × 30, and the columns 10 to 30 are kept.
     found = framed(Preparation(resize=30), 20, 20)
     assert found[0, 0, :2].tolist() == [21, 11]
     assert found[-1, -1, :2].tolist() == [59, 49]
-
-
-def test_the_middle_part_is_kept_first() -> None:
     found = framed(Preparation(crop=0.5), 30, 40)
     assert found[0, 0, :2].tolist() == [20, 15]
     assert found[-1, -1, :2].tolist() == [59, 44]
@@ -40,5 +33,4 @@ def test_the_middle_part_is_kept_first() -> None:
 
 def test_a_size_below_the_input_s_is_an_error() -> None:
     Preparation(resize=30).check(30, 20)
-    with pytest.raises(QnnError, match="resize 30 is too small: the input takes 31 × 20"):
-        Preparation(resize=30).check(31, 20)
+    fails("resize 30 is too small: the input takes 31 × 20", Preparation(resize=30).check, 31, 20)

@@ -54,13 +54,21 @@ def test_without_a_terminal_only_what_is_done_is_printed() -> None:
     assert text.getvalue() == "  ✓ Think  0.0 s\n"
 
 
-def test_a_terminal_sees_the_task_while_it_runs() -> None:
+def test_a_terminal_sees_the_task_and_its_step_as_they_are() -> None:
     text = io.StringIO()
     console = Terminal(file=text, width=80, force_terminal=True)
     with timed(console, "Think"):
         console.print("busy")
         assert "Think" in text.getvalue()
     assert "✓" in text.getvalue()
+    text = io.StringIO()
+    with timed(Terminal(file=text, width=80, force_terminal=True), "Compile"):
+        step("lower [0]")
+    assert "Compile: lower [0]" in text.getvalue()
+    text = io.StringIO()
+    with timed(Terminal(file=text, width=80, force_terminal=True), "Import k[/x]{0}\a.tflite"):
+        pass
+    assert text.getvalue().count(r"Import k[/x]{0}\x07.tflite") >= 2
 
 
 @pytest.mark.parametrize("quiet", [False, True])
@@ -86,10 +94,14 @@ def test_a_long_task_without_steps_says_its_name(clocks: list[Clock]) -> None:
     assert text.getvalue() == "  Import a.tflite\n"
 
 
-def test_the_time_of_a_task_that_fails_is_not_up_later(clocks: list[Clock]) -> None:
+def test_a_task_that_fails_is_not_done(clocks: list[Clock]) -> None:
     with pytest.raises(RuntimeError), timed(Terminal(file=io.StringIO()), "Think"):
         raise RuntimeError
     assert not clocks[0].is_set
+    text = io.StringIO()
+    with pytest.raises(RuntimeError), timed(Terminal(file=text), "Think"):
+        raise RuntimeError
+    assert "✓" not in text.getvalue()
 
 
 def test_a_slow_step_is_said_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,27 +117,6 @@ def test_a_slow_step_is_said_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> N
         step("lower")
         assert said.wait(60)
         assert text.getvalue() == "  Compile: lower\n"
-
-
-def test_a_terminal_sees_the_step() -> None:
-    text = io.StringIO()
-    with timed(Terminal(file=text, width=80, force_terminal=True), "Compile"):
-        step("lower [0]")
-    assert "Compile: lower [0]" in text.getvalue()
-
-
-def test_names_in_a_task_are_shown_as_they_are() -> None:
-    text = io.StringIO()
-    with timed(Terminal(file=text, width=80, force_terminal=True), "Import k[/x]{0}\a.tflite"):
-        pass
-    assert text.getvalue().count(r"Import k[/x]{0}\x07.tflite") >= 2
-
-
-def test_a_task_that_fails_is_not_done() -> None:
-    text = io.StringIO()
-    with pytest.raises(RuntimeError), timed(Terminal(file=text), "Think"):
-        raise RuntimeError
-    assert "✓" not in text.getvalue()
 
 
 def test_notes_of_native_code_are_dropped(capfd: pytest.CaptureFixture[str]) -> None:
@@ -144,9 +135,6 @@ def test_what_is_counted_is_seen_on_a_terminal_with_its_rate() -> None:
     assert r"Evaluate k[/x]\x07" in text.getvalue()
     assert "4/7" in text.getvalue()
     assert "/s" in text.getvalue()
-
-
-def test_elsewhere_nothing_is_printed_of_it() -> None:
     text = io.StringIO()
     with counted(Terminal(file=text), "Evaluate", 7) as advance:
         advance()

@@ -8,6 +8,7 @@ import json
 import pytest
 from rich.table import Table
 
+from tests.support.errors import giving
 from tvm_qnn.io.terminal import Terminal, styled
 from tvm_qnn.io.text import table, to_json, visible
 
@@ -20,9 +21,6 @@ def test_what_is_no_finite_number_is_null() -> None:
     value = {"a": float("nan"), "b": [1.5, float("inf"), (-float("inf"), "NaN")], "c": {"d": 7}}
     found = json.loads(to_json(value), parse_constant=_refuse)
     assert found == {"a": None, "b": [1.5, None, [None, "NaN"]], "c": {"d": 7}}
-
-
-def test_indented_as_asked() -> None:
     assert to_json({"a": 1}, indent=2) == '{\n  "a": 1\n}'
 
 
@@ -38,13 +36,10 @@ HOSTILE = "out[/x] [red]:car:\x1b[2J"
 SHOWN = r"out[/x] [red]:car:\x1b[2J"
 
 
-def test_strings_are_shown_as_they_are() -> None:
+def test_strings_are_shown_as_they_are_in_tables_too() -> None:
     text = io.StringIO()
     Terminal(file=text, width=80).print(styled(HOSTILE), f": {HOSTILE}", sep="")
     assert text.getvalue() == f"{SHOWN}: {SHOWN}\n"
-
-
-def test_so_are_those_in_tables() -> None:
     text = io.StringIO()
     table = Table(HOSTILE, title=HOSTILE, caption=HOSTILE)
     table.add_row(HOSTILE)
@@ -59,20 +54,16 @@ def test_styles_reach_a_terminal() -> None:
     assert text.getvalue() == "\x1b[1mx\x1b[0m\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("dog [big] :car:", "dog [big] :car:"),
-        ("\x1b[31mred\x07\r\n\t", r"\x1b[31mred\x07\r\n\t"),
-        ("\x9b31m", r"\x9b31m"),
-        ("gpj.\u202eexe", r"gpj.\u202eexe"),
-        ("k\udcff.tflite", r"k\udcff.tflite"),
-        ("a\u2028b", r"a\u2028b"),
-        ("Hündchen, 犬, \u0645\u06cc\u200c\u062e", "Hündchen, 犬, \u0645\u06cc\u200c\u062e"),
-    ],
+test_what_acts_on_a_terminal_is_shown = giving(
+    visible,
+    ("dog [big] :car:", "dog [big] :car:"),
+    ("\x1b[31mred\x07\r\n\t", r"\x1b[31mred\x07\r\n\t"),
+    ("\x9b31m", r"\x9b31m"),
+    ("gpj.\u202eexe", r"gpj.\u202eexe"),
+    ("k\udcff.tflite", r"k\udcff.tflite"),
+    ("a\u2028b", r"a\u2028b"),
+    ("Hündchen, 犬, \u0645\u06cc\u200c\u062e", "Hündchen, 犬, \u0645\u06cc\u200c\u062e"),
 )
-def test_what_acts_on_a_terminal_is_shown(text: str, shown: str) -> None:
-    assert visible(text) == shown
 
 
 def test_ends_of_lines_may_be_kept() -> None:

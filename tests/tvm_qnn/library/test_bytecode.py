@@ -8,6 +8,7 @@ import pytest
 
 import tvm_qnn
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.modules import adder
 from tvm_qnn import digits
 from tvm_qnn.library.built import BuiltOrigin
@@ -82,16 +83,13 @@ def test_numbers_of_nothing_are_refused(network: tuple[bytes, int]) -> None:
     assert "uses what there is not" in refused(network, len(numbers) - 1, VOID)
 
 
-def test_kernels_get_no_registers_that_hold_nothing(network: tuple[bytes, int]) -> None:
+def test_kernels_and_memory_get_no_registers_that_hold_nothing(network: tuple[bytes, int]) -> None:
     numbers = words(network[0])[1]
     kernel = max(calls(numbers), key=lambda place: numbers[place + 2])
     for register in (VOID, VOID + 1, 2, 4):  # nothing, the machine, storage that was given back
         message = refused(network, kernel + 4, register)
         assert "uses what there is not" in message
-
-
-def test_memory_is_asked_of_the_machine_only(network: tuple[bytes, int]) -> None:
-    """TVM takes nothing, in place of the machine, for one, and ends the process."""
+    # TVM takes nothing, in place of the machine, for one, and ends the process.
     numbers = words(network[0])[1]
     places = [place for place in calls(numbers) if VOID + 1 in numbers[place + 4 : place + 5]]
     assert places
@@ -103,12 +101,8 @@ def test_cut_and_lengthened_bytecode_is_refused(network: tuple[bytes, int]) -> N
     code, constants = network
     cut = [code[:length] for length in (0, 7, *range(8, len(code), 11))]
     for other in (*cut, code + b"\0"):
-        with pytest.raises(QnnError, match="its bytecode cannot be understood"):
-            check_bytecode(other, constants)
-    with pytest.raises(QnnError, match="no function main that takes the constants"):
-        check_bytecode(code, constants + 2)
-    with pytest.raises(QnnError, match="no function main"):
-        check_bytecode(code.replace(b"main", b"mein", 1), constants)
+        fails("its bytecode cannot be understood", check_bytecode, other, constants)
+    fails("no function main that takes the constants", check_bytecode, code, constants + 2)
+    fails("no function main", check_bytecode, code.replace(b"main", b"mein", 1), constants)
     version = re.sub(rb"^(.{16})0\.14", rb"\g<1>0.15", code, flags=re.DOTALL)
-    with pytest.raises(QnnError, match="of another version of TVM"):
-        check_bytecode(version, constants)
+    fails("of another version of TVM", check_bytecode, version, constants)

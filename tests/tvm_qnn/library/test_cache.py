@@ -85,9 +85,7 @@ def test_a_library_from_the_cache_warns_as_its_build_did(folder: Path) -> None:
 
 
 @needs_linker
-def test_what_comes_from_the_cache_is_exported_in_every_format(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_what_comes_from_the_cache_is_exported_in_any_form(folder: Path, tmp_path: Path) -> None:
     with tvm.transform.PassContext(disabled_pass=["FuseOps"]):
         libraries = [build(), build(), build(cache=False)]
     texts = []
@@ -105,13 +103,7 @@ def test_what_comes_from_the_cache_is_exported_in_every_format(
 
 @needs_linker
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"params": {"w": W + 1}},
-        {"params": {}},
-        {"target": "llvm"},
-        {"kernels": False},
-    ],
+    "changes", [{"params": {"w": W + 1}}, {"params": {}}, {"target": "llvm"}, {"kernels": False}]
 )
 def test_another_build_is_compiled_anew(
     folder: Path, compilations: list[tvm.IRModule], changes: dict[str, Any]
@@ -234,9 +226,7 @@ def test_builds_are_kept_unless_told_otherwise(folder: Path) -> None:
     assert len(entries(folder)) == 1
 
 
-def test_a_folder_that_cannot_be_made_does_no_harm(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_folder_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv(kept.VARIABLE, str(tmp_path / "file" / "cache"))
     assert build().run(X).tolist() == (X + W).tolist()
@@ -261,9 +251,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
-def test_a_folder_of_another_user_is_not_used(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_of_others_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.mkdir(mode=0o700)
     if os.getuid():
         monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)

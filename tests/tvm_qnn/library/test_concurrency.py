@@ -12,19 +12,17 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import tvm_qnn
 from tests.support.linking import need_linker
+from tests.support.tflite import library_of
 from tvm_qnn import digits, zoo
 from tvm_qnn.io.images import noise
 from tvm_qnn.library.library import Library
 
 ROOT = Path(__file__).resolve().parents[3]
 THREADS = 8
-
-Array = np.ndarray[Any, Any]
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +31,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     need_linker()
     path = tmp_path_factory.mktemp("concurrency") / "network.so"
     model = zoo.build("mobilenet_v1", "int8", size=64, width=0.25, classes=20)
-    mod, params = tvm_qnn.from_tflite(model)
-    tvm_qnn.build(mod, "host", params).export(path)
+    library_of(model, "host").export(path)
     return path
 
 
@@ -61,8 +58,7 @@ def test_results_are_the_same_on_any_number_of_threads(file: Path, count: int) -
 
 
 def test_several_libraries_in_one_process(file: Path, tmp_path: Path) -> None:
-    mod, params = tvm_qnn.from_tflite(digits.model("uint8"))
-    built = tvm_qnn.build(mod, "host", params)
+    built = library_of(digits.model("uint8"), "host")
     built.export(tmp_path / "other.so")
     libraries = [tvm_qnn.load(file), tvm_qnn.load(tmp_path / "other.so"), built]
     alone = [answers(library, range(3)) for library in libraries]

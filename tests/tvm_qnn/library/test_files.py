@@ -49,26 +49,20 @@ def test_signature_and_several_outputs_come_back(two_outputs: Library, tmp_path:
 
 
 @needs_linker
-def test_exporting_and_loading_print_nothing(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_export_and_load_print_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     tvm_qnn.build(adder(), "host", {"w": W}).export(tmp_path / "quiet.so")
     tvm_qnn.load(tmp_path / "quiet.so").run(X)
     assert capfd.readouterr() == ("", "")
 
 
-def test_building_and_running_in_one_process_needs_no_c_compiler(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_building_and_running_needs_no_c_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     np.testing.assert_array_equal(tvm_qnn.build(adder(), "host").run(X, W), X + W)
 
 
 @pytest.mark.parametrize("format", ["so", "tvm"])
 @pytest.mark.parametrize("target", ["cortex-m55", "wasm32"])
-def test_nothing_that_would_be_loaded_is_written_for_a_bare_target(
-    target: str, format: str, tmp_path: Path
-) -> None:
+def test_no_library_is_written_for_a_bare_target(target: str, format: str, tmp_path: Path) -> None:
     path = tmp_path / "adder.so"
     with pytest.raises(QnnError, match=r"nothing loads libraries on .*: export it in format 'c'"):
         tvm_qnn.build(adder(), target).export(path, "cc", format=format)
@@ -105,9 +99,7 @@ def test_a_failed_link_leaves_the_old_file_and_no_other(library: Library, tmp_pa
         ("folder.so", "it is a folder"),
     ],
 )
-def test_a_path_that_cannot_be_written_is_an_error(
-    library: Library, tmp_path: Path, name: str, message: str
-) -> None:
+def test_wrong_paths_are_errors(library: Library, tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "folder.so").mkdir()
     with pytest.raises(QnnError, match=message):
         library.export(tmp_path / name)
@@ -137,29 +129,24 @@ def test_there_are_no_other_formats(library: Library, tmp_path: Path) -> None:
         library.export(tmp_path / "adder.so", format="onnx")
 
 
-def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+def test_other_files_are_errors(tmp_path: Path) -> None:
     with pytest.raises(QnnError, match="no library at"):
         tvm_qnn.load(tmp_path / "adder.so")
-
-
-@pytest.mark.parametrize("share", [0.0, 0.001, 0.1, 0.5, 0.999])
-def test_a_library_that_was_cut_short_is_an_error(
-    exported: Path, tmp_path: Path, share: float
-) -> None:
-    contents = exported.read_bytes()
-    damaged = tmp_path / "damaged.so"
-    damaged.write_bytes(contents[: int(len(contents) * share)])
-    with pytest.raises(QnnError, match=r"damaged\.so is not a library that can be loaded here"):
-        tvm_qnn.load(damaged)
-
-
-def test_other_files_are_errors(tmp_path: Path) -> None:
     text = tmp_path / "text.so"
     text.write_text("not a library at all, but a text that is longer than any header " * 10)
     with pytest.raises(QnnError, match=r"text\.so is not a library that can be loaded here"):
         tvm_qnn.load(text)
     with pytest.raises(QnnError, match=r"must end in \.so"):
         tvm_qnn.load(__file__)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.1, 0.5, 0.999])
+def test_a_library_cut_short_is_an_error(exported: Path, tmp_path: Path, share: float) -> None:
+    contents = exported.read_bytes()
+    damaged = tmp_path / "damaged.so"
+    damaged.write_bytes(contents[: int(len(contents) * share)])
+    with pytest.raises(QnnError, match=r"damaged\.so is not a library that can be loaded here"):
+        tvm_qnn.load(damaged)
 
 
 @needs_linker

@@ -124,9 +124,12 @@ def test_what_imports_is_part_of_the_key(folder: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.usefixtures("folder")
-def test_parts_that_are_divided_otherwise_are_another_key() -> None:
+def test_other_parts_and_passes_are_another_key() -> None:
     places = [known((), parts) for parts in ([b"ab", b"c"], [b"a", b"bc"], [b"abc"])]
     assert len({place._key for place in places if place}) == 3
+    assert known((), [b"model"]) is not None
+    with tvm.transform.PassContext(disabled_pass=["FuseOps"]):
+        assert known((), [b"model"]) is None
 
 
 def test_nothing_is_kept_where_nothing_shall_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,10 +138,3 @@ def test_nothing_is_kept_where_nothing_shall_be(monkeypatch: pytest.MonkeyPatch)
     adders.check(1)
     adders.check(1)
     assert adders.compiled == [1, 1]
-
-
-@pytest.mark.usefixtures("folder")
-def test_nothing_is_known_where_passes_are_others() -> None:
-    assert known((), [b"model"]) is not None
-    with tvm.transform.PassContext(disabled_pass=["FuseOps"]):
-        assert known((), [b"model"]) is None

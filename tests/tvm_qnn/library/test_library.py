@@ -69,39 +69,18 @@ def test_the_machine_takes_arrays_that_are_aligned_as_they_are(library: Library)
     assert called >= {array.ctypes.data for array in (x, w, target)}
 
 
-def test_one_of_several_outputs_may_be_given(two_outputs: Library) -> None:
-    target = np.zeros((2, 2), np.int8)
-    found = two_outputs.run(np.arange(4, dtype=np.int8), out={"square": target})
-    assert found["square"] is target
-    assert [each.tolist() for each in found.values()] == [[0, 2, 4, 6], [[0, 1], [2, 3]]]
-
-
-def test_real_values_go_into_arrays_that_are_given(quantized: Library) -> None:
-    inputs = np.arange(4, dtype=np.int8), np.arange(4, dtype=np.int32)
-    target = aligned((4,), "float32")
-    expected = quantized.run(*inputs, dequantize_outputs=True)["sum"]
-    found = quantized.run(*inputs, dequantize_outputs=True, out={"sum": target})
-    assert found["sum"] is target
-    np.testing.assert_array_equal(target, expected)
-
-
 @pytest.mark.parametrize(
     ("out", "message"),
     [
         ({"y": X}, r"out: no output is named 'y'; there are output0"),
-        (
-            {"output0": X[0]},
-            r"out: output 'output0' gives int8 of shape \(2, 3\), got int8 of shape",
-        ),
+        ({"output0": X[0]}, r"out: output 'output0' gives int8 of shape \(2, 3\), got int8 of"),
         ({"output0": X.astype("int16")}, r"gives int8 of shape \(2, 3\), got int16 of shape"),
         ({"output0": [[1]]}, r"gives int8 of shape \(2, 3\), got an object of type list"),
         ({"output0": np.broadcast_to(X[0], (2, 3))}, r"output 'output0' cannot be written to"),
         (X, r"no input is named 'out'; there are x, w"),
     ],
 )
-def test_arrays_for_outputs_that_do_not_fit_are_errors(
-    library: Library, out: Any, message: str
-) -> None:
+def test_outputs_that_do_not_fit_are_errors(library: Library, out: Any, message: str) -> None:
     with pytest.raises(QnnError, match=message):
         library.run(X, W, out=out)
 
@@ -126,16 +105,29 @@ def test_it_shows_its_target_and_tensors(quantized: Library) -> None:
     assert f"<tr>{cells}</tr>" in html
 
 
-def test_an_input_need_not_be_contiguous(library: Library) -> None:
+def test_inputs_may_lie_anywhere(library: Library) -> None:
     transposed = np.ascontiguousarray(X.T).T
     assert not transposed.flags.c_contiguous
     np.testing.assert_array_equal(library.run(transposed, W), X + W)
+    constant = X.copy()
+    constant.flags.writeable = False
+    for shift in range(3):
+        memory = np.zeros(6 + shift, np.int8)
+        moved = memory[shift:].reshape(2, 3)
+        moved[...] = 7
+        np.testing.assert_array_equal(library.run(constant, moved), X + 7)
 
 
-def test_a_result_is_the_callers_own(library: Library) -> None:
+def test_results_are_the_callers_own(library: Library) -> None:
     first = library.run(X, W)
     library.run(W, W)
     np.testing.assert_array_equal(first, X + W)
+    mod = module({"x": relax.TensorType((2, 3), "int8")}, lambda x: [relax.op.reshape(x, (6,)), x])
+    library = tvm_qnn.build(mod, "host")
+    x = X.copy()
+    for array in library.run(x).values():
+        array[...] = 99
+    np.testing.assert_array_equal(x, X)
 
 
 def test_several_outputs_are_a_dict_in_order(two_outputs: Library) -> None:
@@ -145,21 +137,19 @@ def test_several_outputs_are_a_dict_in_order(two_outputs: Library) -> None:
         "square": [[1, 2], [3, 4]],
     }
     assert list(result) == ["sum", "square"]
+    target = np.zeros((2, 2), np.int8)
+    found = two_outputs.run(np.arange(4, dtype=np.int8), out={"square": target})
+    assert found["square"] is target
+    assert [each.tolist() for each in found.values()] == [[0, 2, 4, 6], [[0, 1], [2, 3]]]
 
 
-def test_a_tuple_of_one_output_is_that_output() -> None:
+def test_one_output_scalars_and_any_name() -> None:
     mod = module({"x": relax.TensorType((2,), "int8")}, lambda x: [relax.op.add(x, x)])
     assert tvm_qnn.build(mod, "host").run(np.array([1, 2], np.int8)).tolist() == [2, 4]
-
-
-def test_scalars_are_inputs_and_outputs() -> None:
     ty = relax.TensorType((), "int8")
     library = tvm_qnn.build(module({"x": ty, "w": ty}, relax.op.add), "host", {"w": np.int8(3)})
     result = library.run(np.array(4, np.int8))
     assert (result.shape, result.tolist()) == ((), 7)
-
-
-def test_any_name_can_be_an_input() -> None:
     ty = relax.TensorType((2,), "int8")
     library = tvm_qnn.build(module({"self": ty, "input:0": ty}, relax.op.add), "host")
     ones = np.ones(2, np.int8)
@@ -226,9 +216,12 @@ def test_reals_are_quantized_and_results_dequantized_on_request(quantized: Libra
     # Integers stay the same.
     whole = quantized.run(np.ones(4, np.int8), counts, quantize_inputs=True)
     assert whole["sum"].tolist() == [2, 2, 2, 2]
-
-
-def test_what_cannot_be_quantized_is_an_error(quantized: Library) -> None:
+    inputs = np.arange(4, dtype=np.int8), np.arange(4, dtype=np.int32)
+    target = aligned((4,), "float32")
+    expected = quantized.run(*inputs, dequantize_outputs=True)["sum"]
+    found = quantized.run(*inputs, dequantize_outputs=True, out={"sum": target})
+    assert found["sum"] is target
+    np.testing.assert_array_equal(target, expected)
     reals, counts = np.zeros(4, np.float32), np.zeros(4, np.int32)
     with pytest.raises(QnnError, match=r"input 'x' takes int8 .* got float32"):
         quantized.run(reals, counts)
@@ -251,25 +244,6 @@ def test_outputs_of_one_name_do_not_collapse() -> None:
     assert [array.tolist() for array in result.values()] == [[2, 4], [1, 2], [1, 2]]
 
 
-def test_results_that_are_inputs_or_constants_are_copies() -> None:
-    mod = module({"x": relax.TensorType((2, 3), "int8")}, lambda x: [relax.op.reshape(x, (6,)), x])
-    library = tvm_qnn.build(mod, "host")
-    x = X.copy()
-    for array in library.run(x).values():
-        array[...] = 99
-    np.testing.assert_array_equal(x, X)
-
-
-def test_inputs_that_cannot_be_written_to_or_lie_anywhere_are_taken(library: Library) -> None:
-    constant = X.copy()
-    constant.flags.writeable = False
-    for shift in range(3):
-        memory = np.zeros(6 + shift, np.int8)
-        moved = memory[shift:].reshape(2, 3)
-        moved[...] = 7
-        np.testing.assert_array_equal(library.run(constant, moved), X + 7)
-
-
 def test_a_closed_library_says_so(tmp_path: Path) -> None:
     with tvm_qnn.build(adder(), "host") as library:
         run = library.prepare(X, W)
@@ -289,8 +263,5 @@ def test_timing_has_one_figure_for_each_run(library: Library) -> None:
     assert len(timing.seconds) == 5
     assert 0 < timing.minimum <= timing.median <= timing.maximum < 1
     assert len(library.benchmark(X, w=W, repeat=1, warmup=0).seconds) == 1
-
-
-def test_timing_no_run_is_an_error(library: Library) -> None:
     with pytest.raises(QnnError, match="repeat must be at least 1, got 0"):
         library.benchmark(repeat=0)

@@ -20,6 +20,7 @@ from tvm import relax
 import tvm_qnn
 from qnn_ops.dialect.tensor_info import Signature, TensorInfo
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.linking import need_linker
 from tests.support.modules import adder, module
 from tvm_qnn.library.metadata import Metadata
@@ -90,9 +91,7 @@ def test_a_file_cut_short_anywhere_is_seen(file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_code")
-def test_tables_of_the_shared_library_that_are_wiped_out_are_seen(
-    file: Path, tmp_path: Path
-) -> None:
+def test_tables_of_the_library_that_are_wiped_out_are_seen(file: Path, tmp_path: Path) -> None:
     contents = file.read_bytes()
     programs, sections = struct.unpack_from("<QQ", contents, 32)
     for start in (programs, sections):
@@ -104,9 +103,7 @@ def test_tables_of_the_shared_library_that_are_wiped_out_are_seen(
 @pytest.mark.usefixtures("no_code")
 @settings(max_examples=50)
 @given(contents=st.binary(max_size=200))
-def test_other_bytes_are_no_library(
-    tmp_path_factory: pytest.TempPathFactory, contents: bytes
-) -> None:
+def test_other_bytes_are_none(tmp_path_factory: pytest.TempPathFactory, contents: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "other.so"
     assert "tvm-qnn did not make it" in refused(path, contents)
     assert "tvm-qnn did not make it" in refused(path, b"\x7fELF\x02\x01" + contents)
@@ -137,8 +134,7 @@ def test_what_cannot_run_here_is_refused(
     file: Path, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     rewritten(file, tmp_path / "unfit.so", **changes)
-    with pytest.raises(QnnError, match=message):
-        tvm_qnn.load(tmp_path / "unfit.so")
+    fails(message, tvm_qnn.load, tmp_path / "unfit.so")
 
 
 def test_metadata_comes_back(file: Path, tmp_path: Path) -> None:
@@ -157,8 +153,7 @@ def test_what_is_written_of_another_version_is_an_error(
 ) -> None:
     monkeypatch.setattr(Metadata, "to_fields", lambda self: {"future": 1})
     rewritten(file, tmp_path / "future.so")
-    with pytest.raises(QnnError, match="its description cannot be understood: KeyError"):
-        tvm_qnn.load(tmp_path / "future.so")
+    fails("its description cannot be understood: KeyError", tvm_qnn.load, tmp_path / "future.so")
 
 
 def test_a_failure_leaves_the_old_file_and_no_other(file: Path, tmp_path: Path) -> None:
@@ -170,8 +165,7 @@ def test_a_failure_leaves_the_old_file_and_no_other(file: Path, tmp_path: Path) 
         raise QnnError("no more room")
 
     (variant,) = read_package(file).variants
-    with pytest.raises(QnnError, match="no more room"):
-        write_package(path, [replace(variant, link=fail)])
+    fails("no more room", write_package, path, [replace(variant, link=fail)])
     assert path.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["adder.so"]
 
@@ -188,9 +182,7 @@ def test_a_file_that_is_replaced_or_removed_stays_usable(file: Path, tmp_path: P
     assert (tmp_path / "copy.so").read_bytes() == file.read_bytes()
 
 
-def test_a_library_that_takes_the_place_of_a_loaded_one_runs_its_own_code(
-    file: Path, tmp_path: Path
-) -> None:
+def test_a_library_in_the_place_of_another_runs_its_own_code(file: Path, tmp_path: Path) -> None:
     path, x = tmp_path / "model.so", np.ones((2, 3000), np.int8)
     ty = relax.TensorType((2, 3000), "int8")
     subtracting = tvm_qnn.build(module({"x": ty, "w": ty}, relax.op.subtract), "host", {"w": W})
@@ -216,10 +208,13 @@ def test_an_expected_digest_keeps_other_files_out(
     monkeypatch.setattr(
         "tvm_qnn.library.package.json.loads", lambda text: pytest.fail("it was read")
     )
-    with pytest.raises(QnnError, match=r"another file than was expected: its SHA-256 is [0-9a-f]+"):
-        tvm_qnn.load(tmp_path / "other.so", digest=digest)
-    with pytest.raises(QnnError, match="a digest is 64 hexadecimal digits"):
-        tvm_qnn.load(file, digest=f"sha256:{digest}")
+    fails(
+        r"another file than was expected: its SHA-256 is [0-9a-f]+",
+        tvm_qnn.load,
+        tmp_path / "other.so",
+        digest=digest,
+    )
+    fails("a digest is 64 hexadecimal digits", tvm_qnn.load, file, digest=f"sha256:{digest}")
 
 
 def test_a_library_that_is_no_file_has_no_digest() -> None:
@@ -243,8 +238,7 @@ def test_what_a_description_says_of_tensors_is_checked(file: Path, tmp_path: Pat
     for number, change in enumerate(wrong):
         path = tmp_path / f"{number}.so"
         rewritten(file, path, signature=Signature((replace(info, **change),), ()))
-        with pytest.raises(QnnError, match="its description cannot be understood"):
-            tvm_qnn.load(path)
+        fails("its description cannot be understood", tvm_qnn.load, path)
 
 
 @pytest.mark.parametrize(
@@ -255,14 +249,9 @@ def test_what_a_description_says_of_tensors_is_checked(file: Path, tmp_path: Pat
     ],
 )
 def test_a_description_of_other_tensors_is_an_error_of_the_run(
-    file: Path,
-    tmp_path: Path,
-    inputs: tuple[int, ...],
-    outputs: tuple[int, ...],
-    message: str,
+    file: Path, tmp_path: Path, inputs: tuple[int, ...], outputs: tuple[int, ...], message: str
 ) -> None:
     signature = Signature((TensorInfo("x", inputs, "int8"),), (TensorInfo("y", outputs, "int8"),))
     rewritten(file, tmp_path / "other.so", signature=signature)
     library = tvm_qnn.load(tmp_path / "other.so")
-    with pytest.raises(QnnError, match=message):
-        library.run(np.zeros(inputs, np.int8))
+    fails(message, library.run, np.zeros(inputs, np.int8))

@@ -86,7 +86,7 @@ def test_one_for_another_machine_can_be_sent_on() -> None:
     assert pickle.dumps(again) == pickled
 
 
-def test_what_cannot_be_pickled_says_why(library: Library) -> None:
+def test_what_cannot_be_pickled_or_is_damaged_says_why(library: Library) -> None:
     closed = tvm_qnn.build(adder(), "host", {"w": W})
     session = closed.session()
     closed.close()
@@ -97,9 +97,6 @@ def test_what_cannot_be_pickled_says_why(library: Library) -> None:
         pickle.dumps(Remote(None))
     with pytest.raises(QnnError, match="a library on a device cannot be pickled: pickle the one"):
         pickle.dumps(RemoteLibrary(library, None, None))
-
-
-def test_a_damaged_pickle_is_refused(library: Library) -> None:
     damaged = bytearray(pickle.dumps(library))
     damaged[len(damaged) // 2] ^= 1
     with pytest.raises(QnnError, match="the file is damaged"):

@@ -12,9 +12,11 @@ from qnn_ops.errors import QnnError
 from tests.support.arm import CORTEX_A72, Core, on_cores
 from tests.support.arm_models import emulated_python, needs_python
 from tests.support.arrays import full_range
+from tests.support.errors import fails
 from tests.support.linking import needs_linker
 from tests.support.modules import adder, module
 from tests.support.rpc import rpc_process
+from tests.support.tflite import library_of
 from tvm_qnn import Library, digits
 
 HOST = "127.0.0.1"
@@ -22,8 +24,7 @@ HOST = "127.0.0.1"
 
 @pytest.fixture(scope="module")
 def library() -> Library:
-    mod, params = tvm_qnn.from_tflite(digits.model("int8"))
-    return tvm_qnn.build(mod, "host", params)
+    return library_of(digits.model("int8"), "host")
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +48,12 @@ def test_a_library_runs_and_is_timed_on_the_device(library: Library, port: int) 
         timing = there.benchmark(repeat=4)
         assert len(timing.seconds) == 4
         assert 0 < timing.minimum <= timing.maximum < 10
-        with pytest.raises(QnnError, match=f"input {info.name!r} takes int8 of shape"):
-            there.run(np.zeros((1, 4, 8, 1), np.int8))
-        with pytest.raises(QnnError, match="repeat must be at least 1, got 0"):
-            there.benchmark(repeat=0)
-    with pytest.raises(QnnError, match="this session was closed"):
-        device.load(library)
-    with pytest.raises(QnnError, match="this session was closed"):
-        there.run(array)
+        fails(
+            f"input {info.name!r} takes int8 of shape", there.run, np.zeros((1, 4, 8, 1), np.int8)
+        )
+        fails("repeat must be at least 1, got 0", there.benchmark, repeat=0)
+    fails("this session was closed", device.load, library)
+    fails("this session was closed", there.run, array)
 
 
 @needs_linker
@@ -71,9 +70,7 @@ def test_several_outputs_have_names(port: int) -> None:
 
 
 @needs_linker
-def test_what_the_device_cannot_load_is_an_error(
-    port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_devices_cannot_load_is_an_error(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def export(library: Library, path: Path, **options: str) -> None:
         path.write_bytes(b"no library")
 
@@ -98,17 +95,13 @@ def test_a_tracker_gives_a_device(library: Library, tmp_path: Path) -> None:
             message = (
                 rf"cannot reach a device of key 'boat' .*:{tracker}: it has devices of 'board'"
             )
-            with pytest.raises(QnnError, match=message):
-                tvm_qnn.remote(HOST, tracker, key="boat")
+            fails(message, tvm_qnn.remote, HOST, tracker, key="boat")
 
 
 @needs_python
 @on_cores(CORTEX_A72)
-def test_an_emulated_device_gives_the_same_integers(
-    library: Library, core: Core, tmp_path: Path
-) -> None:
-    mod, params = tvm_qnn.from_tflite(digits.model("int8"))
-    theirs = tvm_qnn.build(mod, core.target, params)
+def test_an_emulated_device_gives_the_same(library: Library, core: Core, tmp_path: Path) -> None:
+    theirs = library_of(digits.model("int8"), target=core.target)
     (info,) = library.inputs
     array = full_range(np.random.default_rng(2), info.dtype, info.shape)
     python = emulated_python(core, tmp_path)
@@ -128,5 +121,4 @@ def test_an_emulated_device_gives_the_same_integers(
 
 
 def test_where_nothing_answers_there_is_an_error() -> None:
-    with pytest.raises(QnnError, match=rf"cannot reach the RPC server at {HOST}:9: "):
-        tvm_qnn.remote(HOST, 9)
+    fails(rf"cannot reach the RPC server at {HOST}:9: ", tvm_qnn.remote, HOST, 9)

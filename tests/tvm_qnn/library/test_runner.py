@@ -9,12 +9,10 @@ from tvm import relax
 from tvm.relax import op as R
 
 import tvm_qnn
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.modules import module
 from tvm_qnn.library import runtime
 from tvm_qnn.library.runner import Runner
-
-Array = np.ndarray[Any, Any]
 
 SHAPE = (3, 40)
 TY = relax.TensorType(SHAPE, "int32")
@@ -36,7 +34,7 @@ def tensors(*numbers: int) -> list[Any]:
     return [runtime.tensor(np.full(SHAPE, number, np.int32)) for number in numbers]
 
 
-def expected(number: int, count: int) -> Array:
+def expected(number: int, count: int) -> np.ndarray:
     x = np.full(SHAPE, number, np.int32)
     for _ in range(count):
         x = x @ WEIGHTS
@@ -70,12 +68,17 @@ def test_the_machine_is_passed_by_from_the_second_run_on() -> None:
         )
 
 
-def test_an_input_that_the_kernel_takes_twice_is_that_of_each_run() -> None:
-    program = tvm_qnn.build(module({"x0": TY}, lambda x: R.subtract(x, x)), "host")._ready()
-    runner = Runner(program.machine())
+def test_inputs_of_each_run_are_taken() -> None:
+    difference = tvm_qnn.build(module({"x0": TY}, lambda x: R.subtract(x, x)), "host")._ready()
+    runner = Runner(difference.machine())
     for number in (1, 2, 5):
         result = runtime.array_of(runner(*tensors(number)))
         np.testing.assert_array_equal(result, np.zeros(SHAPE, np.int32))
+    runner = Runner(program(lambda x: steps(x, 3)).machine())
+    result = runner(*tensors(1))
+    call = runner.bound(*tensors(4))
+    call()
+    np.testing.assert_array_equal(runtime.array_of(result), expected(4, 3))
 
 
 def test_so_it_is_with_several_results() -> None:
@@ -86,14 +89,6 @@ def test_so_it_is_with_several_results() -> None:
     results = [runtime.array_of(each) for each in runner(*tensors(3, 4))]
     for result, wanted in zip(results, (expected(3, 2), expected(4, 3)), strict=True):
         np.testing.assert_array_equal(result, wanted)
-
-
-def test_a_bound_call_takes_its_inputs_each_time() -> None:
-    runner = Runner(program(lambda x: steps(x, 3)).machine())
-    result = runner(*tensors(1))
-    call = runner.bound(*tensors(4))
-    call()
-    np.testing.assert_array_equal(runtime.array_of(result), expected(4, 3))
 
 
 @pytest.mark.parametrize(
@@ -132,30 +127,24 @@ class Machine:
         return "result"
 
 
-def test_no_error_ends_the_look_at_many_kernels() -> None:
+def test_a_look_at_many_kernels_ends_where_data_are_read() -> None:
     # TVM reads the symbols of all libraries where one does: 36 MB, and half a second.
     names = ("alloc_tensor", "first", "reshape", "alloc_tensor", "second", "tuple_getitem", "third")
     kernels = ("first", "second", "third")
     machine = Machine(*(name if name in kernels else f"vm.builtin.{name}" for name in names))
     assert Runner(machine)("x") == "result"
     assert machine.answers == [int(name in kernels) for name in names]
-
-
-def test_what_reads_data_ends_the_look() -> None:
     machine = Machine("first", "vm.builtin.read_if_cond", "second")
     assert Runner(machine)("x") == "result"
     assert machine.answers == []
 
 
-def test_several_inputs_and_results_keep_their_order() -> None:
+def test_several_inputs_and_results_keep_their_order_and_numbers() -> None:
     one = program(lambda x, y: [steps(R.add(x, y), 2), steps(y, 1)], inputs=2)
     for first, second in ((1, 2), (7, 3)):
         total, other = one(*tensors(first, second))
         np.testing.assert_array_equal(total, expected(first + second, 2))
         np.testing.assert_array_equal(other, expected(second, 1))
-
-
-def test_results_of_a_program_are_not_the_next_runs() -> None:
     one = program(lambda x: steps(x, 3))
     found = [one(*tensors(number))[0] for number in (1, 2, 3)]
     for number, array in enumerate(found, 1):
@@ -166,19 +155,11 @@ def test_the_kernel_refuses_what_the_machine_refuses() -> None:
     one = program(lambda x: steps(x, 3))
     one(*tensors(1))
     other = runtime.tensor(np.zeros((3, 41), np.int32))
-    with pytest.raises(QnnError, match="the library's code failed"):
-        one(other)
+    fails("the library's code failed", one, other)
     np.testing.assert_array_equal(one(*tensors(2))[0], expected(2, 3))
-
-
-def test_prepared_runs_tell_of_errors() -> None:
     run = program(lambda x: steps(x, 3)).prepare(runtime.tensor(np.zeros((2, 2), np.int32)))
     for _ in range(2):
-        with pytest.raises(QnnError, match="the library's code failed"):
-            run()
-
-
-def test_a_machine_that_fails_at_first_is_watched_no_longer() -> None:
+        fails("the library's code failed", run)
     machine = program(lambda x: steps(x, 3)).machine()
     runner = Runner(machine)
     with pytest.raises(Exception, match=r"."):

@@ -82,13 +82,10 @@ def test_tvm_may_be_imported_before_or_afterwards(file: Path) -> None:
     assert output(RUN + "run()\nimport tvm\n" + use + "run()", str(file)) == expected
 
 
-def test_a_build_in_the_same_process_goes_on_in_the_same_runtime(file: Path) -> None:
+def test_builds_in_the_same_process_share_the_runtime(file: Path) -> None:
     code = RUN + "run(); import tvm; from tvm_qnn.library import runtime\n"
     code += "print(tvm.runtime.num_threads() == runtime.function('runtime.NumThreads')())"
     assert output(code, str(file)) == ["True"]
-
-
-def test_threads_do_not_look_for_work_for_long(file: Path) -> None:
     code = RUN + "run(); import os; print(os.environ['TVM_THREAD_POOL_SPIN_COUNT'])"
     assert output(code, str(file)) == ["2000"]
     assert output(code, str(file), TVM_THREAD_POOL_SPIN_COUNT="7") == ["7"]

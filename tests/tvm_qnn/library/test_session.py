@@ -11,18 +11,16 @@ import tvm_qnn
 from qnn_ops import QnnError
 from qnn_ops.dialect.tensor_info import Signature, StateInfo, TensorInfo, with_unique_names
 from tests.frontends.tflite.converters.test_variables import FIRST, inputs, ring
+from tests.support.tflite import library_of
 from tvm_qnn import Library, digits
-
-Array = np.ndarray[Any, Any]
 
 
 @pytest.fixture(scope="module")
 def library() -> Library:
-    mod, params = tvm_qnn.from_tflite(ring())
-    return tvm_qnn.build(mod, "host", params)
+    return library_of(ring(), "host")
 
 
-def stream(run: Any, count: int = 5) -> list[Array]:
+def stream(run: Any, count: int = 5) -> list[np.ndarray]:
     return [run(*arrays) for arrays in inputs(count)]
 
 
@@ -50,7 +48,7 @@ def test_sessions_do_not_know_each_other(library: Library) -> None:
 
 def test_each_thread_may_have_a_stream(library: Library) -> None:
     expected = stream(library.session().run, 40)
-    found: list[list[Array]] = []
+    found: list[list[np.ndarray]] = []
 
     def work() -> None:
         found.append(stream(library.session().run, 40))
@@ -64,29 +62,22 @@ def test_each_thread_may_have_a_stream(library: Library) -> None:
         np.testing.assert_array_equal(each, expected)
 
 
-def test_a_run_that_fails_leaves_the_state(library: Library) -> None:
+def test_a_state_is_the_sessions_own(library: Library) -> None:
     session = library.session()
     with pytest.raises(QnnError, match="takes int8 of shape"):
         session.run(np.zeros(3, np.int8))
     np.testing.assert_array_equal(session.state["ring"], FIRST)
-
-
-def test_what_state_gives_is_a_copy(library: Library) -> None:
     session = library.session()
     session.state["ring"][:] = 99
     np.testing.assert_array_equal(session.state["ring"], FIRST)
 
 
-def test_a_file_has_the_state(library: Library, tmp_path: Path) -> None:
+def test_a_file_has_the_state_and_others_sessions_too(library: Library, tmp_path: Path) -> None:
     library.export(tmp_path / "ring.so")
     loaded = tvm_qnn.load(tmp_path / "ring.so")
     library.reset()
     np.testing.assert_array_equal(stream(loaded.run), stream(library.run))
-
-
-def test_a_model_without_a_state_has_sessions_too() -> None:
-    mod, params = tvm_qnn.from_tflite(digits.model("uint8"))
-    plain = tvm_qnn.build(mod, "llvm", params)
+    plain = library_of(digits.model("uint8"))
     image = np.zeros(plain.inputs[0].shape, plain.inputs[0].dtype)
     assert plain.state == {}
     plain.reset()

@@ -59,8 +59,7 @@ def cpu_of(library: Library) -> str:
 @on_x86
 @needs_linker
 @pytest.mark.parametrize(
-    ("lacking", "expected"),
-    [((), 2), (("avx512vnni",), 1), (("avx512vnni", "avx2"), 0)],
+    ("lacking", "expected"), [((), 2), (("avx512vnni",), 1), (("avx512vnni", "avx2"), 0)]
 )
 def test_the_best_that_this_processor_runs_is_taken(
     file: Path, monkeypatch: pytest.MonkeyPatch, lacking: tuple[str, ...], expected: int

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
-
 
 def made(module: Any, content: bytes, **options: Any) -> Any:
     """Return an interpreter on the kernels whose integers are the specification."""
@@ -17,7 +15,7 @@ def made(module: Any, content: bytes, **options: Any) -> Any:
     )
 
 
-def classify(module: Any, content: bytes, picture: Array) -> list[tuple[int, float]]:
+def classify(module: Any, content: bytes, picture: np.ndarray) -> list[tuple[int, float]]:
     """Print the five best classes of a picture, with their probabilities."""
     interpreter = made(module, content)
     interpreter.allocate_tensors()
@@ -31,7 +29,7 @@ def classify(module: Any, content: bytes, picture: Array) -> list[tuple[int, flo
     return [(int(each), scale * (int(scores[each]) - zero_point)) for each in best]
 
 
-def detect(module: Any, content: bytes, picture: Array) -> list[dict[str, Any]]:
+def detect(module: Any, content: bytes, picture: np.ndarray) -> list[dict[str, Any]]:
     """List what a detector finds, from its four outputs."""
     interpreter = made(module, content)
     interpreter.allocate_tensors()
@@ -46,7 +44,7 @@ def detect(module: Any, content: bytes, picture: Array) -> list[dict[str, Any]]:
     ]
 
 
-def segment(module: Any, content: bytes, picture: Array) -> Array:
+def segment(module: Any, content: bytes, picture: np.ndarray) -> np.ndarray:
     """Return the class of each pixel."""
     interpreter = made(module, content)
     interpreter.allocate_tensors()
@@ -56,7 +54,7 @@ def segment(module: Any, content: bytes, picture: Array) -> Array:
     return np.argmax(scores[0], axis=-1).astype(np.uint8)
 
 
-def listen(module: Any, content: bytes, frames: list[Array]) -> list[list[int]]:
+def listen(module: Any, content: bytes, frames: list[np.ndarray]) -> list[list[int]]:
     """Hear two recordings, frame by frame; the model keeps what it heard until it is reset."""
     interpreter = made(module, content)
     interpreter.allocate_tensors()
@@ -72,7 +70,7 @@ def listen(module: Any, content: bytes, frames: list[Array]) -> list[list[int]]:
     return heard
 
 
-def find_pose(module: Any, content: bytes, picture: Array) -> list[tuple[float, ...]]:
+def find_pose(module: Any, content: bytes, picture: np.ndarray) -> list[tuple[float, ...]]:
     """Return position and score of each key point."""
     interpreter = made(module, content)
     interpreter.allocate_tensors()
@@ -83,7 +81,7 @@ def find_pose(module: Any, content: bytes, picture: Array) -> list[tuple[float, 
     return [tuple(each) for each in points.reshape(-1, points.shape[-1]).tolist()]
 
 
-def read_text(module: Any, content: bytes, arrays: dict[str, Array]) -> list[Array]:
+def read_text(module: Any, content: bytes, arrays: dict[str, np.ndarray]) -> list[np.ndarray]:
     """Run a model of texts: its inputs are found by their names."""
     interpreter = made(module, content)
     interpreter.allocate_tensors()
@@ -94,7 +92,7 @@ def read_text(module: Any, content: bytes, arrays: dict[str, Array]) -> list[Arr
     return [interpreter.get_tensor(detail["index"]) for detail in results]
 
 
-def compare_embeddings(module: Any, content: bytes, pictures: list[Array]) -> Array:
+def compare_embeddings(module: Any, content: bytes, pictures: list[np.ndarray]) -> np.ndarray:
     """Return the cosines between the embeddings of pictures."""
     interpreter = made(module, content)
     interpreter.allocate_tensors()
@@ -111,7 +109,7 @@ def compare_embeddings(module: Any, content: bytes, pictures: list[Array]) -> Ar
     return matrix @ matrix.T
 
 
-def generate(module: Any, content: bytes, prompt: Array, steps: int) -> list[list[int]]:
+def generate(module: Any, content: bytes, prompt: np.ndarray, steps: int) -> list[list[int]]:
     """Run one signature on a prompt, then another one on each result."""
     interpreter = made(module, content)
     assert set(interpreter.get_signature_list()) == {"prefill", "decode"}
@@ -126,7 +124,7 @@ def generate(module: Any, content: bytes, prompt: Array, steps: int) -> list[lis
     return told
 
 
-def run_batches(module: Any, content: bytes, pictures: Array) -> list[Array]:
+def run_batches(module: Any, content: bytes, pictures: np.ndarray) -> list[np.ndarray]:
     """Resize a model to the pictures of each batch; the last batch has fewer."""
     interpreter = made(module, content)
     taken = interpreter.get_input_details()[0]["index"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from qnn_ops import QnnError
+from tests.support.errors import fails
 from tvm_qnn.litert import Delegate, load_delegate
 
 
@@ -16,5 +14,4 @@ def test_a_program_that_catches_the_error_goes_on() -> None:
         text = str(error)
     assert text.startswith("Failed to load delegate from libedgetpu.so.1\n")
     assert not delegates
-    with pytest.raises(QnnError, match="gives no part of it to a delegate"):
-        Delegate("libedgetpu.so.1")
+    fails("gives no part of it to a delegate", Delegate, "libedgetpu.so.1")

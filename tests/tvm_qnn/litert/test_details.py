@@ -83,7 +83,7 @@ def test_sparse_constants(size: int) -> None:
     assert details[1]["sparsity_parameters"]["traversal_order"].size == 2 + (size > 1)
 
 
-def test_shapes_of_all_tensors_follow_the_inputs() -> None:
+def test_what_is_told_follows_the_inputs_and_is_the_caller_s() -> None:
     told = []
     for module in (litert, ours):
         interpreter = made(module, chain())
@@ -94,9 +94,6 @@ def test_shapes_of_all_tensors_follow_the_inputs() -> None:
             assert shapes == [[rows, 4]] * 3
             told.append(shapes)
     assert told[:3] == told[3:]
-
-
-def test_what_is_told_is_the_caller_s() -> None:
     interpreter = made(ours, chain())
     first = interpreter.get_input_details()[0]
     first["shape"][0] = first["quantization_parameters"]["scales"][0] = 9

@@ -20,8 +20,6 @@ from tvm_qnn import litert as package
 from tvm_qnn.library.known import library_of
 from tvm_qnn.litert import interpreter as ours
 
-Array = np.ndarray[Any, Any]
-
 BOTH = pytest.mark.parametrize("module", [litert, ours], ids=["litert", "tvm_qnn"])
 BYTES = np.array([[0, 3, 100, 255]], np.uint8)
 ONES = np.ones((1, 4), np.float32)
@@ -33,7 +31,7 @@ def ready(module: Any, content: bytes, **options: Any) -> Any:
     return interpreter
 
 
-def run(interpreter: Any, *values: Array) -> list[Array]:
+def run(interpreter: Any, *values: np.ndarray) -> list[np.ndarray]:
     for detail, value in zip(interpreter.get_input_details(), values, strict=True):
         interpreter.set_tensor(detail["index"], value)
     interpreter.invoke()
@@ -54,16 +52,6 @@ def same_errors(call: Callable[[Any], object], text: str = "") -> None:
         assert str(found.value).startswith(text)
     else:
         assert str(found.value) == str(expected.value)
-
-
-@BOTH
-def test_set_invoke_get(module: Any) -> None:
-    interpreter = ready(module, chain())
-    (found,) = run(interpreter, BYTES)
-    np.testing.assert_array_equal(found, run(ready(litert, chain()), BYTES)[0])
-    found[...] = 0  # a copy
-    assert interpreter.get_tensor(2).any()
-    np.testing.assert_array_equal(interpreter.get_tensor(0), BYTES)
 
 
 @BOTH
@@ -157,9 +145,6 @@ def test_what_litert_takes_and_is_refused() -> None:
             made(ours, chain()).resize_tensor_input(0, shape)
     with pytest.raises(QnnError, match="tensor 2 'c' is a constant of the file"):
         ready(ours, addition()).set_tensor(2, ONES)
-
-
-def test_delegates_are_refused() -> None:
     assert ours.Interpreter(model_content=chain(), experimental_delegates=[])
     with pytest.raises(QnnError, match=r"experimental_delegates: .* leave the delegate out"):
         ours.Interpreter(model_content=chain(), experimental_delegates=[object()])
@@ -187,15 +172,12 @@ def test_names_and_options_are_there(module: Any) -> None:
     ]
 
 
-def test_imports_as_the_packages_spell_them() -> None:
+def test_imports_as_the_packages_spell_them_need_no_litert() -> None:
     own = "Delegate Interpreter InterpreterWithCustomOps OpResolverType SignatureRunner"
     for name in (*own.split(), "load_delegate"):
         assert getattr(package, name) is getattr(ours, name)
         assert hasattr(litert, name)
     assert package.experimental.OpResolverType is ours.OpResolverType
-
-
-def test_it_needs_no_litert_and_is_imported_when_it_is_asked_for() -> None:
     printed(
         "import sys; import tvm_qnn; assert 'tvm_qnn.litert' not in sys.modules; "
         "import tvm_qnn.litert.interpreter; assert 'ai_edge_litert' not in sys.modules"
@@ -211,16 +193,12 @@ def test_lists_views_and_numbers_of_numpy_are_values(module: Any) -> None:
 
 
 @BOTH
-def test_constants_are_there_before_and_after(module: Any) -> None:
+def test_constants_and_outputs_that_are_inputs_are_there(module: Any) -> None:
     interpreter = made(module, addition())
     np.testing.assert_array_equal(interpreter.get_tensor(2), ONES)
     np.testing.assert_array_equal(interpreter.tensor(2)(), ONES)
     interpreter.allocate_tensors()
     np.testing.assert_array_equal(interpreter.get_tensor(2), ONES)
-
-
-@BOTH
-def test_outputs_that_repeat_and_that_are_inputs(module: Any) -> None:
     found = run(ready(module, two_inputs()), ONES, 2 * ONES)
     assert [each[0, 0] for each in found] == [3, 1, 3]
     assert [each[0, 0] for each in run(ready(module, two_inputs()), 5 * ONES, ONES)] == [6, 5, 6]
@@ -246,10 +224,6 @@ def test_a_new_shape_needs_new_memory(module: Any) -> None:
     np.testing.assert_array_equal(found, np.repeat(run(ready(litert, chain()), BYTES)[0], 3, 0))
     interpreter.resize_tensor_input(0, (3, 4))  # nothing new
     interpreter.invoke()
-
-
-@BOTH
-def test_a_shape_that_the_model_does_not_take(module: Any) -> None:
     interpreter = ready(module, addition())
     interpreter.resize_tensor_input(0, [1, 3])
     with pytest.raises(RuntimeError):
@@ -289,15 +263,27 @@ def test_the_memory_of_inputs_and_outputs(module: Any) -> None:
     assert np.shares_memory(taken(), taken())
     given()[...] = 7
     assert interpreter.get_tensor(2).tolist() == [[7, 7, 7, 7]]
+    interpreter = ready(module, chain())
+    (found,) = run(interpreter, BYTES)
+    np.testing.assert_array_equal(found, run(ready(litert, chain()), BYTES)[0])
+    found[...] = 0  # a copy
+    assert interpreter.get_tensor(2).any()
+    np.testing.assert_array_equal(interpreter.get_tensor(0), BYTES)
 
 
-def test_arrays_of_memory_may_be_held() -> None:
+def test_memory_may_be_held_and_is_used_by_threads() -> None:
     interpreter = ready(ours, chain())
     taken, given = interpreter.tensor(0)(), interpreter.tensor(2)()
     for value in (BYTES, BYTES[:, ::-1]):
         taken[...] = value
         interpreter.invoke()
         np.testing.assert_array_equal(given, run(ready(litert, chain()), value)[0])
+    interpreter = ours.Interpreter(model_content=chain(), num_threads=2)
+    interpreter.allocate_tensors()
+    assert interpreter._main._now is not None
+    assert interpreter._main._now.library.num_threads == 2
+    many = ours.Interpreter(model_content=chain(), num_threads=5000)
+    assert many.get_input_details()  # as LiteRT, which takes any number
 
 
 @BOTH
@@ -317,7 +303,7 @@ def test_tensors_between_operators_are_not_kept_unless_asked_for() -> None:
 
 
 @BOTH
-def test_a_variable_tensor_is_kept_and_reset(module: Any) -> None:
+def test_a_variable_is_kept_and_reset_unless_it_has_a_name(module: Any) -> None:
     interpreter = ready(module, filters())
     told = [run(interpreter, ONES)[0][0, 0] for _ in range(2)]
     state = interpreter.get_tensor(3)
@@ -330,6 +316,11 @@ def test_a_variable_tensor_is_kept_and_reset(module: Any) -> None:
     told.append(run(interpreter, ONES)[0][0, 0])
     assert told == [4, 8, 12, 4, 8, 4]
     assert state.tolist() == [[0, 4, 4] * 4]
+    interpreter = ready(module, counter())
+    told = [run(interpreter, ONES)[0][0, 0] for _ in range(2)]
+    interpreter.reset_all_variables()
+    interpreter.allocate_tensors()
+    assert [*told, run(interpreter, ONES)[0][0, 0]] == [11, 12, 13]
 
 
 def test_a_variable_tensor_is_reset_where_memory_is_new() -> None:
@@ -344,30 +335,12 @@ def test_a_variable_tensor_is_reset_where_memory_is_new() -> None:
         assert run(interpreter, ONES)[0][0, 0] == 4
 
 
-@BOTH
-def test_a_variable_with_a_name_is_not_reset(module: Any) -> None:
-    interpreter = ready(module, counter())
-    told = [run(interpreter, ONES)[0][0, 0] for _ in range(2)]
-    interpreter.reset_all_variables()
-    interpreter.allocate_tensors()
-    assert [*told, run(interpreter, ONES)[0][0, 0]] == [11, 12, 13]
-
-
 def test_operators_that_are_not_supported() -> None:
     writer = ModelWriter()
     x, y = (writer.tensor(name, (1, 4), "float32") for name in "xy")
     writer.operator("CUSTOM:Unknown", [x], [y])
     content = writer.finish([x], [y])
     same_errors(lambda module: ready(module, content), "1 operator cannot be imported:")
-
-
-def test_threads_are_used() -> None:
-    interpreter = ours.Interpreter(model_content=chain(), num_threads=2)
-    interpreter.allocate_tensors()
-    assert interpreter._main._now is not None
-    assert interpreter._main._now.library.num_threads == 2
-    many = ours.Interpreter(model_content=chain(), num_threads=5000)
-    assert many.get_input_details()  # as LiteRT, which takes any number
 
 
 def test_a_call_costs_little() -> None:

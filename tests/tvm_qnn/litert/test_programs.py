@@ -17,8 +17,6 @@ from tvm_qnn import zoo
 from tvm_qnn.litert import interpreter as ours
 from tvm_qnn.zoo import images
 
-Array = np.ndarray[Any, Any]
-
 RNG = np.random.default_rng(7)
 
 
@@ -31,7 +29,7 @@ def inputs(content: bytes) -> list[Any]:
     return [graph.tensors[index] for index in graph.inputs]
 
 
-def pictures(content: bytes, count: int = 1) -> Array:
+def pictures(content: bytes, count: int = 1) -> np.ndarray:
     (tensor,) = inputs(content)
     made = [images.picture(seed, tensor.shape[1]) for seed in range(count)]
     return np.stack([images.as_input(each, tensor.dtype) for each in made])
@@ -43,28 +41,36 @@ def same(program: Any, *arguments: Any) -> Any:
     return expected
 
 
-def test_classification() -> None:
+def test_programs_of_small_models() -> None:
     content = network("mobilenet_v1", "uint8")
     best = same(programs.classify, content, pictures(content)[0])
     assert len(best) == 5
-
-
-@pytest.mark.slow
-def test_classification_by_a_trained_network(shared: Path) -> None:
-    content = (shared / "models/tflite/mbv1_025_128_u8.tflite").read_bytes()
-    assert len(same(programs.classify, content, pictures(content)[0])) == 5
-
-
-def test_detection() -> None:
+    content = network("mobilenet_v1", "uint8")
+    cosines = same(programs.compare_embeddings, content, list(pictures(content, 3)))
+    np.testing.assert_allclose(np.diag(cosines), 1, atol=1e-6)  # float32
+    content = network("mobilenet_v1", "uint8")
+    same(programs.run_batches, content, pictures(content, 4))
+    same(programs.fill_in_place, network("mobilenet_v1", "uint8"))
     content, picture = detector(), np.zeros((SIZE, SIZE, 3), np.uint8)
     picture[0, :2] = [[30, 200, 10], [90, 20, 120]]
     assert len(same(programs.detect, content, picture)) == 2
+    prompt = RNG.integers(-128, 128, (4, 8)).astype(np.int8)
+    assert len(same(programs.generate, two_models(), prompt, 3)) == 3
 
 
 @pytest.mark.slow
-def test_segmentation() -> None:
+def test_slow_programs(shared: Path) -> None:
     content = network("unet")
     assert len(np.unique(same(programs.segment, content, pictures(content)[0]))) > 1
+    content = network("movenet")
+    assert len(same(programs.find_pose, content, pictures(content)[0])) >= 17
+    content = network("mobilebert")
+    arrays = {
+        each.name: RNG.integers(0, 2, each.shape).astype(each.dtype) for each in inputs(content)
+    }
+    same(programs.read_text, content, arrays)
+    content = (shared / "models/tflite/mbv1_025_128_u8.tflite").read_bytes()
+    assert len(same(programs.classify, content, pictures(content)[0])) == 5
 
 
 @pytest.mark.parametrize("name", ["ds_cnn_stream", "svdf_spotter"])
@@ -76,38 +82,3 @@ def test_a_spotter_that_keeps_what_it_heard(name: str) -> None:
     # Those of the other one are variables with names, which LiteRT does not reset.
     assert (heard[0] == heard[len(frames)]) == (name == "svdf_spotter")
     assert heard[0] != heard[1]
-
-
-@pytest.mark.slow
-def test_a_pose() -> None:
-    content = network("movenet")
-    assert len(same(programs.find_pose, content, pictures(content)[0])) >= 17
-
-
-@pytest.mark.slow
-def test_a_text() -> None:
-    content = network("mobilebert")
-    arrays = {
-        each.name: RNG.integers(0, 2, each.shape).astype(each.dtype) for each in inputs(content)
-    }
-    same(programs.read_text, content, arrays)
-
-
-def test_embeddings() -> None:
-    content = network("mobilenet_v1", "uint8")
-    cosines = same(programs.compare_embeddings, content, list(pictures(content, 3)))
-    np.testing.assert_allclose(np.diag(cosines), 1, atol=1e-6)  # float32
-
-
-def test_signatures() -> None:
-    prompt = RNG.integers(-128, 128, (4, 8)).astype(np.int8)
-    assert len(same(programs.generate, two_models(), prompt, 3)) == 3
-
-
-def test_batches() -> None:
-    content = network("mobilenet_v1", "uint8")
-    same(programs.run_batches, content, pictures(content, 4))
-
-
-def test_views() -> None:
-    same(programs.fill_in_place, network("mobilenet_v1", "uint8"))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from ai_edge_litert import interpreter as litert
 
-from qnn_ops import QnnError
 from tests.frontends.tflite.interface.test_signatures import two_models
+from tests.support.errors import fails
 from tests.tvm_qnn.litert.models import filters, scaling, two_inputs
 from tests.tvm_qnn.litert.programs import made
 from tests.tvm_qnn.litert.test_interpreter import BOTH, ONES, same_errors
@@ -46,15 +46,11 @@ def test_another_signature_than_the_first(module: Any, rows: int) -> None:
 
 
 @BOTH
-def test_names_are_the_signature_s(module: Any) -> None:
+def test_names_and_shapes_are_the_signature_s(module: Any) -> None:
     run = made(module, two_inputs()).get_signature_runner("second")
     found = run(q=ONES, b=2 * ONES)
     assert list(found) == ["o1", "o2"]
     assert [each[0, 0] for each in found.values()] == [1, 3]
-
-
-@BOTH
-def test_an_input_without_dimensions(module: Any) -> None:
     run = made(module, scaling()).get_signature_runner("scale")
     found = run(x=np.arange(4, dtype=np.float32), factor=np.float32(3))
     assert found["y"].tolist() == [0, 3, 6, 9]
@@ -71,8 +67,7 @@ def test_the_only_one_needs_no_name_and_shares_the_model_s_memory(module: Any) -
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [{}, {"z": ROW}, {"x": ROW, "z": ROW}, {"x": ROW.astype(np.float32)}],
+    "arguments", [{}, {"z": ROW}, {"x": ROW, "z": ROW}, {"x": ROW.astype(np.float32)}]
 )
 def test_errors_are_litert_s(arguments: dict[str, Any]) -> None:
     same_errors(lambda m: made(m, two_models()).get_signature_runner("decode")(**arguments))
@@ -87,5 +82,4 @@ def test_names_that_there_are_not(key: str | None) -> None:
 
 def test_a_subgraph_that_there_is_not() -> None:
     interpreter = made(ours, two_models(second=2))
-    with pytest.raises(QnnError, match="'decode' is of subgraph 2, there are 2"):
-        interpreter.get_signature_runner("decode")
+    fails("'decode' is of subgraph 2, there are 2", interpreter.get_signature_runner, "decode")

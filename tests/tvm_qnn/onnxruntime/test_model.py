@@ -19,11 +19,7 @@ STATES = capi.onnxruntime_pybind11_state
 
 def described(model: Any, ort: Any) -> Any:
     session = ort.InferenceSession(model.SerializeToString())
-    args = (
-        *session.get_inputs(),
-        *session.get_outputs(),
-        *session.get_overridable_initializers(),
-    )
+    args = (*session.get_inputs(), *session.get_outputs(), *session.get_overridable_initializers())
     return [(each.name, each.type, each.shape, str(each)) for each in args]
 
 

@@ -13,18 +13,17 @@ import pytest
 from tests.support import onnx_program_models as models
 from tests.support.onnx_sessions import check_same, onnx
 
-Array = np.ndarray[Any, Any]
 Answer = Any
 
 
-def photo(size: int, seed: int = 0) -> Array:
+def photo(size: int, seed: int = 0) -> np.ndarray:
     """Return a picture of bytes, rows of pixels."""
     rng = np.random.default_rng(seed)
     coarse = rng.integers(0, 256, (size // 4, size // 4, 3))
     return np.kron(coarse, np.ones((4, 4, 1), int)).astype(np.uint8)
 
 
-def prepared(picture: Array) -> Array:
+def prepared(picture: np.ndarray) -> np.ndarray:
     """Return what a classifier takes: channels first, of mean 0."""
     mean, deviation = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
     scaled = (picture / 255 - mean) / deviation

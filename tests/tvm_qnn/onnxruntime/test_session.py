@@ -63,12 +63,6 @@ def test_inputs_are_taken(x: Any) -> None:
     check_same(run(None, {"y": Y, "x": x}))
 
 
-def test_inputs_of_another_byte_order_are_their_numbers() -> None:
-    # ONNX Runtime reads the bytes as if they were in this machine's order.
-    session = own.InferenceSession(sums())
-    check_equal(session.run(["z"], {"x": X.astype(">f4"), "y": Y}), [X + Y])
-
-
 @pytest.mark.parametrize(
     "feed",
     [
@@ -104,12 +98,7 @@ def test_a_feed_that_does_not_fit_is_told_in_the_same_words(feed: Any) -> None:
 
 @pytest.mark.parametrize(
     ("names", "feed"),
-    [
-        (["q"], FEED),
-        (["z", "q"], FEED),
-        (["q"], {**FEED, "k": X}),
-        (["q"], {"x": X[0], "y": Y}),
-    ],
+    [(["q"], FEED), (["z", "q"], FEED), (["q"], {**FEED, "k": X}), (["q"], {"x": X[0], "y": Y})],
 )
 def test_a_name_that_no_output_has_is_told_in_the_same_words(names: Any, feed: Any) -> None:
     check_same_error(run(names, feed))
@@ -131,16 +120,13 @@ def test_arguments_of_other_types_raise_the_same_class(names: Any, feed: Any, op
     check_same_error(run(names, feed, lambda _: options), text=False)
 
 
-def test_a_run_that_is_to_end_does() -> None:
+def test_errors_of_runs_are_onnx_runtime_s() -> None:
     def ending(ort: Any) -> Any:
         options = ort.RunOptions()
         options.terminate = True
         return options
 
     check_same_error(run(None, FEED, ending))
-
-
-def test_shapes_that_do_not_fit_together_fail() -> None:
     model = model_of(
         [("x", "FLOAT", ["N", 3]), ("y", "FLOAT", ["N", 3])],
         [("z", "FLOAT", ["N", 3])],
@@ -148,9 +134,6 @@ def test_shapes_that_do_not_fit_together_fail() -> None:
     )
     feed = {"x": np.zeros((5, 3), np.float32), "y": X}
     check_same_error(first_run(model, feed), text=False)
-
-
-def test_an_index_beyond_the_table_is_an_invalid_argument() -> None:
     table = {"k": np.arange(3, dtype=np.float32)}
     model = model_of([("i", "INT64", [1])], [("z", "FLOAT", None)], [("Gather", "k i", "z")], table)
     error = check_same_error(first_run(model, {"i": np.array([9])}), text=False)
@@ -163,9 +146,7 @@ def test_an_index_beyond_the_table_is_an_invalid_argument() -> None:
     [("uint8", "session.x64quantprecision"), ("int8", "session.qdqisint8allowed")],
 )
 @pytest.mark.parametrize("name", NETWORKS)
-def test_quantized_networks_give_the_same_numbers(
-    name: str, activations: str, entry: str, qdq: bool
-) -> None:
+def test_networks_give_the_same_numbers(name: str, activations: str, entry: str, qdq: bool) -> None:
     model = NETWORKS[name](Style(activations, "int8", True, qdq)).SerializeToString()
 
     def work(ort: Any) -> Any:
@@ -228,7 +209,7 @@ def test_a_constant_that_is_an_input_may_be_given() -> None:
     check_same_error(first_run(model, feed))
 
 
-def test_as_many_libraries_are_kept_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_libraries_are_known_and_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tvm_qnn.library.last.MOST", 2)
     session = own.InferenceSession(sums())
     for rows in (1, 2, 1, 3):
@@ -236,9 +217,12 @@ def test_as_many_libraries_are_kept_as_it_says(monkeypatch: pytest.MonkeyPatch) 
         check_equal(session.run(["z"], {"x": data, "y": Y}), [data + Y])
     kept = [shapes[0] for shapes in session._libraries.runners]
     assert kept == [(1, 3), (3, 3)]  # 2 was not used longest
-
-
-def test_a_run_on_known_shapes_is_not_checked_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of([("x", "FLOAT", [2, 3])], [("z", "FLOAT", None)], [("Relu", "x", "z")])
+    session = own.InferenceSession(model.SerializeToString())
+    assert session._model.proto is None
+    check_equal(session.run(None, {"x": X}), [np.maximum(X, 0)])
+    with pytest.raises(states.InvalidArgument, match="Got: 1 Expected: 2"):
+        session.run(None, {"x": X[:1]})
     session = own.InferenceSession(sums())
     session.run(None, FEED)
     monkeypatch.delattr(own.InferenceSession, "_run_checked")
@@ -246,15 +230,6 @@ def test_a_run_on_known_shapes_is_not_checked_first(monkeypatch: pytest.MonkeyPa
     check_equal(session.run(["z"], {"y": Y, "x": X}, own.RunOptions()), [X + Y])
     with pytest.raises(AttributeError):
         session.run(None, {"x": X[:1], "y": Y})
-
-
-def test_a_model_that_has_served_is_given_back() -> None:
-    model = model_of([("x", "FLOAT", [2, 3])], [("z", "FLOAT", None)], [("Relu", "x", "z")])
-    session = own.InferenceSession(model.SerializeToString())
-    assert session._model.proto is None
-    check_equal(session.run(None, {"x": X}), [np.maximum(X, 0)])
-    with pytest.raises(states.InvalidArgument, match="Got: 1 Expected: 2"):
-        session.run(None, {"x": X[:1]})
 
 
 def test_threads_share_a_session() -> None:
@@ -276,11 +251,14 @@ def test_threads_share_a_session() -> None:
     assert not wrong
 
 
-def test_results_stay_when_others_are_made() -> None:
+def test_results_stay_when_others_are_made_and_of_any_byte_order() -> None:
     session = own.InferenceSession(sums())
     first = session.run(["z"], FEED)[0]
     session.run(["z"], {"x": X + 5, "y": Y})
     check_equal(first, X + Y)
+    # ONNX Runtime reads the bytes as if they were in this machine's order.
+    session = own.InferenceSession(sums())
+    check_equal(session.run(["z"], {"x": X.astype(">f4"), "y": Y}), [X + Y])
 
 
 def test_inputs_and_constants_may_be_outputs() -> None:
@@ -325,9 +303,7 @@ def test_a_run_in_another_thread_calls_back() -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
-    [b"garbage", b"", b"\x08\x08"],
-    ids=["no message", "nothing", "no graph"],
+    "content", [b"garbage", b"", b"\x08\x08"], ids=["no message", "nothing", "no graph"]
 )
 def test_what_is_no_model_is_told_in_the_same_words(content: bytes, tmp_path: Path) -> None:
     check_same_error(lambda ort: ort.InferenceSession(content))
@@ -337,9 +313,15 @@ def test_what_is_no_model_is_told_in_the_same_words(content: bytes, tmp_path: Pa
     check_same_error(lambda ort: ort.InferenceSession(str(path)))
 
 
-def test_a_path_without_a_file_is_told_in_the_same_words(tmp_path: Path) -> None:
+def test_what_is_absent_or_not_imported_is_told(tmp_path: Path) -> None:
     check_same_error(lambda ort: ort.InferenceSession(tmp_path / "none.onnx"))
     check_same_error(lambda ort: ort.InferenceSession(tmp_path))
+    for size in (2, "N"):
+        model = model_of([("x", "STRING", [size])], [("i", "INT64", [1])], [("Shape", "x", "i")])
+        with pytest.raises(states.NotImplemented, match=r"'x' is tensor\(string\)"):
+            own.InferenceSession(model.SerializeToString())
+    with pytest.raises(states.NotImplemented, match="ORT format"):
+        own.InferenceSession(b"\x00\x00\x00\x00ORTM\x00\x00")
 
 
 @pytest.mark.parametrize("source", [3, None, bytearray(b"x"), [b"x"]], ids=repr)
@@ -357,22 +339,6 @@ def test_a_malformed_model_fails_in_the_constructor(node: tuple[str, str, str]) 
     assert isinstance(ours.error, states.InvalidGraph)
 
 
-def test_what_is_not_imported_is_not_implemented() -> None:
-    for size in (2, "N"):
-        model = model_of([("x", "STRING", [size])], [("i", "INT64", [1])], [("Shape", "x", "i")])
-        with pytest.raises(states.NotImplemented, match=r"'x' is tensor\(string\)"):
-            own.InferenceSession(model.SerializeToString())
-    with pytest.raises(states.NotImplemented, match="ORT format"):
-        own.InferenceSession(b"\x00\x00\x00\x00ORTM\x00\x00")
-
-
-def test_errors_are_the_packages() -> None:
-    for kind in StatusError.__subclasses__():
-        assert getattr(states, kind.__name__) is kind
-        assert issubclass(kind, QnnError)
-        assert hasattr(real.capi.onnxruntime_pybind11_state, kind.__name__)
-
-
 def _is_of(value: Any, package: Any) -> bool:
     return str(getattr(value, "__module__", "")).startswith(package.__name__)
 
@@ -387,6 +353,15 @@ def test_the_module_tells_what_there_is() -> None:
     assert "IOBinding" in kinds
     for name in set(kinds) - {"MeaninglessSettingWarning", "WrongState"}:
         assert hasattr(real, name), name
+    for kind in StatusError.__subclasses__():
+        assert getattr(states, kind.__name__) is kind
+        assert issubclass(kind, QnnError)
+        assert hasattr(real.capi.onnxruntime_pybind11_state, kind.__name__)
+    printed(
+        "import sys, tvm_qnn; assert 'tvm_qnn.onnxruntime' not in sys.modules; "
+        "import tvm_qnn.onnxruntime; "
+        "assert not {'onnxruntime', 'onnx', 'tvm'} & set(sys.modules)"
+    )
 
 
 @pytest.mark.parametrize(("callback", "severity"), [("text", 2), (print, 5), (None, -1)])
@@ -394,11 +369,3 @@ def test_what_takes_no_lines_of_the_log_is_refused(callback: Any, severity: int)
     check_same_error(lambda ort: ort.set_default_logger_callback(callback, severity), text=False)
     own.set_default_logger_callback(print, 4)
     own.set_default_logger_callback(None)
-
-
-def test_neither_package_is_imported_before_it_is_needed() -> None:
-    printed(
-        "import sys, tvm_qnn; assert 'tvm_qnn.onnxruntime' not in sys.modules; "
-        "import tvm_qnn.onnxruntime; "
-        "assert not {'onnxruntime', 'onnx', 'tvm'} & set(sys.modules)"
-    )

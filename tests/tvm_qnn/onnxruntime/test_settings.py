@@ -38,7 +38,7 @@ NAMES = [
 ]
 
 
-def test_defaults_are_the_same() -> None:
+def test_defaults_and_choices_are_the_same() -> None:
     def work(ort: Any) -> Any:
         options, run = ort.SessionOptions(), ort.RunOptions()
         enums = ("graph_optimization_level", "execution_mode", "execution_order")
@@ -51,9 +51,7 @@ def test_defaults_are_the_same() -> None:
 
     check_same(work)
 
-
-def test_choices_are_numbers_and_names() -> None:
-    def work(ort: Any) -> Any:
+    def choices(ort: Any) -> Any:
         found = []
         for name in ("GraphOptimizationLevel", "ExecutionMode", "ExecutionOrder"):
             members = getattr(ort, name).__members__
@@ -62,7 +60,7 @@ def test_choices_are_numbers_and_names() -> None:
         again = ort.GraphOptimizationLevel(1) == ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
         return sorted(map(str, found)), level == 99, level != 1, hash(level), again
 
-    check_same(work)
+    check_same(choices)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +124,7 @@ def test_what_means_nothing_is_said_once(name: str, value: Any) -> None:
     assert not outcome(lambda: setattr(own.SessionOptions(), name, value)).warnings
 
 
-def test_an_entry_that_means_nothing_is_said_once() -> None:
+def test_what_means_nothing_is_said_and_what_asks_for_nothing_is_not() -> None:
     options = own.SessionOptions()
     with pytest.warns(settings.MeaninglessSettingWarning, match=r"'session\.a'") as seen:
         options.add_session_config_entry("session.a", "1")
@@ -134,8 +132,6 @@ def test_an_entry_that_means_nothing_is_said_once() -> None:
     for key in ("session.a", "session.qdqisint8allowed"):
         assert not outcome(partial(options.add_session_config_entry, key, "1")).warnings
 
-
-def test_what_asks_for_nothing_is_not_said() -> None:
     def quiet() -> None:
         options = own.SessionOptions()
         options.graph_optimization_level = own.GraphOptimizationLevel.ORT_ENABLE_ALL

@@ -9,7 +9,7 @@ import pytest
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.dialect.tensor_info import TensorInfo
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
 
 DATA = np.array([-3, -1, 1, 3, 5], np.int8).reshape(1, 1, 5, 1)
@@ -45,7 +45,7 @@ def test_every_computed_tensor_comes_from_the_reference_kernels(model: bytes) ->
     assert tensors[NEGATED].ravel().tolist() == [1, 0, -1, -2, -3]
 
 
-def test_a_session_runs_the_default_kernels_again_and_again(model: bytes) -> None:
+def test_a_session_runs_default_own_or_reference_kernels(model: bytes) -> None:
     session = LiteRtSession(model)
 
     # XNNPACK multiplies in float32 and rounds ties to even.
@@ -53,38 +53,24 @@ def test_a_session_runs_the_default_kernels_again_and_again(model: bytes) -> Non
         (output,) = session.run([sign * DATA])
         assert output.shape == DATA.shape
         assert (sign * output).ravel().tolist() == [2, 0, 0, -2, -2]
-
-
-def test_without_xnnpack_the_kernels_are_litert_s_own(model: bytes) -> None:
     (output,) = LiteRtSession(model, xnnpack=False).run([DATA])
     assert output.ravel().tolist() == [1, 0, -1, -2, -3]
-
-
-def test_a_session_may_run_the_reference_kernels(model: bytes) -> None:
     session = LiteRtSession(model, reference=True)
     for sign in (1, -1):
         (output,) = session.run([sign * DATA])
         assert np.array_equal(output, litert_tensors(model, [sign * DATA])[NEGATED])
 
 
-def test_a_session_knows_inputs_and_outputs(model: bytes) -> None:
+def test_a_session_knows_its_inputs_and_repeats_on_them(model: bytes) -> None:
     session = LiteRtSession(model)
     assert session.inputs == [TensorInfo("data", DATA.shape, "int8", 1.0, 0)]
     assert session.outputs == [TensorInfo("negated", DATA.shape, "int8", 2.0, 0)]
-
-
-def test_a_prepared_run_repeats_on_the_same_inputs(model: bytes) -> None:
     session = LiteRtSession(model)
     prepared = session.prepare([DATA])
     prepared()
     prepared()
-    with pytest.raises(QnnError, match="needs 1, got 2"):
-        session.prepare([DATA, DATA])
-
-
-def test_a_missing_input_is_an_error(model: bytes) -> None:
-    with pytest.raises(QnnError, match="number of inputs: needs 1, got 0"):
-        litert_tensors(model, [])
+    fails("needs 1, got 2", session.prepare, [DATA, DATA])
+    fails("number of inputs: needs 1, got 0", litert_tensors, model, [])
 
 
 @pytest.mark.parametrize(
@@ -96,17 +82,14 @@ def test_a_missing_input_is_an_error(model: bytes) -> None:
 )
 def test_an_input_that_does_not_fit_is_an_error(model: bytes, wrong: np.ndarray, got: str) -> None:
     needs = r"input 0 \('data'\) needs int8 of shape \(1, 1, 5, 1\), "
-    with pytest.raises(QnnError, match=needs + got):
-        LiteRtSession(model).run([wrong])
+    fails(needs + got, LiteRtSession(model).run, [wrong])
 
 
 @pytest.mark.parametrize("contents", [b"", b"not a model", bytes(100)])
 def test_what_is_not_a_model_is_an_error(contents: bytes) -> None:
-    with pytest.raises(QnnError, match="LiteRT rejects the model"):
-        litert_tensors(contents, [])
+    fails("LiteRT rejects the model", litert_tensors, contents, [])
 
 
 def test_without_litert_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
-    with pytest.raises(QnnError, match=r"needs the package ai-edge-litert.*pip install"):
-        LiteRtSession(b"")
+    fails(r"needs the package ai-edge-litert.*pip install", LiteRtSession, b"")

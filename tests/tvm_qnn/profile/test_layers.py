@@ -7,7 +7,7 @@ import pytest
 
 from frontends.formats import read_model
 from legalize.kernels.isa.targets import has_feature
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn import prose, zoo
 from tvm_qnn.profile.chart import save_chart
 from tvm_qnn.profile.layers import Layer, Profile, profile, share_of_peak
@@ -57,11 +57,14 @@ def test_no_layer_is_above_the_peak(found: Profile) -> None:
     assert 0 < found.share < 1.05
 
 
-def test_a_target_without_the_instruction_has_no_peak(model: bytes) -> None:
+def test_a_target_without_the_instruction_has_no_peak_and_others_errors(model: bytes) -> None:
     plain = profile(model, "llvm", repeat=1)
     assert plain.peaks == {}
     assert plain.share is None
     assert plain.layers
+    fails("repeat must be at least 1", profile, model, repeat=0)
+    fails("cannot run here", profile, model, "llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64")
+    fails("semantics must be one of litert, tflm", profile, model, semantics="mxnet")
 
 
 def test_a_layer_is_measured_by_the_peak_of_its_own_instruction() -> None:
@@ -86,17 +89,9 @@ def test_the_picture(tmp_path: Path) -> None:
         "title",
     )
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(QnnError, match="cannot write"):
-        save_chart(tmp_path / "no" / "p.png", Profile(layers, 1e-4, 1, {}), "title")
-
-
-def test_errors(model: bytes) -> None:
-    with pytest.raises(QnnError, match="repeat must be at least 1"):
-        profile(model, repeat=0)
-    with pytest.raises(QnnError, match="cannot run here"):
-        profile(model, "llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64")
-    with pytest.raises(QnnError, match="semantics must be one of litert, tflm"):
-        profile(model, semantics="mxnet")
+    fails(
+        "cannot write", save_chart, tmp_path / "no" / "p.png", Profile(layers, 1e-4, 1, {}), "title"
+    )
 
 
 def test_attention_is_a_row() -> None:

@@ -17,28 +17,16 @@ LOWERED = [
 ]
 
 
-def test_kernels_belong_to_their_operators_and_others_to_the_one_between() -> None:
+def test_what_may_belong_to_several_operators_belongs_to_none() -> None:
     calls = ["stage", "conv2d", "fused_add", "max", "conv2d"]
     assert assign(calls, LOWERED) == [0, 0, 1, 1, 2]
-
-
-def test_what_may_belong_to_several_operators_belongs_to_none() -> None:
     calls = ["stage", "conv2d", "conv2d", "fused_cast_add"]
     assert assign(calls, LOWERED) == [0, 0, 2, None]
-
-
-def test_candidates_are_the_operators_between_two_kernels() -> None:
     calls = ["stage", "conv2d", "max", "conv2d", "fused_cast_add"]
     assert candidates(calls, LOWERED) == [{0}, {0}, {1}, {2}, {2, 3, None}]
     assert candidates(["other"], LOWERED) == [set()]
-
-
-def test_nothing_is_assigned_if_other_kernels_ran_than_were_lowered() -> None:
     assert assign(["conv2d", "stage", "fused_add", "conv2d"], LOWERED) == [None] * 4
     assert assign(["stage", "conv2d"], LOWERED) == [None] * 2
-
-
-def test_without_kernels_everything_is_of_the_only_operator_or_unknown() -> None:
     assert assign(["f", "g"], [LoweredCall(None, 4)]) == [4, 4]
     assert assign(["f", "g"], [LoweredCall(None, 4), LoweredCall(None, 5)]) == [None, None]
     assert assign(["f"], []) == [None]

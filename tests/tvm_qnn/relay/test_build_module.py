@@ -9,6 +9,7 @@ import pytest
 import tvm
 
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.modules import adder
 from tvm_qnn import relay
 from tvm_qnn.relay.build_module import load_module
@@ -16,46 +17,43 @@ from tvm_qnn.relay.graph_executor import GraphModule
 from tvm_qnn.zoo import build as zoo
 
 
-def test_a_target_by_device() -> None:
+def test_a_function_is_a_module_and_parameters_are_constants() -> None:
+    x = relay.var("x", shape=(3,), dtype="float32")
+    assert relay.build(relay.Function([x], relay.nn.relu(x)), "llvm").library.inputs[0].name == "x"
+    x, w = relay.var("x", (3,)), relay.var("w", (3,))
+    function = relay.Function([x, w], relay.add(x, w))
+    weights = np.array([1, 2, 3], np.float32)
+    bound = relay.build_module.bind_params_by_name(function, {"w": weights, "unused": weights})
+    assert [each.name_hint for each in bound.params] == ["x"]
+    found = relay.build_module.create_executor().evaluate(bound)(weights)  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(found.numpy(), 2 * weights)
+
+
+def test_arguments_that_are_missing_or_misspelled_are_named() -> None:
+    mod, params = relay.frontend.from_tflite(zoo("mobilenet_v1", "uint8", tiny=True))
+    assert params
+    fails(r"constants are missing: .*params=params", relay.build, mod, "llvm")
+    fails("parms", relay.build, adder(), "llvm", parms={}, error=TypeError)
+    mod = adder()
+    assert relay.optimize(mod, "llvm", {"w": 1}) == (mod, {"w": 1})
+
+
+def test_what_a_compiled_model_has() -> None:
+    lib = relay.build(adder(), "llvm", executor="graph", runtime="cpp")
+    assert lib.lib is lib
+    assert lib.graph_json == lib.get_graph_json()
+    assert lib.params == {}
     lib = relay.build(adder(), {"cpu": "llvm"})
     assert lib.get_lib() is lib
     assert lib.get_params() == {}
     names = [info["name"] for info in json.loads(lib.get_graph_json())["inputs"]]
     assert names == ["x", "w"]
-    with pytest.raises(QnnError, match="one target is needed, got 2"):
-        relay.build(adder(), {"cpu": "llvm", "cuda": "cuda"})
-
-
-def test_a_function_is_a_module() -> None:
-    x = relay.var("x", shape=(3,), dtype="float32")
-    assert relay.build(relay.Function([x], relay.nn.relu(x)), "llvm").library.inputs[0].name == "x"
-
-
-def test_missing_parameters_are_named() -> None:
-    mod, params = relay.frontend.from_tflite(zoo("mobilenet_v1", "uint8", tiny=True))
-    assert params
-    with pytest.raises(QnnError, match=r"constants are missing: .*params=params"):
-        relay.build(mod, "llvm")
-
-
-def test_other_entries_and_devices() -> None:
+    fails("one target is needed, got 2", relay.build, adder(), {"cpu": "llvm", "cuda": "cuda"})
     lib = relay.build(adder(), "llvm")
     with pytest.raises(QnnError, match="entry 'default', not 'main'"):
         lib["main"]
     with pytest.raises(QnnError, match="not on cuda"):
         lib["default"](tvm.cuda(0))
-
-
-def test_a_misspelled_argument_is_an_error() -> None:
-    with pytest.raises(TypeError, match="parms"):
-        relay.build(adder(), "llvm", parms={})  # type: ignore[call-arg]
-
-
-def test_three_names_of_a_compiled_model() -> None:
-    lib = relay.build(adder(), "llvm", executor="graph", runtime="cpp")
-    assert lib.lib is lib
-    assert lib.graph_json == lib.get_graph_json()
-    assert lib.params == {}
 
 
 @pytest.mark.usefixtures("linker")
@@ -75,8 +73,7 @@ def test_an_archive_of_something_else(tmp_path: Path) -> None:
         archive.add(__file__, "other.py")
     for content in (path.read_bytes(), b"no archive"):
         path.write_bytes(content)
-        with pytest.raises(QnnError, match=r"lib\.tar holds no library"):
-            load_module(path)
+        fails(r"lib\.tar holds no library", load_module, path)
 
 
 def test_the_source_of_what_was_built_here(tmp_path: Path, linker: None) -> None:
@@ -84,20 +81,7 @@ def test_the_source_of_what_was_built_here(tmp_path: Path, linker: None) -> None
     assert "def main" in lib.get_source()
     assert [each.entry_name for each in lib.imported_modules] == ["default"]
     lib.export_library(tmp_path / "net.so")
-    with pytest.raises(QnnError, match="a library that was loaded has its kernels as code alone"):
-        load_module(tmp_path / "net.so").get_source()
-
-
-def test_parameters_become_constants() -> None:
-    x, w = relay.var("x", (3,)), relay.var("w", (3,))
-    function = relay.Function([x, w], relay.add(x, w))
-    weights = np.array([1, 2, 3], np.float32)
-    bound = relay.build_module.bind_params_by_name(function, {"w": weights, "unused": weights})
-    assert [each.name_hint for each in bound.params] == ["x"]
-    found = relay.build_module.create_executor().evaluate(bound)(weights)  # type: ignore[attr-defined]
-    np.testing.assert_array_equal(found.numpy(), 2 * weights)
-
-
-def test_optimizing_is_left_to_the_build() -> None:
-    mod = adder()
-    assert relay.optimize(mod, "llvm", {"w": 1}) == (mod, {"w": 1})
+    fails(
+        "a library that was loaded has its kernels as code alone",
+        load_module(tmp_path / "net.so").get_source,
+    )

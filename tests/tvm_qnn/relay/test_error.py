@@ -19,7 +19,4 @@ def test_scripts_catch_errors_by_their_former_names() -> None:
     assert tvm.error.OpNotImplemented is OpNotImplemented
     assert issubclass(OpNotImplemented, OpError)
     assert tvm.error.OpError is OpError
-
-
-def test_other_errors_are_those_of_tvm() -> None:
     assert RPCError is tvm.error.RPCError is installed.RPCError

@@ -22,9 +22,9 @@ def test_calls_that_stand_in_each_other_become_bindings_used_twice_bound_once() 
     @I.ir_module
     class Expected:
         @R.function
-        def main(
-            x: R.Tensor((1, 4), "float32"),
-        ) -> R.Tuple(R.Tensor((1, 4), "float32"), R.Tensor((1, 4), "float32")):
+        def main(x: R.Tensor((1, 4), "float32")) -> R.Tuple(
+            R.Tensor((1, 4), "float32"), R.Tensor((1, 4), "float32")
+        ):
             with R.dataflow():
                 a = R.clip(x, 0, 3)
                 b = R.nn.relu(a)
@@ -53,22 +53,22 @@ def test_constants_of_numbers(value: float, dtype: str | None, expected: str) ->
     assert constant.value.numpy() == value
 
 
-def test_constants_of_arrays_keep_or_change_their_dtype() -> None:
+def test_variables_and_constants_of_a_type() -> None:
     array = np.arange(3, dtype=np.int64)
     assert relay.const(array).ty.dtype == "int64"
     assert relay.const(tvm.runtime.tensor(array), "int8").ty.dtype == "int8"
+    kind = relay.TensorType((2, 3), "int8")
+    assert relay.var("x", kind).checked_type == kind == relay.var("x", (2, 3), "int8").ty
+    assert relay.var("x", shape=3).ty == relay.TensorType((3,))
 
 
-def test_scales_are_numbers_or_constants() -> None:
+def test_scales_are_constants_and_bodies_expressions() -> None:
     assert number("scale", relay.const(0.5)) == 0.5
     assert number("scale", np.array([1.0, 2.0])) == [1.0, 2.0]
     with pytest.raises(QnnError, match="scale must be a constant, got Var"):
         number("scale", relax.Var("s", relax.TensorType((), "float32")))
     with pytest.raises(QnnError, match="scale must be a constant, got str"):
         number("scale", "0.5")
-
-
-def test_a_body_must_be_an_expression() -> None:
     with pytest.raises(QnnError, match="Function: body must be a Relax expression, got int"):
         relay.Function([], 3)
 
@@ -99,9 +99,3 @@ def test_any_is_a_size_that_each_run_decides() -> None:
         np.testing.assert_array_equal(module.get_output(0).numpy(), data + added)
     with pytest.raises(QnnError, match=r"input 'x' has shape \(x_0, 3, x_2\), got \(4, 2, 2\)"):
         module.set_input("x", np.zeros((4, 2, 2), np.int8))
-
-
-def test_a_variable_of_a_type() -> None:
-    kind = relay.TensorType((2, 3), "int8")
-    assert relay.var("x", kind).checked_type == kind == relay.var("x", (2, 3), "int8").ty
-    assert relay.var("x", shape=3).ty == relay.TensorType((3,))

@@ -75,9 +75,7 @@ def test_deploy_a_prequantized_model(content: bytes, data: Array, expected: Arra
     assert 0 < seconds.min <= seconds.mean
 
 
-def test_compile_a_tflite_model(
-    content: bytes, data: Array, expected: Array, tmp_path: Path
-) -> None:
+def test_compile_tflite_model(content: bytes, data: Array, expected: Array, tmp_path: Path) -> None:
     from tvm_qnn.relay import graph_executor as runtime
 
     model_file = tmp_path / "model.tflite"

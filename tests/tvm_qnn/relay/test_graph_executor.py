@@ -34,14 +34,26 @@ def test_inputs_by_name_number_and_keyword(executor: GraphModule) -> None:
     executor.run(w=X.astype(np.float64))  # converted, as it always was
     assert np.array_equal(executor.get_output(0).numpy(), X + X)
     assert np.array_equal(executor.get_input("w").numpy(), X)
+    executor["set_input"]("x", X)
+    executor["run"](w=X)
+    assert np.array_equal(executor["get_output"](0).numpy(), X + X)
+    assert executor["get_num_outputs"]() == 1
+    with pytest.raises(QnnError, match=r"has the functions set_input.*not 'stop'"):
+        executor["stop"]
 
 
-def test_what_an_executor_tells_of_its_inputs(executor: GraphModule) -> None:
+def test_what_an_executor_tells_of_its_tensors(executor: GraphModule) -> None:
     assert executor.get_num_inputs() == 2
     assert [executor.get_input_index(name) for name in ("x", "w", "z")] == [0, 1, -1]
     shapes, dtypes = executor.get_input_info()
     assert shapes == {"x": (2, 3), "w": (2, 3)}
     assert dtypes == {"x": "int8", "w": "int8"}
+    (name,) = executor.get_output_info()[0]
+    assert executor.get_output_info() == ({name: (2, 3)}, {name: "int8"})
+    assert executor.get_output_index(name) == 0
+    assert executor.get_output_index("x") == -1
+    with pytest.raises(QnnError, match="keeps no inner tensors"):
+        executor.debug_get_output("conv")
 
 
 def test_several_outputs() -> None:
@@ -58,6 +70,9 @@ def test_timing(executor: GraphModule) -> None:
         times = executor.benchmark(tvm.cpu(), repeat=3, number=2, end_to_end=end_to_end)
         assert len(times.results) == 3
         assert times.min > 0
+    result = executor.benchmark(tvm.cpu(), repeat=2, number=1, min_repeat_ms=1, x=X, w=X)
+    assert len(result.results) == 2
+    assert np.array_equal(executor.get_input("x").numpy(), X)
 
 
 @pytest.mark.parametrize(
@@ -78,15 +93,6 @@ def test_what_does_not_fit_is_named(
 ) -> None:
     with pytest.raises(QnnError, match=message):
         call(executor)
-
-
-def test_functions_by_name(executor: GraphModule) -> None:
-    executor["set_input"]("x", X)
-    executor["run"](w=X)
-    assert np.array_equal(executor["get_output"](0).numpy(), X + X)
-    assert executor["get_num_outputs"]() == 1
-    with pytest.raises(QnnError, match=r"has the functions set_input.*not 'stop'"):
-        executor["stop"]
 
 
 def test_an_input_that_is_a_tensor_s_memory(executor: GraphModule) -> None:
@@ -113,21 +119,6 @@ def test_parameters_as_bytes(executor: GraphModule) -> None:
         executor.share_params(GraphModule(relay.build(adder(), "llvm")["default"]()), content)
 
 
-def test_what_an_executor_tells_of_its_outputs(executor: GraphModule) -> None:
-    (name,) = executor.get_output_info()[0]
-    assert executor.get_output_info() == ({name: (2, 3)}, {name: "int8"})
-    assert executor.get_output_index(name) == 0
-    assert executor.get_output_index("x") == -1
-    with pytest.raises(QnnError, match="keeps no inner tensors"):
-        executor.debug_get_output("conv")
-
-
-def test_a_figure_lasts_as_long_as_is_asked(executor: GraphModule) -> None:
-    result = executor.benchmark(tvm.cpu(), repeat=2, number=1, min_repeat_ms=1, x=X, w=X)
-    assert len(result.results) == 2
-    assert np.array_equal(executor.get_input("x").numpy(), X)
-
-
 def test_a_profile_tells_functions_apart() -> None:
     mod, params = relay.testing.mlp.get_workload(1)
     library = relay.build(mod, "llvm", params=params)
@@ -144,14 +135,11 @@ def test_a_profile_tells_functions_apart() -> None:
     assert len({len(line) for line in lines}) == 1
 
 
-def test_a_profile_of_a_loaded_library(tmp_path: Path) -> None:
+def test_profiles_of_loaded_libraries_and_of_joined_calls(tmp_path: Path) -> None:
     relay.build(adder(), "llvm").export_library(tmp_path / "m.so")
     module = load_module(tmp_path / "m.so")
     report = GraphModule(module["default"](tvm.cpu())).profile(x=X, w=X)
     assert report.device_metrics["cpu0"]["Count"] == len(report.calls) == 1
-
-
-def test_calls_of_one_function_are_joined() -> None:
     report = Report([[("a", 1e-6), ("b", 5e-6), ("a", 3e-6)]] * 2)
     joined, ordered = report.table().splitlines(), report.table(False, False, False).splitlines()
     assert [line.split()[0] for line in joined] == ["Name", "b", "a", "Total"]

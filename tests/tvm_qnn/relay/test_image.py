@@ -10,11 +10,10 @@ from onnx.reference import ReferenceEvaluator
 
 from tvm_qnn import relay
 
-Array = np.ndarray[Any, Any]
 X = np.random.default_rng(6).normal(size=(1, 2, 5, 6)).astype(np.float32)
 
 
-def of_onnx(size: tuple[int, int], **attributes: Any) -> Array:
+def of_onnx(size: tuple[int, int], **attributes: Any) -> np.ndarray:
     """Return what the standard's reference computes."""
     sizes = numpy_helper.from_array(np.array([*X.shape[:2], *size], np.int64), "sizes")
     graph = helper.make_graph(
@@ -29,7 +28,7 @@ def of_onnx(size: tuple[int, int], **attributes: Any) -> Array:
     return np.asarray(result)
 
 
-def resized(data: Array, size: Any, *modes: Any, **settings: Any) -> Array:
+def resized(data: np.ndarray, size: Any, *modes: Any, **settings: Any) -> np.ndarray:
     result = relay.image.resize2d(relay.const(data), size, *modes, **settings)
     return np.asarray(relay.create_executor().evaluate(result).numpy())
 
@@ -44,11 +43,7 @@ def test_modes_are_those_of_onnx(method: str, name: str, mode: str) -> None:
     size = (9, 4)
     nearest = {"nearest_mode": "ceil"} if name == "nearest" else {}
     expected = of_onnx(
-        size,
-        mode=name,
-        coordinate_transformation_mode=mode,
-        cubic_coeff_a=-0.5,
-        **nearest,
+        size, mode=name, coordinate_transformation_mode=mode, cubic_coeff_a=-0.5, **nearest
     )
     rounding = "ceil" if nearest else ""
     result = resized(X, size, None, "NCHW", method, mode, rounding)
@@ -68,21 +63,15 @@ def test_layouts_dtypes_and_sizes_of_constants() -> None:
     np.testing.assert_array_equal(cut_off, np.trunc(expected).astype(np.int32))
 
 
-def test_a_half_is_rounded_away_from_zero() -> None:
+def test_halves_ends_and_parts_of_an_image() -> None:
     modes = (None, "NCHW", "nearest_neighbor", "align_corners")
     np.testing.assert_array_equal(resized(X[:, :, :2], (3, 6), *modes), X[:, :, [0, 1, 1]])
     np.testing.assert_array_equal(resized(X, (3, 6), *modes, "round"), X[:, :, [0, 2, 4]])
-
-
-def test_cubic_values_of_bytes_are_clamped() -> None:
     edge = np.where(np.arange(8) < 4, -128, 127).astype(np.int8).reshape(1, 1, 1, 8)
     result = resized(edge, (1, 32), method="cubic")
     assert set(result[..., :12].ravel()) == {-128}
     assert set(result[..., 20:].ravel()) == {127}
-
-
-def test_a_part_of_an_image() -> None:
     part = [0, 0, 0.25, 0.2, 1, 1, 0.75, 0.8]
-    modes = ("NCHW", "linear", "tf_crop_and_resize")
-    result = resized(X, (3, 4), part[2:4] + part[6:], *modes)
+    sizes = (3, 4), part[2:4] + part[6:]
+    result = resized(X, *sizes, "NCHW", "linear", "tf_crop_and_resize")
     np.testing.assert_allclose(result, X[:, :, 1:4, 1:5], atol=1e-6)

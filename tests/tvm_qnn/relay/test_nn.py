@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tvm
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn import relay
 from tvm_qnn.relay import graph_executor
 
@@ -56,5 +56,4 @@ def test_a_dense_layer_of_weights_in_blocks() -> None:
 )
 def test_a_bias_that_does_not_fit(bias: np.ndarray, axis: int, message: str) -> None:
     x = relay.var("x", shape=(2, 3, 3), dtype="int32")
-    with pytest.raises(QnnError, match=message):
-        relay.nn.bias_add(x, relay.const(bias), axis)
+    fails(message, relay.nn.bias_add, x, relay.const(bias), axis)

@@ -20,9 +20,6 @@ def test_names_that_objects_had() -> None:
     assert pair == relay.TupleType([relay.TensorType((2, 3), "int8")] * 2)
     assert not isinstance(x, relay.Function)  # type: ignore[arg-type]
     assert "R.function" in adder().astext()
-
-
-def test_modules_are_made_of_any_expression() -> None:
     x = relay.var("x", shape=(2, 3), dtype="int8")
     mod = tvm.IRModule.from_expr(relay.nn.relu(x))
     assert isinstance(mod, tvm.IRModule)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.linking import needs_linker
 from tests.support.rpc import rpc_process
 from tvm_qnn import relay
@@ -51,11 +51,13 @@ def test_a_library_runs_on_a_device(tmp_path: Path) -> None:
         lib = doubling()
         run_there(remote, lib, tmp_path / "net.so")
         there = remote.load_module("net.so")
-        with pytest.raises(QnnError, match="a library on a device is not written again"):
-            there.export_library(tmp_path / "again.so")
+        fails(
+            "a library on a device is not written again",
+            there.export_library,
+            tmp_path / "again.so",
+        )
         del lib, there
-        with pytest.raises(QnnError, match="takes what this process built"):
-            remote.load_module("net.so")
+        fails("takes what this process built", remote.load_module, "net.so")
         remote.close()
 
 
@@ -71,9 +73,6 @@ def test_a_tracker_gives_a_device(tmp_path: Path) -> None:
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     remote = tvm.rpc.LocalSession()
-    with pytest.raises(QnnError, match="upload: there is no file"):
-        remote.upload(tmp_path / "none.so")
-    with pytest.raises(QnnError, match=r"nothing was uploaded as 'none\.so'"):
-        remote.load_module("none.so")
-    with pytest.raises(QnnError, match=r"no cl: libraries run on the processor, session\.cpu"):
-        remote.cl(0)
+    fails("upload: there is no file", remote.upload, tmp_path / "none.so")
+    fails(r"nothing was uploaded as 'none\.so'", remote.load_module, "none.so")
+    fails(r"no cl: libraries run on the processor, session\.cpu", getattr, remote, "cl")

@@ -5,18 +5,16 @@ import pytest
 import tvm as installed
 
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn import relay
 from tvm_qnn.relay import graph_executor, tvm
 
 
-def test_what_tvm_has_is_its_own() -> None:
+def test_names_are_tvm_s_own_or_those_it_had() -> None:
     assert tvm.relax is installed.relax
     assert tvm.transform.Sequential is installed.transform.Sequential
     assert tvm.contrib.download is installed.contrib.download
     assert tvm.runtime.tensor is installed.runtime.tensor
-
-
-def test_what_tvm_has_lost_is_here() -> None:
     assert tvm.relay is relay
     assert tvm.tir.IntImm is installed.tirx.IntImm
     assert tvm.contrib.graph_runtime is tvm.contrib.graph_executor is graph_executor
@@ -27,29 +25,18 @@ def test_what_tvm_has_lost_is_here() -> None:
         assert str(tvm.device(text, 0)) == str(installed.cpu(0))
     assert str(tvm.target.Target("llvm -mcpu=skylake").attrs["mcpu"]) == "skylake"
     assert tvm.target.Target("llvm", host="llvm").kind.name == "llvm"
-
-
-def test_tensors_contexts_and_text() -> None:
     assert tvm.nd.empty((2, 3), "int8").shape == (2, 3)
     with tvm.transform.PassContext(opt_level=3, config={"relay.FuseOps.max_depth": 1}) as context:
         assert context.opt_level == 3
     assert tvm.ir.structural_equal(installed.IRModule({}), installed.IRModule({}))
-
-
-def test_arrays_are_read_as_before() -> None:
     array = tvm.nd.array(np.arange(3))
     assert isinstance(array, tvm.nd.NDArray)
     assert array.asnumpy().tolist() == [0, 1, 2]
 
 
-def test_targets_that_are_no_processor_say_what_to_write() -> None:
-    with pytest.raises(QnnError, match=r"target\.cuda: kernels are for processors"):
-        tvm.target.cuda()
-    with pytest.raises(QnnError, match=r"arm_cpu\('rasp4b64'\): write 'aarch64"):
-        tvm.target.arm_cpu("rasp4b64")
-
-
-def test_what_is_gone_says_what_to_do() -> None:
+def test_what_is_not_here_says_what_to_do() -> None:
+    fails(r"target\.cuda: kernels are for processors", tvm.target.cuda)
+    fails(r"arm_cpu\('rasp4b64'\): write 'aarch64", tvm.target.arm_cpu, "rasp4b64")
     with pytest.raises(QnnError, match="need no tuning"):
         _ = tvm.autotvm
     with pytest.raises(AttributeError, match="no nothing_like_this"):

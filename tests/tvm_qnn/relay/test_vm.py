@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.modules import adder
 from tvm_qnn import relay
 
@@ -24,32 +23,23 @@ def test_a_function_a_module_and_an_expression() -> None:
     assert relay.create_executor("vm", mod).evaluate()(w, w=w).numpy().tolist() == [[2] * 3] * 2
 
 
-def test_what_depends_on_no_variable_is_its_value() -> None:
+def test_constants_and_several_results_are_evaluated() -> None:
     value = relay.create_executor().evaluate(relay.add(relay.const(1.5), relay.const(2.0)))
     assert value.numpy() == 3.5
-
-
-def test_several_results_are_a_list() -> None:
     x = relay.var("x", shape=(4,), dtype="float32")
     results = relay.create_executor().evaluate(relay.Function([x], relay.Tuple([x, -x])))(X)
     assert [each.numpy().tolist() for each in results] == [X.tolist(), (-X).tolist()]
 
 
-def test_a_virtual_machine() -> None:
+def test_a_virtual_machine_and_what_cannot_be_evaluated() -> None:
     library = relay.vm.compile(adder(), "llvm")
     machine = relay.vm.VirtualMachine(library)
     w = np.ones((2, 3), np.int8)
     assert machine.invoke("main", w, w=w).numpy().tolist() == [[2] * 3] * 2
     assert machine.run(w, w).numpy().tolist() == [[2] * 3] * 2
-    with pytest.raises(QnnError, match="'main', not 'other'"):
-        machine.invoke("other")
-
-
-def test_what_cannot_be_evaluated_is_named() -> None:
-    with pytest.raises(QnnError, match="kind is one of"):
-        relay.create_executor("cuda")
-    with pytest.raises(QnnError, match="give an expression"):
-        relay.create_executor().evaluate()
+    fails("'main', not 'other'", machine.invoke, "other")
+    fails("kind is one of", relay.create_executor, "cuda")
+    fails("give an expression", relay.create_executor().evaluate)
 
 
 def test_executors_and_runtimes_are_taken() -> None:

@@ -6,14 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pytest
 
-from frontends.tflite import from_tflite
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.linking import needs_linker
+from tests.support.tflite import library_of
 from tests.tvm_qnn.serving.test_rows import compiled
 from tvm_qnn import digits
-from tvm_qnn.build import build
 from tvm_qnn.library.library import load
 from tvm_qnn.serving import Served
 from tvm_qnn.serving.folder import Folder, find_models
@@ -52,13 +51,12 @@ def test_models_of_a_folder(tmp_path: Path) -> None:
     }
 
 
-def test_names_that_two_have_are_one_error(tmp_path: Path) -> None:
+def test_a_folder_without_models_or_with_two_of_a_name_is_one_error(tmp_path: Path) -> None:
+    fails("has no model that can be served", following(tmp_path)[0].first)
     write(tmp_path, "a.tflite", "a.onnx")
-    with pytest.raises(QnnError, match=r"a\.onnx and a\.tflite are the same model"):
-        find_models(tmp_path)
+    fails(r"a\.onnx and a\.tflite are the same model", find_models, tmp_path)
     write(tmp_path, "a.so", "a/1.so")
-    with pytest.raises(QnnError, match="a is a model and a folder of its versions"):
-        find_models(tmp_path)
+    fails("a is a model and a folder of its versions", find_models, tmp_path)
 
 
 def test_what_changes_is_made_once_it_stays(tmp_path: Path) -> None:
@@ -103,15 +101,9 @@ def test_what_cannot_be_served_is_said_once(tmp_path: Path) -> None:
     assert "c.onnx and c.tflite are the same model" in said[1]
 
 
-def test_a_folder_without_models_is_one_error(tmp_path: Path) -> None:
-    with pytest.raises(QnnError, match="has no model that can be served"):
-        following(tmp_path)[0].first()
-
-
 @needs_linker
 def test_a_library_that_is_written_over_runs_on(tmp_path: Path) -> None:
-    mod, params = from_tflite(digits.model("int8"))
-    build(mod, "host", params, num_threads=1).export(tmp_path / "a.so")
+    library_of(digits.model("int8"), "host", num_threads=1).export(tmp_path / "a.so")
     compiled("RELU").export(other := tmp_path / ".other.so")
     folder = Folder(tmp_path, lambda path, _: Served(load(path, num_threads=1)), print)
     served = folder.first()["a", ""]

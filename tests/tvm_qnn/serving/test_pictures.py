@@ -50,12 +50,18 @@ def test_a_picture_is_prepared_as_run_does(
         np.testing.assert_array_equal(reader.read(tensor(file), info), expected["x"])
 
 
-def test_several_pictures_are_rows() -> None:
+def test_inputs_of_pictures_take_several() -> None:
     content, other = picture(), picture(size=(10, 12))
     found = Pictures().read(tensor(content, other, content, shape=(3, 1)), INFO)
     assert found.shape == (3, 12, 10, 3)
     np.testing.assert_array_equal(found[1:2], Pictures().read(tensor(other), INFO))
     np.testing.assert_array_equal(found[2], found[0])
+    assert takes_pictures(INFO)
+    assert takes_pictures(TensorInfo("x", (8, 3, 24, 24), "float32"))
+    for shape, dtype in [((1, 49, 10, 2), "int8"), ((1, 8), "int8"), ((1, 8, 8, 1), "int64")]:
+        assert not takes_pictures(TensorInfo("x", shape, dtype))
+    with pytest.raises(QnnError, match="does not take one picture"):
+        Pictures().read(tensor(picture()), TensorInfo("x", (1, 8), "int8"))
 
 
 def test_what_is_no_picture_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,12 +80,3 @@ def test_what_is_no_picture_is_one_error(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(pictures, "MOST_PIXELS", 1000)
     with pytest.raises(QnnError, match="at most 1,000 pixels, got 40×30"):
         Pictures().read(tensor(picture()), INFO)
-
-
-def test_which_inputs_take_pictures() -> None:
-    assert takes_pictures(INFO)
-    assert takes_pictures(TensorInfo("x", (8, 3, 24, 24), "float32"))
-    for shape, dtype in [((1, 49, 10, 2), "int8"), ((1, 8), "int8"), ((1, 8, 8, 1), "int64")]:
-        assert not takes_pictures(TensorInfo("x", shape, dtype))
-    with pytest.raises(QnnError, match="does not take one picture"):
-        Pictures().read(tensor(picture()), TensorInfo("x", (1, 8), "int8"))

@@ -3,12 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
+from tests.support.tflite import library_of
 from tvm_qnn import digits
-from tvm_qnn.build import build
 from tvm_qnn.library.library import Library
 from tvm_qnn.serving.rows import independent_rows, run_rows
 
@@ -24,8 +23,7 @@ def compiled(operator: str) -> Library:
     if operator == "TRANSPOSE":
         operands.append(writer.tensor("order", (2,), "int32", data=np.array([1, 0], np.int32)))
     writer.operator(operator, operands, [y])
-    mod, params = from_tflite(writer.finish([x], [y]))
-    return build(mod, "host", params, num_threads=1)
+    return library_of(writer.finish([x], [y]), "host", num_threads=1)
 
 
 @pytest.mark.parametrize("count", [1, ROWS, 2 * ROWS + 1])
@@ -36,12 +34,8 @@ def test_any_number_of_rows(count: int) -> None:
     np.testing.assert_array_equal(run_rows(library, ROWS, [array])["y"], np.maximum(array, 0))
 
 
-def test_rows_that_change_one_another_are_refused() -> None:
+def test_models_without_a_batch_of_independent_rows_are_refused() -> None:
     with pytest.raises(QnnError, match="output 'y' of one row changes with another row"):
         independent_rows(compiled("TRANSPOSE"))
-
-
-def test_one_row_is_no_batch() -> None:
-    mod, params = from_tflite(digits.model("int8"))
     with pytest.raises(QnnError, match=r"of at least 2, got .*8×8.*: compile it for a batch"):
-        independent_rows(build(mod, "host", params))
+        independent_rows(library_of(digits.model("int8"), "host"))

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontends.tflite import from_tflite
 from qnn_ops.errors import QnnError
 from tests.frontends.tflite.converters.test_variables import ring
+from tests.support.tflite import library_of
 from tests.tvm_qnn.serving.test_rows import ROWS, compiled
 from tvm_qnn import digits
-from tvm_qnn.build import build
 from tvm_qnn.serving import Served
 from tvm_qnn.serving.tensors import datatype_of
 
@@ -20,8 +19,7 @@ NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 @pytest.fixture(scope="module")
 def served() -> Served:
-    mod, params = from_tflite(digits.model("int8"))
-    return Served(build(mod, "host", params, num_threads=1))
+    return Served(library_of(digits.model("int8"), "host", num_threads=1))
 
 
 def tensor(name: str, array: Any) -> Any:
@@ -107,7 +105,7 @@ def test_wrong_inputs_are_one_error(
         served.inputs_of([tensor(name or own, array) for name, array in tensors])
 
 
-def test_wrong_wishes_are_one_error(served: Served) -> None:
+def test_wrong_wishes_and_models_with_a_state_are_one_error(served: Served) -> None:
     own = served.library.outputs[0].name
     for outputs, message in [
         ([wanted("nobody")], "no output is named 'nobody'; there are"),
@@ -117,12 +115,8 @@ def test_wrong_wishes_are_one_error(served: Served) -> None:
     ]:
         with pytest.raises(QnnError, match=message):
             served.wishes_of(request(outputs))
-
-
-def test_models_with_a_state_are_refused() -> None:
-    mod, params = from_tflite(ring())
     with pytest.raises(QnnError, match="keeps a state from one run to the next"):
-        Served(build(mod, "host", params))
+        Served(library_of(ring(), "host"))
 
 
 def test_rows() -> None:

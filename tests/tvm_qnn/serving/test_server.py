@@ -24,13 +24,12 @@ import pytest
 from PIL import Image
 
 from benchmarks.serving.clients import grpc_body, http_body, measured, over_grpc, over_http
-from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from tests.support.linking import needs_linker
 from tests.support.servers import Server, free_ports, of_command, started
+from tests.support.tflite import library_of
 from tvm_qnn import digits
-from tvm_qnn.build import build
 from tvm_qnn.cli.arguments import read_inputs
 
 if importlib.util.find_spec("mlserver") is None:
@@ -48,8 +47,7 @@ ROWS = 4
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the library of the digits and the names of its classes."""
     folder = tmp_path_factory.mktemp("served")
-    mod, params = from_tflite(digits.model("int8"))
-    build(mod, "host", params, num_threads=1).export(folder / "digits.so")
+    library_of(digits.model("int8"), "host", num_threads=1).export(folder / "digits.so")
     (folder / "names.txt").write_text("\n".join(NAMES), encoding="utf-8")
     return folder
 
@@ -119,9 +117,7 @@ def test_classes_have_names(server: Server, library: Any, inputs: np.ndarray, ki
 
 
 @KINDS
-def test_clients_at_the_same_time(
-    server: Server, library: Any, inputs: np.ndarray, kind: str
-) -> None:
+def test_clients_at_once(server: Server, library: Any, inputs: np.ndarray, kind: str) -> None:
     (y,) = library.outputs
 
     def work(place: int) -> bool:
@@ -250,8 +246,7 @@ def test_pictures_are_prepared_as_run_does(server: Server, library: Any, tmp_pat
 
 
 def test_a_folder_is_followed_while_clients_ask(folder: Path, tmp_path: Path) -> None:
-    mod, params = from_tflite(digits.model("uint8"))
-    build(mod, "host", params, num_threads=1).export(tmp_path / "uint8.so")
+    library_of(digits.model("uint8"), "host", num_threads=1).export(tmp_path / "uint8.so")
     models = tmp_path / "models"
     (models / "digits").mkdir(parents=True)
     shutil.copyfile(folder / "digits.so", models / "digits" / "1.so")
@@ -410,11 +405,7 @@ def test_requests_are_joined_and_none_harms_another(tmp_path: Path) -> None:
 def test_mlserver_itself_starts_a_library(folder: Path, library: Any, inputs: np.ndarray) -> None:
     ports = free_ports()
     names = ("http_port", "grpc_port", "metrics_port")
-    settings = {
-        "host": "127.0.0.1",
-        "parallel_workers": 0,
-        **dict(zip(names, ports, strict=True)),
-    }
+    settings = {"host": "127.0.0.1", "parallel_workers": 0, **dict(zip(names, ports, strict=True))}
     model = {
         "name": "own",
         "implementation": "tvm_qnn.serving.Runtime",

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import failing, fails
 from tvm_qnn.serving.tensors import datatype_of, read_tensor, tensor_fields
 
 
@@ -31,40 +31,34 @@ def test_data_are_flat_or_rows(data: Any, datatype: str, expected: np.ndarray) -
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize(
-    ("data", "datatype", "shape", "message"),
-    [
-        ([1, 2, 3], "INT8", (2, 2), r"'x' has shape \[2, 2\], but 3 numbers"),
-        ([1, 2, 3, 4], "INT8", (-2, -2), r"shape \[-2, -2\]"),
-        ([1, 2, 3, 4], "INT8", (1 << 62, 4), "but 4 numbers"),
-        ([[1, 2, 3, 4]], "INT8", (2, 2), r"its data have \[1, 4\]"),
-        ([[1, 2], [3]], "INT8", (2, 2), "no array of numbers"),
-        ([1, 2, 3, 128], "INT8", (2, 2), "is INT8, but has numbers from 1 to 128"),
-        ([1, 2, 3, -1], "UINT8", (2, 2), "is UINT8, but has numbers from -1 to 3"),
-        ([1, 2, 3, 4.5], "INT8", (2, 2), "is INT8, but has data that are none"),
-        ([1, 2, 3, True], "BOOL", (2, 2), "is BOOL, but has data that are none"),
-        ([1, 2, 3, None], "FP32", (2, 2), "null"),
-        (["1", "2", "3", "4"], "FP32", (2, 2), "a text"),
-        ([1.0, 2.0, 3.0, float("nan")], "FP32", (2, 2), "'x' has NaN"),
-        ([b"a"], "BYTES", (1,), "has datatype BYTES, which is none of BOOL, UINT8"),
-        ([1], "WRONG", (1,), "has datatype WRONG"),
-        (7, "INT8", (1,), "no array of numbers"),
-        ({"a": 1}, "INT8", (1,), "has data that are none"),
-    ],
+test_what_does_not_fit_is_one_error = failing(
+    lambda data, datatype, shape: read_tensor(tensor(data, datatype, shape)),
+    ([1, 2, 3], "INT8", (2, 2), r"'x' has shape \[2, 2\], but 3 numbers"),
+    ([1, 2, 3, 4], "INT8", (-2, -2), r"shape \[-2, -2\]"),
+    ([1, 2, 3, 4], "INT8", (1 << 62, 4), "but 4 numbers"),
+    ([[1, 2, 3, 4]], "INT8", (2, 2), r"its data have \[1, 4\]"),
+    ([[1, 2], [3]], "INT8", (2, 2), "no array of numbers"),
+    ([1, 2, 3, 128], "INT8", (2, 2), "is INT8, but has numbers from 1 to 128"),
+    ([1, 2, 3, -1], "UINT8", (2, 2), "is UINT8, but has numbers from -1 to 3"),
+    ([1, 2, 3, 4.5], "INT8", (2, 2), "is INT8, but has data that are none"),
+    ([1, 2, 3, True], "BOOL", (2, 2), "is BOOL, but has data that are none"),
+    ([1, 2, 3, None], "FP32", (2, 2), "null"),
+    (["1", "2", "3", "4"], "FP32", (2, 2), "a text"),
+    ([1.0, 2.0, 3.0, float("nan")], "FP32", (2, 2), "'x' has NaN"),
+    ([b"a"], "BYTES", (1,), "has datatype BYTES, which is none of BOOL, UINT8"),
+    ([1], "WRONG", (1,), "has datatype WRONG"),
+    (7, "INT8", (1,), "no array of numbers"),
+    ({"a": 1}, "INT8", (1,), "has data that are none"),
 )
-def test_what_does_not_fit_is_one_error(
-    data: Any, datatype: str, shape: tuple[int, ...], message: str
-) -> None:
-    with pytest.raises(QnnError, match=message):
-        read_tensor(tensor(data, datatype, shape))
 
 
-def test_deep_data_are_an_error() -> None:
+def test_texts_are_bytes_and_deep_data_an_error() -> None:
     data: Any = [1]
     for _ in range(900):
         data = [data]
-    with pytest.raises(QnnError, match="'x'"):
-        read_tensor(tensor(data, "INT8", (1,)))
+    fails("'x'", read_tensor, tensor(data, "INT8", (1,)))
+    fields = tensor_fields("y", np.array([["1.0:2:cat"]]))
+    assert fields == {"name": "y", "shape": [1, 1], "datatype": "BYTES", "data": ["1.0:2:cat"]}
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "float32", "bool"])
@@ -73,8 +67,3 @@ def test_what_is_written_is_read_again(dtype: str) -> None:
     fields = tensor_fields("y", array)
     assert fields["datatype"] == datatype_of(dtype)
     np.testing.assert_array_equal(read_tensor(SimpleNamespace(**fields)), array)
-
-
-def test_texts_are_bytes() -> None:
-    fields = tensor_fields("y", np.array([["1.0:2:cat"]]))
-    assert fields == {"name": "y", "shape": [1, 1], "datatype": "BYTES", "data": ["1.0:2:cat"]}

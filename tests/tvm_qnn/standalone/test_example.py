@@ -83,10 +83,7 @@ def test_several_inputs_and_outputs(tmp_path: Path) -> None:
     def body(x: relax.Var, y: relax.Var) -> list[relax.Expr]:
         return [R.add(x, x), R.maximum(y, R.negative(y)), x]
 
-    types = {
-        "x": relax.TensorType((2, 3), "int8"),
-        "y": relax.TensorType((5,), "int16"),
-    }
+    types = {"x": relax.TensorType((2, 3), "int8"), "y": relax.TensorType((5,), "int16")}
     export_c(module(types, body), "host", None, tmp_path / "m", test_vectors=2)
     assert check_call([compiled(tmp_path)]) == f"2 {FINE}"
     text = (tmp_path / "m_test.c").read_text()

@@ -16,12 +16,8 @@ from tests.frontends.tflite.converters.test_variables import inputs as inputs_of
 from tests.frontends.tflite.converters.test_variables import ring
 from tests.support.arrays import full_range
 from tests.support.modules import adder, module
-from tests.support.standalone import (
-    check_call,
-    compile_example,
-    run_example,
-    run_standalone,
-)
+from tests.support.standalone import check_call, compile_example, run_example, run_standalone
+from tests.support.tflite import library_of
 from tvm_qnn import Library, digits
 from tvm_qnn.build import export_c
 from tvm_qnn.standalone.export import export_standalone
@@ -32,8 +28,7 @@ needs_cc = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler cc o
 
 
 def built(style: str, target: str = "host") -> Library:
-    mod, params = tvm_qnn.from_tflite(digits.model(style))
-    return tvm_qnn.build(mod, target, params)
+    return library_of(digits.model(style), target)
 
 
 @needs_cc
@@ -74,7 +69,7 @@ def workspace_size(header: Path) -> int:
 
 
 @needs_cc
-def test_copies_and_states_beside_an_arena(tmp_path: Path) -> None:
+def test_states_are_the_caller_s_beside_an_arena_too(tmp_path: Path) -> None:
     mod, params = tvm_qnn.from_tflite(ring())
     library = tvm_qnn.build(mod, "host", params)
     export_c(mod, "host", params, tmp_path / "model", arena=True)
@@ -82,12 +77,7 @@ def test_copies_and_states_beside_an_arena(tmp_path: Path) -> None:
     runs = inputs_of_ring(5)
     results = [array for (array,) in run_example([program], library.signature, runs, tmp_path)]
     np.testing.assert_array_equal(results, [library.run(*arrays) for arrays in runs])
-
-
-@needs_cc
-def test_what_a_model_keeps_is_the_caller_s(tmp_path: Path) -> None:
-    mod, params = tvm_qnn.from_tflite(ring())
-    library = tvm_qnn.build(mod, "host", params)
+    library = library_of(ring(), "host")
     runs = inputs_of_ring(5)
     results = [array for (array,) in run_standalone(library, runs, tmp_path)]
     np.testing.assert_array_equal(results, [library.run(*arrays) for arrays in runs])

@@ -45,9 +45,6 @@ def test_large_buffers_become_arguments_and_parallel_loops_plain_ones() -> None:
     for symbol, arguments in (("m_small", 2), ("m_large", 3)):
         (line,) = (line for line in code.splitlines() if f"void @{symbol}(" in line)
         assert line.count("ptr ") == arguments
-
-
-def test_on_cortex_m_fewer_bytes_lie_on_the_stack() -> None:
     for core, most in (("cortex-m4", 119), ("cortex-m55", 23), ("cortex-m0plus", 255)):
         functions = {"small": through_buffer(most), "large": through_buffer(most + 1)}
         symbols = {"small": "m_small", "large": "m_large"}

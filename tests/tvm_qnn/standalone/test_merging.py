@@ -98,10 +98,7 @@ def test_a_function_with_its_numbers_is_the_one_that_there_was(count: int) -> No
         assert first == "f0"
         assert (numbers == ()) == (count == 1)
         own = alone[name]
-        texts = (
-            str(with_numbers(own, ())),
-            str(with_numbers(found.functions["f0"], numbers)),
-        )
+        texts = (str(with_numbers(own, ())), str(with_numbers(found.functions["f0"], numbers)))
         # Shapes of memory are the first one's.
         mine, its = (re.sub(r"decl_buffer\(\(\d+,\)", "decl_buffer(", text) for text in texts)
         assert mine == its

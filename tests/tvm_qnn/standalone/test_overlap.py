@@ -203,16 +203,13 @@ def columns(buffers: Buffers) -> None:
         convolve(name, target[i * 16], between[0], between[0], between[0], numbers, 8)
 
 
-def test_a_lead_knows_what_an_assembler_s_lines_do() -> None:
+def test_a_lead_knows_what_an_assembler_s_lines_do_and_what_is_hidden_from_llvm() -> None:
     # An iteration writes at most four bytes, and the next one reads from four bytes further on.
     assert lead([(32, "int8"), (32, "int8")], copied_and_stored) == -4
     # In a tile the first pixel may be read when the last one was written.
     assert lead([(48, "int8"), (48, "int8")], tiles) == 24
     # Columns are read from a copy of the row.
     assert lead([(48, "int8"), (48, "int8")], columns) == -8
-
-
-def test_a_lead_knows_what_is_hidden_from_llvm() -> None:
     assert lead([(48, "int8"), (8, "int8")], hidden_places) == -7
 
 

@@ -31,11 +31,12 @@ def test_what_is_taken_or_joined_is_part_of_the_whole() -> None:
     told = with_parts(plan, FUNCTIONS, 4)
     assert [call.function for call in told.calls] == ["f", "f"]
     assert told.parts == {1: (0, 16), 2: (4, 0), 3: (4, 8), 5: (4, 16)}
-
-
-def test_a_part_of_a_part_lies_in_the_whole() -> None:
     plan = planned(("take", [0, 1]), ("take", [1, 2]), sizes=(64, 48, 8))
     assert with_parts(plan, FUNCTIONS, 4).parts == {1: (0, 16), 2: (0, 32)}
+    plan = planned(("take", [0, 1]), ("join", [1, 2, 3]), sizes=(64, 32, 8, 40))
+    once = with_parts(plan, FUNCTIONS, 4)
+    assert [call.function for call in once.calls] == ["join"]
+    assert with_parts(once, FUNCTIONS, 4) == once
 
 
 @pytest.mark.parametrize(
@@ -46,10 +47,3 @@ def test_a_part_of_a_part_lies_in_the_whole() -> None:
 def test_what_cannot_lie_there_is_copied(call: tuple[str, list[Any]]) -> None:
     plan = planned(call, sizes=(6, 6, 12))
     assert with_parts(plan, FUNCTIONS, 4) == plan
-
-
-def test_what_was_a_part_before_stays_one() -> None:
-    plan = planned(("take", [0, 1]), ("join", [1, 2, 3]), sizes=(64, 32, 8, 40))
-    once = with_parts(plan, FUNCTIONS, 4)
-    assert [call.function for call in once.calls] == ["join"]
-    assert with_parts(once, FUNCTIONS, 4) == once

@@ -162,9 +162,7 @@ def test_files_are_c99_and_cpp_and_small(tmp_path: Path) -> None:
 
 @needs_gcc
 @pytest.mark.parametrize(("most", "classes"), [(1, 3), (9, 1)])
-def test_compilers_see_that_scores_are_set_before_they_are_read(
-    most: int, classes: int, tmp_path: Path
-) -> None:
+def test_compilers_see_that_scores_are_set_first(most: int, classes: int, tmp_path: Path) -> None:
     chosen = {"by_class": True, "most": most, "most_of_class": 3, "classes_per_box": 1}
     thresholds = {"score_threshold": 0.25, "iou_threshold": 0.5}
     mod = module_of(select_boxes, boxes_and_scores(0, 1, classes), **chosen, **thresholds)

@@ -33,18 +33,13 @@ def test_layers_run_in_strips_where_memory_is_limited(core: str, tmp_path: Path)
     assert "rows" not in (tmp_path / "less" / "m.c").read_text()
 
 
-def test_a_limit_that_is_too_low_tells_the_least(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_limit_that_is_too_low_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tvm_qnn.standalone.ram_limit._TRIES", 2)
     with pytest.raises(QnnError, match="may take 100 bytes of memory") as caught:
         workspace(tmp_path / "none", "cortex-m4", limit=100)
     least = int(re.findall(r"in strips, is ([\d,]+)", str(caught.value))[0].replace(",", ""))
     assert workspace(tmp_path / "least", "cortex-m4", limit=least) == least
     assert not [*(tmp_path / "none").iterdir()]
-
-
-def test_a_limit_is_for_microcontrollers(tmp_path: Path) -> None:
     with pytest.raises(QnnError, match="a limit of memory is for microcontrollers"):
         workspace(tmp_path / "x86", "x86-avx2", limit=sys.maxsize)
 

@@ -15,12 +15,9 @@ def told(mod: tvm.IRModule) -> tuple[Sequence[Stem], list[Schedule]]:
     return stems, [*schedules(function, stems)]
 
 
-def test_the_peak_is_of_what_lives_together() -> None:
+def test_rows_of_strips_take_products_and_memory() -> None:
     # The first convolution's result, read twice, beside the depthwise one's.
     assert peak(network()["main"]) == 2 * 13 * 6 * 8
-
-
-def test_rows_that_strips_share_are_counted_again() -> None:
     stems, found = told(network())
     (schedule,) = (each for each in found if each.strips.stem == 1 and each.strips.rows == 2)
     row, each, low = [count for count in stems[1].products.values() if count]
@@ -28,9 +25,6 @@ def test_rows_that_strips_share_are_counted_again() -> None:
     assert schedule.products == 6 * row + 1 * each
     assert low
     assert (schedule.count, schedule.layers) == (3, 4)
-
-
-def test_fewer_rows_take_less_memory_and_more_products() -> None:
     _, found = told(network())
     rows = [each for each in found if each.strips.stem == 1]
     assert [each.strips.rows for each in rows] == [1, 2, 3]

@@ -13,29 +13,17 @@ def written(*ends: int) -> Uses:
     return Uses(writes={1: np.array(ends)})
 
 
-def test_what_is_read_behind_a_write_leaves_a_gap() -> None:
+def test_gaps_are_left_behind_writes_in_loops_too() -> None:
     assert written(8).then(read(2)).gap(0, 1).tolist() == [6]
-
-
-def test_what_is_read_before_a_write_leaves_none() -> None:
     assert (read(2).then(written(8)).gap(0, 1) < -(1 << 40)).all()
-
-
-def test_a_turn_that_does_not_run_leaves_none() -> None:
+    assert read(0).then(written(6)).in_any_order().gap(0, 1).tolist() == [6]
     uses = written(8, 8).where(np.array([True, False])).then(read(2, 2))
     run, left = uses.gap(0, 1).tolist()
     assert run == 6
     assert left < -(1 << 40)
-
-
-def test_a_loop_leaves_the_gap_of_its_worst_turns() -> None:
-    """Each iteration reads a byte and writes two: the last reads byte 2 after 4 written bytes."""
+    # Each iteration reads a byte and writes two: the last reads byte 2 after 4 written bytes.
     turn = read(0, 1, 2).then(written(2, 4, 6))
     whole = turn.repeated(outer=1, turns=3)
     assert whole.gap(0, 1).tolist() == [2]
     assert whole.reads[0].tolist() == [0]
     assert whole.writes[1].tolist() == [6]
-
-
-def test_turns_in_any_order_read_behind_all_writes() -> None:
-    assert read(0).then(written(6)).in_any_order().gap(0, 1).tolist() == [6]

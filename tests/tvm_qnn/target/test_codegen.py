@@ -67,9 +67,7 @@ def test_only_functions_that_read_inputs_check_their_arguments() -> None:
 
 
 @pytest.mark.parametrize("can_link", [False, pytest.param(True, marks=needs_linker)])
-def test_functions_called_by_name_share_modules(
-    monkeypatch: pytest.MonkeyPatch, can_link: bool
-) -> None:
+def test_functions_by_name_share_modules(monkeypatch: pytest.MonkeyPatch, can_link: bool) -> None:
     monkeypatch.setattr("legalize.passes.one_function._WEIGHTS_OF_BODIES", 0)
     if not can_link:
         monkeypatch.setattr(Compiled, "_loaded", lambda _self: (_ for _ in ()).throw(OSError()))

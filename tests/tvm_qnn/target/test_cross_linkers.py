@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tvm_qnn
 from tests.support.arm import CORTEX_A15, CORTEX_A72, Core, on_cores
 from tests.support.arm_models import needs_runtime, run_in_example
 from tests.support.arrays import full_range
 from tests.support.standalone import compile_example, run_example
+from tests.support.tflite import library_of
 from tvm_qnn import Library, digits
 from tvm_qnn.target.linker import find_linker
 
@@ -64,8 +64,7 @@ def image() -> Array:
 
 @cache
 def built(target: str) -> Library:
-    mod, params = tvm_qnn.from_tflite(digits.model("int8"))
-    return tvm_qnn.build(mod, target, params)
+    return library_of(digits.model("int8"), target)
 
 
 @pytest.fixture(scope="module")

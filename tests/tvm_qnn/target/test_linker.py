@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.target.linker import find_linker, shared_library_linker
 
 
@@ -23,24 +24,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_first_compiler_on_the_path_links(folder: Path) -> None:
+def test_the_first_compiler_on_the_path_links_or_the_named_one(folder: Path) -> None:
     for name in ("clang", "gcc", "cc"):
         compiler = program(folder / name)
         assert find_linker() == [str(compiler)]
-
-
-def test_a_named_compiler_is_the_one(folder: Path) -> None:
     program(folder / "cc")
     cross = program(folder / "aarch64-linux-gnu-gcc")
     assert find_linker("aarch64-linux-gnu-gcc") == [str(cross)]
     assert find_linker(str(cross)) == [str(cross)]
-    with pytest.raises(QnnError, match="no linker 'arm-cc' on the path"):
-        find_linker("arm-cc")
+    fails("no linker 'arm-cc' on the path", find_linker, "arm-cc")
 
 
-def test_zig_links_where_there_is_no_compiler(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_zig_links_without_a_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name == "ziglang" or None)
     assert find_linker() == [sys.executable, "-m", "ziglang", "cc"]
     compiler = program(folder / "cc")
@@ -62,24 +57,23 @@ def test_macos_is_told_that_tvm_has_the_functions_that_code_calls(
     ]
 
 
-def test_windows_links_with_clang_and_the_functions_of_tvm(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_links_with_clang_and_tvm(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tvm_qnn.target.linker.this_platform", lambda: "amd64-win32")
     monkeypatch.setattr("tvm_ffi.libinfo.find_windows_implib", lambda: r"C:\tvm_ffi.lib")
     program(folder / "gcc")
-    with pytest.raises(
-        QnnError, match="clang is not on the path: install LLVM and the build tools"
-    ):
-        find_linker()
+    fails("clang is not on the path: install LLVM and the build tools", find_linker)
     clang = program(folder / "clang")
     assert find_linker() == [str(clang), r"C:\tvm_ffi.lib"]
     assert find_linker("clang", "x86_64-pc-windows-msvc") == [str(clang), r"C:\tvm_ffi.lib"]
 
 
 def test_without_any_the_error_says_what_to_install(folder: Path) -> None:
-    with pytest.raises(QnnError, match=r"needs a linker.*apt install gcc.*pip install ziglang"):
-        find_linker()
+    fails(r"needs a linker.*apt install gcc.*pip install ziglang", find_linker)
+    fails(
+        "no linker for riscv64-linux-gnu is known here: name one",
+        find_linker,
+        platform="riscv64-linux-gnu",
+    )
 
 
 PLATFORM = {"aarch64": "aarch64-linux-gnu", "arm": "armv7l-unknown-linux-gnueabihf"}
@@ -97,8 +91,7 @@ def test_another_platform_takes_a_cross_linker(folder: Path, architecture: str) 
     platform, triple = PLATFORM[architecture], TRIPLE[architecture]
     program(folder / "cc")
     clang = program(folder / "clang")
-    with pytest.raises(QnnError, match=f"needs a cross linker, .*apt install gcc-{triple}"):
-        find_linker(platform=platform)
+    fails(f"needs a cross linker, .*apt install gcc-{triple}", find_linker, platform=platform)
     linker = program(folder / f"{triple}-ld")
     assert find_linker(platform=platform) == [str(linker)]
     assert find_linker("clang", platform) == [str(clang), f"--target={triple}", "-nostdlib"]
@@ -132,11 +125,6 @@ def test_zig_links_for_another_platform(
     assert words == [sys.executable, "-m", "ziglang", "cc", *options]
 
 
-def test_a_platform_without_a_known_linker_takes_a_named_one(folder: Path) -> None:
-    with pytest.raises(QnnError, match="no linker for riscv64-linux-gnu is known here: name one"):
-        find_linker(platform="riscv64-linux-gnu")
-
-
 def test_the_command_gets_objects_and_output(folder: Path) -> None:
     body = "import sys\nopen(sys.argv[sys.argv.index('-o') + 1], 'w').write(' '.join(sys.argv[1:]))"
     compiler = program(folder / "cc", body)
@@ -147,13 +135,10 @@ def test_the_command_gets_objects_and_output(folder: Path) -> None:
     assert "-shared" in words
 
 
-def test_what_the_linker_says_is_in_the_error(folder: Path) -> None:
+def test_a_linker_that_fails_is_an_error(folder: Path) -> None:
     compiler = program(folder / "cc", "import sys\nsys.exit('cannot find a.o')")
     with pytest.raises(QnnError, match=r"linking with .*cc failed: cannot find a\.o"):
         shared_library_linker([str(compiler)])(str(folder / "library.so"), ["a.o"])
-
-
-def test_a_linker_that_cannot_be_started_is_an_error(folder: Path) -> None:
     broken = folder / "cc"
     broken.write_text("no program")
     broken.chmod(0o755)

@@ -6,8 +6,8 @@ import pytest
 import tvm
 
 from frontends.tflite import from_tflite
-from qnn_ops.errors import QnnError
 from tests.support.dense_layers import dense_layers
+from tests.support.errors import fails
 from tvm_qnn import digits
 from tvm_qnn.build import export_c
 from tvm_qnn.standalone.symbols import undefined_symbols
@@ -32,9 +32,7 @@ def test_a_name_sets_the_core_and_its_alignment(name: str) -> None:
 
 @pytest.mark.parametrize("model", [digits.model("int8"), digits.model("uint8"), dense_layers()])
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("wasm32", "c")])
-def test_networks_of_integers_call_no_function_of_floats(
-    name: str, model: bytes, tmp_path: Path
-) -> None:
+def test_networks_of_integers_call_no_floats(name: str, model: bytes, tmp_path: Path) -> None:
     mod, params = from_tflite(model)
     export_c(mod, name, params, tmp_path / "m")
     needs = undefined_symbols((tmp_path / "m.o").read_bytes())
@@ -53,11 +51,7 @@ def test_hard_floats_come_with_the_platform_that_passes_them() -> None:
     assert target.attrs["mtriple"] == "thumbv7em-unknown-none-gnueabihf"
     assert target.attrs["mfloat-abi"] == "hard"
     assert with_hard_floats("cortex-m4") is None
-    with pytest.raises(QnnError, match=r"the target 'cortex-m3\+hardfloat'"):
-        parse_target("cortex-m3+hardfloat")
-
-
-def test_only_hard_floats_use_the_registers_of_floats() -> None:
+    fails(r"the target 'cortex-m3\+hardfloat'", parse_target, "cortex-m3+hardfloat")
     for name in ("cortex-m4", "cortex-m7", "cortex-m33"):
         floats = {
             end: "fpregs"
@@ -85,11 +79,8 @@ def test_only_hard_floats_use_the_registers_of_floats() -> None:
         ),
     ],
 )
-def test_floats_that_are_passed_two_ways_are_an_error(
-    target: str | tvm.target.Target, other: str
-) -> None:
-    with pytest.raises(QnnError, match=rf"results would be wrong: take -mtriple=\S+{other},"):
-        parse_target(target)
+def test_floats_passed_two_ways_are_errors(target: str | tvm.target.Target, other: str) -> None:
+    fails(rf"results would be wrong: take -mtriple=\S+{other},", parse_target, target)
 
 
 def test_a_hand_written_target_gets_its_vectors_too(capfd: pytest.CaptureFixture[str]) -> None:

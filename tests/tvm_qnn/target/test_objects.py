@@ -25,9 +25,7 @@ def library() -> Library:
     return tvm_qnn.build(adder((2, 3000)), "host", {"w": W})
 
 
-def test_elsewhere_than_on_linux_objects_are_on_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_elsewhere_objects_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "m.o"
     with in_memory([path]):
         assert path.is_symlink() == (sys.platform == "linux")
@@ -42,9 +40,7 @@ NAMES = {"so": "m.so", "tvm": "m.so", "c": "m"}
 
 @pytest.mark.parametrize("form", NAMES)
 @pytest.mark.parametrize("used", [0, 12_000])
-def test_a_full_disk_is_an_error_and_leaves_nothing(
-    library: Library, tmp_path: Path, form: str, used: int
-) -> None:
+def test_a_full_disk_leaves_nothing(library: Library, tmp_path: Path, form: str, used: int) -> None:
     if form != "c":
         need_linker()
     with small_disk(tmp_path / "small", 16 << 10) as disk:

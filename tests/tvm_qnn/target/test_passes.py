@@ -163,9 +163,7 @@ def test_small_buffers_of_kernels_that_are_called_by_name_are_not_merged() -> No
         "a level that the user gave",
     ],
 )
-def test_kernels_of_x86_have_a_level_of_their_own(
-    target: Any, attributes: set[str], level: int | None
-) -> None:
+def test_kernels_of_x86_have_a_level(target: Any, attributes: set[str], level: int | None) -> None:
     function = function_of_axes((4,)).without_attr(IS_KERNEL)
     function = function.with_attrs(dict.fromkeys(attributes, True))
     assert leveled([function], parse_target(target)).attrs.get("opt-level") == level

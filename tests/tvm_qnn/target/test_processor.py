@@ -69,9 +69,7 @@ def test_where_the_system_tells_nothing_the_processors_name_does(
     assert host_target().attrs.get("mattr") is None
 
 
-def test_names_of_linux_and_llvm_are_brought_together(
-    monkeypatch: pytest.MonkeyPatch, cpuinfo: Path
-) -> None:
+def test_names_of_linux_are_those_of_llvm(monkeypatch: pytest.MonkeyPatch, cpuinfo: Path) -> None:
     cpuinfo.write_text("processor\t: 0\nflags\t\t: fpu pni sse4_1 abm bmi1 avx512_vnni amx_int8\n")
     monkeypatch.setattr(processor, "_may_use_tiles", lambda: True)
     asked = ["sse3", "sse4.1", "sse4.2", "lzcnt", "bmi", "bmi2", "avx512vnni", "amx-int8", "avx2"]

@@ -19,9 +19,7 @@ from tvm_qnn.target.requirements import Requirements
         ("x86_64-pc-windows-msvc", "amd64-win32"),
     ],
 )
-def test_one_platform_has_several_names(
-    monkeypatch: pytest.MonkeyPatch, platform: str, here: str
-) -> None:
+def test_names_of_a_platform(monkeypatch: pytest.MonkeyPatch, platform: str, here: str) -> None:
     monkeypatch.setattr(requirements, "this_platform", lambda: here)
     assert Requirements(platform, ()).why_not_here() is None
     for other in ("riscv64-linux-gnu", "x86_64-pc-windows-msvc", "aarch64-apple-darwin"):

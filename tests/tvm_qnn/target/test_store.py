@@ -152,7 +152,7 @@ def test_a_key_changes_with_all_that_decides_the_code(monkeypatch: pytest.Monkey
     assert len(set(keys)) == len(keys)
 
 
-def test_functions_of_equal_code_and_any_border_have_one_key() -> None:
+def test_keys_are_those_of_code_in_any_process() -> None:
     keys = set()
     for border in (
         None,
@@ -162,6 +162,10 @@ def test_functions_of_equal_code_and_any_border_have_one_key() -> None:
         named = called(tell_border(function(), border), [])
         keys.add(function_key(tvm.IRModule({"f": named}), host_target(), "", False))
     assert len(keys) == 1
+    assert key() == key(variable="y")
+    assert key(names=True) != key(names=True, variable="y")
+    code = "from tests.tvm_qnn.target.test_store import key\nprint(key())"
+    assert printed(code, PYTHONHASHSEED="1").strip() == key()
 
 
 @pytest.mark.parametrize("changes", [{"number": 4}, {"size": 5}, {"second": True}])
@@ -170,16 +174,6 @@ def test_a_key_does_not_rest_on_a_hash_of_64_bits(
 ) -> None:
     monkeypatch.setattr("legalize.loop_functions.tvm_ffi.structural_hash", lambda _function: 0)
     assert key() != key(**changes)
-
-
-def test_names_of_variables_are_in_a_key_only_where_they_are_in_the_code() -> None:
-    assert key() == key(variable="y")
-    assert key(names=True) != key(names=True, variable="y")
-
-
-def test_a_key_is_the_same_in_another_process() -> None:
-    code = "from tests.tvm_qnn.target.test_store import key\nprint(key())"
-    assert printed(code, PYTHONHASHSEED="1").strip() == key()
 
 
 def _flip(path: Path) -> None:
@@ -244,9 +238,7 @@ def test_a_full_disk_is_told_once(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
 @needs_linker
-def test_a_folder_that_others_may_write_to_is_not_used(
-    folder: Path, compilations: list[tvm.IRModule]
-) -> None:
+def test_a_folder_of_others_is_not_used(folder: Path, compilations: list[tvm.IRModule]) -> None:
     build()
     folder.chmod(0o777)
     with pytest.warns(UserWarning, match="the cache is not used: .* can be written to by others"):
@@ -254,9 +246,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(
     assert len(compilations) == 2
 
 
-def test_there_is_no_store_where_it_is_of_no_use(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_store_where_it_has_no_use(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert object_store(host_target()) is not None
     with tvm.transform.PassContext(instruments=[tvm.ir.instrument.PassTimingInstrument()]):
         assert object_store(host_target()) is None
@@ -271,9 +261,7 @@ def test_there_is_no_store_where_it_is_of_no_use(
 
 
 @needs_linker
-def test_what_cannot_be_loaded_is_compiled_in_memory(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_loaded_is_compiled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = compiled(adders(2), ObjectStore(folder))
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

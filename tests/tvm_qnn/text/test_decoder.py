@@ -81,7 +81,7 @@ def grouped_of_length(length: int) -> Any:
     return float_model(sizes, random_weights(sizes, 1))
 
 
-def test_a_text_goes_on_after_generate() -> None:
+def test_a_text_goes_on_until_reset_or_a_token_of_stop() -> None:
     model, decoder = built("grouped")
     decoder.reset()
     first = decoder.generate(PROMPT, 4)
@@ -90,15 +90,18 @@ def test_a_text_goes_on_after_generate() -> None:
     scores = decoder.step([3])
     assert scores.shape == (1, SIZES.vocabulary)
     assert decoder.length == len(PROMPT) + 4 + 2 + 4 + 1
-
-
-def test_reset_forgets_the_text() -> None:
     _, decoder = built("grouped")
     decoder.reset()
     first = decoder.generate(PROMPT, 10)
     decoder.reset()
     assert decoder.length == 0
     assert decoder.generate(PROMPT, 10) == first
+    _, decoder = built("grouped")
+    decoder.reset()
+    whole = decoder.generate(PROMPT, 12)
+    decoder.reset()
+    ended = decoder.generate(PROMPT, 12, stop=[whole[3]])
+    assert ended == whole[: whole.index(whole[3]) + 1]
 
 
 def test_seeds_decide_what_is_drawn() -> None:
@@ -111,15 +114,6 @@ def test_seeds_decide_what_is_drawn() -> None:
     assert drawn(temperature=2.0, seed=1) == drawn(temperature=2.0, seed=1)
     assert drawn(temperature=2.0, seed=1) != drawn(temperature=2.0, seed=2)
     assert drawn(temperature=2.0, seed=1, top_k=1) == drawn()
-
-
-def test_a_token_of_stop_ends_the_text() -> None:
-    _, decoder = built("grouped")
-    decoder.reset()
-    whole = decoder.generate(PROMPT, 12)
-    decoder.reset()
-    ended = decoder.generate(PROMPT, 12, stop=[whole[3]])
-    assert ended == whole[: whole.index(whole[3]) + 1]
 
 
 def test_an_exported_decoder_runs_without_the_compiler(tmp_path: Path) -> None:
@@ -149,9 +143,7 @@ def test_an_exported_decoder_runs_without_the_compiler(tmp_path: Path) -> None:
         (lambda d: d.generate([1], 1, top_k=0), "top_k must be at least 1, got 0"),
     ],
 )
-def test_what_does_not_fit_is_one_error(
-    call: Callable[[qnn.Decoder], object], message: str
-) -> None:
+def test_what_does_not_fit_is_an_error(call: Callable[[qnn.Decoder], object], message: str) -> None:
     _, decoder = built("grouped")
     decoder.reset()
     with pytest.raises(QnnError, match=message):
@@ -159,11 +151,8 @@ def test_what_does_not_fit_is_one_error(
     assert decoder.length == 0
 
 
-def test_a_model_that_sees_what_its_mask_hides_is_refused() -> None:
+def test_other_models_and_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(QnnError, match="depend on tokens for which attention_mask has 0"):
         qnn.decoder(plain(hides=False), max_length=8, num_threads=1)
-
-
-def test_a_folder_without_libraries_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(QnnError, match=r"it has no libraries tokens_<number>\.so"):
         qnn.decoder(tmp_path)

@@ -6,6 +6,7 @@ import pytest
 
 from qnn_ops.errors import QnnError
 from tests.support.decoders import SIZES, grouped, plain
+from tests.support.errors import fails
 from tvm_qnn.text.forms import read_form
 
 
@@ -28,7 +29,7 @@ def test_pasts_and_positions_are_read() -> None:
     assert (other.places, other.begins, other.length(None)) == (None, False, 512)
 
 
-def test_missing_and_unknown_inputs_are_named_in_one_error() -> None:
+def test_missing_and_unknown_inputs_and_pasts_are_named() -> None:
     model = renamed(grouped(), "input_ids", "tokens")
     model = renamed(model, "past_key_values.1.key", "cache")
     with pytest.raises(QnnError) as raised:
@@ -37,15 +38,8 @@ def test_missing_and_unknown_inputs_are_named_in_one_error() -> None:
         "decoder: this model has inputs that are missing: input_ids, past_key_values.1.key; "
         "inputs that are unknown: cache, tokens"
     )
-
-
-def test_missing_outputs_are_named() -> None:
     model = renamed(grouped(), "present.0.value", "v")
-    with pytest.raises(QnnError, match=r"outputs that are missing: present\.0\.value$"):
-        read_form(model)
-
-
-def test_a_model_without_a_past_is_no_decoder() -> None:
+    fails(r"outputs that are missing: present\.0\.value$", read_form, model)
     model = grouped()
     kept = [value for value in model.graph.input if not value.name.startswith("past")]
     del model.graph.input[:]
@@ -53,19 +47,13 @@ def test_a_model_without_a_past_is_no_decoder() -> None:
     for node in model.graph.node:
         if node.op_type == "GroupQueryAttention":
             node.input[3:5] = ["", ""]
-    with pytest.raises(QnnError, match=r"missing: past_key_values\.0\.key, past_key_values\.0\.v"):
-        read_form(model)
-
-
-def test_a_present_that_is_no_past_with_new_tokens_is_an_error() -> None:
+    fails(r"missing: past_key_values\.0\.key, past_key_values\.0\.v", read_form, model)
     model = plain()
     node = next(node for node in model.graph.node if node.output[0] == "present.1.key")
     node.input[:] = [*node.input][::-1]
-    with pytest.raises(QnnError, match=r"output 'present\.1\.key' is neither of an attention"):
-        read_form(model).step(1, 8)
+    fails(r"output 'present\.1\.key' is neither of an attention", read_form(model).step, 1, 8)
 
 
 @pytest.mark.parametrize("most", [0, SIZES.length + 1])
 def test_lengths_beyond_the_positions_are_an_error(most: int) -> None:
-    with pytest.raises(QnnError, match=f"max_length is 1 to 96 for this model, got {most}"):
-        read_form(grouped()).length(most)
+    fails(f"max_length is 1 to 96 for this model, got {most}", read_form(grouped()).length, most)

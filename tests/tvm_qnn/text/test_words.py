@@ -10,14 +10,11 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.text.words import words_of
 
 
-def test_tokens_of_a_model_of_256_are_bytes(tmp_path: Path) -> None:
+def test_tokens_of_a_model_of_256_are_bytes_and_others_need_a_tokenizer(tmp_path: Path) -> None:
     words = words_of(tmp_path / "model.onnx", 256)
     assert words.encode("né") == [110, 195, 169]
     assert words.decode([110, 195, 169]) == "né"
     assert words.decode([110, 195]) == "n\ufffd"
-
-
-def test_other_models_need_a_tokenizer(tmp_path: Path) -> None:
     with pytest.raises(QnnError, match=r"text needs tokenizer\.json beside .*model\.onnx"):
         words_of(tmp_path / "model.onnx", 300)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tvm_qnn
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.linking import needs_linker
 from tests.support.modules import adder
 from tvm_qnn.throughput import memory
@@ -33,11 +33,9 @@ def test_a_library_takes_its_tensors_and_little_else(tmp_path: Path) -> None:
 
 @on_linux
 def test_what_cannot_be_loaded_is_the_error_of_load(tmp_path: Path) -> None:
-    with pytest.raises(QnnError, match=r"^no library at .*m\.so$"):
-        memory.memory_of(tmp_path / "m.so")
+    fails(r"^no library at .*m\.so$", memory.memory_of, tmp_path / "m.so")
 
 
 def test_another_system_tells_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "_PEAK", tmp_path / "clear_refs")
-    with pytest.raises(QnnError, match="only Linux tells"):
-        memory.memory_of(tmp_path / "m.so")
+    fails("only Linux tells", memory.memory_of, tmp_path / "m.so")

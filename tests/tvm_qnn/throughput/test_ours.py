@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import tvm_qnn
 from qnn_ops.errors import QnnError
+from tests.support.tflite import library_of
 from tvm_qnn import digits
 from tvm_qnn.io.images import noise
 from tvm_qnn.library.library import Library
@@ -13,20 +13,15 @@ from tvm_qnn.throughput.ours import SharedLibrary
 
 def digits_library(batch: int) -> Library:
     model = digits.model("int8")
-    mod, params = tvm_qnn.from_tflite(model)
-    info = tvm_qnn.build(mod, "host", params).inputs[0]
+    info = library_of(model, "host").inputs[0]
     shape_dict = {info.name: (batch, *info.shape[1:])}
-    mod, params = tvm_qnn.from_tflite(model, shape_dict=shape_dict)
-    return tvm_qnn.build(mod, "host", params, num_threads=1)
+    return library_of(model, "host", shape_dict=shape_dict, num_threads=1)
 
 
-def test_all_threads_run() -> None:
+def test_all_threads_run_and_what_fails_in_one_is_an_error() -> None:
     library = digits_library(1)
     with SharedLibrary(library, [noise(library.inputs[0])], 3) as streams:
         assert streams.runs_per_second(0.05) > 3 / 0.05
-
-
-def test_what_fails_in_a_thread_is_an_error() -> None:
     library = digits_library(1)
     with (
         SharedLibrary(library, [np.zeros((3, 3), np.int8)], 2) as streams,

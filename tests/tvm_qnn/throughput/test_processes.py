@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn import digits
 from tvm_qnn.throughput import open_vino
 from tvm_qnn.throughput.litert import start_litert
@@ -33,38 +34,26 @@ def test_rates_of_all_processes_are_added(folder: Path) -> None:
         assert streams.runs_per_second(2) == 600
 
 
-def test_why_a_process_ends_is_told(folder: Path) -> None:
+def test_processes_that_end_are_errors(folder: Path) -> None:
     (folder / "failing.py").write_text("raise SystemExit('it does not take this')")
-    with pytest.raises(QnnError, match=r"^it does not take this$"):
-        Processes("failing", [], 2)
+    fails(r"^it does not take this$", Processes, "failing", [], 2)
     (folder / "silent.py").write_text("import os\nos.abort()")
-    with pytest.raises(QnnError, match="it ended with -6"):
-        Processes("silent", [], 1)
-
-
-def test_one_that_ends_between_turns_is_an_error(folder: Path) -> None:
+    fails("it ended with -6", Processes, "silent", [], 1)
     (folder / "once.py").write_text("print('ready', flush=True)\ninput()\nraise SystemExit('gone')")
     with Processes("once", [], 1) as streams, pytest.raises(QnnError, match="gone"):
         streams.runs_per_second(1)
 
 
-def test_litert_runs_batches_in_processes(tmp_path: Path) -> None:
+def test_litert_runs_batches_in_processes_or_says_why_not(tmp_path: Path) -> None:
     path = tmp_path / "digits.tflite"
     path.write_bytes(digits.model("uint8"))
     with start_litert(path, 2, 2) as streams:
         assert streams.runs_per_second(0.05) > 40
-
-
-def test_litert_says_what_it_does_not_take(tmp_path: Path) -> None:
     path = tmp_path / "broken.tflite"
     path.write_bytes(b"broken")
-    with pytest.raises(QnnError, match="LiteRT rejects the model"):
-        start_litert(path, 1, 1)
+    fails("LiteRT rejects the model", start_litert, path, 1, 1)
 
 
-def test_without_openvino_the_reason_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_openvino_a_reason_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_vino, "find_spec", lambda _name: None)
-    with pytest.raises(QnnError, match="openvino is not installed"):
-        start_open_vino(tmp_path / "model.tflite", 1, 1)
+    fails("openvino is not installed", start_open_vino, tmp_path / "model.tflite", 1, 1)

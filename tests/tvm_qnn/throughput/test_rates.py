@@ -25,24 +25,15 @@ class Counted(Streams):
         pass
 
 
-def test_a_rate_is_that_of_whole_runs() -> None:
-    assert 5 < rates.rate(lambda: time.sleep(0.05), 0.12) <= 20
-    assert rates.rate(lambda: time.sleep(0.01), 0) > 0
-
-
-def test_programs_run_in_turn_and_count_images() -> None:
+def test_programs_run_in_turn_until_the_time_is_up() -> None:
     log: list[str] = []
     found = in_turn({name: Counted(name, log) for name in "ab"}, 10, rounds=4)
     assert "".join(log) == "ab" + 4 * "ab"
     assert found == {"a": [30, 50, 70, 90], "b": [40, 60, 80, 100]}
-
-
-def test_no_round_begins_after_the_time_is_up() -> None:
     found = in_turn({"a": Counted("a", [])}, 1, rounds=100, seconds=0)
     assert len(found["a"]) == 3
-
-
-def test_inputs_take_so_many_images() -> None:
+    assert 5 < rates.rate(lambda: time.sleep(0.05), 0.12) <= 20
+    assert rates.rate(lambda: time.sleep(0.01), 0) > 0
     infos = [TensorInfo("x", (1, 8, 8), "int8"), TensorInfo("y", (1,), "uint8")]
     assert [info.shape for info in with_batch(infos, 5)] == [(5, 8, 8), (5,)]
     assert with_batch([TensorInfo("x", (), "int8")], 1)[0].shape == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.zoo import images
 
 
@@ -29,13 +29,10 @@ def test_any_size(size: int) -> None:
     assert images.picture(3, size).shape == (size, size, 3)
 
 
-def test_noise_uses_every_value() -> None:
+def test_noise_and_pictures_are_inputs() -> None:
     pixels = images.noise(0, 64)
     assert len(np.unique(pixels)) == 256
     np.testing.assert_array_equal(pixels, images.noise(0, 64))
-
-
-def test_as_input() -> None:
     pixels = np.arange(256, dtype=np.uint8)
     assert images.as_input(pixels, "uint8") is pixels
     signed = images.as_input(pixels, "int8")
@@ -44,5 +41,4 @@ def test_as_input() -> None:
     wide = images.as_input(pixels, "int16")
     assert wide.dtype == np.int16
     np.testing.assert_array_equal(wide, np.arange(-128, 128) * 256)
-    with pytest.raises(QnnError, match="int8 or int16, not as 'float32'"):
-        images.as_input(pixels, "float32")
+    fails("int8 or int16, not as 'float32'", images.as_input, pixels, "float32")

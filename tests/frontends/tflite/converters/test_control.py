@@ -9,16 +9,13 @@ import numpy as np
 import pytest
 
 from frontends.errors import UnsupportedOperatorError
-from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from tests.support.composites import runs
-from tests.support.tflite import check_refused, fixed
+from tests.support.tflite import check_refused, fixed, library_of
 from tests.support.tflite_graphs import FLAG, NUMBER, Subgraph, model_of, unary
-from tvm_qnn import Library, build
+from tvm_qnn import Library
 from tvm_qnn.compare import compare
 from tvm_qnn.oracle import LiteRtSession
-
-Array = np.ndarray[Any, Any]
 
 Q = Quantization.per_tensor(0.5, 3)
 
@@ -59,8 +56,7 @@ def case(
 
 
 def _built(model: bytes) -> Library:
-    mod, params = from_tflite(model)
-    return build(mod, "llvm", params)
+    return library_of(model)
 
 
 @pytest.mark.parametrize("is_known", [False, True])
@@ -106,14 +102,11 @@ def test_cases_that_are_refused(model: bytes, message: str) -> None:
     check_refused(model, message)
 
 
-def test_subgraphs_that_run_themselves() -> None:
+def test_subgraphs_that_run_themselves_or_take_too_little() -> None:
     itself = Subgraph(
         {"flag": fixed(True, "bool"), "x y": ROW}, [("IF", "flag x", "y", ITSELF)], "x", "y"
     )
     check_refused(model_of(itself, itself), "more than 8 deep", UnsupportedOperatorError)
-
-
-def test_a_subgraph_takes_what_it_is_given() -> None:
     main = Subgraph({"flag": fixed(True, "bool"), "x": ROW}, [("IF", "flag", "x", ITSELF)], "", "x")
     model = model_of(main, Subgraph({"a": ROW}, [], "a", "a"))
     check_refused(model, "its subgraph takes 1 tensors, gets 0")
@@ -179,16 +172,13 @@ def loop_in_a_branch(code: str) -> bytes:
     )
 
 
-def test_a_loop_inside_a_composite_runs_in_the_chosen_branch_alone() -> None:
+def test_a_loop_inside_a_composite_or_a_case_runs_in_the_chosen_branch_alone() -> None:
     model = loop_in_a_branch("IF")
     data = np.array([-9, 3, 5, 30], np.int8)
     # The loop of the branch that is not chosen would never end.
     for chosen, turns in ((True, 2), (False, -1)):
         inputs = [data, np.array(chosen), np.array(turns, np.int32)]
         assert compare(model, inputs, "llvm").differing == ()
-
-
-def test_so_it_does_in_a_case() -> None:
     # LiteRT's kernel reads the memory after the branches' numbers as further ones.
     choice, case = (_built(loop_in_a_branch(code)) for code in ("IF", "STABLEHLO_CASE"))
     data = np.array([-9, 3, 5, 30], np.int8)

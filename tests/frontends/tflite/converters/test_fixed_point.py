@@ -27,21 +27,15 @@ def computed(values: list[int], emitted: Emitted) -> list[np.ndarray]:
     return [result.numpy()[:, 0] for result in results]
 
 
-def test_inverse_roots_equal_the_reference() -> None:
+def test_functions_equal_the_reference() -> None:
     values = [0, 1, 2, 3, 4, 255, 65025, (1 << 29) - 1, 1 << 29, (1 << 29) + 5, 2**31 - 1]
     results = computed(values, lambda data: [*inverse_sqrt(data)])
     for result, expected in zip(results, inverse_sqrt_multiplier(values), strict=True):
         np.testing.assert_array_equal(result, expected)
-
-
-def test_quotients_by_powers_round_half_away_from_zero() -> None:
     values = [-13, -12, -4, -1, 0, 1, 4, 12, 13, 2**31 - 1, -(2**31)]
     results = computed(values, lambda x: [divided(x, x.to(number(bits))) for bits in (0, 3)])
     for bits, result in zip((0, 3), results, strict=True):
         np.testing.assert_array_equal(result, rounding_divide_by_pot(values, bits))
-
-
-def test_logarithms_are_near_the_function() -> None:
     values = [1 << 19, (1 << 19) + 1, 600_000, 1 << 25, 2**31 - 1]
     (result,) = computed(values, lambda data: [log(data)])
     np.testing.assert_allclose(result / 2.0**26, np.log(np.array(values) / 2.0**19), atol=1e-6)

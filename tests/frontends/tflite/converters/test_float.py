@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
-from frontends.tflite import NotQuantizedWarning, from_tflite
-from frontends.tflite.reader import read_model
-from tests.support.tflite import Sheet
+from frontends.tflite import from_tflite
+from tests.support.tflite import Sheet, fixed, given, library_of, one, refused, x
 from tvm_qnn import build
-from tvm_qnn.oracle import litert_tensors
 
-Array = np.ndarray[Any, Any]
+pytestmark = pytest.mark.filterwarnings("error", "ignore:no tensor of this model is quantized")
 
 
-def ulps(first: Array, second: Array) -> Array:
+def ulps(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Count the float32 numbers from one result to the other; NaN is 0 from NaN."""
     places = []
     for array in (first, second):
@@ -28,19 +25,10 @@ def ulps(first: Array, second: Array) -> Array:
 
 
 def check_close(sheet: Sheet, most: int = 1) -> None:
-    model = sheet.model()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.simplefilter("ignore", NotQuantizedWarning)
-        mod, params = from_tflite(model, outputs="all")
-    results = build(mod, "llvm", params).run(*sheet.arrays)
-    results = results if isinstance(results, dict) else {"": results}
-    expected = litert_tensors(model, sheet.arrays)
-    for index, result in zip(read_model(model).computed, results.values(), strict=True):
+    for index, (result, expected) in enumerate(sheet.outputs()):
         # The same operations in the same order, and functions of the C library. Those that are
         # computed otherwise here are accurate to a digit or two, LiteRT's likewise.
-        apart = ulps(result, expected[index])
-        assert apart.max(initial=0) <= most, index
+        assert ulps(result, expected).max(initial=0) <= most, index
 
 
 def _positive(sheet: Sheet) -> Any:
@@ -70,25 +58,18 @@ def test_infinite_results_become_numbers_and_a_nan_stays_one(target: str, activa
     """As of a quotient by what was rounded to 0."""
     rows = np.array([0, -0.0, 1, -2, 3e38, -3e38, np.inf, -np.inf, np.nan], np.float32)
     sheet = Sheet()
-    operands = [sheet.input(each) for each in (rows[:, None].copy(), rows)]
+    operands = [given(each, "float32") for each in (rows[:, None], rows)]
     for code in ("ADD", "SUB", "MUL", "DIV"):
-        options = {"fused_activation_function": activation}
-        sheet.operator(code, operands, ((9, 9), "float32", None), **options)
-    model = sheet.model()
-    expected = [*litert_tensors(model, sheet.arrays).values()]
-    mod, params = from_tflite(model)
-    results = build(mod, target, params).run(*sheet.arrays).values()
-    for result, wanted in zip(results, expected, strict=True):
+        sheet.add(code, *operands, fused_activation_function=activation)
+    for result, wanted in sheet.outputs(target):
         assert not np.isinf(wanted).any()
         np.testing.assert_array_equal(result, wanted)
 
 
-@pytest.mark.parametrize("zero", [np.float32(0), np.array([0, 0, -0.0, 2, 0, -0.0], np.float32)])
+@pytest.mark.parametrize("zero", [0, [0, 0, -0.0, 2, 0, -0.0]])
 def test_a_quotient_by_the_constant_0_equals_litert(zero: Any) -> None:
-    sheet = Sheet()
-    data = sheet.input(np.array([1, -2, 3, 0, np.nan, np.inf], np.float32))
-    sheet.operator("DIV", [data, sheet.constant(zero)], ((6,), "float32", None))
-    check_close(sheet, most=0)
+    data = given([1, -2, 3, 0, np.nan, np.inf], "float32")
+    check_close(one("DIV", data, fixed(zero, "float32")), most=0)
 
 
 def test_functions_of_one_operand() -> None:
@@ -122,14 +103,10 @@ def test_functions_of_other_libraries() -> None:
 
 
 def test_gelu_is_as_near_as_its_terms() -> None:
-    sheet = Sheet(seed=39)
-    data = _any(sheet, (1, 300))
+    sheet, data = Sheet(seed=39), x(1, 300, dtype="float32")
     for approximate in (False, True):
-        sheet.operator("GELU", [data], ((1, 300), "float32", None), approximate=approximate)
-    model = sheet.model()
-    mod, params = from_tflite(model)
-    results = build(mod, "llvm", params).run(*sheet.arrays).values()
-    for expected, actual in zip(litert_tensors(model, sheet.arrays).values(), results, strict=True):
+        sheet.add("GELU", data, approximate=approximate)
+    for actual, expected in sheet.outputs():
         # 1 + tanh(x), which vanishes for negative x, has the digits of 1.
         assert (np.abs(actual - expected) <= 2.0**-22 * np.abs(sheet.arrays[0])).all()
 
@@ -138,17 +115,14 @@ def test_functions_without_a_reference_kernel() -> None:
     sheet = Sheet(seed=32)
     numbers = sheet.rng.normal(0, 4, (2, 3, 4)).astype(np.float32)
     numbers[0, 0] = -1e-30, -1e-10, -np.inf, np.nan
-    data = sheet.input(numbers)
-    sheet.operator("ELU", [data], ((2, 3, 4), "float32", None))
-    sheet.operator("CEIL", [data], ((2, 3, 4), "float32", None))
-    sheet.operator("ROUND", [data], ((2, 3, 4), "float32", None))
-    mod, params = from_tflite(sheet.model())
-    (x,) = sheet.arrays
-    elu, ceiling, rounded = build(mod, "llvm", params).run(x).values()
-    expected = np.where(x > 0, x, np.expm1(np.minimum(x, 0).astype(np.float64)))
+    data = given(numbers, "float32")
+    for code in ("ELU", "CEIL", "ROUND"):
+        sheet.add(code, data)
+    elu, ceiling, rounded = library_of(sheet.model()).run(numbers).values()
+    expected = np.where(numbers > 0, numbers, np.expm1(np.minimum(numbers, 0).astype(np.float64)))
     np.testing.assert_array_equal(elu, expected.astype(np.float32))
-    np.testing.assert_array_equal(rounded, np.rint(x))
-    np.testing.assert_array_equal(ceiling, np.ceil(x))
+    np.testing.assert_array_equal(rounded, np.rint(numbers))
+    np.testing.assert_array_equal(ceiling, np.ceil(numbers))
 
 
 def test_functions_of_two_operands() -> None:
@@ -205,8 +179,6 @@ def test_weights_of_float16() -> None:
     check_close(sheet, most=0)
 
 
-def test_a_scalar_has_no_softmax() -> None:
-    sheet = Sheet()
-    number = sheet.input(np.array(2, np.float32))
-    sheet.operator("LOG_SOFTMAX", [number], ((), "float32", None))
-    sheet.check_refused("'x1' is a scalar, which has no last axis")
+test_a_scalar_has_no_softmax = refused(
+    ("'x1' is a scalar, which has no last axis", one("LOG_SOFTMAX", x(dtype="float32")))
+)

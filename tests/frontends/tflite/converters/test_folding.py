@@ -77,12 +77,7 @@ CASES: list[tuple[str, list[Any], str, dict[str, Any]]] = [
         "int64",
         {},
     ),
-    (
-        "SPARSE_TO_DENSE",
-        [[[0, 2], [1, 1]], [2, 3], np.array(5), np.array(0)],
-        "int64",
-        {},
-    ),
+    ("SPARSE_TO_DENSE", [[[0, 2], [1, 1]], [2, 3], np.array(5), np.array(0)], "int64", {}),
     ("SPARSE_TO_DENSE", [2, [4], 7, 0], "int32", {}),
     ("SPARSE_TO_DENSE", [[3, 0], [4], HALVES[:2], HALVES[4]], "float32", {}),
     *(
@@ -214,16 +209,10 @@ def flattened() -> Sheet:
 
 def test_nothing_of_it_is_left_to_do() -> None:
     assert operators(flattened().model()) == {"relax.reshape"}
-
-
-def test_shapes_are_those_of_the_import() -> None:
     mod, params = from_tflite(flattened().model(), shape_dict={"x1": (5, 4, 3)})
     results = build(mod, "llvm", params).run(np.zeros((5, 4, 3), np.int8))
     assert next(iter(results.values())).tolist() == [5, 4, 3]
     assert list(results.values())[-1].shape == (5, 12)
-
-
-def test_the_summary_knows_them() -> None:
     summary = TFLiteSource(flattened().model()).summary("x")
     assert {operator.lowering for operator in summary.operators} == {"integer"}
 
@@ -234,10 +223,7 @@ def counted(*ends: float) -> Sheet:
 
 test_what_is_refused = refused(
     ("no numbers lead from 0 to 5", one("RANGE", 0, 5, -1, gives="int32")),
-    (
-        "RANGE: it makes a tensor of 8,589,934,588 bytes",
-        one("RANGE", 0, 2**31 - 1, 1, gives="int32"),
-    ),
+    ("RANGE: it makes a tensor of 8,589,934,588", one("RANGE", 0, 2**31 - 1, 1, gives="int32")),
     (r"'c1' must be one number, is of shape \(2,\)", one("RANGE", [0, 1], 5, 1, gives="int32")),
     *(
         (f"RANGE: of {count} numbers of float32", counted(*ends))
@@ -255,15 +241,14 @@ test_what_is_refused = refused(
 )
 
 
-def test_a_count_has_the_type_of_its_ends() -> None:
+def test_what_is_not_data_of_the_file() -> None:
     one("RANGE", 0, 5, 1, gives="int64").check()
-
-
-def test_a_row_more_than_the_result_is_no_data() -> None:
     sums = one("UNSORTED_SEGMENT_SUM", [3, 4], [0, 7], MOST, gives="int32")
     assert operators(sums.model()) == set()
     more = one("UNSORTED_SEGMENT_SUM", [3, 4], [0, 7], MOST + 1, gives="int32")
     assert operators(more.model()) != set()
+    sheet = one("ADD", np.ones((4096, 1)), np.ones((1, 4096)), gives="int32")
+    assert operators(sheet.model()) != set()
 
 
 @pytest.mark.parametrize(
@@ -287,8 +272,3 @@ def test_tflm_s_results_of_shapes_are_known(sheet: Sheet, is_known: bool) -> Non
 
 def test_the_operators_of_shapes_are_those_without_types_of_tflm() -> None:
     assert [code for code in _OF_SHAPES if row_of(code).micro or row_of(code) == row_of("")] == []
-
-
-def test_small_operands_of_a_large_result_are_left_to_the_run() -> None:
-    sheet = one("ADD", np.ones((4096, 1)), np.ones((1, 4096)), gives="int32")
-    assert operators(sheet.model()) != set()

@@ -12,8 +12,6 @@ from frontends.tflite.quantization import Quantization
 from tests.support.int16 import ACTIVATIONS, UNIT, data, near, symmetric
 from tests.support.tflite import ANY, Sheet, fixed, one, refused, x
 
-Array = np.ndarray[Any, Any]
-
 
 def add_pair(sheet: Sheet, code: str, shapes: tuple[tuple[int, ...], ...]) -> None:
     rng = sheet.rng
@@ -171,16 +169,13 @@ def test_moved_data() -> None:
     sheet.check()
 
 
-def test_comparisons() -> None:
+def test_comparisons_and_concatenations() -> None:
     sheet = Sheet(seed=16)
     scales = near(sheet.rng, 1e-2), near(sheet.rng, 1e-2)
     lhs, rhs = data(sheet, (40, 90), scales[0]), data(sheet, (40, 1), scales[1])
     for code in ("EQUAL", "GREATER", "LESS_EQUAL"):
         sheet.operator(code, [lhs, rhs], ((40, 90), "bool", None))
     sheet.check()
-
-
-def test_concatenation_does_not_look_at_scales() -> None:
     parts = [x(3, 4, dtype="int16", encoding=symmetric(scale)) for scale in (0.1, 0.2)]
     one("CONCATENATION", *parts, **_gives(0.3), axis=1).check()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,8 +18,6 @@ from tests.support.standalone import run_standalone
 from tests.support.tflite import check_refused, fixed
 from tests.support.tflite_graphs import FLAG, NUMBER, Subgraph, doubled, model_of, smaller
 from tvm_qnn.compare import compare
-
-Array = np.ndarray[Any, Any]
 
 needs_cc = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler cc on the path")
 
@@ -70,7 +67,7 @@ def loop(turns: int | None, step: int = 1) -> bytes:
     return model_of(main, more, body)
 
 
-def rows() -> Array:
+def rows() -> np.ndarray:
     return full_range(np.random.default_rng(0), "int8", (5, 1, 3)) // 8
 
 
@@ -79,9 +76,11 @@ def test_a_loop_of_so_many_turns_equals_litert(turns: int) -> None:
     assert compare(loop(turns), [rows()], "llvm").differing == ()
 
 
-def test_the_turns_of_a_loop_share_its_constants() -> None:
+def test_the_turns_of_a_loop_share_its_constants_if_they_are_few() -> None:
     _, params = from_tflite(loop(5))
     assert [name for name in params if name.startswith("weight")] == ["weight"]
+    texts = [from_tflite(loop(turns))[0].script() for turns in (5, 500)]
+    assert ["R.qnn.loop(" in text for text in texts] == [False, True]
 
 
 def built(model: bytes, target: str = "host") -> tvm_qnn.Library:
@@ -90,7 +89,7 @@ def built(model: bytes, target: str = "host") -> tvm_qnn.Library:
     return tvm_qnn.build(mod, target, params)
 
 
-def open_inputs(turns: int) -> list[Array]:
+def open_inputs(turns: int) -> list[np.ndarray]:
     return [rows(), np.array(turns, np.int32)]
 
 
@@ -102,9 +101,13 @@ def test_turns_that_depend_on_the_data_equal_litert(kernels: bool) -> None:
 
 
 @needs_cc
-def test_a_loop_runs_in_c(tmp_path: Path) -> None:
+def test_loops_run_in_c(tmp_path: Path) -> None:
     library = built(loop(None))
     runs = [open_inputs(turns) for turns in (0, 5, 2)]
+    results = [array for (array,) in run_standalone(library, runs, tmp_path)]
+    np.testing.assert_array_equal(results, [library.run(*arrays) for arrays in runs])
+    library = built(nested())
+    runs = few(0, 4, 2)
     results = [array for (array,) in run_standalone(library, runs, tmp_path)]
     np.testing.assert_array_equal(results, [library.run(*arrays) for arrays in runs])
 
@@ -114,11 +117,6 @@ def test_a_loop_is_kept_in_a_file(tmp_path: Path) -> None:
     library.export(tmp_path / "loop.so")
     loaded = tvm_qnn.load(tmp_path / "loop.so")
     np.testing.assert_array_equal(loaded.run(*open_inputs(4)), library.run(*open_inputs(4)))
-
-
-def test_many_turns_become_a_loop_and_few_are_unrolled() -> None:
-    texts = [from_tflite(loop(turns))[0].script() for turns in (5, 500)]
-    assert ["R.qnn.loop(" in text for text in texts] == [False, True]
 
 
 @pytest.mark.parametrize(("cell", "known"), [("rnn", False), ("gru", True), ("lstm", False)])
@@ -151,9 +149,10 @@ def doubling(turns: int) -> bytes:
     return model_of(Subgraph(tensors, nodes, "x", "y"), smaller(*ROW), doubled(*ROW))
 
 
-def test_a_loop_of_any_number_of_turns_is_repeated() -> None:
+def test_loops_of_any_number_of_turns_and_without_an_end() -> None:
     assert compare(doubling(20_000), few(0)[0][:1], "llvm").differing == ()
     assert "R.qnn.loop(" in from_tflite(doubling(2_000_000_000))[0].script()
+    check_refused(loop(1, step=0), "a loop without an end", UnsupportedOperatorError)
 
 
 def nested() -> bytes:
@@ -172,7 +171,7 @@ def nested() -> bytes:
     return model_of(main, condition, body, condition, doubled(*ROW))
 
 
-def few(*turns: int) -> list[list[Array]]:
+def few(*turns: int) -> list[list[np.ndarray]]:
     """Return the inputs of some runs."""
     return [[np.array([[4, 2, 3]], np.int8), np.array(count, np.int32)] for count in turns]
 
@@ -182,14 +181,6 @@ def test_a_loop_inside_another_equals_litert(kernels: bool) -> None:
     runs = few(3, 0, 1, 4)
     target = "host" if kernels else "llvm"
     assert compare(nested(), runs[0], target, kernels, then=runs[1:]).differing == ()
-
-
-@needs_cc
-def test_a_loop_inside_another_runs_in_c(tmp_path: Path) -> None:
-    library = built(nested())
-    runs = few(0, 4, 2)
-    results = [array for (array,) in run_standalone(library, runs, tmp_path)]
-    np.testing.assert_array_equal(results, [library.run(*arrays) for arrays in runs])
 
 
 def branching(step: int) -> bytes:
@@ -206,16 +197,13 @@ def branching(step: int) -> bytes:
     )
 
 
-def test_a_loop_inside_a_branch_equals_litert() -> None:
+def test_loops_inside_branches_are_run_where_they_are_taken() -> None:
     data = np.array([[4, -2, 3]], np.int8)
     runs = [
         [np.array([flag]), data, np.array(turns, np.int32)]
         for flag, turns in ((True, 3), (False, 3), (True, 0), (False, 0))
     ]
     assert compare(branching(1), runs[0], "llvm", then=runs[1:]).differing == ()
-
-
-def test_the_loop_of_a_branch_that_is_not_taken_is_not_run() -> None:
     # It has no end.
     arrays = [np.array([False]), np.array([[4, -2, 3]], np.int8), np.array(3, np.int32)]
     assert compare(branching(0), arrays, "llvm").differing == ()
@@ -237,7 +225,3 @@ def test_bodies_that_no_loop_has(code: str, message: str) -> None:
         Subgraph(carried, body, *ends),
     )
     check_refused(model, message, UnsupportedOperatorError)
-
-
-def test_a_loop_without_an_end() -> None:
-    check_refused(loop(1, step=0), "a loop without an end", UnsupportedOperatorError)

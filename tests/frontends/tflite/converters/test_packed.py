@@ -61,27 +61,17 @@ def test_moves_equal_litert(move: Any) -> None:
     sheet.check()
 
 
-def test_parts_that_are_put_into_others_equal_litert() -> None:
+def test_parts_rows_and_what_a_run_gets_equal_litert() -> None:
     sheet = Sheet(3)
     places = sheet.input(np.array([1, 2], np.int32))
     operands = [quantized(sheet), quantized(sheet, (2, 3)), places]
     sheet.operator("DYNAMIC_UPDATE_SLICE", operands, ((3, 5), "int4", Q), version=6)
-    sheet.check()
-
-
-def test_rows_that_are_taken_equal_litert() -> None:
-    sheet = Sheet(5)
     table = sheet.packed(sheet.rng.integers(-8, 8, (5, 3, 6)).astype(np.int8), "int4", Q)
     for data in (table, quantized(sheet, (5, 3, 6))):
-        for axis, places in ((0, [4, 1]), (1, [2, 2])):
-            operands = [data, sheet.input(np.array(places, np.int32))]
+        for axis, taken in ((0, [4, 1]), (1, [2, 2])):
+            operands = [data, sheet.input(np.array(taken, np.int32))]
             shape = (2, 3, 6) if axis == 0 else (5, 2, 6)
             sheet.operator("GATHER", operands, (shape, "int4", Q), version=8, axis=axis)
-    sheet.check()
-
-
-def test_what_a_run_gets_equals_litert() -> None:
-    sheet = Sheet(4)
     data = sheet.narrow(np.arange(-8, 8, dtype=np.int8), "int4", Q)
     sheet.operator("DEQUANTIZE", [data], ((16,), "float32", None), version=6)
     sheet.check()

@@ -27,15 +27,10 @@ def test_no_row_takes_the_place_of_another() -> None:
     counts = Counter(code for family in FAMILIES for code in rows(family))
     assert len(counts) > 150
     assert {code: count for code, count in counts.items() if count > 1} == {}
-
-
-def test_rows_are_of_operators_that_litert_has() -> None:
     assert {code for code in OPERATORS if not code.startswith("CUSTOM:")} <= set(NAMES)
-
-
-def test_a_rule_for_any_type_leaves_none_to_be_asked() -> None:
     others = ("quantized", "int16", "floats", "whole", "unscaled", "hybrid")
     assert set(codes_with("data")) & set(codes_with(*others)) == set()
+    assert row_of("CUSTOM:Mine") == row_of("CALL")
 
 
 def test_a_rule_that_replaces_another_is_the_one_that_is_used() -> None:
@@ -45,7 +40,3 @@ def test_a_rule_that_replaces_another_is_the_one_that_is_used() -> None:
     assert (changed.quantized, changed.int16) == (rule, before.int16)
     both = replace(before, scaled=rule)
     assert both.quantized is both.int16 is rule
-
-
-def test_nothing_is_known_of_other_operators() -> None:
-    assert row_of("CUSTOM:Mine") == row_of("CALL")

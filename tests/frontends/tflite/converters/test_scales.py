@@ -60,9 +60,7 @@ def layer(
         (INF, [0.02, -0.02, 0.001, 0.5], 0.3),
     ],
 )
-def test_layers_equal_litert(
-    code: str, scales: tuple[float, list[float], float], activation: str
-) -> None:
+def test_layers(code: str, scales: tuple[float, list[float], float], activation: str) -> None:
     sheet = layer(code, scales, activation)
     if code == "FULLY_CONNECTED" and np.isinf([scales[0], *scales[1]]).any():
         # LiteRT's sums leave their range.
@@ -107,14 +105,8 @@ def test_operands_of_negative_scales_equal_litert(dtype: str) -> None:
 _NEGATIVE = x(1, 4, encoding=Quantization.per_tensor(-0.5, 3))
 
 test_what_is_refused = refused(
-    (
-        "has -128 in a channel of a negative scale",
-        layer("CONV_2D", (0.05, [0.02, -0.02], 0.3), lowest=-128),
-    ),
-    (
-        r"RELU6 of tensor 3 'y4' of the scale -0\.3",
-        layer("CONV_2D", (0.05, [0.02, -0.02], -0.3), "RELU6"),
-    ),
+    ("-128 in a channel of a negative", layer("CONV_2D", (0.05, [0.02, -0.02], 0.3), lowest=-128)),
+    (r"RELU6 of .*'y4' of the scale -0\.3", layer("CONV_2D", (0.05, [0.02, -0.02], -0.3), "RELU6")),
     (
         r"operator 0 ADD .*has the scale -0.5, needs a positive",
         one("ADD", _NEGATIVE, _NEGATIVE, gives=(ANY, "int8", Q)),

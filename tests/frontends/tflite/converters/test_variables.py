@@ -17,8 +17,6 @@ from tests.support.tflite import check_refused, fixed, one, refused, state
 from tests.support.tflite_graphs import Subgraph, model_of
 from tvm_qnn.compare import compare
 
-Array = np.ndarray[Any, Any]
-
 Q = Quantization.per_tensor(0.5, 3)
 FIRST = np.arange(8, dtype=np.int8).reshape(1, 4, 2)
 
@@ -35,7 +33,7 @@ def call_once(number: int = 1) -> tuple[Any, ...]:
     return ("CALL_ONCE", "", "", {"init_subgraph_index": number})
 
 
-def ring(first: Array | None = FIRST, name: str = "ring") -> bytes:
+def ring(first: np.ndarray | None = FIRST, name: str = "ring") -> bytes:
     """Return a model that keeps its last four inputs, and gives them all."""
     kept = ((1, 4, 2), "int8", Q)
     main = Subgraph(
@@ -65,7 +63,7 @@ def ring(first: Array | None = FIRST, name: str = "ring") -> bytes:
     return model_of(main, begin)
 
 
-def inputs(count: int) -> list[list[Array]]:
+def inputs(count: int) -> list[list[np.ndarray]]:
     rng = np.random.default_rng(4)
     return [[full_range(rng, "int8", (1, 1, 2))] for _ in range(count)]
 
@@ -84,9 +82,6 @@ def test_the_first_value_is_that_which_call_once_assigns() -> None:
     np.testing.assert_array_equal(state.array(), FIRST)
     assert [info.name for info in signature_of(mod).inputs] == ["x"]
     assert mod["main"].attrs["num_input"] == 2
-
-
-def test_some_tensors_alone_keep_the_state() -> None:
     mod, params = from_tflite(ring(), outputs=["old"])
     library = tvm_qnn.build(mod, "llvm", params)
     (first,), (second,) = inputs(2)
@@ -101,7 +96,7 @@ def test_some_tensors_alone_keep_the_state() -> None:
         (FIRST.astype(np.int16), "its first value int16"),
     ],
 )
-def test_a_first_value_that_does_not_fit(first: Array, message: str) -> None:
+def test_a_first_value_that_does_not_fit(first: np.ndarray, message: str) -> None:
     check_refused(ring(first), message)
 
 
@@ -114,18 +109,12 @@ def test_a_subgraph_that_there_is_not(number: int) -> None:
     check_refused(called(number), f"CALL_ONCE runs subgraph {number}, there are 0 others")
 
 
-def test_call_once_may_do_nothing_else() -> None:
+def test_what_call_once_runs_and_assigns_must_fit() -> None:
     other = Subgraph({"x y": ROW}, [("RELU", "x", "y")], "x", "")
     check_refused(called(1, other), "operator 0 CALL_ONCE: runs RELU", UnsupportedOperatorError)
-
-
-def test_errors_of_a_subgraph_name_it() -> None:
     other = Subgraph({"x y": ROW}, [("RELU", "x", "y")], "", "")
     message = "subgraph 1: operator 0 RELU: reads tensor 0"
     check_refused(called(1, other), message, ModelFormatError)
-
-
-def test_what_is_assigned_must_fit_and_be_a_variable() -> None:
     nodes = [handle(), ("ASSIGN_VARIABLE", "handle x", ""), ("READ_VARIABLE", "handle", "wide")]
     tensors = {"x": ROW, "wide": ((2, 4), "int8", Q), **HANDLE}
     message = r"'ring' is int8 of shape \(1, 4\), and int8 of shape \(2"

@@ -47,8 +47,13 @@ def test_labels_normalization_and_threshold_are_read(tmp_path: Path) -> None:
     assert read_model(content).descriptions() == read_metadata(content)
 
 
-def test_a_model_without_metadata_tells_nothing() -> None:
+def test_models_without_metadata_or_with_a_password_tell_nothing() -> None:
     assert read_metadata(model(b"")) == Descriptions()
+    content = bytearray(with_files(model(LABELLED), {"names": b"ant"}))
+    for head, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        content[content.rindex(head) + flags] |= 1
+    (note,) = read_metadata(bytes(content)).notes
+    assert "password" in note
 
 
 def test_a_real_model_has_labels(shared: Path) -> None:
@@ -85,9 +90,7 @@ def test_damaged_metadata_is_left_out_with_a_note(content: bytes, note: str) -> 
         ({"names": b"ant\n" * (1 << 21)}, "more than 4194304 bytes"),
     ],
 )
-def test_labels_that_cannot_be_read_are_left_out_with_a_note(
-    files: dict[str, bytes] | None, note: str
-) -> None:
+def test_unreadable_labels_are_left_out(files: dict[str, bytes] | None, note: str) -> None:
     content = model(LABELLED)
     if files is not None:
         content = with_files(content, files, compression=zipfile.ZIP_DEFLATED)
@@ -97,20 +100,10 @@ def test_labels_that_cannot_be_read_are_left_out_with_a_note(
     assert note in found.notes[0]
 
 
-def test_a_file_with_a_password_is_left_out_with_a_note() -> None:
-    content = bytearray(with_files(model(LABELLED), {"names": b"ant"}))
-    for head, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
-        content[content.rindex(head) + flags] |= 1
-    (note,) = read_metadata(bytes(content)).notes
-    assert "password" in note
-
-
 @pytest.mark.parametrize(
     ("mean", "std"), [([float("nan")], [1.0]), ([1.0], [0.0]), ([1.0, 2.0], [1.0]), ([], [1.0])]
 )
-def test_a_normalization_that_makes_no_sense_is_left_out(
-    mean: list[float], std: list[float]
-) -> None:
+def test_a_normalization_of_no_sense_is_left_out(mean: list[float], std: list[float]) -> None:
     found = read_metadata(model(metadata([Tensor(mean=mean, std=std)])))
     assert found.inputs == {0: Description()}
     assert "normalization is left out" in found.notes[0]

@@ -37,16 +37,13 @@ def segmentation(axis: int = 3, *, tail: tuple[str, ...] = ()) -> bytes:
     return sheet.model()
 
 
-def test_the_results_of_detection_are_told_apart() -> None:
+def test_the_results_of_a_single_detection_are_told_apart() -> None:
     assert roles(detector()) == {
         "boxes": ("boxes", 3),
         "kinds": ("classes", 3),
         "scores": ("scores", 3),
         "number": ("count", 3),
     }
-
-
-def test_two_detections_are_left_alone() -> None:
     graph = read_model(detector())
     assert [role["role"] for role in roles_of(graph, graph.outputs).values()] == list(DETECTION)
     assert roles_of(graph, [*graph.outputs, graph.outputs[0]]) == {}
@@ -73,13 +70,10 @@ def softmax(*shape: int) -> Sheet:
     return one("SOFTMAX", x(*shape, encoding=Q), gives=(shape, "int8", encoding), beta=1.0)
 
 
-def test_softmax_of_a_picture_gives_probabilities() -> None:
+def test_softmax_of_a_picture_gives_probabilities_and_a_classifier_s_none() -> None:
     sheet = softmax(1, 4, 4, 5)
     sheet.operator("DEQUANTIZE", [1], ((1, 4, 4, 5), "float32", None))
     assert set(roles(sheet.model()).values()) == {("probabilities", 5)}
-
-
-def test_a_classifier_s_softmax_has_no_role() -> None:
     model = softmax(1, 5).model()
     assert roles(model) == {"y2": ("", 0)}
     assert "role" not in signature_of(import_graph(read_model(model)).mod).to_json()

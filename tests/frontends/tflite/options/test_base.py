@@ -12,6 +12,7 @@ from frontends.tflite.options.base import _CLASSES, Options
 from frontends.tflite.reader import read_model
 from frontends.tflite.schema import OPTIONS_BY_OPERATOR
 from frontends.tflite.writer import ModelWriter
+from tests.support.errors import giving
 
 
 def read_back(code: str, with_table: bool = True, **fields: Any) -> Options | None:
@@ -31,85 +32,77 @@ DILATED = {**WINDOW, "dilation_h_factor": 4, "dilation_w_factor": 5}
 RELU6 = {"fused_activation_function": "RELU6"}
 
 
-@pytest.mark.parametrize(
-    ("code", "fields", "expected"),
-    [
+test_fields = giving(
+    lambda code, fields: read_back(code, **fields),
+    (
+        "CONV_2D",
+        {**DILATED, **RELU6, "quantized_bias_type": "int64"},
+        layers.Conv2DOptions("VALID", (2, 3), (4, 5), "RELU6", "int64"),
+    ),
+    (
+        "DEPTHWISE_CONV_2D",
+        {**DILATED, "depth_multiplier": 6},
+        layers.DepthwiseConv2DOptions("VALID", (2, 3), (4, 5), 6, "NONE"),
+    ),
+    ("TRANSPOSE_CONV", WINDOW, layers.TransposeConvOptions("VALID", (2, 3), "NONE", "float32")),
+    *(
         (
-            "CONV_2D",
-            {**DILATED, **RELU6, "quantized_bias_type": "int64"},
-            layers.Conv2DOptions("VALID", (2, 3), (4, 5), "RELU6", "int64"),
-        ),
-        (
-            "DEPTHWISE_CONV_2D",
-            {**DILATED, "depth_multiplier": 6},
-            layers.DepthwiseConv2DOptions("VALID", (2, 3), (4, 5), 6, "NONE"),
-        ),
-        ("TRANSPOSE_CONV", WINDOW, layers.TransposeConvOptions("VALID", (2, 3), "NONE", "float32")),
-        *(
-            (
-                code,
-                {**WINDOW, "filter_height": 6, "filter_width": 7},
-                layers.Pool2DOptions("VALID", (2, 3), (6, 7), "NONE"),
-            )
-            for code in ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
-        ),
-        (
-            "FULLY_CONNECTED",
-            {
-                "keep_num_dims": True,
-                "fused_activation_function": "RELU_N1_TO_1",
-                "quantized_bias_type": "int32",
-            },
-            layers.FullyConnectedOptions("RELU_N1_TO_1", True, "DEFAULT", False, "int32"),
-        ),
-        (
-            "FULLY_CONNECTED",
-            {"weights_format": "SHUFFLED4x16INT8", "asymmetric_quantize_inputs": True},
-            layers.FullyConnectedOptions("NONE", False, "SHUFFLED4x16INT8", True, "float32"),
-        ),
-        ("SOFTMAX", {"beta": 0.3}, values.SoftmaxOptions(float(np.float32(0.3)))),
-        ("CONCATENATION", {"axis": -2, **RELU6}, moves.ConcatenationOptions(-2, "RELU6")),
-        ("ADD", RELU6, values.SumOptions("RELU6", True)),
-        ("SUB", {**RELU6, "pot_scale_int16": False}, values.SumOptions("RELU6", False)),
-        ("MUL", RELU6, values.ArithmeticOptions("RELU6")),
-        ("DIV", RELU6, values.ArithmeticOptions("RELU6")),
-        ("MEAN", {"keep_dims": True}, values.ReducerOptions(True)),
-        ("SUM", {"keep_dims": False}, values.ReducerOptions(False)),
-        ("RESHAPE", {"new_shape": [2, -1]}, moves.ReshapeOptions((2, -1))),
-        ("RESHAPE", {"new_shape": []}, moves.ReshapeOptions(())),
-        ("RESHAPE", {}, moves.ReshapeOptions(None)),
-        ("SQUEEZE", {"squeeze_dims": [1, -1]}, moves.SqueezeOptions((1, -1))),
-        ("SQUEEZE", {}, moves.SqueezeOptions(())),
-        ("RESIZE_BILINEAR", {"align_corners": True}, moves.ResizeOptions(True, False)),
-        (
-            "RESIZE_NEAREST_NEIGHBOR",
-            {"half_pixel_centers": True},
-            moves.ResizeOptions(False, True),
-        ),
-        (
-            "STRIDED_SLICE",
-            {
-                "begin_mask": 1,
-                "end_mask": 2,
-                "ellipsis_mask": 4,
-                "new_axis_mask": 8,
-                "shrink_axis_mask": 16,
-                "offset": True,
-            },
-            moves.StridedSliceOptions(1, 2, 4, 8, 16, True),
-        ),
-        ("SPLIT", {"num_splits": 3}, moves.SplitOptions(3)),
-        ("SPLIT_V", {"num_splits": 3}, moves.SplitOptions(3)),
-        ("ARG_MAX", {"output_type": "int64"}, values.IndexOptions("int64")),
-        ("ARG_MIN", {"output_type": "int32"}, values.IndexOptions("int32")),
-        ("LEAKY_RELU", {"alpha": 0.5}, values.LeakyReluOptions(0.5)),
-        ("MIRROR_PAD", {"mode": "SYMMETRIC"}, moves.MirrorPadOptions("SYMMETRIC")),
-        ("TRANSPOSE", {}, None),
-        ("RELU", {}, None),
-    ],
+            code,
+            {**WINDOW, "filter_height": 6, "filter_width": 7},
+            layers.Pool2DOptions("VALID", (2, 3), (6, 7), "NONE"),
+        )
+        for code in ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+    ),
+    (
+        "FULLY_CONNECTED",
+        {
+            "keep_num_dims": True,
+            "fused_activation_function": "RELU_N1_TO_1",
+            "quantized_bias_type": "int32",
+        },
+        layers.FullyConnectedOptions("RELU_N1_TO_1", True, "DEFAULT", False, "int32"),
+    ),
+    (
+        "FULLY_CONNECTED",
+        {"weights_format": "SHUFFLED4x16INT8", "asymmetric_quantize_inputs": True},
+        layers.FullyConnectedOptions("NONE", False, "SHUFFLED4x16INT8", True, "float32"),
+    ),
+    ("SOFTMAX", {"beta": 0.3}, values.SoftmaxOptions(float(np.float32(0.3)))),
+    ("CONCATENATION", {"axis": -2, **RELU6}, moves.ConcatenationOptions(-2, "RELU6")),
+    ("ADD", RELU6, values.SumOptions("RELU6", True)),
+    ("SUB", {**RELU6, "pot_scale_int16": False}, values.SumOptions("RELU6", False)),
+    ("MUL", RELU6, values.ArithmeticOptions("RELU6")),
+    ("DIV", RELU6, values.ArithmeticOptions("RELU6")),
+    ("MEAN", {"keep_dims": True}, values.ReducerOptions(True)),
+    ("SUM", {"keep_dims": False}, values.ReducerOptions(False)),
+    ("RESHAPE", {"new_shape": [2, -1]}, moves.ReshapeOptions((2, -1))),
+    ("RESHAPE", {"new_shape": []}, moves.ReshapeOptions(())),
+    ("RESHAPE", {}, moves.ReshapeOptions(None)),
+    ("SQUEEZE", {"squeeze_dims": [1, -1]}, moves.SqueezeOptions((1, -1))),
+    ("SQUEEZE", {}, moves.SqueezeOptions(())),
+    ("RESIZE_BILINEAR", {"align_corners": True}, moves.ResizeOptions(True, False)),
+    ("RESIZE_NEAREST_NEIGHBOR", {"half_pixel_centers": True}, moves.ResizeOptions(False, True)),
+    (
+        "STRIDED_SLICE",
+        {
+            "begin_mask": 1,
+            "end_mask": 2,
+            "ellipsis_mask": 4,
+            "new_axis_mask": 8,
+            "shrink_axis_mask": 16,
+            "offset": True,
+        },
+        moves.StridedSliceOptions(1, 2, 4, 8, 16, True),
+    ),
+    ("SPLIT", {"num_splits": 3}, moves.SplitOptions(3)),
+    ("SPLIT_V", {"num_splits": 3}, moves.SplitOptions(3)),
+    ("ARG_MAX", {"output_type": "int64"}, values.IndexOptions("int64")),
+    ("ARG_MIN", {"output_type": "int32"}, values.IndexOptions("int32")),
+    ("LEAKY_RELU", {"alpha": 0.5}, values.LeakyReluOptions(0.5)),
+    ("MIRROR_PAD", {"mode": "SYMMETRIC"}, moves.MirrorPadOptions("SYMMETRIC")),
+    ("TRANSPOSE", {}, None),
+    ("RELU", {}, None),
 )
-def test_fields(code: str, fields: dict[str, Any], expected: Options | None) -> None:
-    assert read_back(code, **fields) == expected
 
 
 @pytest.mark.parametrize(

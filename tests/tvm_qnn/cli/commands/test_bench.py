@@ -120,12 +120,9 @@ def test_counted_images_are_a_table(model: Path, monkeypatch: pytest.MonkeyPatch
     )
 
 
-def test_streams_are_of_one_thread(model: Path) -> None:
+def test_streams_are_of_one_thread_and_batches_of_model_files(model: Path, tmp_path: Path) -> None:
     text = refused(main, ["bench", str(model), "--threads", "2", "--batch", "2"], code=2)
     assert "--threads are of one run" in text
-
-
-def test_a_librarys_batch_is_its_own(tmp_path: Path) -> None:
     path = tmp_path / "model.so"
     path.write_bytes(b"")
     text = refused(main, ["bench", str(path), "--batch", "2"], code=2)
@@ -162,14 +159,11 @@ def test_what_a_device_does_not_do(model: Path, options: list[str], message: str
     assert message in " ".join(result.stderr.replace("│", " ").split())
 
 
-def test_seconds_take_the_place_of_rounds(model: Path) -> None:
+def test_seconds_take_the_place_of_rounds_and_first_runs_are_told(model: Path) -> None:
     line = ["bench", str(model), "--seconds", "0.3", "--json"]
     found = json.loads(CliRunner().invoke(main, line).stdout)
     assert found["tvm-qnn"]["runs"] > 30
     assert sum(each["median_seconds"] * each["runs"] for each in found.values()) < 1
-
-
-def test_the_first_run_and_loading_are_told(model: Path) -> None:
     line = ["bench", str(model), "--rounds", "1"]
     found = json.loads(CliRunner().invoke(main, [*line, "--json"]).stdout)["tvm-qnn"]
     assert found["first_run_seconds"] >= found["minimum_seconds"] > 0

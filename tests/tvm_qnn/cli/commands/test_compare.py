@@ -13,8 +13,8 @@ from click.testing import CliRunner
 import tvm_qnn
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
-from qnn_ops.errors import QnnError
 from tests.support.commands import refused, said
+from tests.support.errors import fails
 from tests.support.linking import needs_linker
 from tests.support.rpc import rpc_process
 from tvm_qnn.cli import main
@@ -67,9 +67,7 @@ def test_a_difference_is_shown_and_told_by_the_exit_code(
         (["--histogram", "h.docx"], "must end in"),
     ],
 )
-def test_what_does_not_work_is_told_before_the_work(
-    model: Path, options: list[str], message: str
-) -> None:
+def test_what_does_not_work_is_told_at_first(model: Path, options: list[str], message: str) -> None:
     assert message in refused(main, ["compare", str(model), *options])
 
 
@@ -84,8 +82,7 @@ def test_missing_litert_is_told_before_the_work(
 
 @pytest.mark.usefixtures("no_build")
 def test_inputs_of_a_wrong_shape_are_told_before_the_work(model: Path) -> None:
-    with pytest.raises(QnnError, match="needs int8 of shape"):
-        compare(model, [np.zeros((2, 2), np.int8)])
+    fails("needs int8 of shape", compare, model, [np.zeros((2, 2), np.int8)])
 
 
 def small(path: Path, dtype: str, scale: float | None) -> Path:

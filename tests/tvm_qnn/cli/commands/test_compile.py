@@ -31,9 +31,7 @@ def test_the_library_runs_and_gives_litert_s_answer(model: Path) -> None:
 
 
 @needs_linker
-def test_a_build_that_lasts_says_its_steps_on_the_error_stream(
-    model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_that_lasts_says_its_steps(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class UpAtOnce(threading.Timer):
         def start(self) -> None:
             self.function()
@@ -70,9 +68,7 @@ def test_files_for_a_c_compiler(model: Path) -> None:
     assert json.loads(result.stdout)["files"] == ["bundle.tar"]
 
 
-def test_a_microcontroller_gets_c_files_and_no_word_of_tvm_s(
-    model: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_microcontrollers_get_c_files(model: Path, capfd: pytest.CaptureFixture[str]) -> None:
     said(main, ["compile", str(model), "--target", "cortex-m4"])
     assert {path.name for path in Path("digits").iterdir()} == {
         *("digits.o", "digits.h", "digits.hpp", "digits.c", "digits_main.c")
@@ -81,9 +77,6 @@ def test_a_microcontroller_gets_c_files_and_no_word_of_tvm_s(
     assert "#define DIGITS_ALIGNMENT 4 " in header
     assert "arm-none-eabi-gcc -mcpu=cortex-m4" in Path("digits/digits_main.c").read_text()
     assert "Warning" not in capfd.readouterr().err
-
-
-def test_plain_c_says_what_each_function_computes(model: Path) -> None:
     said(main, ["compile", str(model), "--target", "c"])
     (file,) = Path.cwd().rglob("digits.c")
     text = file.read_text("utf-8")
@@ -91,15 +84,12 @@ def test_plain_c_says_what_each_function_computes(model: Path) -> None:
     assert all(len(line) <= 100 for line in text.splitlines() if line.startswith(" * "))
 
 
-def test_an_arena_is_for_c_files_alone(model: Path) -> None:
+def test_an_arena_and_a_limit_are_for_c_files_alone(model: Path) -> None:
     arguments = ["compile", str(model), "--arena"]
     said(main, [*arguments, "--target", "cortex-m4"])
     assert "DIGITS_INPUT_0_OFFSET" in Path("digits/digits.h").read_text()
     assert "--arena is for C files, which a library is not" in refused(main, arguments, code=2)
     assert not Path("digits.so").exists()
-
-
-def test_a_limit_of_memory_is_kept_in_an_arena(model: Path) -> None:
     arguments = ["compile", str(model), "--ram-limit", "1600"]
     said(main, [*arguments, "--target", "cortex-m4"])
     header = Path("digits/digits.h").read_text()
@@ -146,12 +136,17 @@ def test_packages_are_folders_or_archives(model: Path) -> None:
     assert not Path("other").exists()
 
 
-def test_no_library_is_made_for_what_loads_none(model: Path) -> None:
+def test_what_makes_no_library_is_named(model: Path) -> None:
     arguments = ["compile", str(model), "--target", "cortex-m55", "-o", "digits.so"]
     assert "nothing loads libraries on cortex-m55: name a folder" in refused(main, arguments)
+    text = refused(main, ["compile", str(model), "--cc", "/bin/true"])
+    assert "/bin/true linked nothing: is it a linker?\n" in text
+    Path("folder.so").mkdir()
+    text = refused(main, ["compile", str(model), "-o", "folder.so"])
+    assert text == "Error: cannot write folder.so: it is a folder\n"
 
 
-def test_the_files_of_other_models_in_the_folder_are_not_told(model: Path) -> None:
+def test_the_files_of_other_models_and_shapes_of_no_input(model: Path) -> None:
     for name in ("digits_i8.tflite", "digits.tflite"):
         model = model.rename(name)
         arguments = ["compile", name, "-o", "bundle", "--target", "aarch64", "--json"]
@@ -159,6 +154,8 @@ def test_the_files_of_other_models_in_the_folder_are_not_told(model: Path) -> No
     files = json.loads(text)["files"]
     assert files == [f"bundle/digits{end}" for end in (".c", ".h", ".hpp", ".o", "_main.c")]
     assert len(list(Path("bundle").iterdir())) == 2 * len(files)
+    text = refused(main, ["compile", str(model), "--shape", "pictures=1,2"])
+    assert text.startswith("Error: --shape: no input is named 'pictures'; there are ")
 
 
 @pytest.mark.parametrize("name", ["bundle", "bundle.tar"])
@@ -172,28 +169,20 @@ def test_a_full_disk_leaves_nothing_and_is_an_error_that_names_the_output(
 
 
 @needs_linker
-def test_another_batch_size(model: Path) -> None:
+def test_another_batch_size_and_a_name_in_capitals(model: Path) -> None:
     (info,) = signature_of(from_tflite(model)[0]).inputs
     shape = ",".join(map(str, (3, *info.shape[1:])))
     arguments = ["compile", str(model), "--shape", f"{info.name}={shape}"]
     said(main, arguments)
     assert load("digits.so").inputs[0].shape[0] == 3
-
-
-def test_a_folder_named_like_a_library_is_no_output(model: Path) -> None:
-    Path("folder.so").mkdir()
-    text = refused(main, ["compile", str(model), "-o", "folder.so"])
-    assert text == "Error: cannot write folder.so: it is a folder\n"
+    model.rename("KWS.TFLITE")
+    said(main, ["compile", "KWS.TFLITE"])
+    assert load("KWS.so").inputs[0].shape == (1, 8, 8, 1)
 
 
 @pytest.mark.parametrize("shape", ["1,2", "x=", "x=1,-", "x=0,3"])
 def test_a_shape_that_is_none(model: Path, shape: str) -> None:
     assert "NAME=1,3,224,224" in refused(main, ["compile", str(model), "--shape", shape], code=2)
-
-
-def test_a_shape_of_no_input(model: Path) -> None:
-    text = refused(main, ["compile", str(model), "--shape", "pictures=1,2"])
-    assert text.startswith("Error: --shape: no input is named 'pictures'; there are ")
 
 
 @pytest.mark.parametrize(
@@ -217,18 +206,6 @@ def test_what_does_not_work_is_one_line(model: Path, arguments: list[str], messa
 def test_an_output_that_cannot_be_written_is_told_before_the_work(model: Path, output: str) -> None:
     assert f"cannot write {output}" in refused(main, ["compile", str(model), "-o", output])
     assert [path.name for path in model.parent.iterdir()] == [model.name]
-
-
-@needs_linker
-def test_a_model_may_be_named_in_capitals(model: Path) -> None:
-    model.rename("KWS.TFLITE")
-    said(main, ["compile", "KWS.TFLITE"])
-    assert load("KWS.so").inputs[0].shape == (1, 8, 8, 1)
-
-
-def test_a_linker_that_links_nothing_is_named(model: Path) -> None:
-    text = refused(main, ["compile", str(model), "--cc", "/bin/true"])
-    assert "/bin/true linked nothing: is it a linker?\n" in text
 
 
 @needs_linker
@@ -263,9 +240,7 @@ def test_several_targets_are_one_library_for_a_fleet(model: Path) -> None:
         ("x86-avx2,", "m.so", "the target is empty"),
     ],
 )
-def test_targets_that_make_no_library_are_errors(
-    model: Path, targets: str, output: str, message: str
-) -> None:
+def test_targets_that_make_no_library(model: Path, targets: str, output: str, message: str) -> None:
     text = refused(main, ["compile", str(model), "--target", targets, "--output", output])
     assert message in text
     assert not Path(output).exists()

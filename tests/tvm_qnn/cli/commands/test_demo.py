@@ -9,12 +9,16 @@ from tvm_qnn import digits
 from tvm_qnn.cli import main
 
 
-def test_an_own_model_is_checked(tmp_path: Path) -> None:
+def test_an_own_model_is_checked_and_what_is_none_is_one_line(tmp_path: Path) -> None:
     model = tmp_path / "digits.tflite"
     model.write_bytes(digits.model("uint8"))
     text = said(main, ["demo", "--model", str(model)])
     assert "digits.tflite" in text
     assert "times as fast" in text
+    (tmp_path / "text.tflite").write_text("this is not a model")
+    text = refused(main, ["demo", "--model", str(tmp_path / "text.tflite")])
+    assert text.startswith(f"Error: {tmp_path / 'text.tflite'}: not a TFLite file")
+    assert text.count("\n") == 1
 
 
 def test_both_parts_run_without_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,13 +27,6 @@ def test_both_parts_run_without_a_model(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("tvm_qnn.demo.inception.show_inception", lambda _: shown.append("network"))
     said(main, ["demo", "--output", str(tmp_path)])
     assert shown == [tmp_path, "network"]
-
-
-def test_a_file_that_is_no_model_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "text.tflite").write_text("this is not a model")
-    text = refused(main, ["demo", "--model", str(tmp_path / "text.tflite")])
-    assert text.startswith(f"Error: {tmp_path / 'text.tflite'}: not a TFLite file")
-    assert text.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -185,9 +185,7 @@ def test_boxes(tmp_path: Path) -> None:
     assert found["beside"]["equal"] == 1
 
 
-def test_figures_are_printed_and_where_files_are(
-    model: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_figures_are_printed(model: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     result = evaluate(model, pictures, "--jobs", 1, "-o", "out")
     assert result.exit_code == 0, result.output

@@ -23,19 +23,16 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
-def test_numbers_of_tokens_are_printed(model: Path) -> None:
+def test_numbers_of_tokens_or_text_are_printed(model: Path) -> None:
     expected = qnn.decoder(model, max_length=80).generate(PROMPT, 12)
     ids = ",".join(map(str, PROMPT))
     done = run(model, "--prompt-ids", ids, "--max-new-tokens", 12, "--max-length", 80)
     assert (done.exit_code, done.stdout) == (0, ",".join(map(str, expected)) + "\n")
-
-
-def test_a_model_of_bytes_writes_text(model: Path) -> None:
     options = ("--max-new-tokens", 12, "--max-length", 80, "--temperature", 2, "--seed", 5)
     done = run(model, "--prompt", bytes(PROMPT).decode(), *options)
     decoder = qnn.decoder(model, max_length=80)
-    expected = bytes(decoder.generate(PROMPT, 12, temperature=2, seed=5))
-    assert done.stdout == expected.decode(errors="replace") + "\n"
+    text = bytes(decoder.generate(PROMPT, 12, temperature=2, seed=5)).decode(errors="replace")
+    assert done.stdout == text + "\n"
 
 
 @pytest.mark.parametrize(

@@ -16,17 +16,16 @@ from tvm_qnn import digits
 from tvm_qnn.cli import main
 
 
-def test_the_table_has_operators_and_inputs(model: Path) -> None:
+def test_the_table_json_and_the_module(model: Path) -> None:
     text = said(main, ["inspect", str(model)])
     assert "CONV_2D" in text
     assert "M MACs" in text
     assert "zero point" in text
-
-
-def test_json_for_programs(model: Path) -> None:
     found = json.loads(CliRunner().invoke(main, ["inspect", str(model), "--json"]).stdout)
     assert found["macs"] == sum(operator["macs"] for operator in found["operators"]) > 0
     assert found["inputs"][0]["dtype"] == "int8"
+    result = CliRunner().invoke(main, ["inspect", str(model), "--ir"])
+    assert "R.qnn.quantized_conv2d" in result.stdout
 
 
 def test_scales_are_numbers_with_all_their_digits(tmp_path: Path) -> None:
@@ -51,11 +50,6 @@ def test_ranges_of_mxnet_are_numbers() -> None:
     assert limits[0] < limits[1]
 
 
-def test_the_module_of_quantized_operators(model: Path) -> None:
-    result = CliRunner().invoke(main, ["inspect", str(model), "--ir"])
-    assert "R.qnn.quantized_conv2d" in result.stdout
-
-
 def test_what_cannot_be_imported_is_told_once(tmp_path: Path) -> None:
     writer = ModelWriter()
     quantization = Quantization.per_tensor(0.5, 0)
@@ -69,22 +63,24 @@ def test_what_cannot_be_imported_is_told_once(tmp_path: Path) -> None:
     assert "(operator 0, 1)" in text
 
 
-def test_a_damaged_file_is_one_line(model: Path) -> None:
-    model.write_bytes(model.read_bytes()[:300])
+def test_odd_files_are_told_by_their_content(model: Path) -> None:
+    other = model.rename("digits.bin")
+    assert CliRunner().invoke(main, ["inspect", str(other)]).exit_code == 0
+    model.write_bytes(other.read_bytes()[:300])
     assert len(refused(main, ["inspect", str(model)]).splitlines()) == 1
+    other.write_bytes(b"?")
+    assert "is no model of a known format" in refused(main, ["inspect", str(other)])
 
 
-def test_the_page_with_times(model: Path) -> None:
+def test_pages_and_graphs_with_times(model: Path) -> None:
     arguments = ["inspect", str(model), "--html", "page.html", "--times"]
     said(main, arguments)
     assert '"has_times": true' in Path("page.html").read_text("utf-8")
-
-
-def test_a_file_for_model_explorer_with_times(model: Path) -> None:
     arguments = ["inspect", str(model), "--model-explorer", "graph.json", "--times"]
     said(main, arguments)
     (graph,) = json.loads(Path("graph.json").read_text("utf-8"))["graphs"]
     assert any(each["key"] == "time" for node in graph["nodes"] for each in node.get("attrs", ()))
+    assert CliRunner().invoke(main, ["inspect", str(model), "--times"]).exit_code == 2
 
 
 def test_the_difference_from_another_model(model: Path) -> None:
@@ -101,10 +97,6 @@ def test_the_difference_from_another_model(model: Path) -> None:
     assert json.loads(same.stdout)["against"]["changed"] == []
 
 
-def test_times_want_a_page(model: Path) -> None:
-    assert CliRunner().invoke(main, ["inspect", str(model), "--times"]).exit_code == 2
-
-
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
@@ -114,19 +106,10 @@ def test_times_want_a_page(model: Path) -> None:
         (["--html", "none/page.html"], 1, "there is no folder none"),
     ],
 )
-def test_options_without_effect_are_refused(
-    model: Path, options: list[str], code: int, message: str
-) -> None:
+def test_idle_options_are_refused(model: Path, options: list[str], code: int, message: str) -> None:
     result = CliRunner().invoke(main, ["inspect", str(model), *options])
     assert result.exit_code == code
     assert message in result.stderr
-
-
-def test_the_content_tells_what_the_name_does_not(model: Path) -> None:
-    other = model.rename("digits.bin")
-    assert CliRunner().invoke(main, ["inspect", str(other)]).exit_code == 0
-    other.write_bytes(b"?")
-    assert "is no model of a known format" in refused(main, ["inspect", str(other)])
 
 
 def test_names_are_shown_as_they_are(hostile: Path) -> None:

@@ -41,17 +41,13 @@ def command(*words: str) -> Result:
 
 
 @pytest.mark.usefixtures("network")
-def test_inspect_shows_operators_and_products() -> None:
+def test_inspect_shows_operators_products_and_times() -> None:
     found = json.loads(command("inspect", "net.onnx", "--json").stdout)
     codes = [operator["code"] for operator in found["operators"]]
     assert codes.count("Conv") == 6
     assert found["macs"] > 1e5
     assert "ONNX" in command("inspect", "net.onnx").stdout
     assert "relax" in command("inspect", "net.onnx", "--ir").stdout.lower()
-
-
-@pytest.mark.usefixtures("network")
-def test_inspect_draws_a_page_with_times() -> None:
     command("inspect", "net.onnx", "--html", "page.html", "--times")
     page = Path("page.html").read_text("utf-8")
     assert '"has_times": true' in page
@@ -59,12 +55,17 @@ def test_inspect_draws_a_page_with_times() -> None:
 
 
 @pytest.mark.usefixtures("network")
-def test_profile_names_the_file_s_operators() -> None:
+def test_profile_and_bench_name_the_file_s_operators() -> None:
     layers = json.loads(command("profile", "net.onnx", "--rounds", "1", "--json").stdout)["layers"]
     codes = [layer["code"] for layer in layers]
     assert codes.count("Conv") == 6
     assert {"Gemm", "MaxPool"} <= set(codes)
     assert all(layer["operations"] for layer in layers if layer["code"] == "Conv")
+    times = json.loads(command("bench", "net.onnx", "--repeat", "2", "--json").stdout)
+    assert {each["runs"] for each in times.values()} == {2}
+    assert {*times} == {"tvm-qnn", "ONNX Runtime"}
+    layers = json.loads(command("profile", "net.onnx", "--rounds", "2", "--json").stdout)
+    assert layers["layers"]
 
 
 @pytest.mark.usefixtures("network")
@@ -107,20 +108,7 @@ def test_compare_is_with_onnx_runtime() -> None:
         assert {"Conv", "Add", "Gemm", "MaxPool", "Softmax", "DequantizeLinear"} <= {*operators}
     text = command("compare", "net.onnx").stdout
     assert "Equal to ONNX Runtime: " in text
-
-
-@pytest.mark.usefixtures("network")
-def test_compare_against_litert_needs_its_format() -> None:
     assert "net.onnx is of ONNX" in refused(main, ["compare", "net.onnx", "--against", "litert"])
-
-
-@pytest.mark.usefixtures("network")
-def test_bench_and_profile() -> None:
-    times = json.loads(command("bench", "net.onnx", "--repeat", "2", "--json").stdout)
-    assert {each["runs"] for each in times.values()} == {2}
-    assert {*times} == {"tvm-qnn", "ONNX Runtime"}
-    layers = json.loads(command("profile", "net.onnx", "--rounds", "2", "--json").stdout)
-    assert layers["layers"]
 
 
 @pytest.mark.usefixtures("network")

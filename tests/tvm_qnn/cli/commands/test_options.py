@@ -106,14 +106,11 @@ def test_semantics_of_another_format_are_refused(command: str, model: Path) -> N
     assert text.startswith("Error: semantics must be one of litert, tflm, got 'mxnet'")
 
 
-def test_semantics_of_a_library_are_refused(tmp_path: Path) -> None:
+def test_semantics_that_there_are_not_are_refused(tmp_path: Path, model: Path) -> None:
     path = tmp_path / "net.so"
     path.touch()
     text = refused(main, ["bench", str(path), "--semantics", "corrected"], code=2)
     assert "are for model files" in text
-
-
-def test_other_semantics_are_refused(model: Path) -> None:
     text = refused(main, ["compile", str(model), "--semantics", "tvm"], code=2)
     assert "'litert', 'tflm', 'mxnet', 'corrected'" in text
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.cli.commands.outputs import check_file, check_folder
 
 
@@ -21,23 +21,17 @@ def no_place(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_a_place_that_takes_no_file_is_told(no_place: Path) -> None:
-    with pytest.raises(QnnError, match=r"cannot write .*: no file can be made in"):
-        check_file(no_place / "out.npz")
-    with pytest.raises(QnnError, match=r"cannot write .*: no file can be made in"):
-        check_folder(no_place / "a" / "b")
+    fails(r"cannot write .*: no file can be made in", check_file, no_place / "out.npz")
+    fails(r"cannot write .*: no file can be made in", check_folder, no_place / "a" / "b")
 
 
 def test_a_place_of_another_kind_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(QnnError, match="it is a folder"):
-        check_file(tmp_path)
-    with pytest.raises(QnnError, match="there is no folder"):
-        check_file(tmp_path / "none" / "file")
-    with pytest.raises(QnnError, match="is a file, not a folder"):
-        check_folder(tmp_path / "file" / "folder")
+    fails("it is a folder", check_file, tmp_path)
+    fails("there is no folder", check_file, tmp_path / "none" / "file")
+    fails("is a file, not a folder", check_folder, tmp_path / "file" / "folder")
     for check in (check_file, check_folder):
-        with pytest.raises(QnnError, match="cannot write -: the standard output"):
-            check(Path("-"))
+        fails("cannot write -: the standard output", check, Path("-"))
 
 
 def test_what_can_be_written_leaves_no_trace(tmp_path: Path) -> None:
@@ -52,5 +46,4 @@ def test_what_can_be_written_leaves_no_trace(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write to every file")
 def test_a_read_only_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "old").touch(mode=0o400)
-    with pytest.raises(QnnError, match="it is read-only"):
-        check_file(tmp_path / "old")
+    fails("it is read-only", check_file, tmp_path / "old")

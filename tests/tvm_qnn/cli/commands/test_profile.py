@@ -52,9 +52,7 @@ def long_names(path: Path) -> Path:
     return path
 
 
-def test_names_are_legible_in_eighty_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_are_legible_in_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = long_names(tmp_path / "m.tflite")
     first = [row[0] for row in profiled(monkeypatch, path, 80) if row]
     assert first.count("HARD_SWISH") == 2
@@ -65,8 +63,16 @@ def test_names_are_legible_in_eighty_columns(
     assert ["MobilenetV2/expanded_conv_1/expand/LeakyRelu;other/1", "HARD_SWISH"] in wide
 
 
-def test_a_missing_model_is_an_error() -> None:
+def test_a_missing_or_other_file_is_told_at_once(tmp_path: Path) -> None:
     assert "does not exist" in refused(main, ["profile", "no.tflite"], code=2)
+    path = tmp_path / "net.pt"
+    path.touch()
+    text = refused(main, ["profile", str(path)])
+    assert "which are .tflite for TFLite, .json for MXNet, .onnx for ONNX" in text
+    path = tmp_path / "net-symbol.json"
+    path.write_text("{}")
+    text = refused(main, ["compare", str(path)])
+    assert "is of MXNet: a comparison is of TFLite with litert, ONNX" in text
 
 
 def test_json_for_programs_and_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,20 +95,6 @@ def test_an_mxnet_model_by_its_operators(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found["operations"] > dense["operations"]
 
 
-def test_what_compare_cannot_read_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "net-symbol.json"
-    path.write_text("{}")
-    text = refused(main, ["compare", str(path)])
-    assert "is of MXNet: a comparison is of TFLite with litert, ONNX" in text
-
-
-def test_other_files_are_told_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "net.pt"
-    path.touch()
-    text = refused(main, ["profile", str(path)])
-    assert "which are .tflite for TFLite, .json for MXNet, .onnx for ONNX" in text
-
-
 def test_names_are_shown_as_they_are(hostile: Path) -> None:
     text = said(main, ["profile", hostile.name, "--rounds", "1"])
     assert SHOWN in text
@@ -114,15 +106,11 @@ def test_names_are_shown_as_they_are(hostile: Path) -> None:
     ("options", "message"),
     [(["--target", "aarch64"], "cannot run here"), (["--output", "/proc/out"], "cannot write")],
 )
-def test_what_does_not_work_is_told_before_the_work(
-    model: Path, options: list[str], message: str
-) -> None:
+def test_what_does_not_work_is_told_at_first(model: Path, options: list[str], message: str) -> None:
     assert message in refused(main, ["profile", str(model), *options])
 
 
-def test_without_matplotlib_there_is_no_picture(
-    model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_picture_without_matplotlib(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     result = CliRunner().invoke(main, ["profile", str(model), "--rounds", "1"])
     assert result.exit_code == 0, result.output

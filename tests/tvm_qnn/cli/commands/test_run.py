@@ -291,9 +291,7 @@ def float_net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("is_library", [False, pytest.param(True, marks=needs_linker)])
-def test_the_range_that_a_model_quantizes_is_that_of_pictures(
-    float_net: Path, is_library: bool
-) -> None:
+def test_the_range_of_a_model_is_that_of_pictures(float_net: Path, is_library: bool) -> None:
     model = float_net
     if is_library:
         mod, params = from_tflite(float_net)

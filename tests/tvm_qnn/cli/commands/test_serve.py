@@ -10,9 +10,7 @@ from tvm_qnn.cli import main
 
 
 @pytest.mark.usefixtures("no_build")
-def test_missing_mlserver_is_told_before_the_work(
-    model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_mlserver_is_told_at_first(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mlserver", None)
     text = refused(main, ["serve", str(model)])
     assert "serve needs the package mlserver" in text

@@ -15,9 +15,6 @@ def test_every_name_is_listed_and_this_machine_runs_its_own() -> None:
     assert rows["host"]["runs_here"]
     assert rows["raspberrypi4"]["board"] == "Raspberry Pi 4: Cortex-A72"
     assert not (rows["aarch64"]["runs_here"] and rows["x86-avx2"]["runs_here"])
-
-
-def test_the_table() -> None:
     text = said(main, ["targets"])
     assert "armv7-neon" in text
     assert "Raspberry Pi 4" in text

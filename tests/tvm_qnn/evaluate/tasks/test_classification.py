@@ -44,7 +44,7 @@ def test_figures_are_scikit_learn_s() -> None:
     assert abs(found["top5"] - top_k_accuracy_score(labels, scores, k=5)) < 0.1
 
 
-def test_the_worst_are_those_that_are_surest_of_another_class() -> None:
+def test_faults_and_records_of_other_models() -> None:
     sample = Sample(Path("x"), "", label=2)
     faults = [
         TASK.fault(sample, TASK.record(FEED, sample, [np.array([row], np.int8)]))
@@ -53,9 +53,6 @@ def test_the_worst_are_those_that_are_surest_of_another_class() -> None:
     assert faults[0] == 0
     assert faults[1] == 1.0
     assert 0 < faults[2] < 1e-6  # the first of equal scores counts
-
-
-def test_a_class_of_another_model_is_read_in_its_own_output() -> None:
     other = TASK.on([TensorInfo("z", (1, 3), "float32")])
     record = other.record(FEED, Sample(Path("x"), "", label=1), [np.array([[0.5, 2, 1]])])
     assert record == {"top": [1, 2, 0], "score": 2.0, "truth": 2.0}

@@ -57,9 +57,7 @@ def test_a_box_that_fits_and_others() -> None:
     assert figures([0, 0.25, 1, 0.5], count=0)["map"] == 0
 
 
-def test_pycocotools_that_is_missing_is_told_before_the_work(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_missing_pycocotools_is_told_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pycocotools", None)
     monkeypatch.setitem(sys.modules, "pycocotools.cocoeval", None)
     with pytest.raises(QnnError, match=r"pip install 'tvm-qnn\[evaluate\]'"):

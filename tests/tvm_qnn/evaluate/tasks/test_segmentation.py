@@ -45,14 +45,11 @@ def test_figures_are_scikit_learn_s(tmp_path: Path) -> None:
     assert TASK.fault(samples[0], records[0]) > 0
 
 
-def test_a_class_out_of_range_is_told(tmp_path: Path) -> None:
+def test_classes_out_of_range_are_told_and_places_do_not_all_count(tmp_path: Path) -> None:
     write_picture(tmp_path / "m.png", np.full(SIZE, 4))
     sample = Sample(tmp_path / "m.png", "", mask=tmp_path / "m.png")
     with pytest.raises(QnnError, match=r"m.png: class 4 is out of range: the model has 4 classes"):
         TASK.record(FEED, sample, [np.zeros((1, *SIZE), np.int32)])
-
-
-def test_places_that_do_not_count_may_be_all(tmp_path: Path) -> None:
     write_picture(tmp_path / "m.png", np.full(SIZE, IGNORED))
     sample = Sample(tmp_path / "m.png", "", mask=tmp_path / "m.png")
     record = TASK.record(FEED, sample, [np.zeros((1, *SIZE), np.int32)])

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
 from qnn_ops.dialect.tensor_info import TensorInfo
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.answers.classes import ClassesReading
 from tvm_qnn.evaluate.samples import CLASSES, MASKS, NOTHING
 from tvm_qnn.evaluate.tasks import classes_of, task_of
@@ -21,8 +19,4 @@ def test_data_and_outputs_decide_what_is_counted() -> None:
     assert isinstance(task_of(NOTHING, [READING], [SCORES]), Unlabelled)
     assert classes_of([READING], 0).count == 3
     assert classes_of([], 0).count == 0
-
-
-def test_what_the_model_does_not_give_is_told() -> None:
-    with pytest.raises(QnnError, match="the data are for a mask, but no output"):
-        task_of(MASKS, [READING], [SCORES])
+    fails("the data are for a mask, but no output", task_of, MASKS, [READING], [SCORES])

@@ -66,23 +66,22 @@ def test_a_module_is_exported_with_its_inputs() -> None:
         np.testing.assert_allclose(executor.get_output(0).numpy(), expected, rtol=1e-6)
 
 
-def test_other_formats_say_what_to_do() -> None:
+def test_other_formats_and_dtypes_say_what_to_do() -> None:
     with pytest.raises(QnnError, match=r"write torch\.export\.export"):
         relay.frontend.from_pytorch(object(), [("x", (1, 3))])
     with pytest.raises(QnnError, match="from_keras: convert the model to TFLite or ONNX"):
         relay.frontend.from_keras(None)
     with pytest.raises(AttributeError, match="has no to_onnx"):
         relay.frontend.to_onnx  # noqa: B018
+    with pytest.raises(QnnError, match="int8 or uint8, got 'int16'"):
+        utils.quantize_mxnet_min_max(relay.var("x", (5,)), -1.0, 1.0, "int16")
 
 
-def test_types_and_shapes_of_expressions() -> None:
+def test_types_shapes_and_scales_of_expressions() -> None:
     x = relay.var("x", shape=(2, 3), dtype="int8")
     total = relay.sum(relay.cast(x, "int32"), axis=1)
     assert infer_type(total).checked_type == relay.TensorType((2,), "int32")
     assert infer_shape(total) == (2,)
-
-
-def test_scales_are_those_of_the_larger_end() -> None:
     assert utils.get_mkldnn_int8_scale(-2.0, 1.0) == np.float32(1 / (np.float32(127.5) / 2))
     assert utils.get_mkldnn_uint8_scale(0.0, 4.0) == np.float32(1 / (np.float32(255.5) / 4))
     assert utils.get_conv_mkldnn_requantized_scale_outDtype(0.0, 4.0) == (
@@ -102,11 +101,6 @@ def test_values_come_back_within_half_a_step(dtype: str, levels: float) -> None:
     found = relay.create_executor().evaluate(relay.Function([x], back))(values).numpy()
     assert np.abs(found - values).max() <= 3 / levels / 2 * 1.0001
     assert scale == pytest.approx(3 / levels)
-
-
-def test_other_dtypes_are_named() -> None:
-    with pytest.raises(QnnError, match="int8 or uint8, got 'int16'"):
-        utils.quantize_mxnet_min_max(relay.var("x", (5,)), -1.0, 1.0, "int16")
 
 
 def test_versions_are_compared_by_their_numbers(monkeypatch: pytest.MonkeyPatch) -> None:

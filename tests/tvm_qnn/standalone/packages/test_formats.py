@@ -82,9 +82,7 @@ set(MODEL component)
         ("esp-idf", _ESP_IDF),
     ],
 )
-def test_a_part_of_another_project_is_a_library_alone(
-    kind: str, project: str, tmp_path: Path
-) -> None:
+def test_a_part_of_a_project_is_a_library_alone(kind: str, project: str, tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()
     packed(kind, "host", package)
@@ -147,7 +145,7 @@ def test_the_module_says_where_its_files_are(tmp_path: Path) -> None:
     files = packed("zephyr", "cortex-m4", tmp_path, test_vectors=0)
     assert {"zephyr/module.yml", "CMakeLists.txt", "Kconfig", f"{NAME}.o"} <= set(files)
     assert (tmp_path / "zephyr" / "module.yml").read_text().splitlines() == [
-        *("name: net_model", "build:", "  cmake: .", "  kconfig: Kconfig"),
+        *("name: net_model", "build:", "  cmake: .", "  kconfig: Kconfig")
     ]
     option, *rest = (tmp_path / "Kconfig").read_text().splitlines()
     assert option == "config NET_MODEL"

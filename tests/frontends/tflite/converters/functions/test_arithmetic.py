@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 
-from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
-from tests.support.tflite import ANY, Q, Sheet, fixed, given, one, random_quantization, refused, x
+from tests.support.both_ways import Check, both_ways
+from tests.support.tflite import (
+    ANY,
+    Q,
+    Sheet,
+    fixed,
+    given,
+    library_of,
+    one,
+    random_quantization,
+    refused,
+    x,
+)
 
 SHAPES = [((2, 3, 4), (2, 3, 4)), ((2, 3, 4), (4,)), ((2, 1, 4), (3, 1)), ((2, 3), ())]
 
@@ -31,28 +40,29 @@ def add_arithmetic(sheet: Sheet, code: str, dtype: str, index: int) -> None:
     )
 
 
+@both_ways
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 @pytest.mark.parametrize("code", ["ADD", "SUB", "MUL"])
-def test_arithmetic_equals_litert(code: str, dtype: str) -> None:
+def test_arithmetic_equals_litert(code: str, dtype: str, check: Check, count: int) -> None:
     sheet = Sheet(seed=7)
-    for index in range(30):
+    for index in range(count):
         add_arithmetic(sheet, code, dtype, index)
-    sheet.check_reference()
+    check(sheet)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_compiled_arithmetic_equals_litert(dtype: str) -> None:
-    sheet = Sheet(seed=8)
-    for index, code in enumerate(["ADD", "SUB", "MUL"]):
-        add_arithmetic(sheet, code, dtype, index)
-    sheet.check()
-
-
-def test_operands_may_be_scalars() -> None:
+def test_operands_may_be_scalars_or_zero() -> None:
     sheet, row, scalar, constant = Sheet(seed=9), x(5), x(), fixed(-7, "int8", Q)
     for lhs, rhs in ((row, constant), (scalar, row), (scalar, constant)):
         sheet.add("ADD", lhs, rhs)
     sheet.check()
+    one("FLOOR_MOD", given([1, 1], "float32"), fixed([1, 0], "float32")).check()
+    sheet = Sheet()
+    lhs, rhs = given([-(2**31), 7, 0], "int32"), given([0, 0, 5], "int32")
+    for code in ("FLOOR_DIV", "FLOOR_MOD"):
+        sheet.add(code, lhs, rhs)
+    quotients, rests = library_of(sheet.model()).run(*sheet.arrays).values()
+    np.testing.assert_array_equal(quotients, [-(2**31), 7, 0])
+    np.testing.assert_array_equal(rests, [0, 0, 0])
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -87,10 +97,7 @@ _FLAGS = x(3, dtype="bool")
 _BYTES = x(3, dtype="uint8")
 
 test_what_is_refused = refused(
-    (
-        r"has the scale 0\.0, needs a positive number",
-        one("ADD", x(2, 3), fixed([0] * 3, "int8", _ZEROS)),
-    ),
+    (r"the scale 0\.0, needs a positive", one("ADD", x(2, 3), fixed([0] * 3, "int8", _ZEROS))),
     ("FLOOR_DIV: of uint8", one("FLOOR_DIV", _BYTES, _BYTES)),
     (
         "ADD: no conversion rule for tensors of type int32, int64",
@@ -99,10 +106,7 @@ test_what_is_refused = refused(
     (r"from .'bool', 'bool'. to bool", one("ADD", _FLAGS, _FLAGS)),
     ("are not broadcastable", one("MUL", x(2, 3), fixed([0] * 4, "int8", _ZEROS))),
     *(
-        (
-            f"{code} .*divides by 0, which tensor 1 'c2' has",
-            one(code, x(2, dtype=dtype), fixed([1, 0], dtype)),
-        )
+        (f"{code} .*by 0, which tensor 1 'c2'", one(code, x(2, dtype=dtype), fixed([1, 0], dtype)))
         for code, dtype in (
             ("DIV", "int32"),
             ("FLOOR_DIV", "int32"),
@@ -113,6 +117,7 @@ test_what_is_refused = refused(
 )
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_quotients_equal_litert(dtype: str) -> None:
     sheet = Sheet(seed=50)
@@ -124,9 +129,7 @@ def test_quotients_equal_litert(dtype: str) -> None:
         rhs = sheet.input(divisors, Quantization.per_tensor(0.1, low))
         result = ((2, 3, 4), dtype, random_quantization(sheet.rng, dtype, 0.02))
         sheet.operator("DIV", [data, rhs], result, fused_activation_function=activation)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        sheet.check()
+    sheet.check()
 
 
 def test_quotients_of_int16_equal_litert() -> None:
@@ -166,24 +169,6 @@ def test_floored_quotients_and_their_rests_equal_litert(dtype: str) -> None:
     sheet.check()
 
 
-def test_a_divisor_of_zero_is_taken_for_one() -> None:
-    from tvm_qnn import build
-
-    sheet = Sheet()
-    lhs = sheet.input(np.array([-(2**31), 7, 0], np.int32))
-    rhs = sheet.input(np.array([0, 0, 5], np.int32))
-    for code in ("FLOOR_DIV", "FLOOR_MOD"):
-        sheet.operator(code, [lhs, rhs], ((3,), "int32", None))
-    results = build(*from_tflite(sheet.model())[:1], "llvm", {}).run(*sheet.arrays)
-    quotients, rests = results.values()
-    np.testing.assert_array_equal(quotients, [-(2**31), 7, 0])
-    np.testing.assert_array_equal(rests, [0, 0, 0])
-
-
-def test_a_rest_of_a_constant_zero_equals_litert() -> None:
-    one("FLOOR_MOD", given([1, 1], "float32"), fixed([1, 0], "float32")).check()
-
-
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_numbers_equal_litert_s(dtype: str) -> None:
     sheet = Sheet(1)
@@ -198,10 +183,23 @@ def test_numbers_equal_litert_s(dtype: str) -> None:
     sheet.check()
 
 
-def test_what_int32_does_not_hold_wraps() -> None:
+def test_numbers_of_int32_and_bool_equal_litert_s() -> None:
     sheet, data = Sheet(2), given([2**31 - 1, -(2**31), 70_000], "int32")
     for code in ("ADD", "MUL"):
         sheet.add(code, data, data)
+    data = given(sheet.rng.integers(-999, 999, (3, 5, 4)), "int32")
+    for code in ("DIV", "SQUARED_DIFFERENCE"):
+        sheet.add(code, data, given([-7, -2, 1, 3], "int32"))
+    sheet.add("SIGN", given([-5, 0, 2**31 - 1], "int32"), version=2)
+    sheet.add("ADD_N", data, data, data)
+    wide = given(sheet.rng.integers(-(10**12), 10**12, (3, 5, 4)), "int64")
+    for axes in ([1], [0, 2], [0, 1, 2]):
+        sheet.add("MEAN", data, axes, keep_dims=False)
+        sheet.add("MEAN", wide, axes, keep_dims=False)
+    data = x(3, 4, 2, dtype="bool")
+    for code in ("REDUCE_ANY", "REDUCE_ALL", "REDUCE_MAX", "REDUCE_MIN", "SUM", "REDUCE_PROD"):
+        for axes, keep in (([1], False), ([0, -1], True), ([], True)):
+            sheet.add(code, data, axes, keep_dims=keep)
     sheet.check()
 
 
@@ -212,28 +210,6 @@ def test_activations_bound_numbers(dtype: str) -> None:
     for activation in ("RELU", "RELU6", "RELU_N1_TO_1", "TANH", "SIGN_BIT"):
         for code in codes:
             sheet.add(code, data, row, fused_activation_function=activation)
-    sheet.check()
-
-
-def test_quotients_means_and_signs_equal_litert_s() -> None:
-    sheet = Sheet(4)
-    data = given(sheet.rng.integers(-999, 999, (3, 5, 4)), "int32")
-    for code in ("DIV", "SQUARED_DIFFERENCE"):
-        sheet.add(code, data, given([-7, -2, 1, 3], "int32"))
-    sheet.add("SIGN", given([-5, 0, 2**31 - 1], "int32"), version=2)
-    sheet.add("ADD_N", data, data, data)
-    wide = given(sheet.rng.integers(-(10**12), 10**12, (3, 5, 4)), "int64")
-    for axes in ([1], [0, 2], [0, 1, 2]):
-        sheet.add("MEAN", data, axes, keep_dims=False)
-        sheet.add("MEAN", wide, axes, keep_dims=False)
-    sheet.check()
-
-
-def test_reductions_of_bool_equal_litert_s() -> None:
-    sheet, data = Sheet(5), x(3, 4, 2, dtype="bool")
-    for code in ("REDUCE_ANY", "REDUCE_ALL", "REDUCE_MAX", "REDUCE_MIN", "SUM", "REDUCE_PROD"):
-        for axes, keep in (([1], False), ([0, -1], True), ([], True)):
-            sheet.add(code, data, axes, keep_dims=keep)
     sheet.check()
 
 

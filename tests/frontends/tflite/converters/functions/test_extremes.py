@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import pytest
 
 from frontends.tflite.quantization import Quantization
@@ -12,6 +10,7 @@ from tests.support.tflite import ANY, Sheet, one, refused, x
 OTHER = Quantization.per_tensor(0.25, -9)
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_extremes_equal_litert(dtype: str) -> None:
     sheet, data, other = Sheet(seed=30), x(2, 3, 4, dtype=dtype), x(3, 1, dtype=dtype)
@@ -19,16 +18,11 @@ def test_extremes_equal_litert(dtype: str) -> None:
         sheet.add(code, data, other)
     for code in ("REDUCE_MAX", "REDUCE_MIN"):
         sheet.add(code, data, [0, -1], keep_dims=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        sheet.check()
+    sheet.check()
 
 
 test_integers_that_mean_different_numbers = refused(
-    (
-        "must have the same scale and zero point",
-        one("REDUCE_MAX", x(2, 3), [1], gives=(ANY, "int8", OTHER)),
-    )
+    ("the same scale and zero point", one("REDUCE_MAX", x(2, 3), [1], gives=(ANY, "int8", OTHER)))
 )
 
 

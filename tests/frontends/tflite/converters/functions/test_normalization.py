@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
+from tests.support.both_ways import Check, both_ways
 from tests.support.tflite import ANY, Sheet, one, random_quantization, refused, x
 
 
+@both_ways
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_softmax_equals_litert(dtype: str) -> None:
+def test_softmax_equals_litert(dtype: str, check: Check, count: int) -> None:
     sheet = Sheet(seed=11)
     result = Quantization.per_tensor(1 / 256, -128 if dtype == "int8" else 0)
-    for index in range(20):
+    for index in range(count):
         shape = [(3, 10), (2, 3, 4), (2, 2, 2, 5)][index % 3]
-        quantization = random_quantization(sheet.rng, dtype, 0.1)
-        data = sheet.random_input(shape, dtype, quantization)
-        beta = [1.0, 0.5, 3.0][index % 3]
-        sheet.operator("SOFTMAX", [data], (shape, dtype, result), beta=beta)
-    sheet.check_reference()
+        data = sheet.random_input(shape, dtype, random_quantization(sheet.rng, dtype, 0.1))
+        sheet.operator("SOFTMAX", [data], (shape, dtype, result), beta=[1.0, 0.5, 3.0][index % 3])
+    check(sheet)
 
 
 def test_the_scale_of_a_uint8_result_is_not_read() -> None:
@@ -45,31 +43,6 @@ def test_int16_results_of_bytes_equal_litert(dtype: str) -> None:
     sheet.check()
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_compiled_softmax_equals_litert(dtype: str) -> None:
-    sheet = Sheet(seed=12)
-    result = Quantization.per_tensor(1 / 256, -128 if dtype == "int8" else 0)
-    data = sheet.random_input((3, 10), dtype, Quantization.per_tensor(0.125, 5))
-    sheet.operator("SOFTMAX", [data], ((3, 10), dtype, result), beta=1.5)
-    sheet.check()
-
-
-def test_softmax_of_nothing_equals_litert() -> None:
-    sheet = Sheet()
-    for dtype, scale, point in (("int8", 1 / 256, -128), ("int16", 2.0**-15, 0)):
-        for shape in ((2, 0), (0,)):
-            data = x(*shape, dtype=dtype, encoding=Quantization.per_tensor(0.125, 0))
-            result = (shape, dtype, Quantization.per_tensor(scale, point))
-            sheet.add("SOFTMAX", data, gives=result, beta=1.0)
-    sheet.check()
-
-
-def check(sheet: Sheet) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        sheet.check()
-
-
 def data_of(sheet: Sheet, dtype: str, shape: tuple[int, ...], scale: float = 0.05) -> int:
     """Add rows of all values, of the ends alone, and of one value, with any zero point."""
     quantization = random_quantization(sheet.rng, dtype, scale)
@@ -85,6 +58,7 @@ def data_of(sheet: Sheet, dtype: str, shape: tuple[int, ...], scale: float = 0.0
     return sheet.input(array, quantization)
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_lengths_of_one_equal_litert_s(dtype: str) -> None:
     sheet = Sheet(seed=60)
@@ -92,9 +66,10 @@ def test_lengths_of_one_equal_litert_s(dtype: str) -> None:
     for shape in ((80, 7), (6, 2, 400)):
         data = data_of(sheet, dtype, shape)
         sheet.operator("L2_NORMALIZATION", [data], (shape, dtype, result))
-    check(sheet)
+    sheet.check()
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_logarithms_equal_litert_s(dtype: str) -> None:
     sheet = Sheet(seed=61)
@@ -102,16 +77,22 @@ def test_logarithms_equal_litert_s(dtype: str) -> None:
     for shape, scale in (((80, 10), 0.1), ((6, 2, 900), 0.02)):
         data = data_of(sheet, dtype, shape, scale)
         sheet.operator("LOG_SOFTMAX", [data], (shape, dtype, result))
-    check(sheet)
+    sheet.check()
 
 
 def test_rows_without_elements_equal_litert_s() -> None:
     sheet, data = Sheet(), x(0, 3)
     for code, encoding in (("LOG_SOFTMAX", (16 / 256, 127)), ("L2_NORMALIZATION", (1 / 128, 0))):
         sheet.add(code, data, gives=(ANY, "int8", Quantization.per_tensor(*encoding)))
+    for dtype, scale, point in (("int8", 1 / 256, -128), ("int16", 2.0**-15, 0)):
+        for shape in ((2, 0), (0,)):
+            data = x(*shape, dtype=dtype, encoding=Quantization.per_tensor(0.125, 0))
+            result = (shape, dtype, Quantization.per_tensor(scale, point))
+            sheet.add("SOFTMAX", data, gives=result, beta=1.0)
     sheet.check()
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("dtype", ["int8", "int16"])
 def test_products_equal_litert_s(dtype: str) -> None:
     sheet = Sheet(seed=62)
@@ -126,15 +107,16 @@ def test_products_equal_litert_s(dtype: str) -> None:
             encoding = Quantization.per_tensor(step, 0)
         operands = [data, sheet.constant(np.array(axes, np.int32))]
         sheet.operator("REDUCE_PROD", operands, (shape, dtype, encoding), keep_dims=keep)
-    check(sheet)
+    sheet.check()
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_product_of_many_values_equals_litert_s() -> None:
     sheet = Sheet(seed=63)
     data = data_of(sheet, "int8", (60, 40), 0.05)
     encoding = random_quantization(sheet.rng, "int8", 1e-3)
     sheet.operator("REDUCE_PROD", [data, sheet.constant([1])], ((60,), "int8", encoding))
-    check(sheet)
+    sheet.check()
 
 
 test_what_is_refused = refused(

@@ -10,6 +10,7 @@ import pytest
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from tests.support.arrays import full_range
+from tests.support.both_ways import Check, both_ways
 from tests.support.tflite import (
     ANY,
     Operand,
@@ -29,21 +30,15 @@ from tvm_qnn.compare import compare
 AXES = ([1, 2], [-1], [0], [0, 1, 2, 3], [3, -1])
 
 
-def add_sum(sheet: Sheet, index: int) -> None:
-    rng = sheet.rng
-    data = sheet.random_input((2, 5, 3, 4), "uint8", random_quantization(rng, "uint8"))
-    operands = [data, sheet.constant(AXES[index % len(AXES)])]
-    result = ((1,), "uint8", random_quantization(rng, "uint8", 0.3))
-    sheet.operator("SUM", operands, result, version=2, keep_dims=bool(index % 2))
-
-
 def test_sums_of_uint8_equal_litert() -> None:
-    sheet = Sheet(seed=90)
+    sheet, rng = Sheet(seed=90), np.random.default_rng(90)
     for index in range(20):
-        add_sum(sheet, index)
-    data = sheet.input(np.zeros((0, 3), np.uint8), Quantization.per_tensor(0.5, 7))
-    result = ((3,), "uint8", Quantization.per_tensor(0.5, 9))
-    sheet.operator("SUM", [data, sheet.constant([0])], result, version=2)
+        data = x(2, 5, 3, 4, dtype="uint8", encoding=random_quantization(rng, "uint8"))
+        result = (ANY, "uint8", random_quantization(rng, "uint8", 0.3))
+        axes = AXES[index % len(AXES)]
+        sheet.add("SUM", data, axes, gives=result, version=2, keep_dims=bool(index % 2))
+    data, gives = (x(0, 3, dtype="uint8", encoding=Quantization.per_tensor(0.5, z)) for z in (7, 9))
+    sheet.add("SUM", data, [0], gives=(ANY, *gives.kind[1:]), version=2)
     sheet.check()
 
 
@@ -77,20 +72,13 @@ def add_mean(sheet: Sheet, dtype: str, index: int) -> None:
     )
 
 
+@both_ways
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_means_equal_litert(dtype: str) -> None:
+def test_means_equal_litert(dtype: str, check: Check, count: int) -> None:
     sheet = Sheet(seed=9)
-    for index in range(30):
+    for index in range(count):
         add_mean(sheet, dtype, index)
-    sheet.check_reference()
-
-
-@pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_compiled_means_equal_litert(dtype: str) -> None:
-    sheet = Sheet(seed=10)
-    add_mean(sheet, dtype, 0)
-    add_mean(sheet, dtype, 3)
-    sheet.check()
+    check(sheet)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])

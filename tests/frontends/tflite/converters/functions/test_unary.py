@@ -63,7 +63,7 @@ def test_what_a_multiplier_of_0_scales_is_the_zero_point(dtype: str) -> None:
     sheet.check()
 
 
-def test_words_are_added_and_multiplied_as_they_are() -> None:
+def test_words_are_added_and_multiplied_and_products_wrap() -> None:
     sheet = Sheet(seed=42)
     for activation in ("NONE", "RELU", "RELU6", "RELU_N1_TO_1", "TANH"):
         for last in (False, True):
@@ -71,11 +71,6 @@ def test_words_are_added_and_multiplied_as_they_are() -> None:
         for scaled in lacking(3):
             if not scaled[-1]:
                 add(sheet, "MUL", "int16", scaled, **{ACTIVATION: activation})
-    sheet.check()
-
-
-def test_products_along_axes_wrap() -> None:
-    sheet = Sheet(seed=43)
     for dtype in POINTS:
         add(sheet, "REDUCE_PROD", dtype, (False, False), keep_dims=True)
     sheet.check()
@@ -112,15 +107,12 @@ def test_several_scales_are_read_as_0(dtype: str) -> None:
     sheet.check()
 
 
-def test_products_of_words_with_several_scales() -> None:
+def test_products_of_words_and_zeros_of_scale_0() -> None:
     sheet, known = Sheet(seed=48), encoding("int16", True)
     several = Quantization(np.array([0.1, 0.2, 0.3], np.float32), np.zeros(3, np.int64), 1)
     weights = fixed(full_range(sheet.rng, "int8", (4, 3)), "int8", several)
     sheet.add("BATCH_MATMUL", x(2, 4, dtype="int16", encoding=known), weights)
     sheet.check()
-
-
-def test_zeros_of_scale_0_keep_their_sign() -> None:
     result = one("DEQUANTIZE", given([3, 0, -3], "int8"), gives="float32").run()
     assert np.signbit(result).tolist() == [False, False, True]
 
@@ -139,9 +131,7 @@ def test_zeros_of_scale_0_keep_their_sign() -> None:
         ("TANH", "int16", (False, True), {}),
     ],
 )
-def test_what_is_refused(
-    code: str, dtype: str, scaled: Sequence[bool], options: dict[str, Any]
-) -> None:
+def test_refusals(code: str, dtype: str, scaled: Sequence[bool], options: dict[str, Any]) -> None:
     sheet = Sheet()
     add(sheet, code, dtype, scaled, **options)
     sheet.check_refused(rf"is {dtype} but the file states no scale")

@@ -17,8 +17,6 @@ from tests.support.hybrid import float_rows
 from tests.support.tflite import check_refused
 from tvm_qnn.compare import compare
 
-Array = np.ndarray[Any, Any]
-
 
 def weights(
     writer: ModelWriter, rng: np.random.Generator, shape: tuple[int, int], size: int, **changed: Any
@@ -36,7 +34,7 @@ def weights(
 
 def dense(
     rng: np.random.Generator, rows: int, shape: tuple[int, int], size: int, **changed: Any
-) -> tuple[bytes, Array]:
+) -> tuple[bytes, np.ndarray]:
     writer, data = ModelWriter(), float_rows(rng, (rows, shape[1]))
     x = writer.tensor("x", data.shape, "float32")
     operands = [x, weights(writer, rng, shape, size, **changed)]
@@ -106,10 +104,20 @@ def test_what_does_not_fit_is_told(changed: dict[str, Any], message: str) -> Non
     check_refused(content, message)
 
 
-def test_blocks_that_do_not_divide_a_row_are_told() -> None:
+def test_what_has_no_such_blocks_is_told() -> None:
     scales = np.ones((4, 1), np.float16)
     content, _ = dense(np.random.default_rng(0), 2, (4, 64), 48, scales=scales)
     check_refused(content, r"of shape \(4, 64\) has blocks of 48")
+    writer, rng = ModelWriter(), np.random.default_rng(9)
+    x, y = (writer.tensor(name, (5, 24), "float32") for name in "xy")
+    writer.operator("ADD", [x, weights(writer, rng, (5, 24), 8)], [y])
+    check_refused(writer.finish([x], [y]), "has scales by block")
+
+    def set_to(place: int, value: int) -> Callable[[list[int]], None]:
+        return lambda fields: fields.__setitem__(place, value)
+
+    check_refused(_with_details(set_to(2, 0)), "its blocks have 0 weights", ModelFormatError)
+    check_refused(_with_details(set_to(1, 0)), "zero points by block", ModelFormatError)
 
 
 @pytest.mark.parametrize(
@@ -130,24 +138,9 @@ def _with_details(change: Callable[[list[int]], None]) -> bytes:
     return content.replace(known, np.array(fields[::-1], np.int32).tobytes())
 
 
-def test_sizes_and_zero_points_are_checked() -> None:
-    def set_to(place: int, value: int) -> Callable[[list[int]], None]:
-        return lambda fields: fields.__setitem__(place, value)
-
-    check_refused(_with_details(set_to(2, 0)), "its blocks have 0 weights", ModelFormatError)
-    check_refused(_with_details(set_to(1, 0)), "zero points by block", ModelFormatError)
-
-
 def test_a_summary_names_the_scales(tmp_path: Path) -> None:
     content, _ = dense(np.random.default_rng(0), 2, (4, 64), 32)
     path = tmp_path / "a.tflite"
     path.write_bytes(content)
     (layer,) = TFLiteSource(path).summary(path.name).operators
     assert layer.inputs[1].quantization == "scales by blocks of 32, in tensor 1"
-
-
-def test_other_operators_refuse_them() -> None:
-    writer, rng = ModelWriter(), np.random.default_rng(9)
-    x, y = (writer.tensor(name, (5, 24), "float32") for name in "xy")
-    writer.operator("ADD", [x, weights(writer, rng, (5, 24), 8)], [y])
-    check_refused(writer.finish([x], [y]), "has scales by block")

@@ -7,6 +7,7 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
+from tests.support.both_ways import Check, both_ways
 from tests.support.tflite import (
     ANY,
     Operand,
@@ -86,21 +87,14 @@ def add_convolution(sheet: Sheet, style: str, depthwise: bool, with_bias: bool =
     )
 
 
+@both_ways
 @pytest.mark.parametrize("depthwise", [False, True])
 @pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
-def test_convolutions_equal_litert(style: str, depthwise: bool) -> None:
+def test_convolutions_equal_litert(style: str, depthwise: bool, check: Check, count: int) -> None:
     sheet = Sheet(seed=1)
-    for index in range(30):  # LiteRT takes no CONV_2D without a bias
+    for index in range(count):  # LiteRT takes no CONV_2D without a bias
         add_convolution(sheet, style, depthwise, with_bias=not depthwise or index % 5 > 0)
-    sheet.check_reference()
-
-
-@pytest.mark.parametrize("style", ["uint8", "int8_per_axis"])
-def test_compiled_convolutions_equal_litert(style: str) -> None:
-    sheet = Sheet(seed=2)
-    add_convolution(sheet, style, depthwise=False)
-    add_convolution(sheet, style, depthwise=True)
-    sheet.check()
+    check(sheet)
 
 
 def _kernel(encoding: Quantization = NARROW, dtype: str = "int8", make: Any = fixed) -> Operand:
@@ -126,10 +120,7 @@ test_kernels_that_do_not_fit = refused(
     ),
     ("tensor 0 .* needs height and width", one("CONV_2D", x(1, 1, 0, 2), _WIDE, **_STEPS)),
     ("tensor 0 .* needs height and width", one("CONV_2D", x(1, 0, 9, 2), _WIDE, **_STEPS)),
-    (
-        "the window spans 2 pixels along the height",
-        one("CONV_2D", x(1, 1, 1, 2), _WIDE, **_STEPS),
-    ),
+    ("the window spans 2 pixels along the height", one("CONV_2D", x(1, 1, 1, 2), _WIDE, **_STEPS)),
     ("CONV_2D", one("CONV_2D", x(1, 3, 4, 2), fixed(np.ones((3, 5, 1, 2)), "int8", NARROW))),
 )
 

@@ -7,14 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
-from tests.support.tflite import CONVOLUTION, Sheet
-from tvm_qnn import build
+from tests.support.tflite import CONVOLUTION, Sheet, library_of
 from tvm_qnn.oracle import litert_tensors
-
-Array = np.ndarray[Any, Any]
 
 GAPS = ("dilation_d_factor", "dilation_h_factor", "dilation_w_factor")
 STEP: dict[str, Any] = {**CONVOLUTION, "padding": "SAME", "stride_h": 2}
@@ -45,12 +41,12 @@ LAYERS: list[tuple[str, tuple[int, ...], tuple[int, ...], int, tuple[int, ...], 
 ]
 
 
-def sheet_of(arrays: dict[int, Array], sign: Any = lambda array: array) -> Sheet:
+def sheet_of(arrays: dict[int, np.ndarray], sign: Any = lambda array: array) -> Sheet:
     """A sheet of all layers, without activations; arrays by their index."""
     sheet = Sheet()
     place = 0
 
-    def next_array(shape: tuple[int, ...]) -> Array:
+    def next_array(shape: tuple[int, ...]) -> np.ndarray:
         nonlocal place
         place += 1
         if place not in arrays:
@@ -75,14 +71,13 @@ def sheet_of(arrays: dict[int, Array], sign: Any = lambda array: array) -> Sheet
 
 @pytest.mark.parametrize("target", ["llvm", "host"])
 def test_sums_are_those_of_litert(target: str) -> None:
-    arrays: dict[int, Array] = {}
+    arrays: dict[int, np.ndarray] = {}
     sheet = sheet_of(arrays)
     model = sheet.model()
     expected = litert_tensors(model, sheet.arrays)
     sizes = sheet_of(arrays, np.abs)
     totals = litert_tensors(sizes.model(), sizes.arrays)
-    mod, params = from_tflite(model)
-    results = list(build(mod, target, params).run(*sheet.arrays).values())
+    results = list(library_of(model, target).run(*sheet.arrays).values())
     for index, result, layer in zip(read_model(model).outputs, results, LAYERS, strict=True):
         # Two sums of n products, in any order and with fused products or without, each lie
         # within n rounding errors of the sum of their sizes. Volumes alone have another order.

@@ -68,25 +68,20 @@ def convolutions(seed: int, kinds: Sequence[int]) -> Sheet:
 
 def test_every_element_is_litert_s() -> None:
     convolutions(1, range(8)).check()
-
-
-def test_so_it_is_with_kernels() -> None:
     sheet = convolutions(2, (1, 3, 6))
+    assert compare(sheet.model(), sheet.arrays).differing == ()
+    layers(1, range(8)).check()
+    sheet = layers(2, (2, 3, 4, 5))
     assert compare(sheet.model(), sheet.arrays).differing == ()
 
 
-def test_a_batch_of_no_images() -> None:
+def test_batches_of_no_images_groups_and_equal_scales() -> None:
     sheet = Sheet(5)
     data = sheet.input(np.zeros((0, 4, 4, 2), np.float32))
     for count in (1, 3):
         operands = [data, weights(sheet, (3, 2, 2, 2), count), bias(sheet, 3)]
         result = ((0, 3, 3, 3), "float32", None)
         sheet.operator("CONV_2D", operands, result, **SAME)
-    sheet.check()
-
-
-def test_groups_and_equal_scales() -> None:
-    sheet = Sheet(3)
     data = sheet.input(float_rows(sheet.rng, (1, 4, 4, 6)))
     grouped = weights(sheet, (4, 3, 3, 3), 4)
     result = ((1, 4, 4, 4), "float32", None)
@@ -115,10 +110,7 @@ test_what_is_refused = refused(
         "has 3 scales|3 scales, axis 0 of shape",
         one("FULLY_CONNECTED", _ROWS, _kernel(2, 4, encoding=scales(np.random.default_rng(6), 3))),
     ),
-    (
-        "the bias .* must be float32, got int32",
-        one("FULLY_CONNECTED", _ROWS, _kernel(2, 4), [0, 0]),
-    ),
+    ("bias .* must be float32, got int32", one("FULLY_CONNECTED", _ROWS, _kernel(2, 4), [0, 0])),
 )
 
 
@@ -175,16 +167,7 @@ def layers(seed: int, kinds: Sequence[int]) -> Sheet:
     return sheet
 
 
-def test_every_element_is_litert_s_of_hybrid_dense() -> None:
-    layers(1, range(8)).check()
-
-
-def test_so_it_is_with_kernels_of_hybrid_dense() -> None:
-    sheet = layers(2, (2, 3, 4, 5))
-    assert compare(sheet.model(), sheet.arrays).differing == ()
-
-
-def test_rows_of_any_rank_and_shared_weights() -> None:
+def test_rows_of_any_rank_shared_weights_and_none() -> None:
     sheet = Sheet(3)
     kernel = weights(sheet, (5, 8), 5)
     for asymmetric in (False, True):
@@ -198,19 +181,11 @@ def test_rows_of_any_rank_and_shared_weights() -> None:
                 keep_num_dims=keep,
                 asymmetric_quantize_inputs=asymmetric,
             )
-    sheet.check()
-
-
-def test_uint8_weights_are_read_as_int8() -> None:
-    sheet = Sheet(4)
     data = sheet.input(float_rows(sheet.rng, (3, 40)))
     array = sheet.rng.integers(-127, 128, (7, 40)).astype(np.int8).view(np.uint8)
     kernel = sheet.constant(array, Quantization.per_tensor(0.02, 0))
     sheet.operator("FULLY_CONNECTED", [data, kernel], ((3, 7), "float32", None), version=3)
     sheet.check()
-
-
-def test_layers_without_rows_or_units() -> None:
     sheet = one("FULLY_CONNECTED", x(0, 4, dtype="float32"), _kernel(3, 4))
     sheet.add("FULLY_CONNECTED", x(2, 4, dtype="float32"), _kernel(0, 4))
     sheet.check()
@@ -230,7 +205,7 @@ def test_a_tanh_is_that_of_the_layer() -> None:
     np.testing.assert_array_max_ulp(build(mod, "host", params).run(*sheet.arrays), wanted, 6)
 
 
-def test_a_bit_of_sign_is_1_of_what_has_one() -> None:
+def test_signs_and_zeros() -> None:
     sheet = Sheet(9)
     rows = float_rows(sheet.rng, (4, 40))
     rows[1] = 0
@@ -240,6 +215,15 @@ def test_a_bit_of_sign_is_1_of_what_has_one() -> None:
         options: dict[str, Any] = {"version": 9, "fused_activation_function": "SIGN_BIT"}
         result = ((4, 7), "float32", None)
         sheet.operator("FULLY_CONNECTED", [*operands, *others], result, **options)
+    array = np.zeros((3, 4), np.float32)
+    array[1] = [1, -2, 3, 0.5]
+    bias = sheet.constant(np.array([1, -2], np.float32))
+    for values in (array, array * 0):
+        for asymmetric in (False, True):
+            operands = [sheet.input(values), weights(sheet, (2, 4), 1), bias]
+            result = ((3, 2), "float32", None)
+            options = {"version": 9, "asymmetric_quantize_inputs": asymmetric}
+            sheet.operator("FULLY_CONNECTED", operands, result, **options)
     sheet.check()
 
 
@@ -288,20 +272,6 @@ def test_a_batch_that_the_file_leaves_open() -> None:
     found = compare(sheet.model(), arrays, "llvm", shape_dict={"x1": (7, 2, 6)})
     assert found.differing == ()
     assert found.tensors[-1].elements == 35
-
-
-def test_zeros_give_the_bias() -> None:
-    sheet = Sheet(5)
-    array = np.zeros((3, 4), np.float32)
-    array[1] = [1, -2, 3, 0.5]
-    bias = sheet.constant(np.array([1, -2], np.float32))
-    for values in (array, array * 0):
-        for asymmetric in (False, True):
-            operands = [sheet.input(values), weights(sheet, (2, 4), 1), bias]
-            result = ((3, 2), "float32", None)
-            options = {"version": 9, "asymmetric_quantize_inputs": asymmetric}
-            sheet.operator("FULLY_CONNECTED", operands, result, **options)
-    sheet.check()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])

@@ -13,8 +13,6 @@ from tests.support.arrays import full_range
 from tests.support.int16 import ACTIVATIONS, bias, data, near, symmetric, weights
 from tests.support.tflite import ANY, Sheet, fixed, given, one, refused, x
 
-Array = np.ndarray[Any, Any]
-
 
 def add_convolution(sheet: Sheet, depthwise: bool, bias_dtype: str) -> None:
     rng = sheet.rng

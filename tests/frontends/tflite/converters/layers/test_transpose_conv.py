@@ -94,16 +94,13 @@ def test_compiled_transposed_convolutions_equal_litert(style: str, stride: int) 
     assert differing_tensors(sheet.model(), [sheet.arrays], "host", kernels=True) == []
 
 
-def test_phases_alike_are_one_convolution() -> None:
+def test_phases_alike_are_one_convolution_with_its_parameters_once() -> None:
     counts = []
     for window in (3, 4):
         sheet = Sheet(seed=82)
         add_transposed(sheet, "int8", (4, 5), (window, window), (2, 2), "SAME", more=1)
         counts.append(from_tflite(sheet.model())[0].script().count("R.qnn.quantized_conv2d("))
     assert counts == [4, 1]
-
-
-def test_weights_and_bias_are_parameters_once() -> None:
     sheet = Sheet(seed=83)
     add_transposed(sheet, "int8", (4, 5), (2, 2), (2, 2), "VALID")
     _, params = from_tflite(sheet.model())

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from frontends.tflite.quantization import Quantization
+from tests.support.both_ways import Check, both_ways
 from tests.support.tflite import ANY, Sheet, one, random_quantization, x
 
 
@@ -27,21 +28,14 @@ def add_pool(sheet: Sheet, code: str, dtype: str) -> None:
     )
 
 
+@both_ways
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 @pytest.mark.parametrize("code", ["AVERAGE_POOL_2D", "MAX_POOL_2D"])
-def test_pooling_equals_litert(code: str, dtype: str) -> None:
+def test_pooling_equals_litert(code: str, dtype: str, check: Check, count: int) -> None:
     sheet = Sheet(seed=5)
-    for _ in range(30):
+    for _ in range(count):
         add_pool(sheet, code, dtype)
-    sheet.check_reference()
-
-
-@pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_compiled_pooling_equals_litert(dtype: str) -> None:
-    sheet = Sheet(seed=6)
-    add_pool(sheet, "AVERAGE_POOL_2D", dtype)
-    add_pool(sheet, "MAX_POOL_2D", dtype)
-    sheet.check()
+    check(sheet)
 
 
 @pytest.mark.parametrize("activation", ["NONE", "RELU"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from frontends.tflite.quantization import Quantization
+from tests.support.both_ways import Check, both_ways
 from tests.support.tflite import ANY, Q, Sheet, one, random_quantization, refused, x
 
 OTHER = Quantization.per_tensor(0.5, 4)
@@ -22,19 +23,13 @@ def add_concatenation(sheet: Sheet, dtype: str, axis: int) -> None:
     sheet.operator("CONCATENATION", operands, ((1,), dtype, result), axis=axis)
 
 
+@both_ways
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_concatenations_equal_litert(dtype: str) -> None:
+def test_concatenations_equal_litert(dtype: str, check: Check, count: int) -> None:
     sheet = Sheet(seed=13)
-    for index in range(30):
-        add_concatenation(sheet, dtype, [0, 1, 2, -1, -2][index % 5])
-    sheet.check_reference()
-
-
-def test_compiled_concatenations_equal_litert() -> None:
-    sheet = Sheet(seed=14)
-    add_concatenation(sheet, "uint8", -1)
-    add_concatenation(sheet, "int8", 1)
-    sheet.check()
+    for index in range(count):
+        add_concatenation(sheet, dtype, [-1, 1, 0, 2, -2][index % 5])
+    check(sheet)
 
 
 test_what_is_refused = refused(

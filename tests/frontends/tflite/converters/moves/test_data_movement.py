@@ -9,7 +9,7 @@ from frontends.tflite.quantization import Quantization
 from tests.support.tflite import ANY, Q, Sheet, fixed, given, one, refused, x
 
 
-def test_reshapes_equal_litert() -> None:
+def test_reshapes_transposes_and_splits_equal_litert() -> None:
     sheet, data = Sheet(seed=26), x(1, 2, 1, 6)
     sheet.add("RESHAPE", data, [3, -1])
     sheet.add("RESHAPE", data, new_shape=[2, 2, 3])
@@ -19,11 +19,7 @@ def test_reshapes_equal_litert() -> None:
     sheet.add("EXPAND_DIMS", data, [1])
     # The bytes stay the same, whatever encoding the file states, as in LiteRT.
     sheet.add("RESHAPE", data, [12], gives=(ANY, "int8", Quantization.per_tensor(0.25, -3)))
-    sheet.check()
-
-
-def test_transposes_and_splits_equal_litert() -> None:
-    sheet, data = Sheet(seed=27), x(2, 3, 4, dtype="uint8")
+    data = x(2, 3, 4, dtype="uint8")
     sheet.add("TRANSPOSE", data, [2, 0, 1])
     sheet.add("TRANSPOSE", data, [0, -1, 1])
     part = (ANY, "uint8", Q)
@@ -101,10 +97,7 @@ test_arguments_that_do_not_fit = refused(
         "must have the same scale and zero point",
         one("EXPAND_DIMS", DATA, 2, gives=(ANY, "int8", Quantization.per_tensor(0.25, 3))),
     ),
-    (
-        r"tensor 1 'x2', the new shape of .* must be constant",
-        one("RESHAPE", DATA, given([12], "int32")),
-    ),
+    (r"'x2', the new shape of .* must be constant", one("RESHAPE", DATA, given([12], "int32"))),
     (r"\[0, 0\] is no permutation of 2 axes", one("TRANSPOSE", DATA, [0, 0])),
     ("must be int32 or int64, is int16", one("TRANSPOSE", DATA, fixed([1, 0], "int16"))),
     ("cannot split 6 along axis 1 into 4", one("SPLIT", 1, DATA, gives=PARTS, num_splits=4)),
@@ -121,10 +114,7 @@ test_arguments_that_do_not_fit = refused(
         "element 2 by steps of 1 is outside a dimension of 2",
         one("STRIDED_SLICE", DATA, [2], [3], [1], shrink_axis_mask=1),
     ),
-    (
-        "element 1 by steps of -1 is outside",
-        one("STRIDED_SLICE", DATA, [1], [0], [-1], shrink_axis_mask=1),
-    ),
+    ("1 by steps of -1 is outside", one("STRIDED_SLICE", DATA, [1], [0], [-1], shrink_axis_mask=1)),
     (
         "masks name 1 axes to insert, 0 of them among the 1 entries",
         one("STRIDED_SLICE", DATA, [0], [1], [1], new_axis_mask=2),

@@ -9,7 +9,7 @@ import pytest
 
 import tvm_qnn as qnn
 from frontends.tflite import from_tflite
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.hybrid import scales
 from tests.support.tflite import ANY, Operand, Q, Sheet, fixed, given, one, refused, x
 from tvm_qnn.oracle import litert_tensors
@@ -47,12 +47,10 @@ def test_a_place_of_the_run_that_is_not_there_ends_it(code: str, index: int) -> 
     indices = sheet.input(given)
     operands = [indices, data] if code == "EMBEDDING_LOOKUP" else [data, indices]
     sheet.operator(code, operands, ((2, 3), "int8", Q), **({"axis": 0} if code == "GATHER" else {}))
-    with pytest.raises(QnnError, match="LiteRT cannot run"):
-        litert_tensors(sheet.model(), sheet.arrays)
+    fails("LiteRT cannot run", litert_tensors, sheet.model(), sheet.arrays)
     mod, params = from_tflite(sheet.model())
     library = qnn.build(mod, params=params, num_threads=1)
-    with pytest.raises(QnnError, match=f"{code}: index {index} is beyond the 2 that there are"):
-        library.run(*sheet.arrays)
+    fails(f"{code}: index {index} is beyond the 2 that there are", library.run, *sheet.arrays)
 
 
 def test_tables_of_bytes_are_looked_up_as_real_numbers() -> None:

@@ -48,10 +48,7 @@ test_what_does_not_fit = refused(
         one("PADV2", x(2, 3), WIDTHS[:2], fixed(7, "int8", Quantization.per_tensor(0.25, 3))),
     ),
     ("pad_width", one("PADV2", x(2, 3), -WIDTHS[1:3], SEVEN)),
-    (
-        "paddings 3 and 0 do not fit axis 0",
-        one("MIRROR_PAD", x(3, 4), [[3, 0], [0, 0]], mode="REFLECT"),
-    ),
+    ("3 and 0 do not fit axis 0", one("MIRROR_PAD", x(3, 4), [[3, 0], [0, 0]], mode="REFLECT")),
     ("must have axes", one("REVERSE_V2", x(3, 4), [])),
     ("outside of 0 to 4", one("REVERSE_SEQUENCE", x(2, 4, dtype="uint8"), [1, 5], seq_dim=1)),
     ("lengths for 2 batches", one("REVERSE_SEQUENCE", x(2, 4, dtype="uint8"), [1], seq_dim=1)),
@@ -120,18 +117,9 @@ def _around(*shape: int, filler: Operand | None = None, **options: Any) -> Sheet
 NONE, ONE = [0, 0], options([1], [0], [0])
 
 test_what_is_refused = refused(
-    (
-        "edge_padding_low must have a number for each of 2 axes, got",
-        _around(4, 5, **options([0], NONE, NONE)),
-    ),
-    (
-        "interior_padding must have a number for each of 2 axes, got",
-        _around(4, 5, **options(NONE, NONE, [])),
-    ),
-    (
-        r"interior_padding must be 0 to 2147483647, got \(0, -1\)",
-        _around(4, 5, **options(NONE, NONE, [0, -1])),
-    ),
+    ("low must have a number for each of 2 axes, got", _around(4, 5, **options([0], NONE, NONE))),
+    ("interior.*have a number for each of 2 axes, got", _around(4, 5, **options(NONE, NONE, []))),
+    (r"interior.* 0 to 2147483647, got \(0, -1\)", _around(4, 5, **options(NONE, NONE, [0, -1]))),
     ("edge_padding_low must be", _around(4, 5, **options([0, 2**40], NONE, NONE))),
     ("is too large", _around(4, 5, **options([2**31 - 1, 0], NONE, NONE))),
     ("is too large", _around(4, 5, **options([2**20, 2**20], NONE, NONE))),

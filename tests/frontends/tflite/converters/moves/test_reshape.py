@@ -66,9 +66,7 @@ def test_an_open_axis_goes_where_litert_puts_it(
         ([[1, 5, 4]], None),
     ],
 )
-def test_another_batch_where_the_files_constant_does_not_fit(
-    steps: Steps, expected: tuple[int, ...] | None
-) -> None:
+def test_another_batch_than_the_constants(steps: Steps, expected: tuple[int, ...] | None) -> None:
     model = reshaped((1, 6, 4), steps)
     if expected is None:
         with pytest.raises(QnnError, match=rf"cannot reshape .* to \[{steps[-1][0]}, "):
@@ -78,7 +76,7 @@ def test_another_batch_where_the_files_constant_does_not_fit(
         assert signature_of(mod).outputs[0].shape == expected
 
 
-def test_a_shape_that_is_computed_is_no_constant_of_the_file() -> None:
+def test_shapes_that_are_computed() -> None:
     sheet = Sheet()
     data = sheet.random_input((1, 6), "int8", Q)
     shape = sheet.operator("SHAPE", [data], ((2,), "int32", None), out_type="int32")
@@ -88,19 +86,16 @@ def test_a_shape_that_is_computed_is_no_constant_of_the_file() -> None:
     sheet.operator("RESHAPE", [data, one], (ANY, "int8", Q))
     with pytest.raises(QnnError, match=r"cannot reshape .* of shape \(2, 6\) to \[1, 6\]"):
         from_tflite(sheet.model(), {"x1": (2, 6)})
-
-
-def by_a_run(stated: tuple[int, ...], count: int = 2) -> Sheet:
-    return one("RESHAPE", x(2, 6), given([3, 4, 1][:count], "int32"), gives=(stated, "int8", Q))
-
-
-def test_a_shape_that_the_run_computes_is_the_one_that_the_file_states() -> None:
     by_a_run((3, 4)).check()
     graph = read_model(by_a_run((1, 4)).model())
     *others, result = graph.tensors
     result = replace(result, shape_signature=(-1, 4))
     mod, _ = from_tflite(replace(graph, tensors=(*others, result)))
     assert signature_of(mod).outputs[0].shape == (3, 4)
+
+
+def by_a_run(stated: tuple[int, ...], count: int = 2) -> Sheet:
+    return one("RESHAPE", x(2, 6), given([3, 4, 1][:count], "int32"), gives=(stated, "int8", Q))
 
 
 @pytest.mark.parametrize(("stated", "count"), [((1, 4), 2), ((12,), 2), ((3, 4), 3)])

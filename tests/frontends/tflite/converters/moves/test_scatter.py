@@ -54,7 +54,7 @@ def test_segments_equal_litert(dtype: str) -> None:
     sheet.check()
 
 
-def test_tensors_without_elements_equal_litert_s() -> None:
+def test_tensors_without_elements_one_hot_and_segments_in_order() -> None:
     sheet, none = Sheet(), np.zeros(0)
     sheet.add("SCATTER_ND", none.reshape(0, 1), x(0, 3), [2, 3])
     sheet.add("SPARSE_TO_DENSE", none, [4], x(0), given(9, "int8", Q))
@@ -62,6 +62,16 @@ def test_tensors_without_elements_equal_litert_s() -> None:
     for name in ("MAX", "MIN", "PROD", "SUM"):
         sheet.add(f"UNSORTED_SEGMENT_{name}", data, none, 2)
     sheet.check()
+    sheet, indices = Sheet(seed=10), given([[0, 2, 5], [-1, 1, 2]], "int32")
+    for axis in (-1, 0, 1, 2):
+        sheet.add("ONE_HOT", indices, 3, ON, OFF, gives="float32", axis=axis)
+    sheet.add("ONE_HOT", indices, 4, given(7, "int32"), given(9, "int32"), axis=-1)
+    sheet.check()
+    sheet = Sheet(seed=16)
+    for dtype in ("int32", "float32"):
+        for shape in ((7, 3, 2), (7,)):
+            sheet.add("SEGMENT_SUM", x(*shape, dtype=dtype), [0, 0, 1, 1, 1, 2, 3])
+    sheet.check_default()
 
 
 _NUMBERS = x(2, 3, dtype="int32")
@@ -94,15 +104,6 @@ def test_places_of_a_run_stay_in_memory() -> None:
     np.testing.assert_array_equal(result, np.full((3, 4), 7, np.int8))
 
 
-def test_sums_of_segments_in_order_equal_litert_s_default_kernel() -> None:
-    sheet = Sheet(seed=16)
-    for dtype in ("int32", "float32"):
-        for shape in ((7, 3, 2), (7,)):
-            sheet.add("SEGMENT_SUM", x(*shape, dtype=dtype), [0, 0, 1, 1, 1, 2, 3])
-    sheet.check_default()
-
-
-Array = np.ndarray[Any, Any]
 NAMES = ("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims")
 ROWS, WINDOWS, ONES = (
     dict[str, Any](zip((*NAMES, "index_vector_dim"), each, strict=True))
@@ -118,9 +119,9 @@ CODES = ("", *(f"STABLEHLO_{name}" for name in ("ADD", "MULTIPLY", "MAXIMUM", "M
 
 
 def scattered(
-    data: Array,
-    updates: Array,
-    indices: Array,
+    data: np.ndarray,
+    updates: np.ndarray,
+    indices: np.ndarray,
     codes: tuple[str, ...] = ("",),
     *,
     is_constant: bool = False,
@@ -149,7 +150,7 @@ DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
 def test_slices_equal_litert_s(dtype: str) -> None:
     rng = np.random.default_rng(1)
 
-    def numbers(shape: tuple[int, ...]) -> Array:
+    def numbers(shape: tuple[int, ...]) -> np.ndarray:
         if dtype == "int64":
             return rng.integers(-(2**40), 2**40, shape)
         if dtype == "float32":
@@ -207,22 +208,11 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
     check_refused(_rows(**options), message)
 
 
-def test_data_of_too_many_indices() -> None:
+def test_data_that_do_not_fit_are_refused() -> None:
     data = np.broadcast_to(np.int8(0), (1 << 30, 5))
     model = scattered(data, np.zeros((2, 5), np.int8), np.array([[3], [0]], np.int32), **ROWS)
     check_refused(model, "a tensor has 5,368,709,120 elements")
-
-
-def test_data_and_updates_of_two_types() -> None:
     tensors = {"x y": ((4, 5), "int8"), "u": ((2, 5), "uint8"), "i": ((2, 1), "int32")}
     number = {"update_computation_subgraph_index": 1, **ROWS}
     main = Subgraph(tensors, [("STABLEHLO_SCATTER", "x i u", "y", number)], "x u i", "y")
     check_refused(model_of(main, combining("", "int8")), "uint8 in int8")
-
-
-def test_one_hot_equals_litert() -> None:
-    sheet, indices = Sheet(seed=10), given([[0, 2, 5], [-1, 1, 2]], "int32")
-    for axis in (-1, 0, 1, 2):
-        sheet.add("ONE_HOT", indices, 3, ON, OFF, gives="float32", axis=axis)
-    sheet.add("ONE_HOT", indices, 4, given(7, "int32"), given(9, "int32"), axis=-1)
-    sheet.check()

@@ -29,18 +29,8 @@ def test_parts_that_are_put_into_tensors_equal_litert() -> None:
         put(sheet, (1, 3, 5), [2, 0, 0], dtype, constant)
         put(sheet, (2, 2, 4), [1, 1, 1], dtype, constant)
     put(sheet, (4, 3, 5), [0, 0, 0], "int8", False)
-    sheet.check()
-
-
-def test_places_outside_are_moved_inside() -> None:
-    sheet = Sheet(6)
     put(sheet, (2, 2, 4), [-7, 9, 2], "int8", False)
     put(sheet, (1, 1, 1), [3, 2, 5], "int8", True)
-    sheet.check()
-
-
-def test_parts_without_elements_change_nothing() -> None:
-    sheet = Sheet(8)
     put(sheet, (0, 3, 5), [1, 0, 0], "int8", False)
     put(sheet, (4, 3, 0), [0, 0, 0], "float32", False)
     sheet.check()

@@ -14,10 +14,8 @@ from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
 from tests.support.recurrent_layers import CODE, GATES, Lstm, layer_model
-from tests.support.tflite import check_refused
+from tests.support.tflite import check_refused, library_of
 from tvm_qnn.oracle import litert_runs
-
-Array = np.ndarray[Any, Any]
 
 # Both programs add up products in an order of their own, and compute exponentials by a polynomial,
 # each to some units in the last place. Values are below 1, or as large as cells; gates forget, so
@@ -54,8 +52,7 @@ def test_every_run_of_a_stream_is_near_litert(model: Lstm) -> None:
     rng = np.random.default_rng(5)
     runs = [[rng.normal(0, 1, model.takes[0][0]).astype(np.float32)] for _ in range(4)]
     runs[2][0][:] = 0
-    mod, params = from_tflite(content)
-    library = tvm_qnn.build(mod, "host", params)
+    library = library_of(content, "host")
     (output,) = read_model(content).outputs
     for (x,), expected in zip(runs, litert_runs(content, runs), strict=True):
         np.testing.assert_allclose(library.run(x), expected[output], rtol=0, atol=_TOLERANCE)
@@ -89,10 +86,8 @@ def test_gates_are_within_six_units_of_litert(gate: str) -> None:
 
 
 def test_steps_of_one_run_are_those_of_several() -> None:
-    mod, params = from_tflite(layer_model(Lstm("int8", steps=4)))
-    whole = tvm_qnn.build(mod, "llvm", params)
-    mod, params = from_tflite(layer_model(Lstm("int8", steps=2)))
-    parts = tvm_qnn.build(mod, "llvm", params)
+    whole = library_of(layer_model(Lstm("int8", steps=4)))
+    parts = library_of(layer_model(Lstm("int8", steps=2)))
     x = np.random.default_rng(1).normal(0, 1, (1, 4, 6)).astype(np.float32)
     found = [parts.run(x[:, first : first + 2]) for first in (0, 2)]
     np.testing.assert_allclose(np.concatenate(found, 1), whole.run(x), rtol=0, atol=_TOLERANCE)

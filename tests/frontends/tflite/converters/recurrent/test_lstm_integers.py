@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tvm_qnn
 from frontends.errors import UnsupportedOperatorError
-from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
 from tests.support.recurrent_layers import BasicLstm, layer_model
-from tests.support.tflite import Operand, check_refused, fixed
+from tests.support.tflite import Operand, check_refused, fixed, library_of
 from tvm_qnn.compare import compare
 from tvm_qnn.oracle import litert_runs
 
@@ -54,12 +52,7 @@ def test_every_run_of_a_stream_equals_litert(model: BasicLstm) -> None:
             UnsupportedOperatorError,
             "another activation than TANH",
         ),
-        (
-            BasicLstm(cell_scale=2.0**-12),
-            {},
-            UnsupportedOperatorError,
-            "another scale than",
-        ),
+        (BasicLstm(cell_scale=2.0**-12), {}, UnsupportedOperatorError, "another scale than"),
         (BasicLstm(scale=1e6), {}, UnsupportedOperatorError, "which int32 does not hold"),
     ],
 )
@@ -82,8 +75,7 @@ def test_every_run_of_a_stream_is_near_litert(model: BasicLstm) -> None:
     runs = [
         [rng.normal(0, 1, shape).astype(np.float32) for shape, *_ in model.takes] for _ in range(4)
     ]
-    mod, params = from_tflite(content)
-    library = tvm_qnn.build(mod, "host", params)
+    library = library_of(content, "host")
     for arrays, expected in zip(runs, litert_runs(content, runs), strict=True):
         for index, each in zip(outputs, library.run(*arrays).values(), strict=True):
             np.testing.assert_allclose(each, expected[index], rtol=0, atol=_TOLERANCE)

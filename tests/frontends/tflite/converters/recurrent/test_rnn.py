@@ -14,7 +14,7 @@ from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
 from tests.support.arrays import full_range
 from tests.support.recurrent_layers import BothWays, Lstm, Rnn, layer_model
-from tests.support.tflite import check_refused, fixed, one, refused, x
+from tests.support.tflite import check_refused, fixed, library_of, one, refused, x
 from tvm_qnn.compare import compare
 from tvm_qnn.oracle import litert_runs
 
@@ -40,8 +40,7 @@ def test_every_run_of_a_stream_is_near_litert(model: Rnn) -> None:
     content, rng = layer_model(model), np.random.default_rng(5)
     runs = [[rng.normal(0, 1, model.takes[0][0]).astype(np.float32)] for _ in range(4)]
     runs[2][0][:] = 0
-    mod, params = from_tflite(content)
-    library = tvm_qnn.build(mod, "host", params)
+    library = library_of(content, "host")
     (output,) = read_model(content).outputs
     for (data,), expected in zip(runs, litert_runs(content, runs), strict=True):
         np.testing.assert_allclose(library.run(data), expected[output], rtol=0, atol=_TOLERANCE)
@@ -59,8 +58,9 @@ def test_operands_that_do_not_fit(place: int, shape: tuple[int, ...], message: s
     check_refused(layer_model(Rnn(), {place: fixed(np.zeros(shape), "float32")}), message)
 
 
-def test_more_outputs_than_memory_are_refused() -> None:
+def test_results_that_are_missing_or_too_large_are_refused() -> None:
     check_refused(layer_model(Rnn(batch=3, steps=1 << 24)), "makes a tensor of 1,207,959,552 bytes")
+    check_refused(layer_model(BothWays(Rnn(), merged=False), outputs=1), "needs 2 outputs, got 1")
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,7 @@ def test_every_run_of_a_stream_is_near_litert_of_bidirectional(model: BothWays) 
         [rng.normal(0, 1, shape).astype(np.float32) for shape, *_ in model.takes] for _ in range(3)
     ]
     runs[1][0][:] = 0
-    mod, params = from_tflite(content)
-    library = tvm_qnn.build(mod, "host", params)
+    library = library_of(content, "host")
     outputs = read_model(content).outputs
     for arrays, expected in zip(runs, litert_runs(content, runs), strict=True):
         result: Any = library.run(*arrays)
@@ -113,14 +112,8 @@ def test_every_run_of_a_stream_is_near_litert_of_bidirectional(model: BothWays) 
         (BothWays(Rnn(), beside=6), {11: 1}, r"has shape \(7, 6\), needs \(5, 6\)"),
     ],
 )
-def test_operands_that_do_not_fit_of_bidirectional(
-    model: BothWays, changes: dict[int, int], message: str
-) -> None:
+def test_operands_of_two_layers(model: BothWays, changes: dict[int, int], message: str) -> None:
     check_refused(layer_model(model, changes), f"operator 0 {model.code}.*{message}")
-
-
-def test_a_result_that_is_missing() -> None:
-    check_refused(layer_model(BothWays(Rnn(), merged=False), outputs=1), "needs 2 outputs, got 1")
 
 
 @pytest.mark.parametrize(
@@ -139,11 +132,10 @@ def test_what_litert_mixes_up_is_refused(model: BothWays, message: str) -> None:
 test_data_of_integers_is_refused = refused(
     ("of int8 data", one("BIDIRECTIONAL_SEQUENCE_LSTM", x(1, 2, 3))), error=UnsupportedOperatorError
 )
-Array = np.ndarray[Any, Any]
 whole = partial(Lstm, "int8", cell_scale=-12)
 
 
-def stream(model: Lstm, runs: int) -> list[list[Array]]:
+def stream(model: Lstm, runs: int) -> list[list[np.ndarray]]:
     rng = np.random.default_rng(3)
     return [[full_range(rng, "int8", tuple(model.takes[0][0]))] for _ in range(runs)]
 
@@ -180,8 +172,7 @@ def test_a_run_goes_on_where_the_one_before_ended() -> None:
     mod, params = from_tflite(layer_model(model))
     (x,) = stream(model, 1)[0]
     expected = tvm_qnn.build(mod, "llvm", params).run(x)
-    mod, params = from_tflite(layer_model(whole(steps=2)))
-    parts = tvm_qnn.build(mod, "llvm", params)
+    parts = library_of(layer_model(whole(steps=2)))
     found = [parts.run(x[:, first : first + 2]) for first in (0, 2, 4)]
     np.testing.assert_array_equal(np.concatenate(found, axis=1), expected)
     parts.reset()

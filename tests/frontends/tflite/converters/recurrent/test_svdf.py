@@ -16,11 +16,9 @@ from qnn_ops import quantized_svdf, quantized_svdf_state
 from qnn_ops.dialect.signature import signature_of
 from tests.support.arrays import full_range
 from tests.support.hybrid import float_rows
-from tests.support.tflite import Operand, Sheet, fixed, one, refused, state, x
+from tests.support.tflite import Operand, Sheet, fixed, library_of, one, refused, state, x
 from tvm_qnn.compare import compare
 from tvm_qnn.oracle import litert_runs
-
-Array = np.ndarray[Any, Any]
 
 Q = Quantization.per_tensor
 RELU: dict[str, Any] = {"fused_activation_function": "RELU"}
@@ -45,12 +43,12 @@ def svdf(
     return one("SVDF", data, *operands, gives=gives, rank=rank, version=3, **RELU).model()
 
 
-def kept_by(library: Any) -> Array:
+def kept_by(library: Any) -> np.ndarray:
     (kept,) = library.state.values()
     return np.asarray(kept)
 
 
-def stream(batch: int, size: int, runs: int) -> list[list[Array]]:
+def stream(batch: int, size: int, runs: int) -> list[list[np.ndarray]]:
     rng = np.random.default_rng(3)
     return [[full_range(rng, "int8", (batch, size))] for _ in range(runs)]
 
@@ -91,7 +89,7 @@ def real_svdf(
     activation: str,
     *,
     asymmetric: bool = False,
-) -> tuple[bytes, list[Array]]:
+) -> tuple[bytes, list[np.ndarray]]:
     """Return a filter over time of float32, and its weights and bias."""
     batch, size, filters, steps, rank = shape
     rng = np.random.default_rng(size)
@@ -134,8 +132,7 @@ def test_real_numbers_differ_by_the_order_of_sums_at_most(
     rng = np.random.default_rng(1)
     runs = [[float_rows(rng, (batch, size))] for _ in range(8)]
     runs[3][0][:] = 0
-    mod, params = from_tflite(model)
-    library = tvm_qnn.build(mod, target, params)
+    library = library_of(model, target)
     (output,) = read_model(model).outputs
     sizes = np.zeros((batch, filters, steps))  # sums of what is added up to each value
     for (data,), expected in zip(runs, litert_runs(model, runs), strict=True):
@@ -182,10 +179,7 @@ def of_a_scalar(weights: Operand) -> Sheet:
 WORDS = state(1, 4, dtype="int16", encoding=Q(1.0, 0))
 ROW, BIAS, MATRIX = x(1, 2, dtype="float32"), x(1, 2, dtype="float32"), real(2, 2)
 test_other_types_are_refused = refused(
-    (
-        r"of float32 data, .* and a state int16",
-        one("SVDF", ROW, MATRIX, MATRIX, BIAS, WORDS, rank=1),
-    ),
+    (r"float32 data, .* and a state int16", one("SVDF", ROW, MATRIX, MATRIX, BIAS, WORDS, rank=1)),
     error=UnsupportedOperatorError,
 )
 test_real_operands_that_do_not_fit = refused(
