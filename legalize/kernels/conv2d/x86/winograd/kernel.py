@@ -236,7 +236,6 @@ class WinogradKernel(ConvKernel):
                 place = begin + position * self.cut.data_stride
                 T.buffer_store(self.transformed, value, [T.ramp(place, 1, words)])
 
-
     @property
     def words(self) -> int:
         """Channels of a chunk: those of a vector of words."""
