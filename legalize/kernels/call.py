@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm import relax, tirx
 
-from legalize.kernels.kernel import IS_KERNEL, SAME_CODE
+from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, SAME_CODE
 from legalize.loop_functions import OPAQUE, add_function
 
 KEPT_APART = {IS_KERNEL: True, "op_pattern": OPAQUE}
@@ -50,3 +50,12 @@ def call_tir(
         return builder.emit(relax.call_tir(variable, operands, ty))
     last = len(operands)
     return builder.emit(relax.op.call_tir_inplace(variable, [*operands, into], last, ty))
+
+
+def shares_code(builder: relax.BlockBuilder, data: relax.Expr) -> bool:
+    """Tell whether a call of a kernel may share its function with others.
+
+    It may if another call makes the data: then TVM checks no argument of the function.
+    """
+    is_inner = isinstance(data, relax.Var) and builder.lookup_binding(data) is not None
+    return is_inner and CALLS_BY_NAME in (builder.get().attrs or {})

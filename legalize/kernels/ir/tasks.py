@@ -39,15 +39,15 @@ def task_count(microseconds: float, least: float = LEAST_TASK) -> int:
     return next((count for count in _COUNTS if microseconds >= count * least), 1)
 
 
-def shared_loop(tasks: int, extent: int, body: Callable[[Index], None]) -> None:
+def shared_loop(tasks: Index, extent: Index, body: Callable[[Index], None]) -> None:
     """Write a loop whose iterations are shared among threads.
 
     Args:
-        tasks: from ``task_count``.
+        tasks: from ``task_count``; an expression stands for several.
         extent: number of iterations.
         body: writes the iteration of a given number.
     """
-    if tasks == 1:
+    if isinstance(tasks, int) and tasks == 1:
         with T.serial(extent) as turn:
             body(turn)
         return
@@ -63,7 +63,7 @@ def as_threads(tasks: int) -> Index:
     return kept(T.max(T.min(T.call_packed(NUM_THREADS), tasks), 1))
 
 
-def share(task: Index, tasks: Index, extent: int) -> tuple[Index, Index]:
+def share(task: Index, tasks: Index, extent: Index) -> tuple[Index, Index]:
     """Return the first iteration of a task, and the first one after it."""
     return T.truncdiv(task * extent, tasks), T.truncdiv((task + 1) * extent, tasks)
 

@@ -13,6 +13,7 @@ odd quotient q with n·q = sum + h is reduced by one. The division is a product;
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache, reduce
 from itertools import chain, pairwise
 from math import prod
@@ -21,8 +22,10 @@ import numpy as np
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.places import address, with_addresses
 from legalize.kernels.ir.rows import pieces
-from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.tables import Tables
+from legalize.kernels.ir.tasks import shared_loop
 from legalize.kernels.ir.vectors import (
     Buffer,
     Index,
@@ -35,8 +38,11 @@ from legalize.kernels.ir.vectors import (
     unsigned_min,
 )
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.kernel import SAME_CODE
 from legalize.kernels.pool.averages import COLUMNS, divisors, rounded_factor
+from legalize.kernels.pool.sizes import Sizes
 from legalize.kernels.pool.spec import PoolSpec
+from legalize.loop_functions import function_digest
 from legalize.written import flat, new_function
 
 LEAST_CHANNELS = 4
@@ -48,30 +54,38 @@ _SLIDING = 3
 _SLIDING_CHUNKS = 2
 # The most taps in a row or column of a window that are unrolled.
 _MOST_TAPS = 8
-# Roughly what one thread reads.
-_TAPS_PER_MICROSECOND = 40_000
 
 
 @cache
-def pool(isa: VectorIsa, spec: PoolSpec) -> tirx.PrimFunc:
+def pool(isa: VectorIsa, spec: PoolSpec, *, is_shared: bool = False) -> tirx.PrimFunc:
     """Build the function that pools images.
 
     Every window of an average covers at least two pixels.
 
+    Args:
+        isa: the instruction set.
+        spec: the pooling.
+        is_shared: whether the function may serve poolings of other sizes, too.
+
     Returns:
-        A function of the data; for averages ``divisors`` of the window's size; and the output.
+        A function of the data; for averages ``divisors`` of the window's size; ``Sizes`` if it is
+        shared; and the output.
     """
-    return _Kernel(isa, spec).build()
+    function = _Kernel(isa, spec, is_shared).build()
+    return function.with_attr(SAME_CODE, function_digest(function)) if is_shared else function
 
 
 class _Kernel:
     """The buffers of one function, and the writer of its loops."""
 
-    def __init__(self, isa: VectorIsa, spec: PoolSpec) -> None:
+    def __init__(self, isa: VectorIsa, spec: PoolSpec, is_shared: bool) -> None:
         self.isa = isa
+        self.is_shared = is_shared
+        self.known = self.sizes = Sizes.known(spec)
         self.size = isa.size
         self.spec = spec
         self.is_average = spec.pool_type == "avg"
+        self.slides = spec.strides[1] == 1 and spec.window[1] == _SLIDING
         offset = 128 if spec.dtype == "int8" else 0
         self.offset = offset
         self.origin = spec.origin + offset
@@ -81,41 +95,37 @@ class _Kernel:
     def build(self) -> tirx.PrimFunc:
         spec = self.spec
         with new_function("pool") as builder:
-            data = T.arg("data", T.buffer(spec.in_shape, spec.dtype))
+            tables = Tables()
+            shared = self.is_shared
+            data = tables.parameter("data", spec.in_shape, spec.dtype, is_any=shared)
             if self.is_average:
                 size = (prod(spec.window) + 1, COLUMNS)
                 self.divisors = T.arg("divisors", T.buffer(size, "uint16"))
-            output = T.arg("output", T.buffer(spec.out_shape, spec.dtype))
-            self.source, self.target = flat(data), flat(output, "uint8")
-            rows = spec.out_shape[0] * spec.out_shape[1]
-            work = prod(spec.out_shape) * prod(spec.window)
-            shared_loop(task_count(work / _TAPS_PER_MICROSECOND), rows, self._row)
+            if shared:
+                sizes = tables.parameter("sizes", (len(self.sizes),), "int32")
+            output = tables.parameter("output", spec.out_shape, spec.dtype, is_any=shared)
+            tables.flatten()
+            self.source, self.target = data.row, flat(output.row, "uint8")
+            if shared:
+                self.sizes = Sizes.read(sizes)
+            tasks = self.sizes.tasks if self.known.tasks != 1 else 1
+            with with_addresses() if shared else nullcontext():
+                shared_loop(tasks, spec.in_shape[0] * self.sizes.out_height, self._row)
         return builder.get()
 
     def _row(self, row: Index) -> None:
         """Write the computation of one row of output pixels."""
-        spec = self.spec
-        _, height, width, _ = spec.in_shape
-        out_height = spec.out_shape[1]
+        sizes, known = self.sizes, self.known
         row = kept(row)
-        image, y = T.truncdiv(row, out_height), kept(T.truncmod(row, out_height))
-        top, down = spec.span(y, 0)
-        line = kept((image * height + top) * width)
-        first, last = self._inside()
-        if first < last:
+        image, y = T.truncdiv(row, sizes.out_height), kept(T.truncmod(row, sizes.out_height))
+        top, down = self.spec.span(y, 0, sizes.height)
+        line = kept((image * sizes.height + top) * sizes.width)
+        if known.first < known.last:
             self._windows_inside(row, line, down)
-        if first > 0 or last < spec.out_shape[2]:
-            with T.serial(first + spec.out_shape[2] - last) as number:
-                after = T.if_then_else(number < first, 0, last - first)
+        if known.first > 0 or known.last < known.out_width:
+            with T.serial(sizes.first + sizes.out_width - sizes.last) as number:
+                after = T.if_then_else(number < sizes.first, 0, sizes.last - sizes.first)
                 self._window(row, line, kept(number + after), down)
-
-    def _inside(self) -> tuple[int, int]:
-        """Return the first window of a row that does not reach the padding, and the one after."""
-        spec = self.spec
-        stride, padding, out_width = spec.strides[1], spec.padding[1], spec.out_shape[2]
-        first = min(-(-padding // stride), out_width)
-        last = (spec.in_shape[2] - spec.window[1] + padding) // stride + 1
-        return first, min(max(last, first), out_width)
 
     def _windows_inside(self, row: Index, line: Index, down: Index) -> None:
         """Write the windows of a row of outputs that do not reach the padding beside the image."""
@@ -132,54 +142,53 @@ class _Kernel:
 
     def _pool_row(self, row: Index, line: Index, down: Index) -> None:
         """Write the windows inside the image, which have ``down`` rows from ``line`` on."""
-        spec = self.spec
-        channels, out_width = spec.in_shape[3], spec.out_shape[2]
-        if spec.strides[1] == 1 and spec.window[1] == _SLIDING:
+        spec, sizes = self.spec, self.sizes
+        channels, out_width = sizes.channels, sizes.out_width
+        if self.slides:
             self._slide(line * channels, row * (out_width * channels), down)
             return
-        first, last = self._inside()
-        with T.serial(last - first) as turn:
-            x = first + turn
+        with T.serial(sizes.last - sizes.first) as turn:
+            x = sizes.first + turn
             left = x * spec.strides[1] - spec.padding[1]
             place = (row * out_width + x) * channels
             self._pixel((line + left) * channels, place, down, spec.window[1])
 
     def _window(self, row: Index, line: Index, x: Index, down: Index) -> None:
         """Write any window of a row of outputs."""
-        channels, out_width = self.spec.in_shape[3], self.spec.out_shape[2]
-        left, across = self.spec.span(x, 1)
+        channels, out_width = self.sizes.channels, self.sizes.out_width
+        left, across = self.spec.span(x, 1, self.sizes.width)
         self._pixel((line + left) * channels, (row * out_width + x) * channels, down, across)
 
     def _pixel(self, first: Index, place: Index, down: Index, across: Index) -> None:
         """Write the pooling of one window."""
 
         def write(offset: Index, chunks: list[tuple[int, int]]) -> None:
-            self._chunks(kept(first + offset), kept(place + offset), chunks, down, across)
+            places = self._kept(first + offset), self._kept(place + offset)
+            self._chunks(*places, chunks, down, across)
 
-        self._each_stretch(_CHUNKS, write)
+        self._each_stretch(write)
 
-    def _each_stretch(
-        self, count: int, write: Callable[[Index, list[tuple[int, int]]], None]
-    ) -> None:
-        """Write a loop over a pixel's channels, up to ``count`` vectors at a time.
+    def _kept(self, place: Index) -> Index:
+        """Keep an offset, or a distance of the data, in a register if the code does not know it."""
+        return address(place) if self.is_shared else kept(place)
+
+    def _each_stretch(self, write: Callable[[Index, list[tuple[int, int]]], None]) -> None:
+        """Write a loop over a pixel's channels, some vectors at a time.
 
         The last iteration may overlap the one before. The loop takes as many vectors at a time as
         make the fewest vectors in all.
         """
-        channels = self.spec.in_shape[3]
-        whole, parts = pieces(channels, self.size)
+        known, channels = self.known.channels, self.sizes.channels
+        whole, parts = pieces(known, self.size)
         if not whole:
             write(0, parts)
             return
 
-        def turns_of(count: int) -> int:
-            return -(-channels // (count * self.size))
-
-        counts = range(min(count, whole), 0, -1)
-        count = min(counts, key=lambda each: each * turns_of(each))
+        counts = range(min(_SLIDING_CHUNKS if self.slides else _CHUNKS, whole), 0, -1)
+        count = min(counts, key=lambda each: each * -(-known // (each * self.size)))
         width = count * self.size
         chunks = [(i * self.size, self.size) for i in range(count)]
-        with T.serial(turns_of(count)) as turn:
+        with T.serial(T.truncdiv(channels + (width - 1), width)) as turn:
             write(kept(unsigned_min(turn * width, channels - width)), chunks)
 
     def _slide(self, line: Index, place: Index, down: Index) -> None:
@@ -188,20 +197,20 @@ class _Kernel:
         Each column is pooled once, and stays in registers for the windows that share it.
         """
         self._each_stretch(
-            _SLIDING_CHUNKS,
             lambda offset, chunks: self._slide_chunks(
-                kept(line + offset), kept(place + offset), chunks, down
-            ),
+                self._kept(line + offset), self._kept(place + offset), chunks, down
+            )
         )
 
     def _slide_chunks(
         self, line: Index, place: Index, chunks: list[tuple[int, int]], down: Index
     ) -> None:
-        channels, padding = self.spec.in_shape[3], self.spec.padding[1]
+        channels, padding = self._kept(self.sizes.channels), self.spec.padding[1]
         columns = [self._accumulators(chunks) for _ in range(_SLIDING)]
-        first, last = self._inside()
-        for number, column in enumerate(columns[:-1], start=first - padding):
-            self._pool_column(column, line + number * channels, chunks, down)
+        first, last = self.sizes.first, self.sizes.last
+        for number, column in enumerate(columns[:-1]):
+            before = line + (first - padding + number) * channels
+            self._pool_column(column, before, chunks, down)
         with T.serial(last - first) as turn:
             x = first + turn
             self._clear(columns[-1])
@@ -220,7 +229,7 @@ class _Kernel:
     ) -> None:
         """Write the pooling of a column of a window into cleared accumulators."""
         height = self.spec.window[0]
-        pitch = self.spec.in_shape[2] * self.spec.in_shape[3]
+        pitch = self._kept(self.sizes.width * self.sizes.channels)
         if isinstance(down, int) and height <= _MOST_TAPS:
             self._take(results, first, chunks, height, pitch)
             return
@@ -231,10 +240,11 @@ class _Kernel:
         self, first: Index, place: Index, chunks: list[tuple[int, int]], down: Index, across: Index
     ) -> None:
         """Write the pooling of some channels of one window."""
-        _, _, width, channels = self.spec.in_shape
+        channels = self._kept(self.sizes.channels)
+        pitch = self._kept(self.sizes.width * self.sizes.channels)
         results = self._accumulators(chunks)
         with T.serial(down) as ky:
-            line = first + ky * (width * channels)
+            line = first + ky * pitch
             if isinstance(across, int) and across <= _MOST_TAPS:
                 self._take(results, line, chunks, across, channels)
             else:
@@ -265,7 +275,7 @@ class _Kernel:
         first: Index,
         chunks: list[tuple[int, int]],
         taps: int,
-        pitch: int,
+        pitch: Index,
     ) -> None:
         """Write the code that adds pixels ``pitch`` apart to accumulators."""
         for (offset, size), buffers in zip(chunks, results, strict=True):

@@ -71,9 +71,9 @@ class _Writer:
         spec = self.spec
         images, height, width, channels = spec.out_shape
         with T.serial(images) as image, T.serial(height) as y:
-            top, rows = spec.span(y, 0)
+            top, rows = spec.span(y, 0, spec.in_shape[1])
             with T.serial(width) as x:
-                left, columns = spec.span(x, 1)
+                left, columns = spec.span(x, 1, spec.in_shape[2])
                 corner = (image * spec.in_shape[1] + top) * spec.in_shape[2] + left
                 corner, pixel = kept(corner), kept((image * height + y) * width + x)
                 taps = T.int32(rows * columns)

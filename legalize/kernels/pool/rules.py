@@ -5,14 +5,17 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import numpy as np
 from tvm import relax, tirx
 
-from legalize.kernels.call import call_tir
+from legalize.kernels.call import call_tir, shares_code
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
+from legalize.kernels.isa.x86_vectors import X86Vectors
+from legalize.kernels.kernel import SAME_CODE, Builder, Lowered, Operands, VectorRule
 from legalize.kernels.mean.kernel import Division, MeanSpec, mean
 from legalize.kernels.pool.averages import MAX_TAPS, divisors
 from legalize.kernels.pool.kernel import LEAST_CHANNELS, pool
+from legalize.kernels.pool.sizes import Sizes
 from legalize.kernels.pool.spec import pool_spec
 from qnn_ops import quantized_pool2d
 from qnn_ops.dialect.attributes import bounds
@@ -40,8 +43,15 @@ def _pool(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa)
         return None
     spec = pool_spec(attrs, data, out_shape)
     constants = [relax.const(divisors(prod(attrs.pool_size)), "uint16")] if is_average else []
+    # Sizes that are read take registers of 64 bits, and parts of vectors are constants of the code.
+    is_x86 = isinstance(isa, X86Vectors)
+    is_shared = is_x86 and channels >= isa.size and shares_code(builder, operands[0])
+    function, name = pool(isa, spec, is_shared=is_shared), "pool"
+    if is_shared:
+        constants.append(relax.const(np.array(Sizes.known(spec), np.int32), "int32"))
+        name = f"pool_{function.attrs[SAME_CODE]}"
     operands = [operands[0], *constants]
-    return call_tir(builder, "pool", pool(isa, spec), operands, out_shape, data.dtype)
+    return call_tir(builder, name, function, operands, out_shape, data.dtype)
 
 
 def _mean_of_images(

@@ -42,17 +42,18 @@ class PoolSpec:
     rounding: str = "half_away"
     count_include_pad: bool = False
 
-    def span(self, number: Index, axis: int) -> tuple[Index, Index]:
+    def span(self, number: Index, axis: int, size: Index) -> tuple[Index, Index]:
         """Write a window's first pixel along an axis, and the number of pixels that it covers.
 
         Args:
             number: the window's number along the axis.
             axis: 0 or 1, down or across.
+            size: the image's size along the axis.
         """
-        size, window, padding = self.in_shape[1 + axis], self.window[axis], self.padding[axis]
+        window, padding = self.window[axis], self.padding[axis]
         start = number * self.strides[axis] - padding
         reach = (self.out_shape[1 + axis] - 1) * self.strides[axis] - padding + window
-        if padding == 0 and reach <= size:
+        if padding == 0 and reach <= self.in_shape[1 + axis]:
             return start, window
         first = kept(T.max(start, 0))
         return first, kept(T.min(start + window, size) - first)

@@ -9,9 +9,10 @@ import numpy as np
 from tvm import relax
 
 from legalize.kernels.border import border_for
+from legalize.kernels.call import shares_code
 from legalize.kernels.conv2d.calls import Scaling
 from legalize.kernels.conv2d.spec import Fusion, OutputStage, Residual
-from legalize.kernels.conv2d.x86.rules import CONV_ISAS, rules_of, shares_code
+from legalize.kernels.conv2d.x86.rules import CONV_ISAS, rules_of
 from legalize.kernels.elementwise.add import sum_form
 from legalize.kernels.isa.base import AffineForm
 from legalize.kernels.isa.x86 import Isa

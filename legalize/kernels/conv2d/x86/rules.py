@@ -7,6 +7,7 @@ from functools import partial
 
 from tvm import relax
 
+from legalize.kernels.call import shares_code
 from legalize.kernels.conv2d.calls import ends_in_floats, sums_first
 from legalize.kernels.conv2d.plan import Plan, Weights
 from legalize.kernels.conv2d.rules import ConvRules
@@ -15,7 +16,7 @@ from legalize.kernels.conv2d.x86.rows import plan_rows
 from legalize.kernels.conv2d.x86.ways import cheapest_plan
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import AMX, ISAS, Isa
-from legalize.kernels.kernel import CALLS_BY_NAME, OpenRule, Row
+from legalize.kernels.kernel import OpenRule, Row
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic.sums import conv_factor, dense_factor
 from qnn_ops.arithmetic.wide_sums import REDUCED
@@ -49,15 +50,6 @@ def _sum(
     if len(operands) < 4 or isa.lanes < 8:
         return None
     return rules_of(isa).conv2d(builder, attrs, operands)
-
-
-def shares_code(builder: relax.BlockBuilder, data: relax.Expr) -> bool:
-    """Tell whether a convolution may share its kernel with others.
-
-    It may if another call makes the data: then TVM checks no argument of the function.
-    """
-    is_inner = isinstance(data, relax.Var) and builder.lookup_binding(data) is not None
-    return is_inner and CALLS_BY_NAME in (builder.get().attrs or {})
 
 
 def _rows(isa: Isa) -> list[Row]:

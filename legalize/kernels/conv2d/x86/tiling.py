@@ -22,7 +22,8 @@ The constants were fitted to measurements of every tile on some twenty layers. T
 within a few percent of the best one.
 
 The choice is the cheapest tile, or the most common one if that costs little more (``PREFERENCE``).
-Of equally cheap tiles it is the first, so the choice is the same every time.
+Blocks of two widths need twice the code, so they are chosen only if they save ``_SECTION``. Of
+equally cheap tiles it is the first, so the choice is the same every time.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ PREFERENCE = {(4, 6): 0.98}
 Layers with the same tile share code, so the most common tile is also chosen where another one is up
 to 2 % cheaper.
 """
+# The share of a convolution's cost that a second section of blocks must save.
+_SECTION = 0.02
 # The time of one unit on processors of about 3 GHz; it tells large layers from small ones.
 MICROSECONDS = 0.2e-3
 
@@ -87,6 +90,7 @@ def choose_tiling(spec: ConvSpec, products: Products, taps: Taps | None = None) 
             )
             cost += blocks * tile_cost
             sections.append(Section(first, blocks, nr, mr))
+        cost *= 1 + _SECTION * (len(sections) - 1)
         if best is None or cost < best[0]:
             best = cost, tuple(sections)
     assert best is not None

@@ -7,6 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from legalize.kernels.isa.x86_vectors import AVX2
+from legalize.kernels.kernel import SAME_CODE
+from legalize.kernels.pool import rules
+from legalize.kernels.pool.kernel import pool
+from legalize.kernels.pool.spec import PoolSpec
 from qnn_ops import QnnError, quantized_pool2d
 from tests.support.arrays import full_range
 from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
@@ -71,8 +76,12 @@ def pooling(
     return Call(quantized_pool2d, [full_range(rng, dtype, shape)], {**shared, **attrs})
 
 
+@pytest.mark.parametrize("is_shared", [False, True])
 @each_place
-def test_every_instruction_set(place: Place) -> None:
+def test_every_instruction_set(
+    place: Place, monkeypatch: pytest.MonkeyPatch, *, is_shared: bool
+) -> None:
+    monkeypatch.setattr(rules, "shares_code", lambda *_: is_shared)
     rng = np.random.default_rng(5)
     cases: list[tuple[tuple[int, ...], Any, dict[str, Any]]] = [
         # Windows of three columns slide.
@@ -81,6 +90,7 @@ def test_every_instruction_set(place: Place) -> None:
         ((1, 11, 4, 16), [9, 3], {"padding": [2, 1, 2, 1]}),
         ((2, 5, 9, 33), 2, {"strides": 2, "out_min": 3, "out_max": 100}),
         ((1, 7, 7, 300), 7, {}),
+        ((2, 60, 21, 130), 3, {"padding": [1, 2, 1, 0], "strides": [2, 1]}),
         ((1, 6, 5, 12), 3, {"padding": [0, 1, 2, 1], "strides": [1, 2]}),
     ]
     calls = [
@@ -90,6 +100,27 @@ def test_every_instruction_set(place: Place) -> None:
     ]
     even = {"padding": 1, "rounding": "half_even", "count_include_pad": True}
     check_calls(place, [*calls, pooling(rng, "avg", (1, 6, 7, 20), 2, **even)])
+
+
+def test_poolings_of_many_sizes_have_one_function() -> None:
+    def code(shape: tuple[int, int, int, int], **change: Any) -> str:
+        attrs = {"pool_type": "avg", "window": (3, 3), "strides": (1, 1), "padding": (1, 1)}
+        spec = PoolSpec(
+            shape, shape, "uint8", **{**attrs, "bounds": (0, 255), "origin": 0, **change}
+        )
+        return str(pool(AVX2, spec, is_shared=True).attrs[SAME_CODE])
+
+    sizes = [(1, 9, 7, 64), (1, 5, 5, 768), (1, 4, 20, 128)]
+    assert len(set(map(code, sizes))) == 1
+    others = [
+        code((2, 9, 7, 64)),
+        code((1, 9, 7, 32)),  # one vector at a time
+        code((1, 60, 60, 768)),  # several tasks
+        code((1, 9, 7, 64), origin=3),
+        code((1, 9, 7, 64), window=(3, 5), padding=(1, 2)),
+        code((1, 9, 7, 64), pool_type="max"),
+    ]
+    assert len({code(sizes[0]), *others}) == 7
 
 
 @each_place

@@ -33,7 +33,7 @@ from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.pixels import Pixels
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead, lines_of, share_of
-from legalize.kernels.conv2d.x86.sizes import inverse, multiples, parts
+from legalize.kernels.conv2d.x86.sizes import divided, inverse, multiples, parts
 from legalize.kernels.conv2d.x86.winograd.combine import both_ways
 from legalize.kernels.ir.places import address, rolled
 from legalize.kernels.ir.tables import Table
@@ -73,7 +73,8 @@ class Cut(NamedTuple):
         panel: see ``WinogradPlan``.
         panels: see ``WinogradPlan``.
         groups: groups of a panel.
-        chunks: whole chunks of channels.
+        channels: input channels.
+        chunks: chunks of these; the last one overlaps the one before.
         data_stride: values of a group from a position to the next one.
     """
 
@@ -85,6 +86,7 @@ class Cut(NamedTuple):
     panel: Index
     panels: Index
     groups: Index
+    channels: Index
     chunks: Index
     data_stride: Index
 
@@ -101,7 +103,8 @@ class Cut(NamedTuple):
             panel=plan.panel,
             panels=plan.panels,
             groups=plan.panel // plan.group,
-            chunks=plan.spec.in_channels // words,
+            channels=plan.spec.in_channels,
+            chunks=-(-plan.spec.in_channels // words),
             data_stride=plan.data_stride // 2,
         )
 
@@ -121,8 +124,7 @@ class WinogradKernel(ConvKernel):
     @property
     def form(self) -> Hashable:
         """The facts on which the code depends; see ``ConvKernel``."""
-        sizes = self.plan.transform, self.has_half, self.sums_stride
-        return super().form, *sizes
+        return super().form, self.plan.transform
 
     def _task_count(self) -> int:
         return self.plan.tasks
@@ -220,7 +222,8 @@ class WinogradKernel(ConvKernel):
         rows_at, columns_at = multiples(sizes.row, y.extent), multiples(sizes.pixel, x.extent)
         target = address(self._data_place(0, group, tile))
 
-        def write(chunk: Index, offset: Index) -> None:
+        with T.serial(self.cut.chunks) as chunk:
+            offset = unsigned_min(chunk * words, self.cut.channels - words)
             starts = [kept(origin + offset + at) for at in rows_at]
 
             def load(i: int, j: int) -> Vector:
@@ -233,27 +236,17 @@ class WinogradKernel(ConvKernel):
                 place = begin + position * self.cut.data_stride
                 T.buffer_store(self.transformed, value, [T.ramp(place, 1, words)])
 
-        with T.serial(self.cut.chunks) as chunk:
-            write(chunk, chunk * words)
-        if self.has_half:
-            write(self.cut.chunks, self.cut.chunks * words - words // 2)
-
     @property
     def words(self) -> int:
         """Channels of a chunk: those of a vector of words."""
         return 2 * self.isa.lanes
-
-    @property
-    def has_half(self) -> bool:
-        """Whether the last chunk holds only half as many new channels."""
-        return self.spec.in_channels % self.words != 0
 
     def _multiply(self, section: Section, first_vector: Index, position: Index) -> None:
         """Write the sums of products of a position of the transform."""
         plan, products, cut, lanes = self.plan, self.products, self.cut, self.isa.lanes
         nr, group = section.nr, plan.group
         k_step_size = nr * products.part_size
-        steps = cut.chunks * lanes + (lanes // 2 if self.has_half else 0)
+        steps = kept(divided(cut.channels, 2))
         weights = first_vector * self.vector_stride + position * (steps * k_step_size)
         weights = address(weights)
 
@@ -269,8 +262,9 @@ class WinogradKernel(ConvKernel):
             fetch = fetch_ahead(self.weights, end, share, lines, steps, number)
             begin = address(self._data_place(position, number, 0))
 
-            def add_chunk(chunk: Index, first: int) -> None:
-                """Write the K-steps of a chunk from the first one on."""
+            with T.serial(cut.chunks) as chunk:
+                # The last chunk repeats channels of the one before.
+                first = kept(T.max(chunk * lanes + (lanes - steps), 0))
                 data_at = address(begin + chunk * self.chunk_stride + 2 * first)
                 weights_at = address(weights + chunk * (lanes * k_step_size))
                 with T.serial(rolled(lanes - first)) as k:
@@ -286,10 +280,6 @@ class WinogradKernel(ConvKernel):
                             )
                             set_lanes(vector, total, products.lanes)
 
-            with T.serial(cut.chunks) as chunk:
-                add_chunk(chunk, 0)
-            if self.has_half:
-                add_chunk(cut.chunks, lanes // 2)
             sums_at = address(self._sums_place(position, number))
             for tile, row in enumerate(sums):
                 for j, vector in enumerate(row):

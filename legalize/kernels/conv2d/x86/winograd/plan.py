@@ -34,6 +34,8 @@ from legalize.kernels.isa.x86 import AVX512_VNNI, Isa, PairProducts, WordDots, W
 _NR = 2
 _LINE = 64
 _MAX_TILES = 14
+# The factor on the cost of groups of the most tiles: layers with the same group share code.
+_PREFERENCE = 0.99
 # The most bytes of transformed data and sums; and the same for a single panel, which reads weights
 # once.
 _PANEL_BYTES = 300 << 10
@@ -242,6 +244,8 @@ def cut(spec: ConvSpec, isa: Isa) -> WinogradPlan | None:
         )
         for panel, at_once in ways
     )
-    cheapest = min(plans, key=lambda plan: plan.units)
+    cheapest = min(
+        plans, key=lambda plan: plan.units * (_PREFERENCE if plan.group == _MAX_TILES else 1)
+    )
     factor = 1 / _WORTH_IT_BESIDE_DOTS if has_dots else LEAST_K_STEP / _WORTH_IT
     return replace(cheapest, cost=cheapest.units * factor)

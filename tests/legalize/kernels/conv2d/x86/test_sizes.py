@@ -88,6 +88,7 @@ ALIKE: dict[str, tuple[Way, list[ConvSpec]]] = {
         [
             SQUARE,
             replace(SQUARE, out_channels=64),
+            replace(SQUARE, in_channels=48),
             changed(replace(SQUARE, out_channels=96), border=Border((1, 2, 0, 1), 9)),
         ],
     ),

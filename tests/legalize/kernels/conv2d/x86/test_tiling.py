@@ -55,6 +55,16 @@ def test_sections_cover_all_channels_within_the_registers(
     assert next_vector == isa.vectors(out_channels)
 
 
+@pytest.mark.parametrize(
+    ("in_channels", "out_channels", "sections"), [(960, 320, 1), (2048, 512, 2)]
+)
+def test_a_second_section_must_save_something(
+    in_channels: int, out_channels: int, sections: int
+) -> None:
+    spec = make_spec(49, in_channels, out_channels, "uint8")
+    assert len(choose_tiling(spec, products_of(spec, AVX512_VNNI))) == sections
+
+
 @each_isa
 @pytest.mark.parametrize("out_dtype", ["uint8", "int8", "int32"])
 @pytest.mark.parametrize("out_channels", [1, 16, 40, 100, 256])

@@ -57,6 +57,15 @@ def test_tiles_cover_the_output_and_fit_the_registers(
         assert registers_of(WordProducts(isa), section.nr, section.mr) <= isa.registers
 
 
+@pytest.mark.parametrize(
+    ("shape", "group"), [((35, 35, 96, 96), 14), ((35, 35, 64, 96), 14), ((28, 28, 128, 128), 13)]
+)
+def test_groups_are_equal_where_that_costs_little(
+    shape: tuple[int, int, int, int], group: int
+) -> None:
+    assert plan_of(sized(*shape, 3), AVX512_VNNI).group == group
+
+
 def test_the_same_plan_every_time() -> None:
     spec = sized(35, 35, 96, 96, 3)
     found = plan_of(spec)
