@@ -10,26 +10,21 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.known import is_dequantized, value_of
+from frontends.onnx.converters.known import is_dequantized
 from frontends.onnx.converters.reductions import lanes_sum
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.converters.windows.convolutions import Window, window_of
 from qnn_ops.dialect.registry import spec_of
 
 _LANES = 4
-# With AVX512, ONNX Runtime lays out a model's inputs in blocks of this many channels if their
-# channels are a multiple of it; a lane then adds up one channel.
-_BLOCK = 16
 
 
 @converter("GlobalAveragePool")
 def _global_average_pool(call: Call) -> Any:
     (data,) = call.arrays(1)
     shape = data.shape
-    is_input = value_of(call.builder, data.expr) is None
-    is_in_blocks = is_input and len(shape) == 4 and shape[1] % _BLOCK == 0
     # Integer sums are exact in any order, and this form becomes a quantized mean.
-    if is_in_blocks or is_dequantized(call.builder, data.expr):
+    if "order" in call.attributes or is_dequantized(call.builder, data.expr):
         return R.mean(data.expr, list(range(2, len(shape))), keepdims=True)
     count = prod(shape[2:])
     # Loops over channels that lie side by side become vector code.
@@ -42,7 +37,7 @@ def _sums(pixels: Any) -> Any:
     """Add up the pixels: vectors, then their lanes, then the remaining pixels, one by one."""
     number, count, channels = pixels.shape
     whole = count // _LANES * _LANES
-    total = pixels.to(relax.const(np.zeros((number, 1, channels), np.float32)))
+    total = pixels.to(relax.const(np.zeros((1, 1, channels), np.float32)))
     if whole:
         vectors = pixels[:, :whole].reshape(number, whole // _LANES, _LANES, channels)
         total = lanes_sum(vectors.sum(1, np.float32))
