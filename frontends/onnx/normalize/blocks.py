@@ -17,12 +17,12 @@ with it; such a convolution and a Relu; or another operator."""
 
 
 def state_averages(graph: Graph) -> None:
-    """Give a GlobalAveragePool of data in blocks the attribute ``order``, "blocks".
+    """Give averages of data in blocks the attribute ``order``, "blocks".
 
     With AVX512, ONNX Runtime lays out images of float convolutions and pools in blocks of 16
     channels. Operators that follow keep this layout, if they can. In blocks it adds up the pixels
-    one after the other, otherwise in vectors of pixels. Source of the rules: its NchwcTransformer,
-    and the fusions before that.
+    one after the other, otherwise in another order. Source of the rules: its NchwcTransformer, and
+    the fusions before that.
     """
     inputs = {value.name for value in graph.index().input}
     found: dict[str, str] = {}
@@ -36,7 +36,7 @@ def state_averages(graph: Graph) -> None:
             made = _RULES[node.op_type](graph, found, node)
         if made is not None:
             found[node.output[0]] = made
-            if node.op_type == "GlobalAveragePool":
+            if node.op_type.endswith("AveragePool"):
                 node.attribute.append(onnx_package().helper.make_attribute("order", "blocks"))
 
 

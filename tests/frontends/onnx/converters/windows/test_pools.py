@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,41 @@ def test_every_bit_is_onnx_runtimes(shape: tuple[int, ...]) -> None:
         *(("GlobalAveragePool", name, f"mean_{name}") for name in "xar"),
     ]
     Net(nodes, {"x": data}, {"w": weights}).check(primitives=True, in_float=True)
+
+
+PADS = {"pads": [1, 0, 1, 1]}
+ROUNDED = {"kernel_shape": [3, 2], "strides": [2, 2], "ceil_mode": 1, **PADS}
+IMAGES = {
+    "x": (2, 3, 9, 7),
+    "row": (2, 3, 9),
+    "volume": (1, 16, 3, 2, 3),
+    "wide": (1, 1, 3, 2044),
+    "blocks": (1, 16, 9, 7),
+}
+WINDOWS: list[tuple[str, dict[str, Any]]] = [
+    ("x", {"kernel_shape": [2, 2]}),
+    ("x", {"kernel_shape": [3, 4], "strides": [3, 2]}),
+    ("x", {"kernel_shape": [3, 4], "strides": [1, 3]}),
+    ("x", {"kernel_shape": [3, 3], **PADS}),
+    ("x", {"kernel_shape": [3, 3], "count_include_pad": 1, **PADS}),
+    ("x", ROUNDED),
+    ("x", {"count_include_pad": 1, **ROUNDED}),
+    *((name, {"kernel_shape": [*IMAGES[name][2:]]}) for name in ("x", "row", "volume", "blocks")),
+    ("wide", {"kernel_shape": [3, 3], "pads": [0, 0, 0, 1]}),
+    ("wide", {"kernel_shape": [3, 3], "pads": [0, 1, 0, 1]}),
+    ("blocks", {"kernel_shape": [3, 3], **PADS}),
+]
+
+
+@pytest.mark.parametrize("opset", [17, 19])
+def test_windows_are_added_up_as_in_onnx_runtime(opset: int) -> None:
+    rng = np.random.default_rng(8)
+    data = {name: rng.normal(1, 3, shape).astype(np.float32) for name, shape in IMAGES.items()}
+    nodes = [
+        ("AveragePool", name, f"y{number}", attributes)
+        for number, (name, attributes) in enumerate(WINDOWS)
+    ]
+    Net(nodes, data, opset=opset).check(primitives=True, in_float=True)
 
 
 @pytest.mark.parametrize("channels", [16, 20])
