@@ -13,6 +13,7 @@ from frontends.onnx.graph.folding import fold
 from frontends.onnx.graph.graph import Graph, Rule
 from frontends.onnx.graph.shapes import infer
 from frontends.onnx.graph.tensors import check_inputs, check_tensors
+from frontends.onnx.normalize.blocks import state_averages
 from frontends.onnx.normalize.bounded import add_counts
 from frontends.onnx.normalize.control import close_loops, write_subgraphs
 from frontends.onnx.normalize.float8 import write_float8
@@ -143,6 +144,7 @@ _STEPS: tuple[Callable[[Graph], Any] | tuple[Rule, ...], ...] = (
     check_growth,
     check_tensors,
     write_fused_layers,
+    state_averages,
     (move_quantization,),
     Graph.drop_unread_constants,
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 import tvm
 from tvm import relax
 from tvm.relax import op as R
@@ -13,7 +14,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.call import call_tir
-from legalize.kernels.softmax.floats import CONDITION, Kernel, Step
+from legalize.kernels.softmax.floats import CAUSAL, CONDITION, Kernel, Step
 from legalize.passes.rewriter import count_uses
 from legalize.primitives.float_layers import rounded
 from legalize.qdq.group import operator_name
@@ -89,6 +90,8 @@ class _Writer(PyExprMutator):
         shape, others = spec_of(source).shape, [each for _, each in taken if each is not None]
         is_logarithm = name == "relax.nn.log_softmax"
         function = Kernel(shape, [step for step, _ in taken], is_logarithm).build()
+        if taken and not is_logarithm and _is_causal(*taken[-1], shape):
+            function = function.with_attr(CAUSAL, shape[-2])
         operands = [self.visit_expr(each) for each in (source, *others)]
         return call_tir(self.builder_, "softmax", function, operands, shape, "float32")
 
@@ -105,6 +108,18 @@ class _Writer(PyExprMutator):
         # The kernel of a dense layer scales its sums itself.
         is_scaled = operator_name(self.values.get(data)) == "relax.astype"
         return (start, []) if is_scaled else (data, steps[::-1])
+
+
+def _is_causal(step: Step, condition: relax.Expr | None, shape: Sequence[Any]) -> bool:
+    """Tell whether a step hides the columns after each row's own number, as a prompt's mask does.
+
+    The kernel never computes with hidden elements. Their weights are equal, and 0 unless all
+    elements of a row are hidden or NaN.
+    """
+    array = None if condition is None else constant_of(condition)
+    if not step.hides or array is None or array.shape[-2:] != (*shape[-2:],):
+        return False
+    return np.array_equal(array.squeeze(), np.tri(shape[-1], dtype=bool))
 
 
 def _step(call: relax.Call | None) -> tuple[relax.Expr, _Taken] | None:
@@ -127,7 +142,8 @@ def _step(call: relax.Call | None) -> tuple[relax.Expr, _Taken] | None:
             return None
         (condition,) = conditions
         apply, shape = _chosen(number, is_second=is_second), spec_of(condition).shape
-        return rows, (Step(apply, shape, CONDITION), condition)
+        hides = not is_second and number <= float(np.finfo(np.float32).min)
+        return rows, (Step(apply, shape, CONDITION, hides), condition)
     apply = _STEPS[name]
     if is_second:
         apply = _turned(apply)

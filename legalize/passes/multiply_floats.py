@@ -14,6 +14,7 @@ from legalize.kernels.float_conv2d.rules import multiply_rows
 from legalize.kernels.float_matmul.kernel import float_matmul
 from legalize.kernels.float_matmul.spec import FloatMatmul, View, is_served
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.softmax.floats import CAUSAL
 from legalize.kernels.table import vectors_for
 from legalize.passes.rewriter import constant_variables, count_uses
 from legalize.qdq.group import operator_name
@@ -23,6 +24,7 @@ from qnn_ops.dialect.sizes import is_open
 from qnn_ops.unquantized.float_conv2d import ORDERS, panel_of
 
 _PERMUTE, _FLOAT = "relax.permute_dims", "float32"
+_CALL, _RESHAPE = "relax.call_tir", "relax.reshape"
 _RANK = 2
 _PRODUCTS = ("relax.matmul", float_matmul_op.op.name)
 
@@ -41,7 +43,7 @@ def MultiplyFloats(target: tvm.target.Target) -> tvm.transform.Pass:
         rewriter = _MultiplyFloats(mod)
         for variable, function in mod.functions_items():
             if isinstance(function, relax.Function):
-                rewriter.enter(function, vectors[0])
+                rewriter.enter(mod, function, vectors[0])
                 rewriter.builder_.update_func(variable, rewriter.visit_expr(function))
         return relax.transform.DeadCodeElimination()(rewriter.builder_.finalize())
 
@@ -52,12 +54,14 @@ def MultiplyFloats(target: tvm.target.Target) -> tvm.transform.Pass:
 
 @mutator
 class _MultiplyFloats(PyExprMutator):
-    def enter(self, function: relax.Function, isa: VectorIsa) -> None:
-        """Find the products whose only reader changes the order of their axes."""
+    def enter(self, mod: tvm.IRModule, function: relax.Function, isa: VectorIsa) -> None:
+        """Find products whose only reader changes the order of their axes, and causal softmaxes."""
         self.isa = isa
         self.constants = constant_variables(function)
         self.values: dict[Any, relax.Expr] = {}
         self.moved: set[Any] = set()
+        self.causal_columns: dict[Any, int] = {}
+        self.causal_depth: dict[Any, int] = {}
         uses: Counter[Any] = count_uses(function)
         for block in function.body.blocks:
             for binding in block.bindings:
@@ -66,6 +70,32 @@ class _MultiplyFloats(PyExprMutator):
                     product = self.values.get(value.args[0])
                     if product is not None and self._product(product, _order(value)) is not None:
                         self.moved.add(product)
+                if operator_name(value) == _CALL:
+                    tokens = (mod[value.args[0]].attrs or {}).get(CAUSAL, 0)
+                    self._note_causal(binding.var, value, int(tokens), uses)
+
+    def _note_causal(
+        self, result: Any, softmax: relax.Call, tokens: int, uses: Counter[Any]
+    ) -> None:
+        """Note the product before a causal softmax, and its result."""
+        if not tokens:
+            return
+        self.causal_depth[result] = tokens
+        chain = self._behind_reshapes(softmax.args[1][0])
+        if chain[-1] in self.values and all(uses[each] == 1 for each in chain):
+            self.causal_columns[self.values[chain[-1]]] = tokens
+
+    def _behind_reshapes(self, tensor: Any) -> list[Any]:
+        """Return a tensor and those with the same elements that it is made of."""
+        chain = [tensor]
+        while (value := self.values.get(chain[-1])) is not None:
+            if operator_name(value) == _RESHAPE:
+                chain.append(value.args[0])
+            elif isinstance(value, relax.Var):
+                chain.append(value)
+            else:
+                break
+        return chain
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         """Write a product as a kernel."""
@@ -109,8 +139,15 @@ class _MultiplyFloats(PyExprMutator):
         if sums == ORDERS[1] and is_open(shapes[1][-1:]):
             return None  # each run decides the length of its panels
         panel = panel_of(shapes[1][-1]) if sums == ORDERS[1] else 0
+        weights = self._behind_reshapes(call.args[0])[-1]
+        sizes = shapes[-1][-1], shapes[0][-1]
+        counts = self.causal_columns.get(call, 0), self.causal_depth.get(weights, 0)
+        causal = [
+            count if count and size == count and shapes[-1][-2] % count == 0 else 0
+            for size, count in zip(sizes, counts, strict=True)
+        ]
         for source, view in ((rhs, right), (call.args[1], _plain(shapes[1]))):
-            spec = FloatMatmul(left, view, output, sums != ORDERS[0], panel)
+            spec = FloatMatmul(left, view, output, sums != ORDERS[0], panel, *causal)
             if is_served(spec, self.isa):
                 return spec, [lhs, source]
         return None

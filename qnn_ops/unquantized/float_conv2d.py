@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 ORDERS = ("tflite", "onnxruntime", "onnxruntime_blocked", "onnxruntime_rows")
 _PANEL, _FEWEST = 128, 16
 """The products and columns of a panel; a panel of more columns than the second may be halved."""
-_BLOCK = 16
+BLOCK = 16
 """The channels that AVX512 computes at a time."""
 PACKED = 256
 """The products of a panel of a constant matrix."""
@@ -140,9 +140,9 @@ def parts_of(attrs: Attrs, window: Sequence[int], inputs: int, units: int, pixel
         return Parts(1, panel_of(pixels), units == attrs.groups)
     if order == ORDERS[3]:
         return Parts(1, PACKED, follow_bias=True)
-    if inputs < _BLOCK:
+    if inputs < BLOCK:
         return Parts(1, taps)
-    return Parts(1, _PANEL) if taps == 1 else Parts(_BLOCK, _BLOCK * taps)
+    return Parts(1, _PANEL) if taps == 1 else Parts(BLOCK, BLOCK * taps)
 
 
 def is_laid_out(groups: int, inputs: int, units: int) -> bool:
@@ -154,10 +154,10 @@ def is_laid_out(groups: int, inputs: int, units: int) -> bool:
         units: output channels of all groups.
     """
     if groups == 1:
-        return inputs < _BLOCK or inputs % 4 == 0
+        return inputs < BLOCK or inputs % 4 == 0
     if inputs == 1 and units == groups:
         return units % 4 == 0
-    return inputs % _BLOCK == 0 and units % (groups * _BLOCK) == 0
+    return inputs % BLOCK == 0 and units % (groups * BLOCK) == 0
 
 
 def runs_of(depth: int) -> Iterator[tuple[int, int]]:

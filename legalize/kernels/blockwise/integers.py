@@ -62,6 +62,14 @@ def multiplies_quads(isa: VectorIsa, bits: int) -> bool:
     return isa.adds_byte_products or (isa.multiplies_bytes and bits <= _SHORT_BITS)
 
 
+def adjacent_units(isa: VectorIsa, bits: int) -> int:
+    """Return the most units whose weights should be adjacent: a tile of one row reads one stream.
+
+    Whole bytes take as long in a stream of each group.
+    """
+    return max(_MOST_VECTORS * isa.lanes, GROUP) if bits <= _SHORT_BITS else GROUP
+
+
 def add_quads(
     isa: VectorIsa,
     spec: Blockwise,
@@ -117,9 +125,9 @@ def _loaded(
 ) -> Vector:
     """Load a vector of units: four bytes of each."""
     group, first = unit
-    place = ((group * (spec.steps // QUAD) + step) * GROUP + first) * QUAD
+    place = ((group * (spec.steps // QUAD) + step) * spec.adjacent + first) * QUAD
     if spec.rows == 1 and spec.in_byte > 1:  # whole bytes take longer with prefetches
-        fetch(weights, place + AHEAD)
+        fetch(weights, place + AHEAD * spec.adjacent // GROUP)
     return kept(T.reinterpret(f"int32x{lanes}", weights[T.ramp(place, 1, QUAD * lanes)]))
 
 
@@ -252,9 +260,7 @@ class _Tile:
         spec, lanes = self.spec, self.isa.lanes
         row = kept(row)
         units = [kept((vector + number) * lanes) for number in range(self.size)]
-        groups = [kept(T.truncdiv(unit, T.int32(GROUP))) for unit in units]
-        firsts = [kept(unit - group * GROUP) for unit, group in zip(units, groups, strict=True)]
-        places = list(zip(groups, firsts, strict=True))
+        places = self._places(units)
         totals, sums = (self._vectors(dtype) for dtype in ("float32", "int32"))
         self._clear(totals, "float32")
         with T.serial(spec.blocks) as block:
@@ -282,6 +288,17 @@ class _Tile:
         for number, own in enumerate(totals):
             for column, each in enumerate(own):
                 self._store(row + number, units[column], get_lanes(each, lanes))
+
+    def _places(self, units: list[Index]) -> list[tuple[Index, Index]]:
+        """Return the number of each vector's adjacent units, and its first unit among them."""
+        lanes, adjacent = self.isa.lanes, self.spec.adjacent
+        together = 1 if adjacent % (self.size * lanes) else self.size  # these share an address
+        places = []
+        for unit in units[::together]:
+            group = kept(T.truncdiv(unit, T.int32(adjacent)))
+            first = kept(unit - group * adjacent)
+            places += [(group, first + number * lanes) for number in range(together)]
+        return places
 
     def _vectors(self, dtype: str) -> list[list[Buffer]]:
         lanes = self.isa.lanes
@@ -313,7 +330,7 @@ class _Tile:
         spec, lanes = self.spec, self.isa.lanes
 
         def loaded(step: Index) -> Vector:
-            place = T.ramp((group * spec.steps + step) * GROUP + first, 1, lanes)
+            place = T.ramp((group * spec.steps + step) * spec.adjacent + first, 1, lanes)
             return kept(T.Cast(f"int32x{lanes}", self.weights.buffers[0][place]))
 
         if spec.in_byte == 1:

@@ -62,9 +62,10 @@ class Weights:
     def numbers(
         self, group: Index, block: Index, first: Index, lanes: int
     ) -> tuple[Vector, Vector]:
-        """Return the scales and zero points of a block of some units of a group."""
-        start = (group * self.spec.blocks + block) * GROUP + first
-        fetch(self.buffers[1], start + _BLOCKS_AHEAD * GROUP)
+        """Return the scales and zero points of a block of some of the adjacent units."""
+        adjacent = self.spec.adjacent
+        start = (group * self.spec.blocks + block) * adjacent + first
+        fetch(self.buffers[1], start + _BLOCKS_AHEAD * adjacent)
         place = T.ramp(start, 1, lanes)
         scale = kept(self.buffers[1][place])
         if not self.spec.points:

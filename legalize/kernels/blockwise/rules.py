@@ -9,9 +9,14 @@ import numpy as np
 from tvm import relax, tirx
 from tvm.relax import op as R
 
-from legalize.kernels.blockwise.integers import integer_rows, is_served, multiplies_quads
+from legalize.kernels.blockwise.integers import (
+    adjacent_units,
+    integer_rows,
+    is_served,
+    multiplies_quads,
+)
 from legalize.kernels.blockwise.kernel import MOST_ROWS, few_rows, many_rows
-from legalize.kernels.blockwise.spec import Blockwise, one_point, point_dtype
+from legalize.kernels.blockwise.spec import GROUP, Blockwise, one_point, point_dtype
 from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
@@ -36,7 +41,8 @@ def _multiply(builder: Builder, attrs: Attrs, operands: Operands, *, isa: Vector
     if is_integer:  # zeros change neither the largest number of a block nor its sums
         depth += -depth % attrs.block_size
     quads = is_integer and multiplies_quads(isa, attrs.bits)
-    spec = Blockwise(rows, depth, units, *how, has_quads=quads)
+    most = adjacent_units(isa, attrs.bits) if is_integer else GROUP
+    spec = Blockwise(rows, depth, units, *how, has_quads=quads, most_adjacent=most)
     if is_integer and not is_served(spec):
         return None
     function = _function(spec, isa, is_integer=is_integer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from legalize.kernels.ir.vectors import Array
 from qnn_ops.quantized.blockwise_dense import integers_of
 
 GROUP = 16
-"""The units whose weights are adjacent in memory: as many as the smallest register has bytes."""
+"""The fewest adjacent units of weights in memory: as many as the smallest register has bytes."""
 
 QUAD = 4
 """The neighbours whose products with bytes one int32 adds."""
@@ -32,6 +33,8 @@ class Blockwise:
         middle: the common zero point.
         has_quads: whether the four bytes of an int32 are neighbours along the depth of one unit;
             otherwise neighbouring bytes belong to neighbouring units.
+        most_adjacent: the most units whose numbers for a place of the depth are adjacent in memory,
+            if that many fill the groups.
     """
 
     rows: int
@@ -42,6 +45,12 @@ class Blockwise:
     points: str
     middle: float
     has_quads: bool = False
+    most_adjacent: int = GROUP
+
+    @property
+    def adjacent(self) -> int:
+        """Units whose numbers for a place of the depth are adjacent in memory."""
+        return gcd(self.groups * GROUP, self.most_adjacent)
 
     @property
     def groups(self) -> int:
@@ -94,7 +103,8 @@ class Blockwise:
     def _grouped(self, array: Array, together: int = 1) -> Array:
         whole = np.zeros((self.groups * GROUP, array.shape[1]), array.dtype)
         whole[: self.units] = array
-        split = whole.reshape(self.groups, GROUP, -1, together).transpose(0, 2, 1, 3)
+        split = whole.reshape(-1, self.adjacent, array.shape[1] // together, together)
+        split = split.swapaxes(1, 2)
         return np.ascontiguousarray(split).reshape(self.groups, -1, GROUP)
 
 

@@ -18,14 +18,14 @@ only if rhs is transposed, or if the block ends in a part of a vector.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache, partial, reduce
 from math import prod
 
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.float_matmul.spec import LEAST_ROWS, FloatMatmul, View
-from legalize.kernels.ir.arithmetic import rounded_apart
+from legalize.kernels.ir.arithmetic import magnitude_bits, rounded_apart
 from legalize.kernels.ir.rows import columns_of, load_filled, store_lanes
 from legalize.kernels.ir.tasks import loop_between, shared_loop, task_count
 from legalize.kernels.ir.vectors import (
@@ -35,6 +35,7 @@ from legalize.kernels.ir.vectors import (
     get_lanes,
     kept,
     local_vector,
+    reduced,
     set_lanes,
     splat,
     spread,
@@ -129,13 +130,22 @@ class TileKernel:
                 kept(self._start(view, product)) for view in (spec.lhs, spec.rhs, spec.output)
             )
 
-            def tile(load: _Load, row: Index, rows: int) -> None:
-                sums = self._sums(load, lhs + row * spec.lhs.strides[-2], rows, size)
+            lanes, stride = self.lanes, spec.rhs.strides[-2]
+            packed = T.alloc_buffer((spec.depth * size * lanes,), "float32", scope="global")
+
+            def whole_tile(least: Index, load: _Load, row: Index, rows: int) -> None:
+                start = kept(lhs + row * spec.lhs.strides[-2])
+                sums = self._sums(load, start, rows, size, self._end(least, start, row, rows))
                 place = output + row * spec.output.strides[-2] + column
                 self._store(sums, place, column, is_last=is_last)
 
-            lanes, stride = self.lanes, spec.rhs.strides[-2]
-            packed = T.alloc_buffer((spec.depth * size * lanes,), "float32", scope="global")
+            def tile(least: Index, load: _Load, row: Index, rows: int) -> None:
+                if not spec.causal_columns:
+                    whole_tile(least, load, row, rows)
+                    return
+                is_seen = column < T.truncmod(row, T.int32(spec.causal_columns)) + rows
+                with T.If(is_seen), T.Then():
+                    whole_tile(least, load, row, rows)
 
             def load(buffer: Buffer, place: Callable[[Index, int], Index]) -> _Load:
                 return lambda k: [
@@ -144,10 +154,10 @@ class TileKernel:
 
             def from_packed() -> None:
                 self._pack(packed, rhs, column, size)
+                least = self._least_end(packed, size) if spec.causal_depth else spec.depth
                 # With k · size · lanes as a term of its own LLVM keeps sums in memory.
-                self._tiles(
-                    partial(tile, load(packed, lambda k, vector: (k * size + vector) * lanes))
-                )
+                values = load(packed, lambda k, vector: (k * size + vector) * lanes)
+                self._tiles(partial(tile, least, values))
 
             if spec.is_transposed or (isinstance(spec.rows, int) and spec.rows >= LEAST_ROWS):
                 from_packed()
@@ -159,6 +169,7 @@ class TileKernel:
                 with T.Then(), T.serial(spec.rows) as row:
                     begin = kept(rhs + column)
                     tile(
+                        spec.depth,
                         load(self.rhs, lambda k, vector: begin + k * stride + vector * lanes),
                         row,
                         1,
@@ -258,13 +269,50 @@ class TileKernel:
                 place = ((k + i) * size + vector) * lanes
                 T.buffer_store(packed, row, [T.ramp(place, 1, lanes)])
 
-    def _sums(self, load: _Load, start: Index, rows: int, size: int) -> list[list[Index]]:
-        """Write the loop of a tile, and return the buffers of its sums, row by row."""
+    def _least_end(self, packed: Buffer, size: int) -> Index:
+        """Return the least depth at which sums may end: products with 0 must be 0."""
+        total, lanes = local_vector(self.lanes, "float32"), self.lanes
+        set_lanes(total, splat("float32", 0.0, lanes), lanes)
+        with T.serial(self.spec.depth * size) as number:
+            value = packed[T.ramp(number * lanes, 1, lanes)] * splat("float32", 0.0, lanes)
+            set_lanes(total, get_lanes(total, lanes) + value, lanes)
+        is_finite = sum((total[lane] for lane in range(1, lanes)), total[0]) == T.float32(0)
+        return kept(T.Select(is_finite, T.int32(0), T.int32(self.spec.depth)))
+
+    def _end(self, least: Index, start: Index, row: Index, rows: int) -> Index:
+        """Return the depth at which the sums of a tile end: only zeros of lhs follow.
+
+        The numbers after a row's own are equal. If the last one is not 0, the sums go on.
+        """
+        depth, strides = self.spec.depth, self.spec.lhs.strides
+        if not self.spec.causal_depth:
+            return depth
+        lasts = [
+            self.lhs[start + number * strides[-2] + (depth - 1) * strides[-1]]
+            for number in range(rows)
+        ]
+        own = T.truncmod(row, T.int32(self.spec.causal_depth)) + rows
+        end = T.min(T.max(own, least), T.int32(depth))
+        are_zeros = reduce(T.And, (last == T.float32(0) for last in lasts))
+        return kept(T.Select(are_zeros, end, T.int32(depth)))
+
+    def _sums(
+        self, load: _Load, start: Index, rows: int, size: int, end: Index
+    ) -> list[list[Index]]:
+        """Write the loop of a tile, and return the buffers of its sums, row by row.
+
+        One chain ends at ``end``.
+        """
         depth, panel = self.spec.depth, self._panel()
         sums = self._zeros(rows, size)
         if panel is None:
-            with T.serial(depth) as k:
+            with T.serial(end) as k:
                 self._step(load, start, k, sums)
+            if self.spec.causal_depth:  # -0 + 0 would be 0
+                sizes = [magnitude_bits(get_lanes(e, self.lanes)) for row in sums for e in row]
+                has_zero = reduced("min", reduce(T.min, sizes)) == 0
+                stop = kept(T.Select(has_zero, T.int32(depth), end))
+                loop_between(end, stop, lambda k: self._step(load, start, k, sums))
             return sums
         with T.serial(_ceil_div(depth, panel)) as number:
             begin, parts = number * panel, self._zeros(rows, size)

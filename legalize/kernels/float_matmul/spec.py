@@ -48,6 +48,10 @@ class FloatMatmul:
         is_fused: whether a product and its sum are rounded once, not twice.
         panel: number of products in a chain that is added up separately; 0 for one chain. A single
             row is always one chain.
+        causal_columns: how many rows form a matrix whose readers need the columns up to each row's
+            own number; the others may hold anything. 0 if all are needed.
+        causal_depth: how many rows of lhs form a matrix whose rows end in equal numbers, after the
+            column of each row's own number. 0 if they do not.
     """
 
     lhs: View
@@ -55,6 +59,8 @@ class FloatMatmul:
     output: View
     is_fused: bool = True
     panel: int = 0
+    causal_columns: int = 0
+    causal_depth: int = 0
 
     @property
     def rows(self) -> int:

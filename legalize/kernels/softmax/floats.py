@@ -34,6 +34,9 @@ _WIDE = 4 * _LANES
 
 CONDITION = "int8"
 """The dtype in which conditions are read."""
+CAUSAL = "causal"
+"""The attribute of a function of matrices, if each row hides the columns after its own number: how
+many rows they have."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +48,13 @@ class Step:
             operand.
         other: the other operand: a number, or the shape of a tensor that broadcasts.
         dtype: the dtype of the other operand.
+        hides: whether it is a condition that gives other elements the lowest number.
     """
 
     apply: Callable[[Any, Any], Any]
     other: Any
     dtype: str = "float32"
+    hides: bool = False
 
 
 @dataclass

@@ -11,16 +11,23 @@ import tvm
 from tvm import relax, tirx
 from tvm.relax import op as R
 
+from legalize.kernels.float_matmul.kernel import float_matmul as float_matmul_kernel
 from legalize.kernels.float_matmul.kernel import tile_rows
+from legalize.kernels.float_matmul.spec import FloatMatmul
+from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import IS_KERNEL
-from legalize.passes import MultiplyFloats
+from legalize.passes import MultiplyFloats, multiply_floats
 from qnn_ops import float_matmul
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
+from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
+from qnn_ops.dialect.signature import ARITHMETIC
 from qnn_ops.unquantized.float_conv2d import ORDERS
 from tests.support.kernels import PLACES, Place, at
 from tests.support.modules import module
 from tests.support.operators import run
 from tests.support.programs import Case
+from tvm_qnn import build
+from tvm_qnn.library.library import Library
 
 Array = np.ndarray[Any, Any]
 HASWELL = tvm.target.Target({"kind": "llvm", "mcpu": "haswell"})
@@ -291,3 +298,52 @@ def test_a_narrow_constant_stays() -> None:
     ty = relax.TensorType((1, 40), "float32")
     narrow = relax.const(np.ones((40, 7), np.float32))
     assert not kernels(MultiplyFloats(HASWELL)(module({"x": ty}, lambda x: R.matmul(x, narrow))))
+
+
+TOKENS, WIDTH = 70, 20
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_prompt_has_the_bits_of_whole_matrices(
+    monkeypatch: pytest.MonkeyPatch, *, shared: bool
+) -> None:
+    specs = []
+
+    def noted(isa: VectorIsa, spec: FloatMatmul) -> tirx.PrimFunc:
+        specs.append((spec.causal_columns, spec.causal_depth))
+        return float_matmul_kernel(isa, spec)
+
+    monkeypatch.setattr(multiply_floats, "float_matmul", noted)
+    rng, keys = np.random.default_rng(2), 1 if shared else 2
+    q, k, v = (
+        rng.normal(size=(1, heads, TOKENS, WIDTH)).astype(np.float32) for heads in (2, keys, keys)
+    )
+    seen = np.tri(TOKENS, dtype=bool)[None, None]
+    rows = (1, keys, 2 // keys * TOKENS)
+
+    def attention(q: relax.Expr, k: relax.Expr, v: relax.Expr, seen: relax.Expr) -> relax.Expr:
+        folded = R.reshape(q, (*rows, WIDTH))
+        products = R.matmul(folded, R.permute_dims(k, [0, 1, 3, 2]))
+        scores = R.multiply(R.reshape(products, (1, 2, TOKENS, TOKENS)), relax.const(0.3))
+        lowest = relax.const(np.finfo(np.float32).min)
+        weights = R.nn.softmax(R.where(seen, scores, lowest), 3)
+        return R.matmul(R.reshape(weights, (*rows, TOKENS)), v)
+
+    def built(inputs: dict[str, Array], body: Callable[..., relax.Expr]) -> Library:
+        mod = module(inputs, body)
+        mod["main"] = mod["main"].with_attr(ARITHMETIC, ONNXRUNTIME)
+        return build(mod, "host")
+
+    given = {"q": q, "k": k, "v": v}
+    whole = built({**given, "seen": seen}, attention)
+    short = built(given, lambda q, k, v: attention(q, k, v, relax.const(seen)))
+    kinds = [(0, 0), (0, 0), (TOKENS, 0), (0, TOKENS)]
+    assert specs == (kinds if specs else [])  # a processor may have no kernel
+    infinite, tiny, hidden = v.copy(), -np.abs(v) * np.float32(1e-45), k.copy()
+    infinite[0, 0, -1, :3] = np.inf, -np.inf, np.nan
+    tiny[0, 0, -1, ::2] = 1
+    hidden[0, 0, 0] = -np.inf * np.sign(q[0, 0, 0])  # the first row has no score above the lowest
+    for data in ((q, k, v), (q, k, infinite), (q, k, tiny), (q, hidden, v)):
+        wanted, found = whole.run(*data, seen), short.run(*data)
+        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))

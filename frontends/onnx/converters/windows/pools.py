@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from math import prod
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -10,28 +12,32 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.known import is_dequantized, value_of
+from frontends.onnx.converters.known import is_dequantized
 from frontends.onnx.converters.reductions import lanes_sum
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.converters.windows.convolutions import Window, window_of
 from qnn_ops.dialect.registry import spec_of
+from qnn_ops.dialect.sizes import is_open
 
 _LANES = 4
-# With AVX512, ONNX Runtime lays out a model's inputs in blocks of this many channels if their
-# channels are a multiple of it; a lane then adds up one channel.
-_BLOCK = 16
+_OF_ROWS = 19
+"""The first operator set with averages that ONNX Runtime adds up row by row."""
+_WIDEST = 2045
+"""The columns of a padded image that fit in ONNX Runtime's buffer for their sums."""
 
 
 @converter("GlobalAveragePool")
 def _global_average_pool(call: Call) -> Any:
     (data,) = call.arrays(1)
     shape = data.shape
-    is_input = value_of(call.builder, data.expr) is None
-    is_in_blocks = is_input and len(shape) == 4 and shape[1] % _BLOCK == 0
     # Integer sums are exact in any order, and this form becomes a quantized mean.
-    if is_in_blocks or is_dequantized(call.builder, data.expr):
+    if "order" in call.attributes or is_dequantized(call.builder, data.expr):
         return R.mean(data.expr, list(range(2, len(shape))), keepdims=True)
-    count = prod(shape[2:])
+    return _mean(data)
+
+
+def _mean(data: Any) -> Any:
+    shape, count = data.shape, prod(data.shape[2:])
     # Loops over channels that lie side by side become vector code.
     last = np.transpose(data, (0, *range(2, len(shape)), 1))
     means = _sums(last.reshape(shape[0], count, shape[1])) / count
@@ -42,7 +48,7 @@ def _sums(pixels: Any) -> Any:
     """Add up the pixels: vectors, then their lanes, then the remaining pixels, one by one."""
     number, count, channels = pixels.shape
     whole = count // _LANES * _LANES
-    total = pixels.to(relax.const(np.zeros((number, 1, channels), np.float32)))
+    total = pixels.to(relax.const(np.zeros((1, 1, channels), np.float32)))
     if whole:
         vectors = pixels[:, :whole].reshape(number, whole // _LANES, _LANES, channels)
         total = lanes_sum(vectors.sum(1, np.float32))
@@ -71,7 +77,41 @@ def _average_pool(call: Call) -> relax.Expr:
     if any(each != 1 for each in call.attributes.get("dilations", ())):
         raise UnsupportedError("an average with dilations is not imported")
     includes = bool(call.attributes.get("count_include_pad", 0))
+    (data,) = call.arrays(1)
+    kernel = [int(each) for each in call.attributes.get("kernel_shape", ())]
+    if not _is_in_rows(call, data):
+        window = window_of(call.attributes, data.shape[2:], kernel)
+        if [*data.shape[2:]] == kernel and not any(window.padding):
+            return _mean(data)
+        width = data.shape[-1] + window.padding[1] + window.padding[-1]
+        if len(kernel) == 2 and window.strides[1] <= 2 and width <= _WIDEST:
+            return _mean_of_columns(data, kernel, window, includes=includes)
     return _pooled("avg", call, count_include_pad=includes)
+
+
+def _is_in_rows(call: Call, data: Any) -> bool:
+    """Tell whether a window is added up row by row, or its order makes no difference."""
+    stated = call.attributes
+    return (
+        "order" in stated
+        or stated["tvm_custom"]["opset"] >= _OF_ROWS
+        or bool(stated.get("ceil_mode", 0) and stated.get("count_include_pad", 0))
+        or is_open(data.shape[2:])
+        or is_dequantized(call.builder, data.expr)
+    )
+
+
+def _mean_of_columns(data: Any, kernel: list[int], window: Window, *, includes: bool) -> Any:
+    """Return averages: the columns of a window are added up, then their sums."""
+    sides = [*zip(window.padding[:2], window.padding[2:], strict=True)]
+    counts: Any = np.pad(np.ones(data.shape[2:], np.float32), sides, constant_values=includes)
+    sums, counts = np.pad(data, [(0, 0), (0, 0), *sides]), counts[None, None]
+    for axis, size, stride in zip((2, 3), kernel, window.strides, strict=True):
+        last = sums.shape[axis] - size + 1
+        steps = [slice(first, first + last, stride) for first in range(size)]
+        parts = [(*[slice(None)] * axis, step) for step in steps]
+        sums, counts = (reduce(add, (each[part] for part in parts)) for each in (sums, counts))
+    return sums / counts
 
 
 def _pooled(kind: str, call: Call, **extra: Any) -> relax.Expr:

@@ -21,13 +21,13 @@ from tests.support.kernels import Call, Place, check_calls, each_place, lowered
 ICELAKE = {"kind": "llvm", "mcpu": "icelake-server"}
 
 
-def layer(bits: int, size: int) -> Call:
+def layer(bits: int, size: int, count: int = 3) -> Call:
     """Return a layer of the largest weights and data: 127 steps each, of either sign."""
-    depth, units = 2 * size, 20
-    rows = np.ones((3, depth), np.float32)
-    rows[1] = -1
+    depth, units = 2 * size, 60
+    rows = np.ones((count, depth), np.float32)
+    rows[1:2] = -1
     weights = np.full((units, depth * bits // 8), 255, np.uint8)
-    scales = np.ones((units, 2), np.float32)
+    scales = np.arange(1, 2 * units + 1, dtype=np.float32).reshape(units, 2)
     points = np.zeros((units, 2), np.float32)
     points[0] = 1
     attrs: dict[str, Any] = {"bits": bits, "block_size": size, "quantizes_data": True}
@@ -37,6 +37,7 @@ def layer(bits: int, size: int) -> Call:
 @each_place
 def test_largest_sums_are_the_references(place: Place) -> None:
     calls = [layer(bits, size) for bits in (2, 4, 8) for size in (16, 32, 64, 48)]
+    calls += [layer(bits, 32, 1) for bits in (2, 4, 8)]
     check_calls(place, calls, CONSTANTS)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from tests.support.onnx_graphs import Net, Node
+from frontends.onnx import from_onnx
+from tests.support.onnx_graphs import Net
+from tvm_qnn import build
 
 SHAPES = [
     *((1, 32, 7, 7), (2, 16, 13, 9), (1, 33, 7, 7), (2, 5, 10, 10), (3, 20, 9, 5)),
@@ -13,10 +17,61 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("is_input", [True, False], ids=["input", "computed"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_every_bit_is_onnx_runtimes(shape: tuple[int, ...], *, is_input: bool) -> None:
-    nodes: list[Node] = [("GlobalAveragePool", "x" if is_input else "z", "y")]
-    nodes += [] if is_input else [("Abs", "x", "z")]
-    data = np.random.default_rng(5).normal(1, 3, shape).astype(np.float32)
-    Net(nodes[::-1], {"x": data}).check(primitives=True, in_float=True)
+def test_every_bit_is_onnx_runtimes(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(5)
+    data = rng.normal(1, 3, shape).astype(np.float32)
+    channels, ones = shape[1], [1] * len(shape[2:])
+    weights = rng.normal(1, 3, (channels, 1, *ones)).astype(np.float32)
+    nodes = [
+        *(("Abs", "x", "a"), ("Conv", "x w", "c", {"group": channels}), ("Relu", "c", "r")),
+        *(("GlobalAveragePool", name, f"mean_{name}") for name in "xar"),
+    ]
+    Net(nodes, {"x": data}, {"w": weights}).check(primitives=True, in_float=True)
+
+
+PADS = {"pads": [1, 0, 1, 1]}
+ROUNDED = {"kernel_shape": [3, 2], "strides": [2, 2], "ceil_mode": 1, **PADS}
+IMAGES = {
+    "x": (2, 3, 9, 7),
+    "row": (2, 3, 9),
+    "volume": (1, 16, 3, 2, 3),
+    "wide": (1, 1, 3, 2044),
+    "blocks": (1, 16, 9, 7),
+}
+WINDOWS: list[tuple[str, dict[str, Any]]] = [
+    ("x", {"kernel_shape": [2, 2]}),
+    ("x", {"kernel_shape": [3, 4], "strides": [3, 2]}),
+    ("x", {"kernel_shape": [3, 4], "strides": [1, 3]}),
+    ("x", {"kernel_shape": [3, 3], **PADS}),
+    ("x", {"kernel_shape": [3, 3], "count_include_pad": 1, **PADS}),
+    ("x", ROUNDED),
+    ("x", {"count_include_pad": 1, **ROUNDED}),
+    *((name, {"kernel_shape": [*IMAGES[name][2:]]}) for name in ("x", "row", "volume", "blocks")),
+    ("wide", {"kernel_shape": [3, 3], "pads": [0, 0, 0, 1]}),
+    ("wide", {"kernel_shape": [3, 3], "pads": [0, 1, 0, 1]}),
+    ("blocks", {"kernel_shape": [3, 3], **PADS}),
+]
+
+
+@pytest.mark.parametrize("opset", [17, 19])
+def test_windows_are_added_up_as_in_onnx_runtime(opset: int) -> None:
+    rng = np.random.default_rng(8)
+    data = {name: rng.normal(1, 3, shape).astype(np.float32) for name, shape in IMAGES.items()}
+    nodes = [
+        ("AveragePool", name, f"y{number}", attributes)
+        for number, (name, attributes) in enumerate(WINDOWS)
+    ]
+    Net(nodes, data, opset=opset).check(primitives=True, in_float=True)
+
+
+@pytest.mark.parametrize("channels", [16, 20])
+def test_averages_of_an_open_batch(channels: int) -> None:
+    rng = np.random.default_rng(7)
+    data = rng.normal(1, 3, (3, channels, 5, 3)).astype(np.float32)
+    weights = rng.normal(1, 3, (channels, channels, 1, 1)).astype(np.float32)
+    nodes = [("Conv", "x w", "c"), ("GlobalAveragePool", "c", "y")]
+    net = Net(nodes, {"x": data}, {"w": weights})
+    shape = (range(1, 9), *data.shape[1:])
+    library = build(from_onnx(net.model, {"x": shape})[0], "host")
+    np.testing.assert_array_equal(library.run(data), net.theirs()[0])
