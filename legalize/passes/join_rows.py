@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import tvm
@@ -14,7 +15,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.tirx.buffer import decl_buffer
 
 from legalize.passes.channels_last_rules import static_shape
-from legalize.passes.rewriter import count_uses
+from legalize.passes.rewriter import count_uses, first_found
 from legalize.passes.row_loops import (
     Loops,
     bytes_of,
@@ -184,27 +185,29 @@ def _variables_of(binding: relax.VarBinding) -> set[Any]:
 
 def _cut(run: Sequence[_Member], uses: Counter[Any]) -> list[_Group]:
     """Cut consecutive calls into groups; calls in no group stay."""
+    readers: dict[Any, list[int]] = {member.variable: [] for member in run}
+    for number, member in enumerate(run):
+        for argument in member.arguments:
+            if isinstance(argument, relax.Var) and argument in readers:
+                readers[argument].append(number)
+    # A group has all calls that read a result, except for its last one.
+    least = [
+        max(own, default=0) + 1 if len(own) == uses[variable] else len(run) + 1
+        for variable, own in readers.items()
+    ]
     groups, start = list[_Group](), 0
     while start < len(run):
-        ends = range(len(run), start + 1, -1)
-        found = (_group(run[start:end], uses) for end in ends)
-        group = next((each for each in found if each is not None), None)
+        needed = enumerate(accumulate(least[start:-1], max), start + 2)
+        ends = [end for end, most in needed if most <= end]
+        group = first_found(_group(run[start:end]) for end in reversed(ends))
         if group is not None:
             groups.append(group)
         start += 1 if group is None else len(group.members)
     return groups
 
 
-def _group(members: Sequence[_Member], uses: Counter[Any]) -> _Group | None:
-    """Return calls as a group, if they can be joined."""
-    inside = Counter(
-        argument
-        for member in members
-        for argument in member.arguments
-        if isinstance(argument, relax.Var)
-    )
-    if any(inside[member.variable] != uses[member.variable] for member in members[:-1]):
-        return None
+def _group(members: Sequence[_Member]) -> _Group | None:
+    """Return calls as a group, if they loop over the same rows."""
     loops = [member.loops for member in members]
     made = {member.variable for member in members}
     kept = {name for member in members for tensor, name in member.tensors if tensor in made}

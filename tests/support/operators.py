@@ -23,6 +23,11 @@ def module_of(operator: Operator[Any], operands: Sequence[Any], **attrs: Any) ->
 
     An operand is an array, a list of arrays (a tuple operand) or None (an absent one).
     """
+    return _module_of([(operator, operands, attrs)])
+
+
+def _module_of(calls: Sequence[OperatorCall]) -> tvm.IRModule:
+    """Return such a module of several calls; the result of several is a tuple."""
     builder = relax.BlockBuilder()
     parameters: list[relax.Var] = []
 
@@ -31,16 +36,21 @@ def module_of(operator: Operator[Any], operands: Sequence[Any], **attrs: Any) ->
         parameters.append(relax.Var(f"x{len(parameters)}", ty))
         return parameters[-1]
 
-    named = {}
-    for name, operand in zip(operator.tensors, operands, strict=False):
-        if isinstance(operand, (list, tuple)):
-            named[name] = [parameter(array) for array in operand]
-        elif operand is not None:
-            named[name] = parameter(operand)
+    given = []
+    for operator, operands, attrs in calls:
+        named = dict(attrs)
+        for name, operand in zip(operator.tensors, operands, strict=False):
+            if isinstance(operand, (list, tuple)):
+                named[name] = [parameter(array) for array in operand]
+            elif operand is not None:
+                named[name] = parameter(operand)
+        given.append((operator, named))
     with builder.function("main", parameters):
         with builder.dataflow():
-            result = builder.emit_output(builder.emit(operator(**named, **attrs)))
-        builder.emit_func_output(result)
+            results = [builder.emit(operator(**named)) for operator, named in given]
+            result = results[0] if len(results) == 1 else relax.Tuple(results)
+            output = builder.emit_output(result)
+        builder.emit_func_output(output)
     return builder.get()
 
 
@@ -50,11 +60,18 @@ def run(mod: tvm.IRModule, arrays: Sequence[np.ndarray], target: Any = "llvm") -
     mcpu = str(target.attrs.get("mcpu", ""))
     if not runs_here(mcpu):
         return run_module(bochs.PROCESSORS[mcpu], mod, arrays)
-    # Without an instruction set there are no kernels: TVM makes each function for its arguments.
-    with nullcontext() if mcpu else unchecked():
+    (result,) = _run(mod, arrays, target, nullcontext() if mcpu else unchecked())
+    return result
+
+
+def _run(
+    mod: tvm.IRModule, arrays: Sequence[np.ndarray], target: Any, context: Any
+) -> list[np.ndarray]:
+    with context:
         machine = relax.VirtualMachine(tvm.compile(mod, target=target), tvm.cpu())
     result = machine["main"](*(tvm.runtime.tensor(array) for array in arrays))
-    return np.asarray(result.numpy())
+    results = [result] if isinstance(result, tvm.runtime.Tensor) else result
+    return [each.numpy() for each in results]
 
 
 def flat(operands: Sequence[Any]) -> list[np.ndarray]:
@@ -70,12 +87,22 @@ def flat(operands: Sequence[Any]) -> list[np.ndarray]:
 
 def check_operator(operator: Operator[Any], operands: Sequence[Any], **attrs: Any) -> np.ndarray:
     """Assert that the primitives compute the results of the numpy reference; return them."""
-    arguments = dict(zip(operator.tensors, operands, strict=False))
-    expected = operator.evaluate(**arguments, **attrs)
-    lowered = legalize.LegalizeQnn()(module_of(operator, operands, **attrs))
-    actual = run(lowered, flat(operands))
-    assert actual.dtype == expected.dtype
-    np.testing.assert_array_equal(actual, expected)
+    return check_operators([(operator, operands, attrs)])[0]
+
+
+def check_operators(calls: Sequence[OperatorCall]) -> list[np.ndarray]:
+    """Assert so of several calls, which are compiled together."""
+    expected = [
+        operator.evaluate(**dict(zip(operator.tensors, operands, strict=False)), **attrs)
+        for operator, operands, attrs in calls
+    ]
+    arrays = [array for _, operands, _ in calls for array in flat(operands)]
+    # Without an instruction set there are no kernels: TVM makes each function for its arguments.
+    results = _run(legalize.LegalizeQnn()(_module_of(calls)), arrays, "llvm", unchecked())
+    for actual, wanted, (operator, operands, attrs) in zip(results, expected, calls, strict=True):
+        what = f"{operator.name} of {[array.shape for array in flat(operands)]}, {attrs}"
+        assert actual.dtype == wanted.dtype, what
+        np.testing.assert_array_equal(actual, wanted, err_msg=what)
     return expected
 
 

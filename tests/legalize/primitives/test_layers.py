@@ -14,7 +14,7 @@ from qnn_ops import blockwise_dense, quantized_dense, quantized_matmul
 from tests.support.arrays import full_range
 from tests.support.block_weights import POINTS, Shape, exact_layer
 from tests.support.encodings import encodings
-from tests.support.operators import check_operator, module_of, run
+from tests.support.operators import check_operator, check_operators, module_of, run
 
 
 def cpu_flags() -> set[str]:
@@ -60,19 +60,17 @@ def test_primitives_equal_the_reference_of_quantized_matmul(
         full_range(rng, dtype, shape) for dtype, shape in zip(dtypes[:2], (lhs, rhs), strict=True)
     ]
     points = [int(full_range(rng, dtype, ())) for dtype in dtypes]
-    for rounding in ("tflite", "float32"):
-        check_operator(
-            quantized_matmul,
-            operands,
-            rounding=rounding,
-            transpose_rhs=transposed,
-            **encodings(
-                lhs=(0.1, points[0]),
-                rhs=(0.2, points[1]),
-                output=(0.02 * 70 * 70 * lhs[-1] ** 0.5 / 60, points[2]),
-                out_dtype=dtypes[2],
-            ),
-        )
+    attrs = encodings(
+        lhs=(0.1, points[0]),
+        rhs=(0.2, points[1]),
+        output=(0.02 * 70 * 70 * lhs[-1] ** 0.5 / 60, points[2]),
+        out_dtype=dtypes[2],
+        transpose_rhs=transposed,
+    )
+    roundings = ("tflite", "float32")
+    check_operators(
+        [(quantized_matmul, operands, {**attrs, "rounding": each}) for each in roundings]
+    )
 
 
 @pytest.mark.parametrize("points", POINTS)

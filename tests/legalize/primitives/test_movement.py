@@ -16,31 +16,36 @@ import legalize
 from qnn_ops import quantized_concat, quantized_pad, quantized_resize2d
 from tests.support.arrays import full_range
 from tests.support.cases import random_concat
-from tests.support.operators import check_operator, module_of
+from tests.support.operators import check_operators, module_of
 
 
-@given(st.data())
-@settings(max_examples=15)
-def test_primitives_equal_the_reference(draw: st.DataObject) -> None:
-    rng = np.random.default_rng(draw.draw(st.integers(0, 2**32 - 1)))
-    dtype = draw.draw(st.sampled_from(["int8", "uint8"]))
-    shape = tuple(draw.draw(st.lists(st.integers(1, 4), max_size=4)))
+@st.composite
+def paddings(draw: st.DrawFn) -> tuple[list[Any], dict[str, Any]]:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    dtype = draw(st.sampled_from(["int8", "uint8"]))
+    shape = tuple(draw(st.lists(st.integers(1, 4), max_size=4)))
+    widths = [draw(st.integers(0, 3)) for _ in range(2 * len(shape))]
     # At least one: without any no code is left, which TVM can only run with a C compiler.
-    widths = [draw.draw(st.integers(0, 3)) for _ in range(2 * len(shape))]
     assume(any(widths))
-    check_operator(
-        quantized_pad,
-        [full_range(rng, dtype, shape)],
-        pad_width=widths,
-        pad_value=full_range(rng, dtype, ()).item(),
-    )
+    attrs = {"pad_width": widths, "pad_value": full_range(rng, dtype, ()).item()}
+    return [full_range(rng, dtype, shape)], attrs
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from(["int8", "uint8", "uint8", "uint8"]))
-@settings(max_examples=15)
-def test_primitives_equal_the_reference_of_quantized_concat(seed: int, dtype: str) -> None:
-    operands, attrs = random_concat(np.random.default_rng(seed), dtype)
-    check_operator(quantized_concat, operands, **attrs)
+@given(st.lists(paddings(), min_size=5, max_size=5))
+@settings(max_examples=3)
+def test_primitives_equal_the_reference(cases: list[tuple[list[Any], dict[str, Any]]]) -> None:
+    check_operators([(quantized_pad, *case) for case in cases])
+
+
+SEEDS = st.integers(0, 2**32 - 1)
+DTYPES = st.sampled_from(["int8", "uint8", "uint8", "uint8"])
+
+
+@given(st.lists(st.tuples(SEEDS, DTYPES), min_size=5, max_size=5))
+@settings(max_examples=3)
+def test_primitives_equal_the_reference_of_quantized_concat(drawn: list[tuple[int, str]]) -> None:
+    cases = [random_concat(np.random.default_rng(seed), dtype) for seed, dtype in drawn]
+    check_operators([(quantized_concat, *case) for case in cases])
 
 
 def test_a_variable_of_a_tuple_type_is_lowered_too() -> None:

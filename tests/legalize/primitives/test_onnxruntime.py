@@ -15,7 +15,7 @@ from qnn_ops import (
 )
 from qnn_ops.dialect.attributes import dtype_range
 from tests.support.encodings import encodings
-from tests.support.operators import check_operator
+from tests.support.operators import check_operator, check_operators
 
 ORT: dict[str, Any] = {"arithmetic": "onnxruntime"}
 RNG = np.random.default_rng(0)
@@ -32,11 +32,10 @@ PAIRS = [
 @pytest.mark.parametrize("scales", [(0.5, 0.25, 0.5), (0.0371, 0.0113, 0.0529), (3.1, 7.0, 0.3)])
 def test_pairs(operator: Any, model_dtype: str, scales: tuple[float, float, float]) -> None:
     a, b, c = scales
-    for lhs, rhs in PAIRS:
-        attrs = encodings(lhs=(a, 7), rhs=(b, 200))
-        attrs |= {"output_scale": c, "output_zero_point": 131, "out_dtype": "uint8"}
-        attrs |= {"out_min": 3, "model_dtype": model_dtype, **ORT}
-        check_operator(operator, [lhs, rhs], **attrs)
+    attrs = encodings(lhs=(a, 7), rhs=(b, 200))
+    attrs |= {"output_scale": c, "output_zero_point": 131, "out_dtype": "uint8"}
+    attrs |= {"out_min": 3, "model_dtype": model_dtype, **ORT}
+    check_operators([(operator, pair, attrs) for pair in PAIRS])
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])

@@ -18,7 +18,7 @@ from tests.support.cases import (
     resizes,
     softmaxes,
 )
-from tests.support.operators import check_operator
+from tests.support.operators import check_operators
 
 CASES: dict[str, st.SearchStrategy[tuple[list[Any], dict[str, Any]]]] = {
     "quantized_add": elementwise_cases(product=False),
@@ -37,7 +37,7 @@ CASES: dict[str, st.SearchStrategy[tuple[list[Any], dict[str, Any]]]] = {
 
 @pytest.mark.parametrize("name", CASES)
 @given(draw=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_primitives_equal_the_reference(name: str, draw: st.DataObject) -> None:
-    operands, attrs = draw.draw(CASES[name])
-    check_operator(getattr(qnn_ops, name), operands, **attrs)
+    cases = draw.draw(st.lists(CASES[name], min_size=5, max_size=5))
+    check_operators([(getattr(qnn_ops, name), *case) for case in cases])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from qnn_ops import dequantize, quantize, requantize
 from tests.support.arrays import full_range
-from tests.support.operators import check_operator
+from tests.support.operators import check_operator, check_operators
 
 
 @pytest.mark.parametrize("out_dtype", ["int8", "uint8", "int16", "int32"])
@@ -59,19 +59,12 @@ def test_primitives_equal_the_reference_of_dequantize(dtype: str, per_channel: b
 DTYPES = st.sampled_from(["int8", "uint8", "int16", "int32"])
 
 
-@given(
-    st.integers(0, 2**32 - 1),
-    DTYPES,
-    DTYPES,
-    st.sampled_from(["tflite", "upward", "float32", "float64"]),
-    st.booleans(),
-    st.booleans(),
-)
-@settings(max_examples=15)
-def test_primitives_equal_the_reference_of_requantize(
-    seed: int, dtype: str, out_dtype: str, rounding: str, per_channel: bool, is_even: bool
-) -> None:
-    rng = np.random.default_rng(seed)
+@st.composite
+def requantizations(draw: st.DrawFn) -> tuple[list[Any], dict[str, Any]]:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    dtype, out_dtype = draw(DTYPES), draw(DTYPES)
+    rounding = draw(st.sampled_from(["tflite", "upward", "float32", "float64"]))
+    per_channel, is_even = draw(st.booleans()), draw(st.booleans())
     # Multipliers from 2^-25 to 2^3; powers of two make ties frequent.
     exponents = rng.uniform(-20, 2, 5)
     scales = np.exp2(np.round(exponents) if is_even else exponents)
@@ -91,4 +84,12 @@ def test_primitives_equal_the_reference_of_requantize(
     }
     if rng.integers(2):
         attrs["out_min"], attrs["out_max"] = sorted(full_range(rng, out_dtype, (2,)).tolist())
-    check_operator(requantize, [data], **attrs)
+    return [data], attrs
+
+
+@given(st.lists(requantizations(), min_size=5, max_size=5))
+@settings(max_examples=3)
+def test_primitives_equal_the_reference_of_requantize(
+    cases: list[tuple[list[Any], dict[str, Any]]],
+) -> None:
+    check_operators([(requantize, *case) for case in cases])
