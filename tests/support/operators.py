@@ -17,6 +17,9 @@ from tests.support.bochs_models import run_module
 from tests.support.unchecked import unchecked
 from tests.support.x86 import runs_here
 
+OperatorCall = tuple[Operator[Any], Sequence[Any], dict[str, Any]]
+"""An operator, its operands and its attributes."""
+
 
 def module_of(operator: Operator[Any], operands: Sequence[Any], **attrs: Any) -> tvm.IRModule:
     """Return a module whose ``main`` applies ``operator`` to parameters shaped as the operands.
