@@ -12,7 +12,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.script.ir_builder import tirx as T
 
 from legalize.loop_functions import add_function
-from legalize.passes.rewriter import count_uses
+from legalize.passes.rewriter import Facts
 from legalize.qdq.group import operator_name
 from legalize.written import new_function
 from qnn_ops.dialect.registry import constant_of, spec_of
@@ -31,7 +31,7 @@ def write_rows(mod: tvm.IRModule) -> tvm.IRModule:
     reads that.
     """
     main = mod["main"]
-    uses, values = count_uses(main), relax.analysis.get_var2val(main)
+    uses, values = Facts(main).uses, relax.analysis.get_var2val(main)
     result = values.get(main.body.body, main.body.body)
     if not isinstance(result, relax.Tuple):
         return mod

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from frontends.mxnet.scalars import Array, levels
+from frontends.mxnet.scalars import Array, steps_per_unit
 from qnn_ops.dialect.attributes import dtype_range
 
 # A bias may take half of int32's range.
@@ -43,23 +43,11 @@ def fold_batch_norm(
     return weight * alpha.reshape(-1, *[1] * (weight.ndim - 1)), folded.astype(np.float32)
 
 
-def steps_of(low: Array, high: Array) -> Array:
-    """Compute the steps per unit of int8 tensors with these lowest and highest values."""
-    magnitude = np.maximum(np.abs(low), np.abs(high))
-    with np.errstate(divide="ignore", over="ignore"):
-        steps = levels("int8") / magnitude
-    return np.where(magnitude == 0, np.float32(2**31), steps).astype(np.float32)
-
-
-def tensor_steps(weight: Array) -> Array:
-    """Compute the steps per unit of a weight as a whole."""
-    return steps_of(weight.min(), weight.max())
-
-
 def channel_steps(weight: Array) -> Array:
     """Compute the steps per unit of each output channel of a weight."""
     rows = weight.reshape(len(weight), -1)
-    return steps_of(rows.min(axis=1), rows.max(axis=1))
+    steps: Array = steps_per_unit("int8", rows.min(axis=1), rows.max(axis=1))
+    return steps
 
 
 def limit_steps(steps: Array, bias: Array, data_steps: Array) -> Array:

@@ -24,7 +24,8 @@ from frontends.mxnet.graph import SEMANTICS, Entry, Graph, Node, reachable
 from frontends.mxnet.interface import Dtypes, Shapes, input_specs, signature
 from frontends.mxnet.live import read_model
 from frontends.mxnet.params import read_params
-from frontends.mxnet.scalars import Value, to_expr
+from frontends.mxnet.scalars import Array, Value, to_expr
+from qnn_ops.dialect.expressions import Expression
 from qnn_ops.errors import QnnError
 from qnn_ops.serial import serial
 
@@ -115,6 +116,7 @@ class _Walk:
         self.exprs: dict[Entry, relax.Expr] = {}
         self.unknown: set[int] = set()
 
+    @np.errstate(all="ignore")
     def run(self) -> list[Value]:
         for number, node in _operators(self.graph):
             if node.op not in CONVERTERS:
@@ -157,6 +159,8 @@ class _Walk:
         for output, result in enumerate(results):
             if isinstance(result, np.generic):
                 result = np.asarray(result)
+            elif isinstance(result, Expression):
+                result = result.expr
             elif not isinstance(result, (np.ndarray, relax.Var)):
                 result = self.builder.emit(result, self.builder.fresh(node.name))
             self.values[Entry(number, output)] = result
@@ -195,9 +199,6 @@ class _Walk:
 
 def _names(graph: Graph, node: Node) -> list[str]:
     return [graph.nodes[entry.node].name for entry in node.inputs] + [node.name]
-
-
-Array = np.ndarray[Any, Any]
 
 
 @serial

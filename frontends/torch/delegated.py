@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.torch.call import Call, Rule
 from frontends.torch.normalize import BATCH_NORM, batch_norm
 from frontends.torch.parts import CLAMPING
-from frontends.torch.reader import is_call, operator_of, values_of
+from frontends.torch.reader import is_call, values_of
 from qnn_ops import fused_multiply_add
 from qnn_ops.dialect.registry import spec_of
 
@@ -31,24 +32,21 @@ _BOUNDED = (
 _SIXTH, _HALF = np.float32(1 / 6), np.float32(0.5)
 
 
-def hardswish(node: Any, importer: Any) -> relax.Var:
+def hardswish(call: Call) -> relax.Expr:
     """Compute x · min(max(fma(x, 1/6, 1/2), 0), 1)."""
-    data, emit = importer.env[node.args[0]], importer.block_builder.emit
+    data = call.expr(call.node.args[0])
     factor, addend = (relax.const(value, "float32") for value in (_SIXTH, _HALF))
-    gate = emit(R.clip(emit(fused_multiply_add(data, factor, addend)), 0.0, 1.0))
-    result: relax.Var = emit(R.multiply(data, gate))
-    return result
+    gate = call.emit(R.clip(call.emit(fused_multiply_add(data, factor, addend)), 0.0, 1.0))
+    return R.multiply(data, gate)
 
 
-def bound(node: Any, importer: Any) -> relax.Var:
+def bound(call: Call) -> Any:
     """Bound values, unless the next bound replaces this one.
 
     ExecuTorch keeps one pair of bounds with an operator, and each following activation overwrites
     it: after a ReLU and a Hardtanh only the Hardtanh remains.
     """
-    usual = type(importer).create_convert_map(importer)[operator_of(node)]
-    result: relax.Var = importer.env[node.args[0]] if _is_overwritten(node) else usual(node)
-    return result
+    return call.expr(call.node.args[0]) if _is_overwritten(call.node) else call.by_tvm()
 
 
 def _is_overwritten(node: Any) -> bool:
@@ -60,38 +58,29 @@ def _is_overwritten(node: Any) -> bool:
     return is_call(node, *_BOUNDED)
 
 
-def gelu(node: Any, importer: Any) -> relax.Var:
+def gelu(call: Call) -> relax.Expr:
     """Compute GELU by erf: ExecuTorch does not pass ``approximate`` to the delegate."""
-    result: relax.Var = importer.block_builder.emit(R.nn.gelu(importer.env[node.args[0]]))
-    return result
+    return R.nn.gelu(call.expr(call.node.args[0]))
 
 
-def delegated_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, Any], relax.Var]]:
-    """Return the rules of these functions, by the names of their nodes' operators.
+def normalize(call: Call) -> relax.Expr:
+    """Normalize by stored statistics, with one factor and one addend for each channel."""
+    data = call.expr(call.node.args[0])
+    rank = len(spec_of(data).shape)
+    if rank not in _CONVOLVED:
+        return batch_norm(call)
+    shape, terms = (-1, *[1] * (rank - _CHANNELS)), _terms(call.node, call.constants)
+    factor, addend = (relax.const(each.reshape(shape), "float32") for each in terms)
+    return fused_multiply_add(data, factor, addend)
 
-    Args:
-        constants: of the program, by the names of their nodes.
-    """
 
-    def normalize(node: Any, importer: Any) -> relax.Var:
-        data = importer.env[node.args[0]]
-        rank = len(spec_of(data).shape)
-        if rank not in _CONVOLVED:
-            return batch_norm(node, importer)
-        shape = (-1, *[1] * (rank - _CHANNELS))
-        factor, addend = (
-            relax.const(each.reshape(shape), "float32") for each in _terms(node, constants)
-        )
-        result: relax.Var = importer.block_builder.emit(fused_multiply_add(data, factor, addend))
-        return result
-
-    return {
-        BATCH_NORM: normalize,
-        **dict.fromkeys(CLAMPING, bound),
-        "gelu.default": gelu,
-        "hardswish.default": hardswish,
-        "hardswish_.default": hardswish,
-    }
+DELEGATED: dict[str, Rule] = {
+    BATCH_NORM: normalize,
+    **dict.fromkeys(CLAMPING, bound),
+    "gelu.default": gelu,
+    **dict.fromkeys(("hardswish.default", "hardswish_.default"), hardswish),
+}
+"""The rules of these functions, by the names of their nodes' operators."""
 
 
 def _terms(node: Any, constants: Mapping[str, Array]) -> tuple[Array, Array]:

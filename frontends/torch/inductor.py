@@ -7,7 +7,7 @@ the quantize, Inductor makes one operator of all, and adds the zero point before
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.torch.call import Call, Rule
 from frontends.torch.parts import CLAMPING
 from frontends.torch.reader import calls_of, is_call, operator_of, values_of
 from qnn_ops import quantize, quantized_conv2d, quantized_dense
@@ -46,24 +47,9 @@ def is_of_inductor(program: Any) -> bool:
     )
 
 
-def inductor_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, Any], Any]]:
-    """Return the rules of oneDNN's operators, by the names of their nodes' operators.
-
-    Args:
-        constants: of the program, by the names of their nodes.
-    """
-
-    def product(node: Any, importer: Any) -> Any:
-        if not is_product(node):
-            return type(importer).create_convert_map(importer)[operator_of(node)](node)
-        return _PRODUCTS[operator_of(node)](node, importer, constants)
-
-    return {_QUANTIZE: _quantize, **dict.fromkeys(_PRODUCTS, product)}
-
-
 def is_product(node: Any) -> bool:
     """Tell whether a node is a convolution or a dense layer of uint8 data."""
-    return is_call(node, *_PRODUCTS) and _is_quantized(node.args[0])
+    return is_call(node, _CONV, _LINEAR) and _is_quantized(node.args[0])
 
 
 def _is_quantized(node: Any) -> bool:
@@ -89,8 +75,12 @@ def check_product(node: Any, constants: Mapping[str, Array]) -> None:
         raise UnsupportedError("its weights are no int8 constants with the zero point 0")
 
 
-def _conv2d(node: Any, importer: Any, constants: Mapping[str, Array]) -> Any:
-    _, _, bias, strides, padding, dilation, groups = values_of(node)
+def _product(call: Call) -> Any:
+    return _PRODUCTS[operator_of(call.node)](call) if is_product(call.node) else call.by_tvm()
+
+
+def _conv2d(call: Call) -> relax.Expr:
+    _, _, bias, strides, padding, dilation, groups = call.values
     sides = _pair(padding)
     window: dict[str, Any] = {
         "strides": _pair(strides),
@@ -100,61 +90,50 @@ def _conv2d(node: Any, importer: Any, constants: Mapping[str, Array]) -> Any:
         "data_layout": "NCHW",
         "kernel_layout": "OIHW",
     }
-    data, point, array = _operands(node, importer, constants)
+    data, point, array = _operands(call)
     sums = quantized_conv2d(data, array, 1.0, point, 1.0, 0, 1.0, 0, "int32", **window)
-    return _real(node, importer, constants, sums, bias, (-1, 1, 1))
+    return _real(call, sums, bias, (-1, 1, 1))
 
 
-def _linear(node: Any, importer: Any, constants: Mapping[str, Array]) -> Any:
-    bias = values_of(node)[2]
-    data, point, array = _operands(node, importer, constants)
+def _linear(call: Call) -> relax.Expr:
+    data, point, array = _operands(call)
     sums = quantized_dense(data, array, 1.0, point, 1.0, 0, 1.0, 0, "int32")
-    return _real(node, importer, constants, sums, bias, (-1,))
+    return _real(call, sums, call.values[2], (-1,))
+
+
+def _operands(call: Call) -> tuple[relax.Expr, int, relax.Expr]:
+    """Return the bytes of the data, their zero point, and the weights."""
+    bytes_, _, point = values_of(call.node.args[0])[:3]
+    array = call.constants[call.node.args[1].args[0].name]
+    return call.expr(bytes_), int(point), relax.const(array, "int8")
+
+
+def _real(call: Call, sums: relax.Expr, bias: Any, shape: tuple[int, ...]) -> relax.Expr:
+    """Return the real numbers of integer sums."""
+    data, weights = call.node.args[:2]
+    steps = np.float32(values_of(data)[1]) * call.constants[weights.args[1].name].astype(np.float32)
+    factor = relax.const(steps.reshape(shape), "float32")
+    real = call.emit(R.multiply(R.astype(call.emit(sums), "float32"), factor))
+    if bias is None:
+        return real
+    addend = call.emit(R.reshape(call.expr(bias), shape))
+    return R.add(call.emit(rounded(real)), addend)
+
+
+def _quantize(call: Call) -> relax.Expr:
+    """Quantize; a product's zero point is added before rounding."""
+    data, scale, point, *_, dtype = call.values
+    emit, name = call.emit, str(dtype).removeprefix("torch.")
+    if not _is_fused(data):
+        return quantize(call.expr(data), float(scale), int(point), name, arithmetic=XNNPACK)
+    steps = emit(R.multiply(call.expr(data), relax.const(reciprocal(scale), "float32")))
+    moved = emit(R.add(emit(rounded(steps)), relax.const(float(point), "float32")))
+    return R.astype(emit(R.clip(R.round(moved), *map(float, dtype_range(name)))), name)
 
 
 _PRODUCTS = {_CONV: _conv2d, _LINEAR: _linear}
-
-
-def _operands(
-    node: Any, importer: Any, constants: Mapping[str, Array]
-) -> tuple[relax.Expr, int, relax.Expr]:
-    """Return the bytes of the data, their zero point, and the weights."""
-    bytes_, _, point = values_of(node.args[0])[:3]
-    array = constants[node.args[1].args[0].name]
-    return importer.env[bytes_], int(point), relax.const(array, "int8")
-
-
-def _real(
-    node: Any,
-    importer: Any,
-    constants: Mapping[str, Array],
-    sums: relax.Expr,
-    bias: Any,
-    shape: tuple[int, ...],
-) -> Any:
-    """Return the real numbers of integer sums."""
-    emit = importer.block_builder.emit
-    scale = np.float32(values_of(node.args[0])[1])
-    steps = scale * constants[node.args[1].args[1].name].astype(np.float32)
-    factor = relax.const(steps.reshape(shape), "float32")
-    real = emit(R.multiply(R.astype(emit(sums), "float32"), factor))
-    if bias is None:
-        return real
-    addend = emit(R.reshape(importer.env[bias], shape))
-    return emit(R.add(emit(rounded(real)), addend))
-
-
-def _quantize(node: Any, importer: Any) -> Any:
-    """Quantize; a product's zero point is added before rounding."""
-    data, scale, point, *_, dtype = values_of(node)
-    emit, name = importer.block_builder.emit, str(dtype).removeprefix("torch.")
-    value = importer.env[data]
-    if not _is_fused(data):
-        return emit(quantize(value, float(scale), int(point), name, arithmetic=XNNPACK))
-    steps = emit(R.multiply(value, relax.const(reciprocal(scale), "float32")))
-    moved = emit(R.add(emit(rounded(steps)), relax.const(float(point), "float32")))
-    bounded = R.clip(R.round(moved), *map(float, dtype_range(name)))
-    return emit(R.astype(emit(bounded), name))
+INDUCTOR: dict[str, Rule] = {_QUANTIZE: _quantize, **dict.fromkeys(_PRODUCTS, _product)}
+"""The rules of oneDNN's operators, by the names of their nodes' operators."""
 
 
 def _is_fused(node: Any) -> bool:

@@ -8,28 +8,25 @@ import numpy as np
 from tvm import relax
 
 from frontends.errors import UnsupportedError
+from frontends.torch.call import Call
 from frontends.torch.reader import values_of
 from qnn_ops.dialect.registry import spec_of
 
 BATCH_NORM = "batch_norm.default"
 
 
-def batch_norm(node: Any, importer: Any) -> relax.Var:
+def batch_norm(call: Call) -> relax.Expr:
     """Normalize by the stored statistics: TVM's importer uses the batch's statistics."""
-    data, weight, bias, mean, variance, _, _, epsilon, _ = values_of(node)
-    parts = [None if part is None else importer.env[part] for part in (weight, bias)]
-    channels = spec_of(importer.env[mean]).shape
+    data, weight, bias, mean, variance, _, _, epsilon, _ = call.values
+    data, mean, variance = map(call.expr, (data, mean, variance))
+    channels = spec_of(mean).shape
     gamma, beta = (
-        relax.const(np.full(channels, number, np.float32)) if part is None else part
-        for part, number in zip(parts, (1, 0), strict=True)
+        relax.const(np.full(channels, number, np.float32)) if part is None else call.expr(part)
+        for part, number in ((weight, 1), (bias, 0))
     )
-    moments = [importer.env[each] for each in (mean, variance)]
-    emit = importer.block_builder.emit
-    call = relax.op.nn.batch_norm(
-        importer.env[data], gamma, beta, *moments, axis=1, epsilon=float(epsilon), training=False
-    )
-    result: relax.Var = emit(relax.TupleGetItem(emit(call), 0))
-    return result
+    options = {"axis": 1, "epsilon": float(epsilon), "training": False}
+    made = relax.op.nn.batch_norm(data, gamma, beta, mean, variance, **options)
+    return relax.TupleGetItem(call.emit(made), 0)
 
 
 def check_batch_norm(node: Any) -> None:

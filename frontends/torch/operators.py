@@ -9,14 +9,11 @@ import numpy as np
 from tvm import relax
 
 from frontends.errors import UnsupportedError
-from frontends.torch.delegated import delegated_rules
+from frontends.torch.call import Call, Rule, adapted
+from frontends.torch.delegated import DELEGATED
 from frontends.torch.exact import EXACT
 from frontends.torch.hazards import check_hazards
-from frontends.torch.inductor import (
-    check_product,
-    inductor_rules,
-    is_of_inductor,
-)
+from frontends.torch.inductor import INDUCTOR, check_product, is_of_inductor
 from frontends.torch.normalize import BATCH_NORM, batch_norm, check_batch_norm
 from frontends.torch.parts import (
     ALONG_AXIS,
@@ -43,9 +40,9 @@ from frontends.torch.parts import (
     take,
 )
 from frontends.torch.quantized.affine import GROUPS
-from frontends.torch.quantized.dynamic import DYNAMIC, check_dynamic, dynamic_rules
+from frontends.torch.quantized.dynamic import DYNAMIC, LAYERS, check_dynamic
 from frontends.torch.quantized.floats import INT_PRODUCT
-from frontends.torch.quantized.groups import PRODUCT, check_groups, product_rule
+from frontends.torch.quantized.groups import PRODUCT, check_groups, product
 from frontends.torch.reader import calls_of, is_call, operator_of, values_of
 from frontends.torch.resize import BICUBIC, BILINEAR, NEAREST, bilinear, check_bicubic, nearest
 from qnn_ops import dequantize, quantize, quantized_dense
@@ -54,9 +51,6 @@ from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.registry import spec_of
 
 Array = np.ndarray[Any, Any]
-
-Rule = Callable[[Any, Any], relax.Var]
-"""A rule: imports a node, given TVM's importer."""
 
 _PER_TENSOR = ("quantize_per_tensor.default", "dequantize_per_tensor.default")
 _PER_CHANNEL = "dequantize_per_channel.default"
@@ -71,75 +65,63 @@ _NAMED_PADS = {"conv1d.padding": relax.op.nn.conv1d, "conv2d.padding": relax.op.
 
 def rules(
     constants: Mapping[str, Array], *, of_inductor: bool = False, is_exact: bool = False
-) -> dict[str, Rule]:
-    """Return the rules of operators that quantize, by their names.
+) -> dict[str, Callable[[Any, Any], Any]]:
+    """Return the rules of operators that quantize, by their names, for TVM's importer.
 
     Args:
         constants: of the program, by the names of their nodes.
         of_inductor: whether X86InductorQuantizer quantized it.
         is_exact: whether functions of float32 are PyTorch's, not the delegate's.
     """
-
-    def quantize_per_tensor(node: Any, importer: Any) -> relax.Var:
-        data, scale, point, *_, dtype = values_of(node)
-        call = quantize(
-            importer.env[data], float(scale), int(point), _name(dtype), arithmetic=XNNPACK
-        )
-        return importer.block_builder.emit(call)
-
-    def dequantize_per_tensor(node: Any, importer: Any) -> relax.Var:
-        data, scale, point, *_ = values_of(node)
-        return importer.block_builder.emit(dequantize(importer.env[data], float(scale), int(point)))
-
-    def dequantize_per_channel(node: Any, importer: Any) -> relax.Var:
-        data, scales, points, axis, *_ = values_of(node)
-        values = [float(scale) for scale in constants[scales.name]]
-        zeros = {int(point) for point in constants[points.name]}
-        zero = zeros.pop() if len(zeros) == 1 else [int(p) for p in constants[points.name]]
-        return importer.block_builder.emit(
-            dequantize(importer.env[data], values, zero, axis=int(axis))
-        )
-
-    own = (quantize_per_tensor, dequantize_per_tensor, dequantize_per_channel)
-    functions = EXACT if is_exact else delegated_rules(constants)
-    functions = inductor_rules(constants) if of_inductor else functions
-    named = dict(zip((*_PER_TENSOR, _PER_CHANNEL), own, strict=True))
-    return {
-        **OWN,
-        **named,
-        **dynamic_rules(constants),
-        PRODUCT: product_rule(constants),
-        **functions,
-    }
+    functions = INDUCTOR if of_inductor else EXACT if is_exact else DELEGATED
+    own = {**OWN, **_QUANTIZED, **LAYERS, PRODUCT: product, **functions}
+    return {name: adapted(rule, constants) for name, rule in own.items()}
 
 
-def pixel_shuffle(node: Any, importer: Any) -> relax.Var:
+def _quantize(call: Call) -> relax.Expr:
+    data, scale, point, *_, dtype = call.values
+    return quantize(call.expr(data), float(scale), int(point), _name(dtype), arithmetic=XNNPACK)
+
+
+def _dequantize(call: Call) -> relax.Expr:
+    data, scale, point, *_ = call.values
+    return dequantize(call.expr(data), float(scale), int(point))
+
+
+def _dequantize_channels(call: Call) -> relax.Expr:
+    data, scales, points, axis, *_ = call.values
+    zeros = [int(point) for point in call.constants[points.name]]
+    zero = zeros[0] if len(set(zeros)) == 1 else zeros
+    return dequantize(call.expr(data), call.constants[scales.name].tolist(), zero, axis=int(axis))
+
+
+_QUANTIZED = dict(
+    zip((*_PER_TENSOR, _PER_CHANNEL), (_quantize, _dequantize, _dequantize_channels), strict=True)
+)
+
+
+def pixel_shuffle(call: Call) -> relax.Expr:
     """Move channels into the image, by operators that TVM can lower."""
-    data, factor = importer.env[node.args[0]], int(node.args[1])
+    data, factor = call.expr(call.node.args[0]), int(call.node.args[1])
     *lead, depth, height, width = spec_of(data).shape
     rank, channels = len(lead), depth // factor**2
-    emit = importer.block_builder.emit
-    parts = emit(relax.op.reshape(data, (*lead, channels, factor, factor, height, width)))
+    parts = call.emit(relax.op.reshape(data, (*lead, channels, factor, factor, height, width)))
     order = [*range(rank + 1), rank + 3, rank + 1, rank + 4, rank + 2]
-    moved = emit(relax.op.permute_dims(parts, order))
-    shape = (*lead, channels, height * factor, width * factor)
-    result: relax.Var = emit(relax.op.reshape(moved, shape))
-    return result
+    moved = call.emit(relax.op.permute_dims(parts, order))
+    return relax.op.reshape(moved, (*lead, channels, height * factor, width * factor))
 
 
-def product_of_bytes(node: Any, importer: Any) -> relax.Var:
+def product_of_bytes(call: Call) -> relax.Expr:
     """Multiply int8 matrices, [rows, depth] and [depth, units]; returns their int32 sums."""
-    emit = importer.block_builder.emit
-    data, columns = (importer.env[operand] for operand in node.args)
-    rows = emit(relax.op.permute_dims(columns))
-    result: relax.Var = emit(quantized_dense(data, rows, 1.0, 0, 1.0, 0, 1.0, 0, "int32"))
-    return result
+    data, columns = map(call.expr, call.node.args)
+    rows = call.emit(relax.op.permute_dims(columns))
+    return quantized_dense(data, rows, 1.0, 0, 1.0, 0, 1.0, 0, "int32")
 
 
-def named_pads(node: Any, importer: Any) -> Any:
+def named_pads(call: Call) -> relax.Expr:
     """Convolve with padding "same" or "valid"; odd padding is longer at the end."""
-    data, weights, bias, strides, padding, dilation, groups = values_of(node)
-    operand, kernel = importer.env[data], importer.env[weights]
+    data, weights, bias, strides, padding, dilation, groups = call.values
+    operand, kernel = call.expr(data), call.expr(weights)
     steps = [int(step) for step in dilation]
     sizes = spec_of(kernel).shape[2:]
     steps = steps * len(sizes) if len(steps) == 1 else steps
@@ -148,13 +130,12 @@ def named_pads(node: Any, importer: Any) -> Any:
         for step, size in zip(steps, sizes, strict=True)
     ]
     pads = [*(total // 2 for total in totals), *(total - total // 2 for total in totals)]
-    emit, convolve = importer.block_builder.emit, _NAMED_PADS[operator_of(node)]
+    convolve = _NAMED_PADS[operator_of(call.node)]
     window = {"strides": list(strides), "padding": pads, "dilation": steps, "groups": int(groups)}
-    result = emit(convolve(operand, kernel, **window))
+    result = call.emit(convolve(operand, kernel, **window))
     if bias is None:
         return result
-    addend = relax.op.reshape(importer.env[bias], (1, -1, *[1] * len(sizes)))
-    return emit(relax.op.add(result, addend))
+    return relax.op.add(result, relax.op.reshape(call.expr(bias), (1, -1, *[1] * len(sizes))))
 
 
 OWN: dict[str, Rule] = {

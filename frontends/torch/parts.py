@@ -12,6 +12,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.ranges import clamped
+from frontends.torch.call import Call
 from frontends.torch.reader import operator_of, values_of
 from qnn_ops import counted_indices
 from qnn_ops.dialect.registry import spec_of
@@ -26,23 +27,22 @@ CLAMPING = (
 """Operators that XNNPACK fuses into the operator before them."""
 
 
-def clamp(node: Any, importer: Any) -> Any:
+def clamp(call: Call) -> Any:
     """Bound values, from below first.
 
     TVM's importer uses infinity as a bound, which integers do not have, and exchanges bounds that
     cross.
     """
-    data, *ends = values_of(node)
-    tensor, emit = importer.env[data], importer.block_builder.emit
-    dtype = str(node.meta["val"].dtype).removeprefix("torch.")
-    if spec_of(tensor).dtype != dtype:  # of integers, and a bound is a fraction
-        tensor = emit(R.astype(tensor, dtype))
+    data, *ends = call.values
+    tensor, dtype = call.expr(data), call.dtype
+    is_other = spec_of(tensor).dtype != dtype  # of integers, and a bound is a fraction
     do_cross = None not in ends and ends[0] > ends[1]
-    if tensor is importer.env[data] and dtype.startswith("float") and not do_cross:
-        return type(importer).create_convert_map(importer)[operator_of(node)](node)
+    if not is_other and dtype.startswith("float") and not do_cross:
+        return call.by_tvm()
+    tensor = call.emit(R.astype(tensor, dtype)) if is_other else tensor
     for end, bound in zip(ends, (R.maximum, R.minimum), strict=True):
         if end is not None:
-            tensor = emit(bound(tensor, relax.const(np.asarray(end, dtype), dtype)))
+            tensor = call.emit(bound(tensor, relax.const(np.asarray(end, dtype), dtype)))
     return tensor
 
 
@@ -57,40 +57,37 @@ PROMOTED = (
 )
 
 
-def promoted(node: Any, importer: Any) -> Any:
+def promoted(call: Call) -> Any:
     """Compute in float32 if integers meet a fraction or are divided, as PyTorch does.
 
     TVM's importer turns the fraction into an integer.
     """
-    name, env = operator_of(node).replace("_.", "."), importer.env
-    rule = type(importer).create_convert_map(importer)[name]
-    if name != "div.Tensor" and not any(isinstance(each, float) for each in node.args):
-        return rule(node)
-    tensors = {each: env[each] for each in node.args if hasattr(each, "meta")}
+    name, env, args = operator_of(call.node).replace("_.", "."), call.importer.env, call.node.args
+    if name != "div.Tensor" and not any(isinstance(each, float) for each in args):
+        return call.by_tvm(name)
+    tensors = {each: env[each] for each in args if hasattr(each, "meta")}
     for each, tensor in tensors.items():
         if not spec_of(tensor).dtype.startswith("float"):
-            env[each] = importer.block_builder.emit(R.astype(tensor, "float32"))
-    result = rule(node)
+            env[each] = call.emit(R.astype(tensor, "float32"))
+    result = call.by_tvm(name)
     env.update(tensors)
     return result
 
 
-def different(node: Any, importer: Any) -> Any:
+def different(call: Call) -> Any:
     """Tell where numbers differ. NaN differs from every number; TVM's operator misses this."""
-    result = promoted(node, importer)
-    for operand in importer.retrieve_args(node)[:2]:
+    result = promoted(call)
+    for operand in call.importer.retrieve_args(call.node)[:2]:
         if isinstance(operand, relax.Expr) and spec_of(operand).dtype.startswith("float"):
-            result = importer.block_builder.emit(R.logical_or(result, R.isnan(operand)))
+            result = call.emit(R.logical_or(result, R.isnan(operand)))
     return result
 
 
-def extreme(node: Any, importer: Any) -> relax.Var:
+def extreme(call: Call) -> relax.Expr:
     """Reduce by a maximum or a minimum; no axes mean all."""
-    data, axes, keeps = values_of(node)
-    reduce = _EXTREMES[operator_of(node)]
-    call = reduce(importer.env[data], [int(axis) for axis in axes] or None, keepdims=bool(keeps))
-    result: relax.Var = importer.block_builder.emit(call)
-    return result
+    data, axes, keeps = call.values
+    reduce = _EXTREMES[operator_of(call.node)]
+    return reduce(call.expr(data), [int(axis) for axis in axes] or None, keepdims=bool(keeps))
 
 
 _OF_TVM = {
@@ -103,20 +100,19 @@ _OF_TVM = {
 SUMS = tuple(_OF_TVM)
 
 
-def scaled_sum(node: Any, importer: Any) -> Any:
+def scaled_sum(call: Call) -> Any:
     """Add, or subtract, ``alpha`` times the second operand: TVM's importer ignores ``alpha``."""
-    name, alpha = _OF_TVM[operator_of(node)], node.kwargs.get("alpha", 1)
+    name, alpha = _OF_TVM[operator_of(call.node)], call.node.kwargs.get("alpha", 1)
     if alpha == 1:
-        return promoted(node, importer)
-    operands = importer.retrieve_args(node)[:2]
+        return promoted(call)
+    operands = call.importer.retrieve_args(call.node)[:2]
     dtype = next(spec_of(each).dtype for each in operands if isinstance(each, relax.Expr))
     left, right = (
         each if isinstance(each, relax.Expr) else relax.const(np.asarray(each, dtype), dtype)
         for each in operands
     )
-    emit = importer.block_builder.emit
-    scaled = emit(R.multiply(right, relax.const(np.asarray(alpha, dtype), dtype)))
-    return emit((R.add if name.startswith("add") else R.subtract)(left, scaled))
+    scaled = call.emit(R.multiply(right, relax.const(np.asarray(alpha, dtype), dtype)))
+    return (R.add if name.startswith("add") else R.subtract)(left, scaled)
 
 
 PADS = ("constant_pad_nd.default", "pad.default")
@@ -137,10 +133,10 @@ def check_pad(node: Any) -> None:
         raise UnsupportedError(f"a pad of the mode {mode!r} cannot crop, got {sizes}")
 
 
-def pad(node: Any, importer: Any) -> relax.Var:
+def pad(call: Call) -> relax.Expr:
     """Pad the last axes, the last one first; negative sizes crop."""
-    name, sizes, mode, value = _parts(node)
-    data, emit = importer.env[name], importer.block_builder.emit
+    name, sizes, mode, value = _parts(call.node)
+    data = call.expr(name)
     shape = spec_of(data).shape
     pairs = [(sizes[index], sizes[index + 1]) for index in range(0, len(sizes), 2)]
     ends = [(0, 0)] * (len(shape) - len(pairs)) + pairs[::-1]
@@ -148,12 +144,9 @@ def pad(node: Any, importer: Any) -> relax.Var:
     if axes:
         begins = [max(-ends[axis][0], 0) for axis in axes]
         stops = [shape[axis] - max(-ends[axis][1], 0) for axis in axes]
-        data = emit(R.strided_slice(data, axes, begins, stops))
+        data = call.emit(R.strided_slice(data, axes, begins, stops))
     widths = [max(size, 0) for pair in ends for size in pair]
-    if not any(widths):
-        return data
-    result: relax.Var = emit(R.nn.pad(data, widths, mode, value))
-    return result
+    return R.nn.pad(data, widths, mode, value) if any(widths) else data
 
 
 def _parts(node: Any) -> tuple[Any, list[int], str, float]:
@@ -163,44 +156,38 @@ def _parts(node: Any) -> tuple[Any, list[int], str, float]:
     return data, [int(size) for size in sizes], str(mode), float(value or 0)
 
 
-def select(node: Any, importer: Any) -> relax.Var:
+def select(call: Call) -> relax.Expr:
     """Take the elements at one index of an axis, and remove the axis."""
-    data, axis, index = values_of(node)
-    tensor, emit = importer.env[data], importer.block_builder.emit
+    data, axis, index = call.values
+    tensor = call.expr(data)
     shape = spec_of(tensor).shape
     axis, begin = axis % len(shape), index % shape[axis]
-    part = emit(R.strided_slice(tensor, [axis], [begin], [begin + 1]))
-    result: relax.Var = emit(R.squeeze(part, [axis]))
-    return result
+    return R.squeeze(call.emit(R.strided_slice(tensor, [axis], [begin], [begin + 1])), [axis])
 
 
-def narrow(node: Any, importer: Any) -> relax.Var:
+def narrow(call: Call) -> relax.Expr:
     """Take a range of indices along an axis."""
-    data, axis, start, length = values_of(node)
-    tensor = importer.env[data]
+    data, axis, start, length = call.values
+    tensor = call.expr(data)
     shape = spec_of(tensor).shape
     begin = int(start) + shape[axis] if start < 0 else int(start)
-    call = R.strided_slice(tensor, [axis % len(shape)], [begin], [begin + int(length)])
-    result: relax.Var = importer.block_builder.emit(call)
-    return result
+    return R.strided_slice(tensor, [axis % len(shape)], [begin], [begin + int(length)])
 
 
-def sliced(node: Any, importer: Any) -> relax.Var:
+def sliced(call: Call) -> relax.Expr:
     """Take a range of indices along an axis; its ends may be open, or lie beyond the axis."""
-    data, axis, *ends, step = values_of(node)
-    tensor = importer.env[data]
+    data, axis, *ends, step = call.values
+    tensor = call.expr(data)
     shape = spec_of(tensor).shape
     axis %= len(shape)
     size = shape[axis]
-    first, last = (None if each is None else _size(each, importer) for each in ends)
+    first, last = (None if each is None else _size(each, call.importer) for each in ends)
     end = size if last is None else clamped(last, size, 0, size)
     begin = 0 if first is None else clamped(first, size, 0, end)
     if step == 1 and (begin, end) == (0, size):
         return tensor
     bounds = [as_extent(begin)], [as_extent(end)]
-    call = R.strided_slice(tensor, [axis], *bounds, [step], assume_inbound=is_open([begin, end]))
-    result: relax.Var = importer.block_builder.emit(call)
-    return result
+    return R.strided_slice(tensor, [axis], *bounds, [step], assume_inbound=is_open([begin, end]))
 
 
 def _size(value: Any, importer: Any) -> int:
@@ -209,53 +196,48 @@ def _size(value: Any, importer: Any) -> int:
     return size
 
 
-def index(node: Any, importer: Any) -> Any:
+def index(call: Call) -> Any:
     """Read or write the parts at tensors of indices."""
-    data, indices = values_of(node)[:2]
-    shape = spec_of(importer.env[data]).shape
+    data, indices = call.values[:2]
+    shape = spec_of(call.expr(data)).shape
     sizes = {each: shape[axis] for axis, each in enumerate(indices) if each is not None}
-    return _with_counted(node, importer, sizes, from_end=True)
+    return _with_counted(call, sizes, from_end=True)
 
 
-def along_axis(node: Any, importer: Any) -> Any:
+def along_axis(call: Call) -> Any:
     """Read or write elements at indices along an axis; negative indices are out of range."""
-    data, axis, indices = values_of(node)[:3]
-    return _with_counted(node, importer, {indices: spec_of(importer.env[data]).shape[axis]})
+    data, axis, indices = call.values[:3]
+    return _with_counted(call, {indices: spec_of(call.expr(data)).shape[axis]})
 
 
-def embedding(node: Any, importer: Any) -> Any:
+def embedding(call: Call) -> Any:
     """Take rows of a table."""
-    table, indices = values_of(node)[:2]
-    return _with_counted(node, importer, {indices: spec_of(importer.env[table]).shape[0]})
+    table, indices = call.values[:2]
+    return _with_counted(call, {indices: spec_of(call.expr(table)).shape[0]})
 
 
-def take(node: Any, importer: Any) -> Any:
+def take(call: Call) -> relax.Expr:
     """Take elements of the flattened data; -1 is its last element."""
-    data, given = values_of(node)
-    flat = importer.block_builder.emit(R.reshape(importer.env[data], (-1,)))
+    data, given = call.values
+    flat = call.emit(R.reshape(call.expr(data), (-1,)))
     size = math.prod(spec_of(flat).shape)
-    counted = counted_indices(importer.env[given], size, _source(node), from_end=True)
-    indices = importer.block_builder.emit(counted)
-    result: relax.Var = importer.block_builder.emit(R.take(flat, indices, 0, mode="clip"))
-    return result
+    counted = counted_indices(call.expr(given), size, _source(call.node), from_end=True)
+    return R.take(flat, call.emit(counted), 0, mode="clip")
 
 
 ALONG_AXIS = (*("gather.default", "index_select.default", "scatter.src", "scatter.value"),)
 
 
-def _with_counted(
-    node: Any, importer: Any, sizes: Mapping[Any, int], *, from_end: bool = False
-) -> Any:
+def _with_counted(call: Call, sizes: Mapping[Any, int], *, from_end: bool = False) -> Any:
     """Convert by TVM's rule, and add its missing check: an index out of range ends a run."""
-    kept = {each: importer.env[each] for each in sizes}
-    source = _source(node)
+    kept, source = {each: call.expr(each) for each in sizes}, _source(call.node)
     for each, size in sizes.items():
         spec = spec_of(kept[each])
         if size and 0 not in spec.shape and spec.dtype != "bool":
             counted = counted_indices(kept[each], size, source, from_end)
-            importer.env[each] = importer.block_builder.emit(counted)
-    result = type(importer).create_convert_map(importer)[operator_of(node)](node)
-    importer.env.update(kept)
+            call.importer.env[each] = call.emit(counted)
+    result = call.by_tvm()
+    call.importer.env.update(kept)
     return result
 
 

@@ -9,7 +9,8 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.torch.reader import operator_of, values_of
+from frontends.torch.call import Call
+from frontends.torch.reader import values_of
 from qnn_ops.dialect.registry import spec_of
 
 NEAREST = "upsample_nearest2d.vec"
@@ -17,23 +18,22 @@ NEAREST = "upsample_nearest2d.vec"
 _AXES = (2, 3)
 
 
-def nearest(node: Any, importer: Any) -> Any:
+def nearest(call: Call) -> Any:
     """Resize an image; TVM's importer rounds to a pixel, PyTorch takes the pixel before."""
-    data, _, factors = values_of(node)
-    image, sizes = importer.env[data], node.meta["val"].shape[2:]
+    data, _, factors = call.values
+    image, sizes = call.expr(data), call.node.meta["val"].shape[2:]
     shape = spec_of(image).shape[2:]
     if all(size % old == 0 for size, old in zip(sizes, shape, strict=True)) and (
         factors is None or all(factor % 1 == 0 for factor in factors)
     ):
-        return type(importer).create_convert_map(importer)[operator_of(node)](node)
-    emit = importer.block_builder.emit
+        return call.by_tvm()
     for index, axis in enumerate(_AXES):
         step = np.float32(shape[index] / sizes[index])
         if factors is not None:
             step = np.float32(1 / factors[index])
         steps = np.arange(sizes[index], dtype=np.float32) * step
         pixels = np.minimum(np.floor(steps).astype(np.int64), shape[index] - 1)
-        image = emit(R.take(image, relax.const(pixels, "int64"), axis=axis, mode="clip"))
+        image = call.emit(R.take(image, relax.const(pixels, "int64"), axis=axis, mode="clip"))
     return image
 
 
@@ -44,30 +44,24 @@ BILINEAR, BICUBIC = "upsample_bilinear2d.vec", "upsample_bicubic2d.vec"
 _ONE, _HALF = np.float32(1), np.float32(0.5)
 
 
-def bilinear(node: Any, importer: Any) -> Any:
+def bilinear(call: Call) -> Any:
     """Resize an image, with PyTorch's steps if factors are not the quotients of the sizes.
 
     TVM's importer always uses the quotients.
     """
-    if not _is_fractional(node):
-        return type(importer).create_convert_map(importer)[operator_of(node)](node)
-    data, _, _, factors = values_of(node)
-    image, emit = importer.env[data], importer.block_builder.emit
-    sizes = node.meta["val"].shape[2:]
+    if not _is_fractional(call.node):
+        return call.by_tvm()
+    data, _, _, factors = call.values
+    image, sizes = call.array(data), call.node.meta["val"].shape[2:]
     for axis, size, factor in zip(_AXES, sizes, factors, strict=True):
-        length = spec_of(image).shape[axis]
-        first, second, weights = _taps(size, length, factor)
-        shape = [-1 if each == axis else 1 for each in range(len(spec_of(image).shape))]
+        first, second, weights = _taps(size, image.shape[axis], factor)
+        shape = [-1 if each == axis else 1 for each in range(image.ndim)]
         parts = [
-            emit(
-                R.multiply(
-                    emit(R.take(image, relax.const(indices, "int64"), axis=axis, mode="clip")),
-                    relax.const(factors_.reshape(shape), "float32"),
-                )
-            )
-            for indices, factors_ in ((first, _ONE - weights), (second, weights))
+            image.to(R.take(image.expr, relax.const(indices, "int64"), axis=axis, mode="clip"))
+            * share.reshape(shape)
+            for indices, share in ((first, _ONE - weights), (second, weights))
         ]
-        image = emit(R.add(*parts))
+        image = parts[0] + parts[1]
     return image
 
 

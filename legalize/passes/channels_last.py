@@ -15,11 +15,11 @@ from legalize.passes.channels_last_rules import (
     TO_LAST,
     attribute,
     layouts_of,
-    operator_name,
     rule_of,
     static_shape,
 )
 from legalize.passes.rewriter import CallRewriter, module_pass
+from legalize.qdq.group import operator_name
 from qnn_ops import quantized_conv2d
 from qnn_ops.dialect.registry import constant_of, operator_of
 
@@ -29,10 +29,9 @@ _PERMUTE = "relax.permute_dims"
 @mutator
 class _ChannelsLast(CallRewriter):
     def enter(self, function: relax.Function) -> None:
-        blocks = list(enumerate(function.body.blocks))
         bindings = [
             (number, binding)
-            for number, block in blocks
+            for number, block in enumerate(function.body.blocks)
             for binding in block.bindings
             if isinstance(binding, relax.VarBinding)
         ]

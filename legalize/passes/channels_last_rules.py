@@ -10,6 +10,7 @@ import tvm
 from tvm import relax
 
 from legalize.passes.rewriter import with_attrs
+from legalize.qdq.group import operator_name
 from qnn_ops import quantized_add, quantized_softmax
 from qnn_ops.arithmetic.onnxruntime import first_is_repeated, is_onnxruntime
 from qnn_ops.dialect.layouts import permutation
@@ -39,12 +40,6 @@ If the result has fewer dimensions than an image, it equals the original call's.
 
 RULES = Rules[Channels | str, Rule]()
 """Rules by the trait of channels of the dialect's operators, or by a Relax operator's name."""
-
-
-def operator_name(value: relax.Expr) -> str:
-    """Return the name of the operator that ``value`` calls; empty if it calls none."""
-    is_call = isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.Op)
-    return str(value.op.name) if is_call else ""
 
 
 def rule_of(value: relax.Expr) -> Rule | None:

@@ -22,12 +22,8 @@ Array = np.ndarray[Any, Any]
 class _DropConstantChannels(CallRewriter):
     def enter(self, function: relax.Function) -> None:
         self.live = LiveChannels(function)
-        self.results = {
-            binding.value: binding.var
-            for block in function.body.blocks
-            for binding in block.bindings
-            if isinstance(binding.value, relax.Call)
-        }
+        values = self.facts.values.items()
+        self.results = {value: each for each, value in values if isinstance(value, relax.Call)}
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         """Rewrite a call whose operand or result has fewer channels, all at once.

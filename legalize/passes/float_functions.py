@@ -10,12 +10,12 @@ import numpy as np
 import tvm
 from tvm import relax
 from tvm.relax import op as R
-from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.relax.expr_functor import mutator
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.softmax.floats import CAUSAL, CONDITION, Kernel, Step
-from legalize.passes.rewriter import count_uses
+from legalize.passes.rewriter import CallRewriter
 from legalize.primitives.float_layers import rounded
 from legalize.qdq.group import operator_name
 from qnn_ops import float_function
@@ -48,25 +48,11 @@ def own_functions(mod: tvm.IRModule) -> tvm.IRModule:
     These have ONNX Runtime's bits, and become vector code. A softmax has the bits of a processor
     with AVX512: MLAS chooses its kernel by processor, and this kernel has the most lanes.
     """
-    writer = _Writer(mod)
-    for variable, function in mod.functions_items():
-        if isinstance(function, relax.Function):
-            writer.enter(function)
-            writer.builder_.update_func(variable, writer.visit_expr(function))
-    return writer.builder_.finalize()
+    return _Writer(mod).rewrite_module(mod)
 
 
 @mutator
-class _Writer(PyExprMutator):
-    def enter(self, function: relax.Function) -> None:
-        """Find what the function computes."""
-        self.uses = count_uses(function)
-        self.values = {
-            binding.var: binding.value
-            for block in function.body.blocks
-            for binding in block.bindings
-        }
-
+class _Writer(CallRewriter):
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         """Write a call."""
         rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
@@ -99,14 +85,14 @@ class _Writer(PyExprMutator):
         """Return the first tensor of a chain that nothing else reads, and the chain's steps."""
         steps: list[_Taken] = []
         start = data
-        while len(steps) < _MOST_STEPS and self.uses[data] == 1:
-            found = _step(self.values.get(data))
+        while len(steps) < _MOST_STEPS and self.facts.uses[data] == 1:
+            found = _step(self.facts.values.get(data))
             if found is None:
                 break
             data, taken = found
             steps.append(taken)
         # The kernel of a dense layer scales its sums itself.
-        is_scaled = operator_name(self.values.get(data)) == "relax.astype"
+        is_scaled = operator_name(self.facts.values.get(data)) == "relax.astype"
         return (start, []) if is_scaled else (data, steps[::-1])
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tvm
 from tvm import relax
-from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.relax.expr_functor import mutator
 
-from legalize.passes.rewriter import count_uses, first_found, module_pass, with_attrs
+from legalize.passes.rewriter import CallRewriter, first_found, module_pass, with_attrs
 from legalize.qdq.group import operator_name
 from qnn_ops import float_conv2d
 from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of, spec_of
@@ -63,21 +62,14 @@ constant."""
 
 
 @mutator
-class _FoldFloatEnds(PyExprMutator):
+class _FoldFloatEnds(CallRewriter):
+    has_folded = False
+
     def rewrite_module(self, mod: tvm.IRModule) -> tvm.IRModule:
         """Rewrite each Relax function; without anything to fold the module stays as it is."""
-        self.has_folded = False
-        for variable, function in mod.functions_items():
-            if isinstance(function, relax.Function):
-                self.uses: Counter[Any] = count_uses(function)
-                bindings = [binding for block in function.body.blocks for binding in block.bindings]
-                self.places = {binding.var: place for place, binding in enumerate(bindings)}
-                self.builder_.update_func(variable, self.visit_expr(function))
-        if not self.has_folded:
-            return mod
-        folded = relax.transform.DeadCodeElimination()(self.builder_.finalize())
+        folded = super().rewrite_module(mod)
         # ``JoinInPlace`` does not see through a variable that is bound to another one.
-        return relax.transform.CanonicalizeBindings()(folded)
+        return relax.transform.CanonicalizeBindings()(folded) if self.has_folded else mod
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         """Write a call."""
@@ -91,7 +83,7 @@ class _FoldFloatEnds(PyExprMutator):
     def _folded(self, call: relax.Call, rebuilt: relax.Call, index: int) -> relax.Expr | None:
         """Fold a call into the convolution that makes its operand at ``index``, if that can be."""
         product, variable = self._product(rebuilt.args[index])
-        if product is None or self.uses[call.args[index]] != 1:
+        if product is None or self.facts.uses[call.args[index]] != 1:
             return None
         other = rebuilt.args[1 - index]
         constant, bound = constant_of(other), _BOUNDS.get(operator_name(rebuilt))
@@ -111,7 +103,7 @@ class _FoldFloatEnds(PyExprMutator):
 
         Otherwise the convolution moves down to it, and its data stays in memory until then.
         """
-        return self.places.get(value, -1) < self.places.get(than, -1)
+        return self.facts.places.get(value, -1) < self.facts.places.get(than, -1)
 
     def _product(self, value: relax.Expr) -> tuple[relax.Call | None, Any]:
         """Return the convolution that makes a value, and its variable."""

@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tvm
 from tvm import relax
-from tvm.relax.expr_functor import mutator
 
-from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
+from legalize.passes.rewriter import CallRewriter, call_pass, with_attrs
 from qnn_ops import quantized_conv2d, quantized_pad
-from qnn_ops.dialect.registry import Attrs, Operator, attrs_of
-
-
-@mutator
-class _FoldPads(CallRewriter):
-    def rewrite(
-        self, operator: Operator[Any], original: relax.Call, call: relax.Call
-    ) -> relax.Expr:
-        if operator is not quantized_conv2d:
-            return call
-        pad = self.producer(call.args[0], quantized_pad)
-        if pad is None:
-            return call
-        attrs = attrs_of(call)
-        padding = _spatial_padding(attrs, attrs_of(pad))
-        if padding is None:
-            return call
-        folded = with_attrs(
-            call,
-            padding=[own + more for own, more in zip(attrs.padding, padding, strict=True)],
-        )
-        return relax.Call(folded.op, [pad.args[0], *folded.args[1:]], folded.attrs)
+from qnn_ops.dialect.registry import Attrs, attrs_of
 
 
 def FoldPads() -> tvm.transform.Pass:
@@ -40,7 +16,17 @@ def FoldPads() -> tvm.transform.Pass:
     Only rows and columns may be padded, and the value must be the input zero point, as in a
     convolution.
     """
-    return module_pass(_FoldPads, "FoldPads")
+    return call_pass({quantized_conv2d.op.name: _padded}, "FoldPads")
+
+
+def _padded(writer: CallRewriter, _original: relax.Call, call: relax.Call) -> relax.Expr | None:
+    pad, attrs = writer.producer(call.args[0], quantized_pad), attrs_of(call)
+    padding = None if pad is None else _spatial_padding(attrs, attrs_of(pad))
+    if pad is None or padding is None:
+        return None
+    widths = [own + more for own, more in zip(attrs.padding, padding, strict=True)]
+    folded = with_attrs(call, padding=widths)
+    return relax.Call(folded.op, [pad.args[0], *folded.args[1:]], folded.attrs)
 
 
 def _spatial_padding(conv: Attrs, pad: Attrs) -> tuple[int, int, int, int] | None:

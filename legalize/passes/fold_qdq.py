@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import legalize.qdq  # noqa: F401 (registers the rules)
 from legalize.passes.float_functions import own_functions
 from legalize.passes.kept_nans import keep_nans
 from legalize.passes.order_sums import order_sums
-from legalize.passes.rewriter import CallRewriter, count_uses
+from legalize.passes.rewriter import CallRewriter, Facts
 from legalize.passes.round_products import round_products
 from legalize.passes.tabulate_floats import is_tabulated
 from legalize.qdq.group import (
@@ -30,7 +29,7 @@ from legalize.qdq.group import (
 from qnn_ops import dequantize, quantize
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
 from qnn_ops.dialect.checks import ACTIVATIONS, check_choice
-from qnn_ops.dialect.registry import Operator, attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of, spec_of
 from qnn_ops.dialect.signature import ARITHMETIC, main_function
 from qnn_ops.errors import LeftInFloatWarning, QnnError
 from qnn_ops.serial import serial
@@ -124,20 +123,26 @@ def _fold(mod: tvm.IRModule, arithmetic: str, *, is_promised: bool) -> tvm.IRMod
     return result
 
 
-def _doubled_by(reader: Any, values: Mapping[Any, Any], uses: Mapping[Any, int]) -> Any:
+def _doubled(facts: Facts) -> set[Any]:
+    """Return the quantizes that a call reads as both of its operands."""
+    found = (_doubled_by(each, facts) for each in facts.values.values())
+    return {each for each in found if each is not None}
+
+
+def _doubled_by(reader: Any, facts: Facts) -> Any:
     """Return the quantize that a call reads as both of its operands, as in a square.
 
     None if there is no such quantize, or if it has other readers.
     """
     match list(reader.args) if isinstance(reader, relax.Call) else []:
         case [first, second] if first.same_as(second):
-            value = values.get(first)
+            value = facts.values.get(first)
         case _:
             return None
     if value is None or operator_of(value) is not dequantize:
         return None
     (data,) = value.args
-    return values.get(data) if uses[data] == 1 else None
+    return facts.values.get(data) if facts.uses[data] == 1 else None
 
 
 def _listed(reasons: list[str]) -> str:
@@ -182,38 +187,28 @@ class _FoldQdq(CallRewriter):
         self.arithmetic = arithmetic
         self.left: list[str] = []
         self.missing: list[str] = []
+        self.rules = {quantize.op.name: lambda _, *calls: self.folded(*calls)}
 
-    def enter(self, function: relax.Function) -> None:
-        self.uses: Counter[Any] = count_uses(function)
-        self.values = {
-            binding.var: binding.value
-            for block in function.body.blocks
-            for binding in block.bindings
-        }
-        found = (_doubled_by(each, self.values, self.uses) for each in self.values.values())
-        self.doubled = {each.__chandle__() for each in found if each is not None}
-
-    def rewrite(
-        self, operator: Operator[Any], original: relax.Call, call: relax.Call
-    ) -> relax.Expr:
-        attrs = attrs_of(call)
-        value = self.values.get(original.args[0]) if operator is quantize else None
+    def folded(self, original: relax.Call, call: relax.Call) -> relax.Expr | None:
+        """Return the operator of the dialect for a group, which ends with a quantize."""
+        attrs, facts = attrs_of(call), self.facts
+        value = facts.values.get(original.args[0])
         name = "relax.split" if isinstance(value, relax.TupleGetItem) else operator_name(value)
         is_other = getattr(attrs, "arithmetic", "") != self.arithmetic
         if not name or is_other or operator_of(value) is dequantize:
-            return call
+            return None
         if isinstance(attrs.scale, tuple) or isinstance(attrs.zero_point, tuple):
             self.left.append(f"{name}: its result has several scales")
-            return call
-        may_merge = name not in MOVEMENTS and original.__chandle__() not in self.doubled
+            return None
+        may_merge = name not in MOVEMENTS and original not in facts.of(_doubled)
         group = Group(
-            attrs, self.builder_, self.values, self.uses, self.visit_expr, may_merge=may_merge
+            attrs, self.builder_, facts.values, facts.uses, self.visit_expr, may_merge=may_merge
         )
         try:
-            return self.builder_.normalize(group.folded(original.args[0]))
+            return group.folded(original.args[0])
         except LeftInFloatError as error:
             if not is_tabulated(call, self.lookup_binding):
                 self.left.append(f"{name}: {error}")
         except NoRuleError as error:
             self.missing.append(f"{name}: {error}")
-        return call
+        return None

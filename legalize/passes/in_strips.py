@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import tvm
 from tvm import relax
@@ -13,7 +13,6 @@ from tvm.relax.expr_functor import mutator
 from legalize.image_rows import join_rows, take_rows
 from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
 from legalize.passes.stems import Rows, Stem, stems_of
-from qnn_ops.dialect.registry import Operator
 
 
 @dataclass(frozen=True)
@@ -48,12 +47,9 @@ def InStrips(choose: Choice) -> tvm.transform.Pass:
             self.strips = choose(function, stems)
             self.stem = None if self.strips is None else stems[self.strips.stem]
 
-        def rewrite(
-            self, operator: Operator[Any], original: relax.Call, call: relax.Call
-        ) -> relax.Expr:
-            del operator
-            if self.stem is None or not original.same_as(self.stem.layers[self.stem.result]):
-                return call
+        def visit_call_(self, call: relax.Call) -> relax.Expr:
+            if self.stem is None or not call.same_as(self.stem.layers[self.stem.result]):
+                return super().visit_call_(call)
             assert self.strips is not None
             source = self.visit_expr(self.stem.source)
             parts = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,17 +14,11 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.join.rules import copy_part
 from legalize.kernels.kernel import Slice
 from legalize.kernels.table import PARTS, vectors_for
-from legalize.passes.rewriter import (
-    CallRewriter,
-    constant_variables,
-    count_uses,
-    first_found,
-    module_pass,
-)
+from legalize.passes.rewriter import CallRewriter, first_found, module_pass
 from legalize.qdq.group import operator_name
 from qnn_ops import quantized_concat
 from qnn_ops.dialect.checks import QUANTIZED
-from qnn_ops.dialect.registry import Operator, attrs_of, operator_of, spec_of
+from qnn_ops.dialect.registry import attrs_of, operator_of, spec_of
 from qnn_ops.dialect.sizes import is_open
 from qnn_ops.quantized.concat import conversion_table
 
@@ -62,10 +55,7 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
     @mutator
     class _JoinInPlace(CallRewriter):
         def enter(self, function: relax.Function) -> None:
-            self.uses: Counter[Any] = count_uses(function)
-            self.constants = constant_variables(function)
-            bindings = [binding for block in function.body.blocks for binding in block.bindings]
-            self.values = {binding.var: binding.value for binding in bindings}
+            self.values = self.facts.values
             joins = [value for value in self.values.values() if _joins_channels(value)]
             # The concatenations that have become a part of another, by identity.
             self.inner = {
@@ -75,15 +65,8 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
                 if self._is_inner(join, index, field)
             }
 
-        def visit_call_(self, call: relax.Call) -> relax.Expr:
-            if operator_name(call) != _CONCAT:
-                return super().visit_call_(call)
-            rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
-            return self.rewrite(quantized_concat, call, rebuilt)
-
-        def rewrite(
-            self, operator: Operator[Any], original: relax.Call, call: relax.Call
-        ) -> relax.Expr:
+        def visit_call_(self, original: relax.Call) -> relax.Expr:
+            call = self.builder_.normalize(self.visit_expr_post_order(original))
             if not _joins_channels(original) or not vectors or original in self.inner:
                 return call
             leaves = list(self._leaves(original))
@@ -143,16 +126,16 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
             return (
                 field in self.values
                 and _joins_channels(self.values[field])
-                and self.uses[field] == 1
+                and self.facts.uses[field] == 1
                 and _table(join, index) is None
             )
 
         def _is_constant(self, tensor: relax.Expr) -> bool:
-            return not isinstance(tensor, relax.Var) or tensor in self.constants
+            return not isinstance(tensor, relax.Var) or tensor in self.facts.constants
 
         def _rules(self, leaf: _Leaf) -> list[Any]:
             """List the rules that could write a leaf in place."""
-            if leaf.table is not None or self.uses[leaf.tensor] != 1:
+            if leaf.table is not None or self.facts.uses[leaf.tensor] != 1:
                 return []
             return rules_for(self.values.get(leaf.tensor))
 

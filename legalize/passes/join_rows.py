@@ -11,11 +11,11 @@ from typing import Any
 
 import tvm
 from tvm import relax, s_tir, tirx
-from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.relax.expr_functor import mutator
 from tvm.tirx.buffer import decl_buffer
 
 from legalize.passes.channels_last_rules import static_shape
-from legalize.passes.rewriter import count_uses, first_found
+from legalize.passes.rewriter import CallRewriter, first_found, module_pass
 from legalize.passes.row_loops import (
     Loops,
     bytes_of,
@@ -53,16 +53,7 @@ def JoinRows() -> tvm.transform.Pass:
     result may be read by other calls. Each loop iteration reads only its own row of each result.
     The pass leaves kernels alone.
     """
-
-    def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
-        joiner = _Joiner(mod)
-        for variable, function in mod.functions_items():
-            if isinstance(function, relax.Function):
-                joiner.enter(function)
-                joiner.builder_.update_func(variable, joiner.visit_expr(function))
-        return relax.transform.DeadCodeElimination()(joiner.builder_.finalize())
-
-    return tvm.transform.module_pass(rewrite, opt_level=0, name="JoinRows")
+    return module_pass(_Joiner, "JoinRows")
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,12 +112,12 @@ class _Group:
 
 
 @mutator
-class _Joiner(PyExprMutator):
+class _Joiner(CallRewriter):
     """Replaces the last call of each group. The group's other calls are then dead."""
 
     def enter(self, function: relax.Function) -> None:
         """Find the groups of a function."""
-        uses, groups = count_uses(function), list[_Group]()
+        uses, groups = self.facts.uses, list[_Group]()
         bindings = [each for block in function.body.blocks for each in block.bindings]
         operands = {each.var: _variables_of(each) for each in bindings if _is_plain(each)}
         read = operands.keys() & set().union(*operands.values())

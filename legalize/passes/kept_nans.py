@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import tvm
 from tvm import relax
 from tvm.relax import op as R
-from tvm.relax.expr_functor import PyExprMutator, mutator
 
+from legalize.passes.rewriter import CallRewriter, rewrite_calls
 from legalize.qdq.group import operator_name
 from qnn_ops import dequantize
-from qnn_ops.dialect.registry import constant_of, operator_of, spec_of
+from qnn_ops.dialect.registry import constant_of, spec_of
 
 
 def keep_nans(mod: tvm.IRModule) -> tvm.IRModule:
@@ -22,59 +23,41 @@ def keep_nans(mod: tvm.IRModule) -> tvm.IRModule:
     second one unless the first is smaller. So the result for NaN and a constant is NaN if the
     constant comes first, which costs nothing.
     """
-    keeper = _Keeper(mod)
-    for variable, function in mod.functions_items():
-        if isinstance(function, relax.Function):
-            keeper.builder_.update_func(variable, keeper.visit_expr(function))
-    return keeper.builder_.finalize()
+    return rewrite_calls(mod, _RULES)
 
 
-Rule = Callable[[relax.BlockBuilder, relax.Call], relax.Expr]
-
-
-@mutator
-class _Keeper(PyExprMutator):
-    def visit_call_(self, call: relax.Call) -> relax.Expr:
-        """Write a call."""
-        rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
-        rule = _RULES.get(operator_name(rebuilt))
-        if rule is None or not spec_of(rebuilt.args[0]).dtype.startswith("float"):
-            return rebuilt
-        return self.builder_.normalize(rule(self.builder_, rebuilt))
-
-
-def _sign(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
+def _sign(writer: CallRewriter, call: relax.Call) -> relax.Expr:
     (data,) = call.args
-    return R.where(builder.emit(R.isnan(data)), data, call)
+    return R.where(writer.builder_.emit(R.isnan(data)), data, call)
 
 
-def _relu(_builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
+def _relu(_writer: CallRewriter, call: relax.Call) -> relax.Expr:
     return R.maximum(_number(0, call), call.args[0])
 
 
-def _clip(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
+def _clip(writer: CallRewriter, call: relax.Call) -> relax.Expr:
     data, low, high = call.args
     low, high = (_number(float(end.value), call) for end in (low, high))
-    return R.minimum(high, builder.emit(R.maximum(low, data)))
+    return R.minimum(high, writer.builder_.emit(R.maximum(low, data)))
 
 
-def _extreme(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
+def _extreme(writer: CallRewriter, call: relax.Call) -> relax.Expr:
     """Put the operand that may be NaN second. If both may be, NaN of either stays."""
     first, second = call.args
-    if _is_number(builder, first):
+    if _is_number(writer, first):
         return call
-    if _is_number(builder, second):
+    if _is_number(writer, second):
         return relax.Call(call.op, [second, first], call.attrs)
-    return R.where(builder.emit(R.isnan(first)), first, call)
+    return R.where(writer.builder_.emit(R.isnan(first)), first, call)
 
 
-def _place(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
+def _place(writer: CallRewriter, call: relax.Call) -> relax.Expr:
     """Return the index of an extreme. NaN counts only as the first element.
 
     If there are only infinities, TVM's index is -1, and this one is 0.
     """
-    (data,), emit, attrs = call.args, builder.emit, call.attrs
-    if _is_number(builder, data) or attrs.axis is None:
+    (data,), emit, attrs = call.args, writer.builder_.emit, call.attrs
+    if _is_number(writer, data) or attrs.axis is None:
         return call
     axis, is_largest = int(attrs.axis), "argmax" in operator_name(call)
     bound = _number(-np.inf if is_largest else np.inf, data)
@@ -86,13 +69,12 @@ def _place(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
     return R.where(first, zero, emit(R.maximum(zero, found)))
 
 
-def _is_number(builder: relax.BlockBuilder, expr: relax.Expr) -> bool:
+def _is_number(writer: CallRewriter, expr: relax.Expr) -> bool:
     """Tell whether no element can be NaN."""
     known = constant_of(expr)
     if known is not None:
         return not np.isnan(known).any()
-    value = builder.lookup_binding(expr) if isinstance(expr, relax.Var) else expr
-    return operator_of(value) is dequantize
+    return writer.producer(expr, dequantize) is not None
 
 
 def _number(value: float, like: relax.Expr) -> relax.Expr:
@@ -100,12 +82,24 @@ def _number(value: float, like: relax.Expr) -> relax.Expr:
     return relax.const(np.asarray(value, dtype), dtype)
 
 
-_RULES: dict[str, Rule] = {
-    "relax.argmax": _place,
-    "relax.argmin": _place,
-    "relax.clip": _clip,
-    "relax.maximum": _extreme,
-    "relax.minimum": _extreme,
-    "relax.nn.relu": _relu,
-    "relax.sign": _sign,
+def _of_floats(
+    rule: Callable[[CallRewriter, relax.Call], relax.Expr],
+    writer: CallRewriter,
+    _original: relax.Call,
+    call: relax.Call,
+) -> relax.Expr | None:
+    return rule(writer, call) if spec_of(call.args[0]).dtype.startswith("float") else None
+
+
+_RULES = {
+    f"relax.{name}": partial(_of_floats, rule)
+    for name, rule in {
+        "argmax": _place,
+        "argmin": _place,
+        "clip": _clip,
+        "maximum": _extreme,
+        "minimum": _extreme,
+        "nn.relu": _relu,
+        "sign": _sign,
+    }.items()
 }

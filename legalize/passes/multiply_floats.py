@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import tvm
 from tvm import relax
-from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.relax.expr_functor import mutator
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.float_conv2d.rules import multiply_rows
@@ -16,7 +15,7 @@ from legalize.kernels.float_matmul.spec import FloatMatmul, View, is_served
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.softmax.floats import CAUSAL
 from legalize.kernels.table import vectors_for
-from legalize.passes.rewriter import constant_variables, count_uses
+from legalize.passes.rewriter import CallRewriter, module_pass
 from legalize.qdq.group import operator_name
 from qnn_ops import float_matmul as float_matmul_op
 from qnn_ops.dialect.registry import attrs_of, constant_of, spec_of
@@ -38,51 +37,40 @@ def MultiplyFloats(target: tvm.target.Target) -> tvm.transform.Pass:
         target: without vectors, nothing is replaced.
     """
     vectors = vectors_for(target)
-
-    def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
-        rewriter = _MultiplyFloats(mod)
-        for variable, function in mod.functions_items():
-            if isinstance(function, relax.Function):
-                rewriter.enter(mod, function, vectors[0])
-                rewriter.builder_.update_func(variable, rewriter.visit_expr(function))
-        return relax.transform.DeadCodeElimination()(rewriter.builder_.finalize())
-
     if not vectors:
         return tvm.transform.Sequential([], name="MultiplyFloats")
-    return tvm.transform.module_pass(rewrite, opt_level=0, name="MultiplyFloats")
+    return module_pass(lambda mod: _MultiplyFloats(mod, vectors[0]), "MultiplyFloats")
 
 
 @mutator
-class _MultiplyFloats(PyExprMutator):
-    def enter(self, mod: tvm.IRModule, function: relax.Function, isa: VectorIsa) -> None:
-        """Find products whose only reader changes the order of their axes, and causal softmaxes."""
+class _MultiplyFloats(CallRewriter):
+    def __init__(self, mod: tvm.IRModule, isa: VectorIsa) -> None:
+        super().__init__(mod)
         self.isa = isa
-        self.constants = constant_variables(function)
-        self.values: dict[Any, relax.Expr] = {}
+
+    def enter(self, function: relax.Function) -> None:
+        """Find products whose only reader changes the order of their axes, and causal softmaxes."""
+        self.values: dict[Any, relax.Expr] = self.facts.values
         self.moved: set[Any] = set()
         self.causal_columns: dict[Any, int] = {}
         self.causal_depth: dict[Any, int] = {}
-        uses: Counter[Any] = count_uses(function)
-        for block in function.body.blocks:
-            for binding in block.bindings:
-                value = self.values[binding.var] = binding.value
-                if operator_name(value) == _PERMUTE and uses[value.args[0]] == 1:
-                    product = self.values.get(value.args[0])
-                    if product is not None and self._product(product, _order(value)) is not None:
-                        self.moved.add(product)
-                if operator_name(value) == _CALL:
-                    tokens = (mod[value.args[0]].attrs or {}).get(CAUSAL, 0)
-                    self._note_causal(binding.var, value, int(tokens), uses)
+        mod = self.builder_.get()
+        for variable, value in self.values.items():
+            if operator_name(value) == _PERMUTE and self.facts.uses[value.args[0]] == 1:
+                product = self.values.get(value.args[0])
+                if product is not None and self._product(product, _order(value)) is not None:
+                    self.moved.add(product)
+            if operator_name(value) == _CALL:
+                tokens = (mod[value.args[0]].attrs or {}).get(CAUSAL, 0)
+                self._note_causal(variable, value, int(tokens))
 
-    def _note_causal(
-        self, result: Any, softmax: relax.Call, tokens: int, uses: Counter[Any]
-    ) -> None:
+    def _note_causal(self, result: Any, softmax: relax.Call, tokens: int) -> None:
         """Note the product before a causal softmax, and its result."""
         if not tokens:
             return
         self.causal_depth[result] = tokens
         chain = self._behind_reshapes(softmax.args[1][0])
-        if chain[-1] in self.values and all(uses[each] == 1 for each in chain):
+        if chain[-1] in self.values and all(self.facts.uses[each] == 1 for each in chain):
             self.causal_columns[self.values[chain[-1]]] = tokens
 
     def _behind_reshapes(self, tensor: Any) -> list[Any]:
@@ -125,7 +113,7 @@ class _MultiplyFloats(PyExprMutator):
             The product, and its operands in memory; None if no kernel serves it.
         """
         name = operator_name(call)
-        if name not in _PRODUCTS or self._is_constant(call):
+        if name not in _PRODUCTS or self.facts.is_constant(call):
             return None
         specs = [spec_of(tensor) for tensor in (*call.args, call)]
         shapes = [spec.shape for spec in specs if spec.dtype == _FLOAT and len(spec.shape) > 1]
@@ -165,14 +153,11 @@ class _MultiplyFloats(PyExprMutator):
     def _source(self, operand: relax.Expr, shape: tuple[int, ...]) -> tuple[relax.Expr, View]:
         """Return the tensor in memory behind an operand, and the view of it that is read."""
         call = self.values.get(operand)
-        order = None if call is None or self._is_constant(call) else _order(call)
+        order = None if call is None or self.facts.is_constant(call) else _order(call)
         if call is None or order is None:
             return operand, _plain(shape)
         back = [order.index(axis) for axis in range(len(order))]
         return call.args[0], View(tuple(shape[axis] for axis in back), order)
-
-    def _is_constant(self, call: relax.Expr) -> bool:
-        return self.constants.issuperset(relax.analysis.free_vars(call))
 
 
 def _plain(shape: tuple[int, ...]) -> View:

@@ -10,8 +10,9 @@ import tvm
 from tvm import relax
 
 from legalize.kernels.separate import separates, tensors_of
-from legalize.passes.channels_last_rules import operator_name
 from legalize.passes.fold_qdq import FoldQdq
+from legalize.passes.rewriter import Facts
+from legalize.qdq.group import operator_name
 from qnn_ops import quantized_conv2d, quantized_pool2d
 from qnn_ops.dialect.registry import operator_of, type_spec
 from qnn_ops.dialect.sizes import Size, is_open
@@ -56,11 +57,7 @@ def _batch(main: relax.Function) -> Size | None:
 
 def _has_images(main: relax.Function) -> bool:
     names = {quantized_conv2d.op.name, quantized_pool2d.op.name, "relax.nn.conv2d"}
-    return any(operator_name(value) in names for value in _values(main))
-
-
-def _values(main: relax.Function) -> list[relax.Expr]:
-    return [binding.value for block in main.body.blocks for binding in block.bindings]
+    return any(operator_name(value) in names for value in Facts(main).values.values())
 
 
 def _keeps_items(main: relax.Function, batch: Size) -> bool:
@@ -75,7 +72,7 @@ def _keeps_items(main: relax.Function, batch: Size) -> bool:
             for spec in _specs([ty])
         )
 
-    for value in _values(main):
+    for value in Facts(main).values.values():
         depends = bool(relax.analysis.free_vars(value))
         if not has_items(value.ty, needed=depends):
             return False

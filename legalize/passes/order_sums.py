@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from math import prod
 from typing import Any
 
@@ -10,9 +9,9 @@ import numpy as np
 import tvm
 from tvm import relax
 from tvm.relax import op as R
-from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.relax.expr_functor import mutator
 
-from legalize.passes.rewriter import count_uses
+from legalize.passes.rewriter import CallRewriter
 from legalize.qdq.group import operator_name
 from legalize.qdq.windows import sizes_of
 from qnn_ops import dequantize, float_conv2d, float_matmul
@@ -31,18 +30,11 @@ def order_sums(mod: tvm.IRModule) -> tvm.IRModule:
     They become ``float_conv2d`` and ``float_matmul``. ONNX Runtime packs constant weights, so
     expressions of constants that compute weights are evaluated here.
     """
-    writer = _Writer(mod)
-    for variable, function in mod.functions_items():
-        if isinstance(function, relax.Function):
-            writer.uses = count_uses(function)
-            writer.builder_.update_func(variable, writer.visit_expr(function))
-    return relax.transform.DeadCodeElimination()(writer.builder_.finalize())
+    return _Writer(mod).rewrite_module(mod)
 
 
 @mutator
-class _Writer(PyExprMutator):
-    uses: Counter[Any]
-
+class _Writer(CallRewriter):
     def __init__(self, mod: tvm.IRModule) -> None:
         super().__init__(mod)
         self.parts: dict[Any, list[relax.Expr]] = {}
@@ -106,8 +98,8 @@ class _Writer(PyExprMutator):
     def _biased(self, original: relax.Call, call: relax.Call) -> relax.Expr:
         """Make a bias a part of the product that it is added to, if the sum is the only reader."""
         for place, operand in enumerate(call.args):
-            bias, made = constant_of(call.args[1 - place]), self._binding(operand)
-            if bias is None or self.uses[original.args[place]] > 1:
+            bias, made = constant_of(call.args[1 - place]), self.value_of(operand)
+            if bias is None or self.facts.uses[original.args[place]] > 1:
                 continue
             shape = spec_of(operand).shape
             # ONNX Runtime takes a bias of two axes only if the product has two.
@@ -118,7 +110,7 @@ class _Writer(PyExprMutator):
                 return self._total([relax.const(bias), *parts])
             if operator_name(made) != _RESHAPE:
                 continue
-            product = self._binding(made.args[0])
+            product = self.value_of(made.args[0])
             is_product = operator_of(product) is float_conv2d and len(product.args) == 2
             if is_product and attrs_of(product).order == ORDERS[3]:
                 operands = [*product.args, relax.const(bias.reshape(-1))]
@@ -126,14 +118,10 @@ class _Writer(PyExprMutator):
                 return R.reshape(whole, spec_of(call).shape)
         return call
 
-    def _binding(self, value: relax.Expr) -> Any:
-        """Return a variable's value; return any other expression unchanged."""
-        return self.builder_.lookup_binding(value) if isinstance(value, relax.Var) else value
-
     def _matrix(self, value: relax.Expr) -> Any:
         """Return a constant matrix, perhaps a transposed one; None if it is not constant."""
         array = constant_of(value)
-        made = self._binding(value)
+        made = self.value_of(value)
         if array is None and operator_name(made) == "relax.permute_dims":
             source = constant_of(made.args[0])
             array = None if source is None else np.ascontiguousarray(source.T)
@@ -175,7 +163,7 @@ class _Writer(PyExprMutator):
 
     def _computed(self, kernel: relax.Expr) -> relax.Expr:
         """Return dequantized constants as a constant; return anything else unchanged."""
-        value = self._binding(kernel)
+        value = self.value_of(kernel)
         if operator_of(value) is not dequantize:
             return kernel
         arrays = [constant_of(each) for each in value.args]

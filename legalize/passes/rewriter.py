@@ -1,15 +1,17 @@
-"""The common part of passes: visits the calls of our operators, and rebuilds changed ones."""
+"""The common part of passes: visits the calls of some operators, and rebuilds changed ones."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any, TypeVar
 
 import tvm
 from tvm import relax
-from tvm.relax.expr_functor import PyExprMutator
+from tvm.relax.expr_functor import PyExprMutator, mutator
 
+from legalize.qdq.group import operator_name
 from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, operator_of
 
 _Found = TypeVar("_Found")
@@ -20,43 +22,131 @@ def first_found(results: Iterable[_Found | None]) -> _Found | None:
     return next((result for result in results if result is not None), None)
 
 
-class CallRewriter(PyExprMutator):
-    """Visits a module's calls in order; a subclass rewrites the calls of our operators.
+class Facts:
+    """Facts about the variables of a function. Each is computed when it is first read."""
 
-    The subclass is decorated with TVM's ``mutator``. This class is not, because TVM allows no
+    def __init__(self, function: relax.Function) -> None:
+        """Take a function, whose variables stay the same."""
+        self.function = function
+        self._others: dict[Any, Any] = {}
+
+    @cached_property
+    def values(self) -> dict[Any, relax.Expr]:
+        """The values of variables, in the order of their bindings."""
+        blocks = self.function.body.blocks
+        return {binding.var: binding.value for block in blocks for binding in block.bindings}
+
+    @cached_property
+    def places(self) -> dict[Any, int]:
+        """The index of each variable among the bound ones."""
+        return {variable: place for place, variable in enumerate(self.values)}
+
+    @cached_property
+    def uses(self) -> Counter[Any]:
+        """The number of readers of each variable, the function's result included."""
+        uses: Counter[Any] = Counter()
+
+        def count(expr: relax.Expr) -> None:
+            if isinstance(expr, relax.Var):
+                uses[expr] += 1
+
+        relax.analysis.post_order_visit(self.function.body, count)
+        return uses
+
+    @cached_property
+    def constants(self) -> set[Any]:
+        """The variables whose values depend only on constants, through any operators."""
+        constants: set[Any] = set()
+        for variable, value in self.values.items():
+            if constants.issuperset(relax.analysis.free_vars(value)):
+                constants.add(variable)
+        return constants
+
+    def is_constant(self, expr: relax.Expr) -> bool:
+        """Tell whether an expression depends only on constants."""
+        return self.constants.issuperset(relax.analysis.free_vars(expr))
+
+    def of(self, find: Callable[[Facts], _Found]) -> _Found:
+        """Return what a pass finds in the function; it looks for it once."""
+        if find not in self._others:
+            self._others[find] = find(self)
+        found: _Found = self._others[find]
+        return found
+
+
+Rule = Callable[["CallRewriter", relax.Call, relax.Call], "relax.Expr | None"]
+"""``rule(writer, original, call)`` returns the replacement of a call whose operands are rewritten;
+None if it stays. ``original`` has the operands before rewriting."""
+
+
+class CallRewriter(PyExprMutator):
+    """Rewrites the calls of a module's functions, in order, by rules for their operators.
+
+    A subclass is decorated with TVM's ``mutator``. This class is not, because TVM allows no
     subclass of a decorated one.
+
+    Attributes:
+        rules: by the name of the operator.
+        facts: about the function that is rewritten.
     """
+
+    rules: Mapping[str, Rule] = {}
+    facts: Facts
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         """Rewrite the operands, then the call."""
         rebuilt = self.visit_expr_post_order(call)
-        operator = operator_of(rebuilt)
-        if operator is None:
+        rule = self.rules.get(operator_name(rebuilt))
+        if rule is None:
             return rebuilt
-        return self.rewrite(operator, call, self.builder_.normalize(rebuilt))
+        rebuilt = self.builder_.normalize(rebuilt)
+        found = rule(self, call, rebuilt)
+        return rebuilt if found is None else self.builder_.normalize(found)
 
-    def rewrite(
-        self, operator: Operator[Any], original: relax.Call, call: relax.Call
-    ) -> relax.Expr:
-        """Return the replacement of ``call``; ``original`` has the operands before rewriting."""
-        del operator, original
-        return call
+    def value_of(self, expr: relax.Expr) -> Any:
+        """Return a variable's rewritten value; any other expression as it is."""
+        return self.lookup_binding(expr) if isinstance(expr, relax.Var) else expr
 
     def producer(self, expr: relax.Expr, operator: Operator[Any]) -> relax.Call | None:
         """Return the rewritten call of ``operator`` that made ``expr``; None if there is none."""
-        value = self.lookup_binding(expr) if isinstance(expr, relax.Var) else expr
-        return value if value is not None and operator_of(value) is operator else None
+        value = self.value_of(expr)
+        return value if operator_of(value) is operator else None
 
     def rewrite_module(self, mod: tvm.IRModule) -> tvm.IRModule:
         """Apply the rewriter to each Relax function of ``mod``."""
         for variable, function in mod.functions_items():
             if isinstance(function, relax.Function):
+                self.facts = Facts(function)
                 self.enter(function)
                 self.builder_.update_func(variable, self.visit_expr(function))
         return relax.transform.DeadCodeElimination()(self.builder_.finalize())
 
     def enter(self, function: relax.Function) -> None:
         """Inspect a whole function before its calls are rewritten."""
+
+
+@mutator
+class _ByRules(CallRewriter):
+    def __init__(self, mod: tvm.IRModule, rules: Mapping[str, Rule]) -> None:
+        super().__init__(mod)
+        self.rules = rules
+
+
+def rewrite_calls(mod: tvm.IRModule, rules: Mapping[str, Rule]) -> tvm.IRModule:
+    """Rewrite the calls of some operators, and leave out what nobody reads then.
+
+    Args:
+        mod: the module.
+        rules: by the name of the operator.
+    """
+    return _ByRules(mod, rules).rewrite_module(mod) if rules else mod
+
+
+def call_pass(rules: Mapping[str, Rule], name: str) -> tvm.transform.Pass:
+    """Return a TVM pass of ``rewrite_calls``."""
+    return tvm.transform.module_pass(
+        lambda mod, _context: rewrite_calls(mod, rules), opt_level=0, name=name
+    )
 
 
 def module_pass(rewriter: Callable[[tvm.IRModule], CallRewriter], name: str) -> tvm.transform.Pass:
@@ -73,28 +163,6 @@ def with_attrs(call: relax.Call, **changes: Any) -> relax.Call:
     attrs: Attrs = attrs_of(call)
     fields = {key: _listed(value) for key, value in {**vars(attrs), **changes}.items()}
     return relax.Call(call.op, list(call.args), tvm.ir.make_node("ir.DictAttrs", **fields))
-
-
-def constant_variables(function: relax.Function) -> set[Any]:
-    """Return the variables whose values depend only on constants, through any operators."""
-    constants: set[Any] = set()
-    for block in function.body.blocks:
-        for binding in block.bindings:
-            if constants.issuperset(relax.analysis.free_vars(binding.value)):
-                constants.add(binding.var)
-    return constants
-
-
-def count_uses(function: relax.Function) -> Counter[Any]:
-    """Count the readers of each variable, the function's result included."""
-    uses: Counter[Any] = Counter()
-
-    def count(expr: relax.Expr) -> None:
-        if isinstance(expr, relax.Var):
-            uses[expr] += 1
-
-    relax.analysis.post_order_visit(function.body, count)
-    return uses
 
 
 def _listed(value: Any) -> Any:

@@ -6,8 +6,8 @@ from typing import Any
 
 import tvm
 from tvm import relax
-from tvm.relax.expr_functor import PyExprMutator, mutator
 
+from legalize.passes.rewriter import CallRewriter, Facts, rewrite_calls
 from legalize.qdq.group import MOVEMENTS, operator_name
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.dialect.registry import spec_of
@@ -22,31 +22,22 @@ def round_products(mod: tvm.IRModule) -> tvm.IRModule:
 
     ONNX Runtime computes operator by operator.
     """
-    rounder = _Rounder(mod)
-    for variable, function in mod.functions_items():
-        if isinstance(function, relax.Function):
-            rounder.enter(function)
-            rounder.builder_.update_func(variable, rounder.visit_expr(function))
-    return rounder.builder_.finalize()
+    return rewrite_calls(mod, {"relax.multiply": _rounded})
 
 
-@mutator
-class _Rounder(PyExprMutator):
-    def enter(self, function: relax.Function) -> None:
-        """Find the products that are added to something, perhaps after being moved or negated."""
-        added: set[Any] = set()
-        self.products: set[Any] = set()
-        for block in reversed(function.body.blocks):
-            for binding in reversed(block.bindings):
-                name = operator_name(binding.value)
-                if name in _SUMS or (name in _PASSED and binding.var in added):
-                    added |= {each for each in binding.value.args if isinstance(each, relax.Var)}
-                elif name == "relax.multiply" and binding.var in added:
-                    self.products.add(binding.value)
+def _rounded(writer: CallRewriter, original: relax.Call, call: relax.Call) -> relax.Expr | None:
+    if original not in writer.facts.of(_products) or spec_of(call).dtype != "float32":
+        return None
+    return rounded(writer.builder_.emit(call))
 
-    def visit_call_(self, call: relax.Call) -> relax.Expr:
-        """Round a product."""
-        rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
-        if call not in self.products or spec_of(rebuilt).dtype != "float32":
-            return rebuilt
-        return self.builder_.normalize(rounded(self.builder_.emit(rebuilt)))
+
+def _products(facts: Facts) -> set[Any]:
+    """Return the products that are added to something, perhaps after being moved or negated."""
+    added, products = set[Any](), set[Any]()
+    for variable, value in reversed(facts.values.items()):
+        name = operator_name(value)
+        if name in _SUMS or (name in _PASSED and variable in added):
+            added |= {each for each in value.args if isinstance(each, relax.Var)}
+        elif name == "relax.multiply" and variable in added:
+            products.add(value)
+    return products

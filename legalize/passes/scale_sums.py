@@ -16,13 +16,7 @@ from tvm.relax.expr_functor import mutator
 from legalize.kernels.conv2d.calls import Scaling
 from legalize.kernels.conv2d.plan import Columns
 from legalize.kernels.table import SCALED
-from legalize.passes.rewriter import (
-    CallRewriter,
-    constant_variables,
-    count_uses,
-    first_found,
-    module_pass,
-)
+from legalize.passes.rewriter import CallRewriter, Facts, first_found, module_pass
 from legalize.qdq.group import operator_name
 from qnn_ops import dynamic_encoding, quantized_dense
 from qnn_ops.arithmetic.rounded import rounded
@@ -55,13 +49,12 @@ def ScaleSums(target: tvm.target.Target) -> tvm.transform.Pass:
     @mutator
     class _ScaleSums(CallRewriter):
         def enter(self, function: relax.Function) -> None:
-            chains = _Chains(function).found()
-            constants = constant_variables(function)
+            chains = _Chains(self.facts).found()
             # The compiling machine computes expressions of constants, without kernels.
             self.chains = {
                 last: chain
                 for last, chain in chains.items()
-                if not constants.issuperset(relax.analysis.free_vars(chain.dense))
+                if not self.facts.is_constant(chain.dense)
             }
 
         def visit_call_(self, call: relax.Call) -> relax.Expr:
@@ -115,17 +108,14 @@ class _Factors:
 class _Chains:
     """The variables of a function, and their readers."""
 
-    def __init__(self, function: relax.Function) -> None:
+    def __init__(self, facts: Facts) -> None:
         """Read all bindings."""
-        self.uses = count_uses(function)
-        self.values: dict[Any, relax.Expr] = {}
+        self.uses, self.values = facts.uses, facts.values
         self.readers: dict[Any, list[Any]] = defaultdict(list)
-        for block in function.body.blocks:
-            for binding in block.bindings:
-                self.values[binding.var] = binding.value
-                for operand in getattr(binding.value, "args", ()):
-                    if isinstance(operand, relax.Var):
-                        self.readers[operand].append(binding.var)
+        for variable, value in self.values.items():
+            for operand in getattr(value, "args", ()):
+                if isinstance(operand, relax.Var):
+                    self.readers[operand].append(variable)
 
     def found(self) -> dict[Any, _Chain]:
         """Return the chains that follow sums, by the calls that compute the last results."""

@@ -8,16 +8,15 @@ from typing import Any
 import tvm
 from tvm import relax
 from tvm.relax import op as R
-from tvm.relax.expr_functor import mutator
 
-from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
+from legalize.passes.rewriter import CallRewriter, call_pass, with_attrs
 from legalize.primitives.fixed_point import const
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic.sums import SUMS, conv_factor, dense_factor, result_of_sums
 from qnn_ops.arithmetic.wide_sums import is_wide
 from qnn_ops.dialect.attributes import per_axis
 from qnn_ops.dialect.expressions import emitted
-from qnn_ops.dialect.registry import Operator, attrs_of, spec_of
+from qnn_ops.dialect.registry import attrs_of, spec_of
 
 # int32 holds the sum of this many products of centred bytes.
 _MOST_PRODUCTS = (2**31 - 1) // (255 * 255)
@@ -37,22 +36,17 @@ def SplitWords(dtype: str) -> tvm.transform.Pass:
         dtype: the bytes' dtype, ``uint8`` or ``int8``.
     """
 
-    @mutator
-    class _SplitWords(CallRewriter):
-        def rewrite(
-            self, operator: Operator[Any], original: relax.Call, call: relax.Call
-        ) -> relax.Expr:
-            if operator not in (quantized_conv2d, quantized_dense):
-                return call
-            if spec_of(call.args[0]).dtype != "int16" or _depth(call) > _MOST_PRODUCTS:
-                return call
-            halves = zip(_bytes(call.args[0], dtype), _POINTS[dtype], strict=True)
-            sums = [self.builder_.emit(_sums(call, half, point)) for half, point in halves]
-            high, low = (R.astype(each, "int64") for each in sums)
-            words = R.add(R.left_shift(high, const(8, "int64")), low)
-            return self.builder_.normalize(_finished(self.builder_, call, words))
+    def rule(writer: CallRewriter, _original: relax.Call, call: relax.Call) -> relax.Expr | None:
+        if spec_of(call.args[0]).dtype != "int16" or _depth(call) > _MOST_PRODUCTS:
+            return None
+        halves = zip(_bytes(call.args[0], dtype), _POINTS[dtype], strict=True)
+        sums = [writer.builder_.emit(_sums(call, half, point)) for half, point in halves]
+        high, low = (R.astype(each, "int64") for each in sums)
+        words = R.add(R.left_shift(high, const(8, "int64")), low)
+        return _finished(writer.builder_, call, words)
 
-    return module_pass(_SplitWords, "SplitWords")
+    layers = (quantized_conv2d, quantized_dense)
+    return call_pass(dict.fromkeys((each.op.name for each in layers), rule), "SplitWords")
 
 
 def _bytes(data: relax.Expr, dtype: str) -> tuple[relax.Expr, relax.Expr]:

@@ -8,35 +8,20 @@ from typing import Any
 import numpy as np
 import tvm
 from tvm import relax
-from tvm.relax.expr_functor import mutator
 
 from legalize.passes.legalize_qnn import LegalizeQnn
-from legalize.passes.rewriter import CallRewriter, module_pass
+from legalize.passes.rewriter import CallRewriter, call_pass
 from qnn_ops import dequantize, quantize, quantized_lookup
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import QUANTIZED
-from qnn_ops.dialect.registry import Operator, attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of, spec_of
 
 Array = np.ndarray[Any, Any]
 
 _FUNCTIONS = (
     *("abs", "acos", "acosh", "asin", "asinh", "astype", "atan", "atanh", "ceil", "clip", "cos"),
-    *(
-        "cosh",
-        "erf",
-        "exp",
-        "floor",
-        "log",
-        "isnan",
-        "negative",
-        "round",
-        "rsqrt",
-        "sigmoid",
-        "sign",
-        "sin",
-        "sinh",
-    ),
-    *("sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc"),
+    *("cosh", "erf", "exp", "floor", "log", "isnan", "negative", "round", "rsqrt", "sigmoid"),
+    *("sign", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc"),
     *("nn.gelu", "nn.gelu_tanh", "nn.leakyrelu", "nn.relu", "nn.silu"),
     *("add", "divide", "maximum", "minimum", "multiply", "power", "subtract", "where"),
     *("equal", "greater", "greater_equal", "less", "less_equal", "not_equal"),
@@ -49,17 +34,13 @@ class _OtherError(Exception):
     """The error of a result that depends on several tensors of bytes, or not element by element."""
 
 
-@mutator
-class _TabulateFloats(CallRewriter):
-    def rewrite(
-        self, operator: Operator[Any], original: relax.Call, call: relax.Call
-    ) -> relax.Expr:
-        found = _chain_of(call, self.lookup_binding) if operator is quantize else None
-        if found is None:
-            return call
-        chain, result = found
-        table = chain.table(relax.Call(call.op, [result], call.attrs))
-        return quantized_lookup(chain.source, relax.const(table, str(table.dtype)))
+def _table(writer: CallRewriter, _original: relax.Call, call: relax.Call) -> relax.Expr | None:
+    found = _chain_of(call, writer.lookup_binding)
+    if found is None:
+        return None
+    chain, result = found
+    table = chain.table(relax.Call(call.op, [result], call.attrs))
+    return quantized_lookup(chain.source, relax.const(table, str(table.dtype)))
 
 
 def TabulateFloats() -> tvm.transform.Pass:
@@ -68,7 +49,7 @@ def TabulateFloats() -> tvm.transform.Pass:
     A function of one 8-bit value has 256 results. They are computed here, by the same Relax
     operators on the compiling machine, so that every target gets the same.
     """
-    return module_pass(lambda mod: _TabulateFloats(mod), "TabulateFloats")
+    return call_pass({quantize.op.name: _table}, "TabulateFloats")
 
 
 def is_tabulated(call: relax.Call, binding_of: Callable[[relax.Var], Any]) -> bool:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tvm
 from tvm import relax
-from tvm.relax.expr_functor import mutator
 
 from legalize.kernels.by_rows import by_rows
-from legalize.kernels.kernel import Kernel
 from legalize.kernels.table import KERNELS
-from legalize.passes.rewriter import CallRewriter, constant_variables, first_found, module_pass
+from legalize.passes.rewriter import CallRewriter, call_pass, first_found
 from qnn_ops import quantized_svdf, quantized_svdf_state
-from qnn_ops.dialect.registry import Operator, has_open_size
+from qnn_ops.dialect.registry import has_open_size, operator_of
 
 _OF_WORDS = (quantized_svdf, quantized_svdf_state)
 
@@ -31,25 +27,17 @@ def UseKernels(target: tvm.target.Target) -> tvm.transform.Pass:
         for name, kernels in KERNELS.items()
     }
 
-    @mutator
-    class _UseKernels(CallRewriter):
-        def enter(self, function: relax.Function) -> None:
-            self.constants = constant_variables(function)
+    def rule(writer: CallRewriter, original: relax.Call, call: relax.Call) -> relax.Expr | None:
+        is_narrow = operator_of(call) in _OF_WORDS or not _has_int16(call)
+        if writer.facts.is_constant(original) or not is_narrow:
+            return None
+        lowers = [kernel.lower for kernel in serving[call.op.name]]
+        chosen = first_found(lower(writer.builder_, call) for lower in lowers)
+        if chosen is None and has_open_size(call):
+            chosen = first_found(by_rows(lower, writer.builder_, call) for lower in lowers)
+        return chosen
 
-        def rewrite(
-            self, operator: Operator[Any], original: relax.Call, call: relax.Call
-        ) -> relax.Expr:
-            is_constant = self.constants.issuperset(relax.analysis.free_vars(original))
-            if is_constant or (operator not in _OF_WORDS and _has_int16(call)):
-                return call
-            kernels: list[Kernel] = serving.get(operator.op.name, [])
-            chosen = first_found(kernel.lower(self.builder_, call) for kernel in kernels)
-            if chosen is None and has_open_size(call):
-                lowers = (kernel.lower for kernel in kernels)
-                chosen = first_found(by_rows(lower, self.builder_, call) for lower in lowers)
-            return call if chosen is None else self.builder_.normalize(chosen)
-
-    return module_pass(_UseKernels, "UseKernels")
+    return call_pass(dict.fromkeys(serving, rule), "UseKernels")
 
 
 def _has_int16(call: relax.Call) -> bool:

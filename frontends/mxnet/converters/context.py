@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -12,12 +11,10 @@ from tvm import relax
 from frontends.builder import ModuleBuilder
 from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.graph import Graph, Node
-from frontends.mxnet.scalars import Value
+from frontends.mxnet.scalars import Array, Number, Value, is_known
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 from qnn_ops.modules import Rules
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -109,6 +106,10 @@ class Context:
     def emit(self, expr: relax.Expr) -> relax.Var:
         """Emit an expression, so that it is computed once and its type is known."""
         return self.builder.emit(expr)
+
+    def beside(self, number: Number, array: Array, suffix: str) -> Number:
+        """Return an array to compute with a number; beside a computed one it is a parameter."""
+        return array if is_known(number) else self.builder.array(self.parameter(array, suffix))
 
     def parameter(self, array: Array, suffix: str) -> relax.Var:
         """Return a computed constant as a parameter, named after the operator."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -14,7 +15,7 @@ from frontends.mxnet import folding
 from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.converters.context import Context
 from frontends.mxnet.graph import Graph, Node
-from frontends.mxnet.scalars import Array, Value, maximum, minimum, multiply, scalar, to_expr
+from frontends.mxnet.scalars import Array, Number, Value, is_known, scalar
 from qnn_ops.errors import QnnError
 
 # Activations by operators of other names, which have no act_type.
@@ -103,7 +104,7 @@ def _activation(node: Node) -> Activation:
 
 
 def activated(
-    ctx: Context, value: relax.Expr, activation: Activation | None, unit: Value
+    ctx: Context, value: relax.Expr, activation: Activation | None, unit: Number
 ) -> relax.Expr:
     """Return the activation of float32 numbers.
 
@@ -115,42 +116,46 @@ def activated(
     """
     if activation is None:
         return value
-    return FUNCTIONS[activation.kind](ctx.emit(value), activation, unit)
+    result: relax.Expr = FUNCTIONS[activation.kind](
+        ctx.builder.array(value), activation, unit
+    ).value
+    return result
 
 
-def _clipped(value: relax.Expr, activation: Activation, unit: Value) -> relax.Expr:
-    end = multiply(scalar(activation.attrs.real("a_max")), unit)
-    return to_expr(minimum(maximum(value, scalar(0)), end))
+def _clipped(value: Any, activation: Activation, unit: Number) -> Any:
+    end = scalar(activation.attrs.real("a_max")) * unit
+    return np.minimum(np.maximum(value, scalar(0)), end)
 
 
-def _bent(value: relax.Expr, activation: Activation, _: Value) -> relax.Expr:
-    slope = to_expr(scalar(activation.attrs.real("slope", 0.25)))
-    return R.where(R.greater(value, to_expr(scalar(0))), value, R.multiply(value, slope))
+def _bent(value: Any, activation: Activation, _: Number) -> Any:
+    slope = scalar(activation.attrs.real("slope", 0.25))
+    return np.where(value > 0, value, value * slope)
 
 
-FUNCTIONS: dict[str, Callable[[relax.Expr, Activation, Value], relax.Expr]] = {
-    "relu": lambda value, *_: R.nn.relu(value),
+FUNCTIONS: dict[str, Callable[[Any, Activation, Number], Any]] = {
+    "relu": lambda value, *_: value.to(R.nn.relu(value.expr)),
     "clip": _clipped,
     "leaky": _bent,
-    "abs": lambda value, *_: R.abs(value),
+    "abs": lambda value, *_: np.abs(value),
 }
 """Activations of float32 numbers, by kind."""
 
 
-def scaled_bias(ctx: Context, bias: Array, steps: Value) -> Value:
+def scaled_bias(ctx: Context, bias: Array, steps: Number) -> Number:
     """Return a bias in steps of the sums, as float32 whole numbers."""
-    if isinstance(steps, np.ndarray):
+    if is_known(steps):
         return folding.quantize_bias(bias, steps).astype(np.float32)
-    return R.clip(R.round(R.multiply(ctx.parameter(bias, "_bias"), steps)), -(2.0**31), 2.0**31)
+    product = ctx.beside(steps, bias, "_bias") * steps
+    return np.clip(np.rint(product), -(2.0**31), 2.0**31)
 
 
-def known_steps(value: Value, what: str = "data") -> Array:
+def known_steps(value: Number, what: str = "data") -> Number:
     """Return what a calibrated layer must know of a range when importing.
 
     Raises:
         UnsupportedError: it is computed in a run.
     """
-    if not isinstance(value, np.ndarray):
+    if not is_known(value):
         raise UnsupportedError(f"calibrated, but the range of its {what} is known at run time only")
     return value
 

@@ -347,4 +347,4 @@ def convert_quantized_pooling(ctx: Context) -> list[Value]:
         rounding="half_even" if kind == "avg" else "half_away",
         count_include_pad=kind == "avg" and ctx.attrs.flag("count_include_pad", True),
     )
-    return [pooled, bounds.low, bounds.high]
+    return [pooled, *bounds]

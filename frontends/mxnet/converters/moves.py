@@ -182,7 +182,7 @@ def convert_quantized_ring_buffer(ctx: Context) -> list[Value]:
         buffer: relax.Expr = ctx.parameter(np.zeros(known.shape, dtype), "_buffer")
     else:
         buffer = ctx.expr(1)
-    return [_append(ctx, buffer), bounds.low, bounds.high]
+    return [_append(ctx, buffer), *bounds]
 
 
 def _append(ctx: Context, buffer: relax.Expr) -> relax.Expr:

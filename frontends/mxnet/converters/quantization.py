@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from tvm import relax
@@ -11,14 +11,11 @@ from tvm.relax import op as R
 from frontends.mxnet.converters.context import Context, converter
 from frontends.mxnet.scalars import (
     INT32_LEVELS,
-    Array,
+    Number,
     Value,
-    divide,
+    is_known,
     levels,
-    magnitude,
-    multiply,
     narrow_levels,
-    negative,
     scalar,
     steps_per_unit,
 )
@@ -29,24 +26,18 @@ from qnn_ops.errors import QnnError
 QUANTIZED = ("int8", "uint8")
 
 
-@dataclass(frozen=True)
-class Range:
+class Range(NamedTuple):
     """The lowest and highest real value of a quantized tensor; float32, each known or computed."""
 
-    low: Value
-    high: Value
+    low: Number
+    high: Number
 
     @property
-    def is_known(self) -> bool:
-        """Whether both ends are known when importing."""
-        return isinstance(self.low, np.ndarray) and isinstance(self.high, np.ndarray)
+    def magnitude(self) -> Number:
+        """The larger distance of an end from zero (MaxAbs)."""
+        return np.maximum(np.abs(self.low), np.abs(self.high))
 
-    @property
-    def magnitude(self) -> Value:
-        """The larger distance of an end from zero."""
-        return magnitude(self.low, self.high)
-
-    def steps_per_unit(self, dtype: str) -> Value:
+    def steps_per_unit(self, dtype: str) -> Number:
         """Compute the steps per unit of a tensor of this range."""
         return steps_per_unit(dtype, self.low, self.high)
 
@@ -56,14 +47,14 @@ def range_at(ctx: Context, position: int) -> Range:
     return Range(_end(ctx, position), _end(ctx, position + 1))
 
 
-def _end(ctx: Context, position: int) -> Value:
+def _end(ctx: Context, position: int) -> Number:
     known = ctx.known(position)
     if known is not None:
         if known.size != 1 or not np.isfinite(known).all():
             raise QnnError(f"{ctx.operand(position).name!r} must be one finite number")
         return scalar(known.reshape(()))
-    value = ctx.expr(position)
-    return R.reshape(value, ()) if ctx.shape(position) else value
+    value = ctx.builder.array(ctx.expr(position))
+    return value.reshape() if value.shape else value
 
 
 def calibrated_range(ctx: Context) -> Range | None:
@@ -88,36 +79,33 @@ def check_quantized(ctx: Context, position: int) -> str:
     return dtype
 
 
-def quantized(data: relax.Expr, steps: Value, dtype: str) -> relax.Expr:
+def quantized(data: relax.Expr, steps: Number, dtype: str) -> relax.Expr:
     """Multiply real numbers by ``steps``, round half to even and saturate."""
-    if isinstance(steps, np.ndarray):
-        return quantize(data, _inverse(steps), 0, dtype, multiplier=float(steps))
-    return _saturated(R.multiply(data, steps), dtype)
+    if is_known(steps):
+        # The scale is for display; arithmetic uses the steps.
+        scale = float(np.float32(1) / np.float32(steps))
+        return quantize(data, scale, 0, dtype, multiplier=float(steps))
+    return _saturated(R.multiply(data, steps.expr), dtype)
 
 
-def rescaled(data: relax.Expr, factor: Value, dtype: str) -> relax.Expr:
+def rescaled(data: relax.Expr, factor: Number, dtype: str) -> relax.Expr:
     """Multiply integers by a float32 factor, round half to even and saturate."""
-    if isinstance(factor, np.ndarray):
+    if is_known(factor):
         # Both scales are in units of a step of the result.
         return requantize(data, float(factor), 0, 1.0, 0, dtype, rounding="float32")
-    return _saturated(R.multiply(R.astype(data, "float32"), factor), dtype)
+    return _saturated(R.multiply(R.astype(data, "float32"), factor.expr), dtype)
 
 
-def real(data: relax.Expr, step: Value) -> relax.Expr:
+def real(data: relax.Expr, step: Number) -> relax.Expr:
     """Multiply integers by the real value of a step."""
-    if isinstance(step, np.ndarray):
+    if is_known(step):
         return dequantize(data, float(step), 0)
-    return R.multiply(R.astype(data, "float32"), step)
+    return R.multiply(R.astype(data, "float32"), step.expr)
 
 
 def _saturated(value: relax.Expr, dtype: str) -> relax.Expr:
     low, high = dtype_range(dtype)
     return R.astype(R.clip(R.round(value), low, high), dtype)
-
-
-def _inverse(steps: Array) -> float:
-    """Return the real value of a step, for display; arithmetic uses the steps."""
-    return float(np.float32(1) / np.float32(steps))
 
 
 _OUT_TYPES = ("auto", "int8", "uint8")
@@ -130,7 +118,7 @@ def convert_quantize_v2(ctx: Context) -> list[Value]:
     if ctx.dtype(0) != "float32":
         raise QnnError(f"{ctx.operand(0).name!r} must be float32, got {ctx.dtype(0)}")
     dtype = _out_type(ctx, calibrated)
-    bounds = calibrated or Range(ctx.emit(R.min(data)), ctx.emit(R.max(data)))
+    bounds = calibrated or Range(*(ctx.builder.array(end(data)) for end in (R.min, R.max)))
     return [quantized(data, bounds.steps_per_unit(dtype), dtype), *_ends(bounds, dtype)]
 
 
@@ -143,7 +131,7 @@ def convert_quantize(ctx: Context) -> list[Value]:
     """
     dtype = ctx.attrs.text("out_type", "uint8", _OUT_TYPES[1:])
     bounds = range_at(ctx, 1)
-    steps = divide(narrow_levels(dtype), bounds.magnitude)
+    steps = narrow_levels(dtype) / bounds.magnitude
     return [quantized(ctx.expr(0), steps, dtype), *_ends(bounds, dtype)]
 
 
@@ -151,7 +139,7 @@ def convert_quantize(ctx: Context) -> list[Value]:
 def convert_dequantize(ctx: Context) -> relax.Expr:
     """Return the real numbers that 8-bit integers stand for."""
     dtype = check_quantized(ctx, 0)
-    return real(ctx.expr(0), divide(range_at(ctx, 1).magnitude, levels(dtype)))
+    return real(ctx.expr(0), range_at(ctx, 1).magnitude / levels(dtype))
 
 
 @converter("_contrib_requantize")
@@ -164,12 +152,12 @@ def convert_requantize(ctx: Context) -> list[Value]:
     dtype = _out_type(ctx, calibrated)
     if calibrated is None:
         # As float32, which holds all magnitudes, including that of the lowest integer.
-        largest = R.max(R.abs(R.astype(data, "float32")))
-        magnitude = divide(multiply(largest, source), INT32_LEVELS)
+        largest = ctx.builder.array(R.max(R.abs(R.astype(data, "float32"))))
+        magnitude = largest * source / INT32_LEVELS
     else:
         magnitude = calibrated.magnitude
-    factor = multiply(divide(source, INT32_LEVELS), divide(narrow_levels(dtype), magnitude))
-    low = negative(magnitude) if dtype == "int8" else scalar(0)
+    factor = (source / INT32_LEVELS) * (narrow_levels(dtype) / magnitude)
+    low = -magnitude if dtype == "int8" else scalar(0)
     return [rescaled(data, factor, dtype), low, magnitude]
 
 
@@ -181,8 +169,6 @@ def _out_type(ctx: Context, calibrated: Range | None) -> str:
     return "uint8" if calibrated is not None and calibrated.low >= 0 else "int8"
 
 
-def _ends(bounds: Range, dtype: str) -> list[Value]:
+def _ends(bounds: Range, dtype: str) -> Range:
     """Return the range that the result reports: symmetric for int8."""
-    if dtype == "uint8":
-        return [bounds.low, bounds.high]
-    return [negative(bounds.magnitude), bounds.magnitude]
+    return bounds if dtype == "uint8" else Range(-bounds.magnitude, bounds.magnitude)

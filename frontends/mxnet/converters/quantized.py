@@ -28,15 +28,11 @@ from frontends.mxnet.converters.quantization import (
 from frontends.mxnet.scalars import (
     INT32_LEVELS,
     Array,
+    Number,
     Value,
-    add,
-    divide,
+    is_known,
     levels,
-    maximum,
-    minimum,
-    multiply,
     narrow_levels,
-    negative,
     scalar,
 )
 from qnn_ops import (
@@ -63,10 +59,10 @@ def product_range(data_dtype: str, first: Range, second: Range) -> Range:
         first: range of an operand.
         second: range of the other operand.
     """
-    step = divide(first.magnitude, narrow_levels("int8"))
-    other = divide(second.magnitude, narrow_levels(data_dtype))
-    high = multiply(multiply(step, other), INT32_LEVELS)
-    return Range(negative(high), high)
+    step = first.magnitude / narrow_levels("int8")
+    other = second.magnitude / narrow_levels(data_dtype)
+    high = step * other * INT32_LEVELS
+    return Range(-high, high)
 
 
 def int32_parameter(ctx: Context, bias: Array | None) -> relax.Var | None:
@@ -77,9 +73,9 @@ def int32_parameter(ctx: Context, bias: Array | None) -> relax.Var | None:
     return ctx.parameter(np.clip(bias.astype(np.float64), low, high).astype(np.int32), "_bias")
 
 
-def bias_expr(ctx: Context, bias: Value) -> relax.Expr:
+def bias_expr(ctx: Context, bias: Number) -> relax.Expr:
     """Return a bias as an expression; known numbers become a parameter."""
-    return ctx.parameter(bias, "_bias") if isinstance(bias, np.ndarray) else bias
+    return ctx.parameter(bias, "_bias") if is_known(bias) else bias.expr
 
 
 def saturated_int32(value: relax.Expr) -> relax.Expr:
@@ -122,10 +118,10 @@ def convert_quantized_conv(ctx: Context) -> list[Value]:
     weight, bias, ranges = _constants(ctx)
     if weight.ndim != 4 or weight.shape[2:] != pair(ctx, "kernel", None, 1):
         raise QnnError(f"the weight's shape {weight.shape} does not fit attribute kernel")
-    scaled: Value | None = bias
+    scaled: Number = bias
     if bias is not None and ctx.is_corrected:
         scaled = _scaled_bias(ctx, bias, dtype, ranges)
-    known = scaled if isinstance(scaled, np.ndarray) else None
+    known = scaled if is_known(scaled) else None
     sums: relax.Expr = quantized_conv2d(
         ctx.expr(0),
         ctx.parameter(weight, "_kernel"),
@@ -144,11 +140,10 @@ def convert_quantized_conv(ctx: Context) -> list[Value]:
         kernel_layout="OIHW",
         bias=int32_parameter(ctx, known),
     )
-    if scaled is not None and known is None:
-        sums = _saturated_sum(ctx.emit(sums), R.reshape(ctx.emit(scaled), (1, -1, 1, 1)))
+    if not is_known(scaled):
+        sums = _saturated_sum(ctx.emit(sums), scaled.reshape(1, -1, 1, 1).expr)
     assumed = dtype if ctx.is_corrected else "int8"
-    bounds = product_range(assumed, ranges[0], ranges[1])
-    return [sums, bounds.low, bounds.high]
+    return [sums, *product_range(assumed, ranges[0], ranges[1])]
 
 
 @converter("_contrib_quantized_fully_connected")
@@ -167,8 +162,7 @@ def convert_quantized_fully_connected(ctx: Context) -> list[Value]:
         # oneDNN adds the bias in float32.
         total = R.add(R.astype(ctx.emit(sums), "float32"), bias_expr(ctx, scaled))
         sums = saturated_int32(total)
-    bounds = product_range(dtype, ranges[0], ranges[1])
-    return [sums, bounds.low, bounds.high]
+    return [sums, *product_range(dtype, ranges[0], ranges[1])]
 
 
 def _constants(ctx: Context) -> tuple[Array, Array | None, list[Range]]:
@@ -187,15 +181,12 @@ def _constants(ctx: Context) -> tuple[Array, Array | None, list[Range]]:
     return weight, bias, ranges
 
 
-def _scaled_bias(ctx: Context, bias: Array, dtype: str, ranges: list[Range]) -> Value:
+def _scaled_bias(ctx: Context, bias: Array, dtype: str, ranges: list[Range]) -> Number:
     """Return the bias in steps of the sums, as float32 whole numbers."""
     data, weight, own = (bounds.magnitude for bounds in ranges)
-    steps = multiply(divide(levels(dtype), data), divide(levels("int8"), weight))
-    factor = divide(multiply(steps, own), levels("int8"))
-    values = bias.astype(np.float32)
-    if isinstance(factor, np.ndarray):
-        return np.trunc(values * factor)
-    return R.trunc(R.multiply(ctx.parameter(values, "_bias"), factor))
+    steps = (levels(dtype) / data) * (levels("int8") / weight)
+    factor = steps * own / levels("int8")
+    return np.trunc(ctx.beside(factor, bias.astype(np.float32), "_bias") * factor)
 
 
 def _saturated_sum(sums: relax.Expr, bias: relax.Expr) -> relax.Expr:
@@ -220,22 +211,19 @@ def convert_quantized_elemwise_add(ctx: Context) -> list[Value]:
         dtype = "uint8" if dtypes == ["uint8", "uint8"] else "int8"
         steps = calibrated.steps_per_unit(dtype)
         factors = [
-            divide(steps, divide(levels(own), bounds.magnitude))
+            steps / (levels(own) / bounds.magnitude)
             for own, bounds in zip(dtypes, ranges, strict=True)
         ]
-        total = _sum(ctx, dtypes, factors)
-        return [quantized(total, scalar(1), dtype), calibrated.low, calibrated.high]
-    high = add(ranges[0].magnitude, ranges[1].magnitude)
-    factors = [_int32_factor(own, bounds, high) for own, bounds in zip(dtypes, ranges, strict=True)]
-    return [saturated_int32(_sum(ctx, dtypes, factors)), negative(high), high]
+        return [quantized(_sum(ctx, dtypes, factors), scalar(1), dtype), *calibrated]
+    high = ranges[0].magnitude + ranges[1].magnitude
+    factors = [
+        bounds.magnitude * INT32_LEVELS / (high * levels(own))
+        for own, bounds in zip(dtypes, ranges, strict=True)
+    ]
+    return [saturated_int32(_sum(ctx, dtypes, factors)), -high, high]
 
 
-def _int32_factor(dtype: str, bounds: Range, high: Value) -> Value:
-    """Compute the steps of the 32-bit sum in a step of a term."""
-    return divide(multiply(bounds.magnitude, INT32_LEVELS), multiply(high, levels(dtype)))
-
-
-def _sum(ctx: Context, dtypes: list[str], factors: list[Value]) -> relax.Expr:
+def _sum(ctx: Context, dtypes: list[str], factors: list[Number]) -> relax.Expr:
     terms = []
     for position, (dtype, factor) in enumerate(zip(dtypes, factors, strict=True)):
         data = ctx.expr(position)
@@ -260,14 +248,14 @@ def convert_quantized_concat(ctx: Context) -> list[Value]:
     ranges = [range_at(ctx, count + 2 * number) for number in range(count)]
     dtype = "int8" if "int8" in dtypes else "uint8"
     covering = Range(
-        reduce(minimum, [bounds.low for bounds in ranges], scalar(0)),
-        reduce(maximum, [bounds.high for bounds in ranges], scalar(0)),
+        reduce(np.minimum, [bounds.low for bounds in ranges], scalar(0)),
+        reduce(np.maximum, [bounds.high for bounds in ranges], scalar(0)),
     )
     parts = [_in_range(ctx, number, ranges[number], covering, dtype) for number in range(count)]
     axis = ctx.attrs.integer("dim", 1)
     # All tensors have the same scale now; its value does not matter.
     joined = quantized_concat(parts, [1.0] * count, [0] * count, 1.0, 0, dtype, axis=axis)
-    return [joined, covering.low, covering.high]
+    return [joined, *covering]
 
 
 def _in_range(
@@ -276,18 +264,17 @@ def _in_range(
     data = ctx.expr(position)
     own = bounds.steps_per_unit(ctx.dtype(position))
     wanted = covering.steps_per_unit(dtype)
-    if isinstance(own, np.ndarray) and isinstance(wanted, np.ndarray) and own == wanted:
+    if is_known(own) and is_known(wanted) and own == wanted:
         return data
     # Ranges may be known only at run time: a factor of one copies.
-    return ctx.emit(rescaled(data, divide(wanted, own), dtype))
+    return ctx.emit(rescaled(data, wanted / own, dtype))
 
 
 @converter("_contrib_quantized_flatten")
 def convert_quantized_flatten(ctx: Context) -> list[Value]:
     """Join all axes except the first into one."""
-    shape, bounds = ctx.shape(0), range_at(ctx, 1)
-    flat = R.reshape(ctx.expr(0), (shape[0], prod(shape[1:])))
-    return [flat, bounds.low, bounds.high]
+    shape = ctx.shape(0)
+    return [R.reshape(ctx.expr(0), (shape[0], prod(shape[1:]))), *range_at(ctx, 1)]
 
 
 @converter("_contrib_quantized_act")
@@ -304,8 +291,7 @@ def convert_quantized_act(ctx: Context) -> list[Value]:
     if dtype != "int8":
         raise UnsupportedError(f"data of {dtype}, of which MXNet takes the result for int8")
     # Any scale serves: the values stay the same, except for the clamp.
-    rectified = quantized_relu(ctx.expr(0), 1.0, 0, 1.0, 0, dtype)
-    return [rectified, bounds.low, bounds.high]
+    return [quantized_relu(ctx.expr(0), 1.0, 0, 1.0, 0, dtype), *bounds]
 
 
 @converter("_contrib_quantized_batch_norm")
@@ -318,24 +304,24 @@ def convert_quantized_batch_norm(ctx: Context) -> list[Value]:
     if axis % len(shape) != 1:
         raise UnsupportedError(f"axis {axis}; only the second one, as MXNet's own")
     source = range_at(ctx, 5).magnitude
-    if not isinstance(source, np.ndarray):
+    if not is_known(source):
         raise UnsupportedError("calibrated, but the range of its data is known at run time only")
     weight, bias = _scale_and_shift(ctx, source, calibrated.magnitude)
     if weight.shape != (shape[1],):
         raise QnnError(f"the constants must have shape ({shape[1]},), got {weight.shape}")
     data = ctx.expr(0)
     if check_quantized(ctx, 0) == "uint8":
-        data = ctx.emit(rescaled(data, divide(levels("int8"), levels("uint8")), "int8"))
+        data = ctx.emit(rescaled(data, levels("int8") / levels("uint8"), "int8"))
     per_channel = (-1, *[1] * (len(shape) - 2))
     total = fused_multiply_add(
         ctx.emit(R.astype(data, "float32")),
         ctx.parameter(weight.reshape(per_channel), "_weight"),
         ctx.parameter(bias.reshape(per_channel), "_bias"),
     )
-    return [quantized(ctx.emit(total), scalar(1), "int8"), calibrated.low, calibrated.high]
+    return [quantized(ctx.emit(total), scalar(1), "int8"), *calibrated]
 
 
-def _scale_and_shift(ctx: Context, source: Array, target: Value) -> tuple[Array, Array]:
+def _scale_and_shift(ctx: Context, source: Number, target: Number) -> tuple[Array, Array]:
     """Compute the factor of a step of the data, and the addend, in steps of the result.
 
     Source: quantized_batch_norm.cc and mkldnn_quantized_batch_norm.cc of MXNet 1.9.1. They ignore

@@ -31,14 +31,7 @@ from frontends.mxnet.converters.quantization import (
     range_at,
 )
 from frontends.mxnet.converters.quantized import bias_expr, product_range, saturated_int32
-from frontends.mxnet.scalars import (
-    Array,
-    Value,
-    divide,
-    multiply,
-    scalar,
-    to_expr,
-)
+from frontends.mxnet.scalars import Array, Number, Value, scalar, to_expr
 from qnn_ops import fused_multiply_add, quantized_conv2d
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.errors import QnnError
@@ -82,7 +75,7 @@ class _Convolution:
         return "uint8" if is_unsigned else "int8"
 
     @property
-    def data_steps(self) -> Value:
+    def data_steps(self) -> Number:
         """Steps per unit of the data."""
         return self.data_range.steps_per_unit(self.ctx.dtype(0))
 
@@ -111,7 +104,7 @@ def convert_fused_convolution(ctx: Context) -> list[Value]:
     calibrated = calibrated_range(ctx)
     if calibrated is None:
         return _uncalibrated(convolution)
-    return [_calibrated(convolution, calibrated), calibrated.low, calibrated.high]
+    return [_calibrated(convolution, calibrated), *calibrated]
 
 
 def _read(ctx: Context) -> _Convolution:
@@ -205,7 +198,7 @@ def _calibrated(conv: _Convolution, calibrated: Range) -> relax.Expr:
     bias = np.zeros(len(steps), np.int32)
     if conv.bias is not None:
         bias = folding.quantize_bias(conv.bias, steps * data_steps)
-    factors = (divide(out_steps, data_steps) / steps).astype(np.float32)
+    factors = (out_steps / data_steps / steps).astype(np.float32)
     if conv.first is not None and conv.first.kind == "leaky":
         return _leaky(conv, kernel, bias, factors)
     return _rounded(conv, kernel, bias, factors, out_steps)
@@ -226,7 +219,7 @@ def _rounded(
     dtype, others = _stored(conv, out_steps)
     if conv.addend is not None and conv.addend_range is not None:
         addend_steps = conv.addend_range.steps_per_unit(ctx.dtype(conv.addend))
-        factor = known_steps(divide(out_steps, addend_steps), "sum")
+        factor = known_steps(out_steps / addend_steps, "sum")
         others["addend"] = ctx.expr(conv.addend)
         others["addend_scale"] = float(factor)
         others["relu_before_addend"] = conv.first is not None and conv.first.kind == "relu"
@@ -289,8 +282,8 @@ def _uncalibrated(conv: _Convolution) -> list[Value]:
     """Return sums of 32 bits; their range follows from the ranges of data and weight."""
     ctx = conv.ctx
     weight_range = Range(scalar(conv.weight.min()), scalar(conv.weight.max()))
-    weight_steps = folding.tensor_steps(conv.weight)
-    steps = multiply(conv.data_steps, weight_steps)
+    weight_steps = weight_range.steps_per_unit("int8")
+    steps = conv.data_steps * weight_steps
     sums: relax.Expr = conv.sums(folding.quantize_weight(conv.weight, weight_steps))
     value = R.astype(ctx.emit(sums), "float32")
     if conv.bias is not None:
@@ -300,15 +293,15 @@ def _uncalibrated(conv: _Convolution) -> list[Value]:
     if conv.addend is not None and conv.addend_range is not None:
         addend_steps = conv.addend_range.steps_per_unit(ctx.dtype(conv.addend))
         addend = ctx.emit(R.astype(ctx.expr(conv.addend), "float32"))
-        factor = ctx.emit(to_expr(divide(steps, addend_steps)))
+        factor = ctx.emit(to_expr(steps / addend_steps))
         value = fused_multiply_add(addend, factor, ctx.emit(value))
         value = _activate(conv, value, conv.last, steps)
     bounds = product_range(ctx.dtype(0), weight_range, conv.data_range)
-    return [saturated_int32(value), bounds.low, bounds.high]
+    return [saturated_int32(value), *bounds]
 
 
 def _activate(
-    conv: _Convolution, value: relax.Expr, activation: Activation | None, steps: Value
+    conv: _Convolution, value: relax.Expr, activation: Activation | None, steps: Number
 ) -> relax.Expr:
     # MXNet leaves the clip to saturation, but its sums of 32 bits do not saturate there.
     if activation is not None and activation.kind == "clip" and not conv.ctx.is_corrected:

@@ -35,13 +35,7 @@ from frontends.mxnet.converters.quantized import (
     rows_of,
     saturated_int32,
 )
-from frontends.mxnet.scalars import (
-    Array,
-    Value,
-    divide,
-    multiply,
-    scalar,
-)
+from frontends.mxnet.scalars import Array, Number, Value, is_known, scalar
 from qnn_ops import dequantize, quantized_dense
 from qnn_ops.arithmetic.fixed_point import round_half_away
 from qnn_ops.errors import QnnError
@@ -65,19 +59,19 @@ class _Dense:
     rows: relax.Expr
     weight: Array
     steps: Array
-    bias: Value | None
-    data_steps: Value
+    bias: Number
+    data_steps: Number
     activation: Activation | None
 
     def sums(self) -> relax.Expr:
         """Multiply data by weight and add the bias: float32 whole numbers, or int32 if known."""
         weight = self.ctx.parameter(self.weight, "_kernel")
         arguments = (self.rows, weight, 1.0, 0, 1.0, 0, 1.0, 0, "int32")
-        if self.bias is None or isinstance(self.bias, np.ndarray):
+        if is_known(self.bias):
             bias = int32_parameter(self.ctx, self.bias)
             return self.ctx.emit(quantized_dense(*arguments, bias=bias, rounding="onednn"))
         sums = self.ctx.emit(quantized_dense(*arguments, rounding="onednn"))
-        return self.ctx.emit(R.add(R.astype(sums, "float32"), self.bias))
+        return self.ctx.emit(R.add(R.astype(sums, "float32"), self.bias.expr))
 
 
 @converter("_sg_mkldnn_fully_connected", "_sg_onednn_fully_connected")
@@ -97,10 +91,11 @@ def convert_fused_dense(ctx: Context) -> list[Value]:
         return [_real(dense)]
     if calibrated is None:
         sums = R.astype(dense.sums(), "float32")
-        value = activated(ctx, sums, dense.activation, _unit_of_sums(dense))
-        bounds = product_range(dtype, data_range, weight_range)
-        return [saturated_int32(value), bounds.low, bounds.high]
-    return [_calibrated(dense, calibrated), calibrated.low, calibrated.high]
+        # MXNet takes a clip's end to be in steps.
+        unit = dense.data_steps * dense.steps if ctx.is_corrected else scalar(1)
+        value = activated(ctx, sums, dense.activation, unit)
+        return [saturated_int32(value), *product_range(dtype, data_range, weight_range)]
+    return [_calibrated(dense, calibrated), *calibrated]
 
 
 def _read(ctx: Context, fused: Fused, data_range: Range) -> tuple[_Dense, Range]:
@@ -128,30 +123,29 @@ def _activation(fused: Fused) -> Activation | None:
     return next(iter(fused.activations), None)
 
 
-def _per_unit(ctx: Context, fused: Fused, data_steps: Value) -> tuple[Array, Array, Value | None]:
+def _per_unit(ctx: Context, fused: Fused, data_steps: Number) -> tuple[Array, Array, Number]:
     """Return weights as floats, and their steps per unit and bias as for convolutions."""
     weight, bias = weight_of(ctx, fused, "weight"), weight_of(ctx, fused, "bias")
     assert weight is not None
     steps = folding.channel_steps(weight)
     if bias is None:
         return weight, steps, None
-    if isinstance(data_steps, np.ndarray):
+    if is_known(data_steps):
         steps = folding.limit_steps(steps, bias, data_steps)
-        return weight, steps, scaled_bias(ctx, bias, steps * data_steps)
-    factors = R.multiply(ctx.parameter(steps, "_steps"), data_steps)
+    factors = ctx.beside(data_steps, steps, "_steps") * data_steps
     return weight, steps, scaled_bias(ctx, bias, factors)
 
 
 def _per_tensor(
     ctx: Context,
     fused: Fused,
-    data_steps: Value,
+    data_steps: Number,
     weight_range: Range,
     bias_range: Range | None,
-) -> tuple[Array, Array, Value | None]:
+) -> tuple[Array, Array, Number]:
     """Return weights that were quantized offline, with one range for all of them."""
     kernel, steps = ctx.constant(1), weight_range.steps_per_unit("int8")
-    if kernel.dtype != np.int8 or not isinstance(steps, np.ndarray):
+    if kernel.dtype != np.int8 or not is_known(steps):
         raise QnnError(f"the weight must be int8 of a known range, got {kernel.dtype}")
     position = fused.position("bias")
     if position is None or bias_range is None:
@@ -160,48 +154,27 @@ def _per_tensor(
     if bias.dtype != np.int8:
         raise QnnError(f"the bias must be int8, got {bias.dtype}")
     bias_steps = bias_range.steps_per_unit("int8")
-    factor = divide(multiply(data_steps, steps), bias_steps)
+    factor = data_steps * steps / bias_steps
     real = bias.astype(np.float32)
-    if isinstance(factor, np.ndarray) and isinstance(bias_steps, np.ndarray):
+    if is_known(factor):
         most = folding.most_bias_steps(bias_range.magnitude) / bias_steps
         if factor > most:
             # Weights are tiny compared to the bias: use fewer steps, so that the bias fits int32.
             rescale = most * bias_steps / data_steps / steps
             kernel = round_half_away(kernel.astype(np.float32) * rescale).astype(np.int8)
             steps, factor = scalar(steps * rescale), most
-        return kernel, steps, round_half_away(real * factor)
-    scaled = ctx.emit(R.multiply(ctx.parameter(real, "_bias"), factor))
-    # std::round; adding a half to a float32 that is a whole number except for its last bits rounds.
-    whole = ctx.emit(R.trunc(scaled))
-    is_far = R.astype(R.greater_equal(R.abs(R.subtract(scaled, whole)), _half()), "float32")
-    return kernel, steps, R.add(whole, R.multiply(is_far, R.sign(scaled)))
-
-
-def _half() -> relax.Expr:
-    return relax.const(0.5, "float32")
-
-
-def _factor(dense: _Dense) -> Value:
-    """Return the real value of a step of the sums: one, or one per unit."""
-    return divide(divide(scalar(1), dense.data_steps), dense.steps)
+    return kernel, steps, round_half_away(ctx.beside(factor, real, "_bias") * factor)
 
 
 def _real(dense: _Dense) -> relax.Expr:
     """Return the sums as real numbers, and the activation."""
-    factor, sums = _factor(dense), dense.sums()
-    if isinstance(factor, np.ndarray):
-        scale = factor.tolist()
-        value = dequantize(sums, scale, 0, axis=-1)
+    # The real value of a step of the sums: one, or one per unit.
+    factor, sums = scalar(1) / dense.data_steps / dense.steps, dense.sums()
+    if is_known(factor):
+        value = dequantize(sums, factor.tolist(), 0, axis=-1)
     else:
-        value = R.multiply(R.astype(sums, "float32"), factor)
+        value = R.multiply(R.astype(sums, "float32"), factor.expr)
     return activated(dense.ctx, value, dense.activation, scalar(1))
-
-
-def _unit_of_sums(dense: _Dense) -> Value:
-    """Return a unit in steps of uncalibrated sums; MXNet takes a clip's end to be in steps."""
-    if not dense.ctx.is_corrected:
-        return scalar(1)
-    return multiply(dense.data_steps, dense.steps)
 
 
 def _calibrated(dense: _Dense, calibrated: Range) -> relax.Expr:
@@ -210,7 +183,7 @@ def _calibrated(dense: _Dense, calibrated: Range) -> relax.Expr:
         dtype = _activated_dtype(dense, dense.activation)
         return quantized(dense.ctx.emit(_real(dense)), calibrated.steps_per_unit(dtype), dtype)
     out_steps = calibrated.steps_per_unit("int8")
-    factor = known_steps(divide(divide(out_steps, dense.data_steps), dense.steps))
+    factor = known_steps(out_steps / dense.data_steps / dense.steps)
     bias = None if dense.bias is None else known_steps(dense.bias)
     return quantized_dense(
         dense.rows,

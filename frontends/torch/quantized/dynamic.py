@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,12 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.torch.call import Call, Rule
 from frontends.torch.quantized.affine import GROUPS, INT4, is_integer_layer
 from frontends.torch.quantized.groups import DEQUANTIZE, integer_layer, weight_layer
 from frontends.torch.reader import is_call, operator_of, values_of
 from qnn_ops import fused_multiply_add, quantized_dense
 from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.expressions import Expression
 
 Array = np.ndarray[Any, Any]
 
@@ -28,44 +28,33 @@ _WEIGHTS = "dequantize_per_channel.default"
 _LOW, _HIGH = dtype_range("int8")
 
 
-def dynamic_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, Any], Any]]:
-    """Return the rules of such layers' operators, by their names.
-
-    Args:
-        constants: of the program, by the names of their nodes.
-    """
-
-    def linear(node: Any, importer: Any) -> Any:
-        emit = importer.block_builder.emit
-        data, weights, *others = importer.retrieve_args(node)
-        given = others[0] if others else None
-        if is_call(node.args[1], GROUPS) and not _is_dynamic(node):
-            return weight_layer(data, node.args[1], given, importer, constants)
-        if not _is_dynamic(node):
-            return emit(R.linear(data, weights, given, "float32"))
-        bytes_, scale, point = rows = tuple(importer.env[each] for each in node.args[0].args[:3])
-        if is_call(node.args[1], GROUPS) and values_of(node.args[1])[3:5] == [*INT4]:
-            return integer_layer(rows, node.args[1], given, importer, constants)
-        array, scales = _weights_of(node.args[1], constants)
-        matrix = relax.const(array, "int8")
-        sums = emit(quantized_dense(bytes_, matrix, 1.0, 0, 1.0, 0, 1.0, 0, "int32"))
-        of_units = relax.const(array.sum(axis=1, dtype=np.int32), "int32")
-        sums = emit(R.subtract(sums, R.multiply(R.astype(point, "int32"), of_units)))
-        real = emit(R.multiply(R.astype(sums, "float32"), scale))
-        addend = relax.const(0.0, "float32") if given is None else given
-        return emit(fused_multiply_add(real, relax.const(scales, "float32"), addend))
-
-    own = {CHOOSE: _choose, QUANTIZE: _quantize, DEQUANTIZE: _dequantize}
-    return {**own, GROUPS: _dequantize, _LINEAR: linear}
+def _linear(call: Call) -> relax.Expr:
+    emit, (_, weights, *_) = call.emit, call.node.args
+    data, matrix, *others = call.importer.retrieve_args(call.node)
+    given = others[0] if others else None
+    if is_call(weights, GROUPS) and not _is_dynamic(call.node):
+        return weight_layer(call, data, weights, given)
+    if not _is_dynamic(call.node):
+        return R.linear(data, matrix, given, "float32")
+    bytes_, scale, point = rows = tuple(map(call.expr, call.node.args[0].args[:3]))
+    if is_call(weights, GROUPS) and values_of(weights)[3:5] == [*INT4]:
+        return integer_layer(call, rows, weights, given)
+    array, scales = _weights_of(weights, call.constants)
+    sums = quantized_dense(bytes_, relax.const(array, "int8"), 1.0, 0, 1.0, 0, 1.0, 0, "int32")
+    of_units = relax.const(array.sum(axis=1, dtype=np.int32), "int32")
+    sums = emit(R.subtract(emit(sums), R.multiply(R.astype(point, "int32"), of_units)))
+    real = emit(R.multiply(R.astype(sums, "float32"), scale))
+    addend = relax.const(0.0, "float32") if given is None else given
+    return fused_multiply_add(real, relax.const(scales, "float32"), addend)
 
 
-def _choose(node: Any, importer: Any) -> tuple[relax.Var, relax.Var, relax.Var]:
+def _choose(call: Call) -> tuple[relax.Expr, relax.Expr, relax.Expr]:
     """Return the scale, the zero point and the factor of each row.
 
     All are float32, with one column. Data is multiplied by the factor. The scale is its reciprocal,
     rounded once more.
     """
-    data: Any = Expression(importer.block_builder, importer.env[node.args[0]])
+    data = call.array(call.node.args[0])
     low = np.minimum(data.min(-1, keepdims=True), 0)
     high = np.maximum(data.max(-1, keepdims=True), 0)
     factor: Any = np.where(low == high, 1, (_HIGH - _LOW) / (high - low))
@@ -76,19 +65,25 @@ def _choose(node: Any, importer: Any) -> tuple[relax.Var, relax.Var, relax.Var]:
     return (1 / factor).expr, rounded.expr, factor.expr
 
 
-def _quantize(node: Any, importer: Any) -> relax.Var:
-    emit = importer.block_builder.emit
-    data, point = importer.env[node.args[0]], importer.env[node.args[2]]
-    _, _, factor = importer.env[node.args[1].args[0]]
-    steps = R.add(R.round(emit(R.multiply(data, factor))), point)
-    result: relax.Var = emit(R.astype(R.clip(steps, float(_LOW), float(_HIGH)), "int8"))
-    return result
+def _quantize(call: Call) -> relax.Expr:
+    data, scale, point = call.node.args[:3]
+    _, _, factor = call.expr(scale.args[0])
+    steps = R.add(R.round(call.emit(R.multiply(call.expr(data), factor))), call.expr(point))
+    return R.astype(R.clip(steps, float(_LOW), float(_HIGH)), "int8")
 
 
-def _dequantize(node: Any, importer: Any) -> relax.Var:
+def _dequantize(call: Call) -> Any:
     """Return the integers: only dense layers read them, and get the scale separately."""
-    result: relax.Var = importer.env[node.args[0]]
-    return result
+    return call.expr(call.node.args[0])
+
+
+LAYERS: dict[str, Rule] = {
+    CHOOSE: _choose,
+    QUANTIZE: _quantize,
+    **dict.fromkeys((DEQUANTIZE, GROUPS), _dequantize),
+    _LINEAR: _linear,
+}
+"""The rules of such layers' operators, by their names."""
 
 
 def _is_dynamic(linear: Any) -> bool:

@@ -11,6 +11,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.torch.call import Call
 from frontends.torch.quantized.affine import GROUPS, INT4, is_layer_of
 from frontends.torch.reader import calls_of, is_call, operator_of, values_of
 from qnn_ops import blockwise_dense, fused_multiply_add, quantized_dense
@@ -32,12 +33,8 @@ _SUMMED = 16
 
 
 def integer_layer(
-    rows: tuple[Any, Any, Any],
-    weights: Any,
-    bias: Any,
-    importer: Any,
-    constants: Mapping[str, Array],
-) -> relax.Var:
+    call: Call, rows: tuple[relax.Expr, ...], weights: Any, bias: relax.Expr | None
+) -> relax.Expr:
     """Multiply integers of rows and of weights, group by group, as XNNPACK does.
 
     Source of the arithmetic: qd8-f32-qb4w of XNNPACK for AVX512-VNNI, and its packing of weights;
@@ -47,14 +44,13 @@ def integer_layer(
     scale of the row and the bias follow, each rounded.
 
     Args:
+        call: the layer.
         rows: the bytes, and the scale and the zero point of each row.
         weights: the node that makes real numbers of them.
         bias: of the units, or None.
-        importer: TVM's.
-        constants: of the program, by the names of their nodes.
     """
-    emit, (data, scale, point) = importer.block_builder.emit, rows
-    array, scales, _, size = _parts(weights, constants)
+    emit, (data, scale, point) = call.emit, rows
+    array, scales, _, size = _parts(weights, call.constants)
     factors = bfloat16(scales)
     sums = array.reshape(*factors.shape, -1, min(_SUMMED, size)).sum(-1, dtype=np.float32)
     terms = (sums * factors[..., None]).reshape(len(array), -1)
@@ -65,11 +61,11 @@ def integer_layer(
         part = slice(group * size, (group + 1) * size)
         columns = emit(R.strided_slice(data, [-1], [part.start], [part.stop]))
         matrix = relax.const(np.ascontiguousarray(array[:, part]))
-        call = quantized_dense(columns, matrix, 1.0, -128, 1.0, 0, 1.0, 0, "int32")
-        real = emit(R.astype(emit(call), "float32"))
+        products = quantized_dense(columns, matrix, 1.0, -128, 1.0, 0, 1.0, 0, "int32")
+        real = emit(R.astype(emit(products), "float32"))
         total = emit(fused_multiply_add(real, relax.const(factors[:, group].copy()), total))
     result = emit(rounded(emit(R.multiply(total, scale))))
-    return result if bias is None else emit(R.add(result, bias))
+    return result if bias is None else R.add(result, bias)
 
 
 def bfloat16(array: Array) -> Array:
@@ -79,22 +75,19 @@ def bfloat16(array: Array) -> Array:
     return bits.astype(np.uint32).view(np.float32)
 
 
-def weight_layer(
-    data: relax.Expr, weights: Any, bias: Any, importer: Any, constants: Mapping[str, Array]
-) -> relax.Var:
+def weight_layer(call: Call, data: relax.Expr, weights: Any, bias: relax.Expr | None) -> relax.Expr:
     """Multiply float32 by weights that stay bytes; only the sums' order differs from PyTorch's.
 
     Args:
+        call: the layer.
         data: float32 rows.
         weights: the node that makes real numbers of them.
         bias: of the units, or None.
-        importer: TVM's.
-        constants: of the program, by the names of their nodes.
     """
-    array, scales, points, size = _parts(weights, constants)
+    array, scales, points, size = _parts(weights, call.constants)
     bits = 4 if INT4[0] <= array.min(initial=0) and array.max(initial=0) <= INT4[1] else _BYTE
-    result = _product(importer, data, array, scales, points, bits, size)
-    return result if bias is None else importer.block_builder.emit(R.add(result, bias))
+    result = _product(data, array, scales, points, bits, size)
+    return result if bias is None else R.add(call.emit(result), bias)
 
 
 def check_groups(node: Any, constants: Mapping[str, Array]) -> None:
@@ -109,17 +102,13 @@ def check_groups(node: Any, constants: Mapping[str, Array]) -> None:
         raise UnsupportedError("weights with scales by group are imported for dense layers")
 
 
-def product_rule(constants: Mapping[str, Array]) -> Any:
-    """Return the rule of a product of matrices; one of them may be widened bytes."""
-
-    def product(node: Any, importer: Any) -> Any:
-        if (widened := widened_bytes(node.args[1], constants)) is None:
-            return type(importer).create_convert_map(importer)[operator_of(node)](node)
-        array = constants[widened.name]
-        ones, size = np.ones((len(array), 1), np.float32), array.shape[1]
-        return _product(importer, importer.env[node.args[0]], array, ones, ones * 0, _BYTE, size)
-
-    return product
+def product(call: Call) -> Any:
+    """Multiply matrices; one of them may be widened bytes."""
+    if (widened := widened_bytes(call.node.args[1], call.constants)) is None:
+        return call.by_tvm()
+    array = call.constants[widened.name]
+    ones, size = np.ones((len(array), 1), np.float32), array.shape[1]
+    return _product(call.expr(call.node.args[0]), array, ones, ones * 0, _BYTE, size)
 
 
 def widened_bytes(node: Any, constants: Mapping[str, Array]) -> Any:
@@ -153,28 +142,13 @@ def _parts(weights: Any, constants: Mapping[str, Array]) -> tuple[Array, Array, 
 
 
 def _product(
-    importer: Any,
-    data: relax.Expr,
-    array: Array,
-    scales: Array,
-    points: Array,
-    bits: int,
-    size: int,
-) -> relax.Var:
-    emit, in_byte = importer.block_builder.emit, _BYTE // bits
-    middle = 1 << (bits - 1)
+    data: relax.Expr, array: Array, scales: Array, points: Array, bits: int, size: int
+) -> relax.Expr:
+    in_byte, middle = _BYTE // bits, 1 << (bits - 1)
     fields = (array.astype(np.int16) + middle).astype(np.uint8)
     fields = np.pad(fields, ((0, 0), (0, size % 2)))  # a group's weights are even
     shifts = np.arange(0, _BYTE, bits, dtype=np.uint8)
     packed = np.bitwise_or.reduce(fields.reshape(len(array), -1, in_byte) << shifts, axis=2)
     zeros = [] if not points.any() else [relax.const(points + np.float32(middle))]
-    call = blockwise_dense(
-        data,
-        relax.const(packed),
-        relax.const(scales),
-        *zeros,
-        bits=bits,
-        block_size=size + size % 2,
-    )
-    result: relax.Var = emit(call)
-    return result
+    operands = (data, relax.const(packed), relax.const(scales), *zeros)
+    return blockwise_dense(*operands, bits=bits, block_size=size + size % 2)

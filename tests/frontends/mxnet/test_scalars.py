@@ -6,22 +6,9 @@ import numpy as np
 import pytest
 from tvm import relax
 
-from frontends.mxnet.scalars import (
-    INT32_LEVELS,
-    Value,
-    add,
-    divide,
-    levels,
-    magnitude,
-    maximum,
-    minimum,
-    multiply,
-    narrow_levels,
-    negative,
-    scalar,
-    steps_per_unit,
-    to_expr,
-)
+from frontends.mxnet.converters.quantization import Range
+from frontends.mxnet.scalars import INT32_LEVELS, Number, levels, narrow_levels, scalar
+from qnn_ops.dialect.expressions import emitted
 from tests.support.modules import module
 from tests.support.operators import run
 
@@ -37,21 +24,23 @@ def test_levels() -> None:
 
 
 def test_a_range_of_zeros_has_the_most_steps() -> None:
-    assert steps_per_unit("int8", scalar(0), scalar(0)) == INT32_LEVELS
+    assert Range(scalar(0), scalar(0)).steps_per_unit("int8") == INT32_LEVELS
 
 
-def formula(low: Value, high: Value) -> Value:
+def formula(low: Number, high: Number) -> Number:
     """Every operation once."""
-    steps = steps_per_unit("uint8", low, high)
-    sums = add(negative(low), multiply(magnitude(low, high), scalar(0.3)))
-    return multiply(maximum(sums, divide(low, scalar(7))), minimum(steps, scalar(1e30)))
+    bounds = Range(low, high)
+    sums = -low + bounds.magnitude * scalar(0.3)
+    return np.maximum(sums, low / scalar(7)) * np.minimum(
+        bounds.steps_per_unit("uint8"), scalar(1e30)
+    )
 
 
 @pytest.mark.parametrize(("low", "high"), RANGES)
 def test_known_and_computed_values_are_the_same(low: float, high: float) -> None:
     known = formula(scalar(low), scalar(high))
-    assert isinstance(known, np.ndarray)
     assert known.dtype == np.float32
     ends = dict.fromkeys(("low", "high"), relax.TensorType((), "float32"))
-    mod = module(ends, lambda *values: to_expr(formula(*values)))
+    current = relax.BlockBuilder.current
+    mod = module(ends, lambda *values: emitted(current(), formula, *values))
     assert run(mod, [scalar(low), scalar(high)]) == known

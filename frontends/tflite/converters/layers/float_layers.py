@@ -114,14 +114,19 @@ def transposed_sums(ctx: Context, images: relax.Expr, planes: relax.Expr) -> rel
     images = emit(R.permute_dims(images, [0, 3, 1, 2]))
     planes = emit(R.permute_dims(planes, [3, 0, 1, 2]))
     whole = emit(R.nn.conv2d_transpose(images, planes, strides=options.stride))
-    whole = emit(R.permute_dims(whole, [0, 2, 3, 1]))
     begins = window_padding(options.padding, shape[1:3], window, options.stride)[:2]
-    ends = [begin + size for begin, size in zip(begins, shape[1:3], strict=True)]
-    # Beyond the last products are zeros.
-    sizes = spec_of(whole).shape[1:3]
-    below, right = (max(end - size, 0) for end, size in zip(ends, sizes, strict=True))
-    padded = emit(R.nn.pad(whole, [0, 0, 0, below, 0, right, 0, 0], pad_value=0.0))
-    return emit(R.strided_slice(padded, [1, 2], begins, ends))
+    return _cut(ctx, emit(R.permute_dims(whole, [0, 2, 3, 1])), begins, shape[1:3])
+
+
+def _cut(ctx: Context, sums: relax.Expr, begins: Sequence[int], sizes: Sequence[int]) -> relax.Expr:
+    """Return a part of all sums, along the inner axes; zeros follow the last sums."""
+    axes = range(1, 1 + len(sizes))
+    ends = [begin + size for begin, size in zip(begins, sizes, strict=True)]
+    shape = spec_of(sums).shape
+    widths = [(0, max(end - shape[axis], 0)) for axis, end in zip(axes, ends, strict=True)]
+    flat = [width for pair in [(0, 0), *widths, (0, 0)] for width in pair]
+    padded = ctx.builder.emit(R.nn.pad(sums, flat, pad_value=0.0))
+    return ctx.builder.emit(R.strided_slice(padded, [*axes], begins, ends))
 
 
 def with_bias(ctx: Context, sums: relax.Expr, position: int, channels: int) -> relax.Expr:
@@ -193,13 +198,7 @@ def convert_conv_3d_transpose(ctx: Context) -> relax.Expr:
     planes = emit(R.permute_dims(kernel.expr, [4, 3, 0, 1, 2]))
     whole = emit(R.nn.conv3d_transpose(images, planes, strides=options.stride))
     whole = emit(R.permute_dims(whole, [0, 2, 3, 4, 1]))
-    begins = [before for before, _ in ends]
-    stops = [begin + total for begin, total in zip(begins, size, strict=True)]
-    # Beyond the last products are zeros.
-    more = [max(stop - had, 0) for stop, had in zip(stops, spec_of(whole).shape[1:4], strict=True)]
-    widths = [0, 0, *(width for each in more for width in (0, each)), 0, 0]
-    padded = emit(R.nn.pad(whole, widths, pad_value=0.0))
-    sums = emit(R.strided_slice(padded, [1, 2, 3], begins, stops))
+    sums = _cut(ctx, whole, [before for before, _ in ends], size)
     return activate(options.activation, with_bias(ctx, sums, 3, shape[4]))
 
 

@@ -15,6 +15,7 @@ from frontends.tflite.converters.layers.convolution import (
     AnyConv2D,
     check_ranks,
     dense_options,
+    kind_of,
     rows_of,
     window_padding,
 )
@@ -34,8 +35,6 @@ from frontends.tflite.converters.layers.hybrid import (
 from frontends.tflite.converters.layers.matmul import result_shape, swapped
 from frontends.tflite.options.layers import (
     BatchMatMulOptions,
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
     TransposeConvOptions,
 )
 from qnn_ops import quantized_conv2d, quantized_dense
@@ -50,18 +49,15 @@ def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
     equal ones) images have no zero point, and their scale is first multiplied by the kernel's.
     Otherwise they have one, and a sum is multiplied by the channel's scale, then by the image's.
     """
-    options = ctx.options(Conv2DOptions)
-    kernel = ctx.tensor(1)
-    check_ranks(ctx.input(0), ctx.weights(1))
+    kernel, (options, layout, groups) = ctx.tensor(1), kind_of(ctx)
     scales = scales_of(ctx, 1, kernel.shape[0])
-    groups = ctx.input(0).shape[3] // max(1, kernel.shape[3])
     if groups == 1 and (kernel.dtype == "uint8" or np.all(scales == scales[0])):
-        sums, rows, _ = _sums(ctx, options, "OHWI", 1, asymmetric=False)
+        sums, rows, _ = _sums(ctx, options, layout, 1, asymmetric=False)
         scale = R.multiply(rows.scale, relax.const(scales[:1]))
         product = R.multiply(R.astype(sums, "float32"), scale)
     else:
         _check_scales(ctx, scales, kernel.shape[0])
-        sums, rows, totals = _sums(ctx, options, "OHWI", groups, asymmetric=True)
+        sums, rows, totals = _sums(ctx, options, layout, groups, asymmetric=True)
         steps = R.multiply(centred(ctx, sums, rows, totals), relax.const(scales))
         product = R.multiply(rounded(ctx.builder.emit(steps)), rows.scale)
     return activate(options.activation, with_bias(ctx, product, 2))
@@ -73,14 +69,9 @@ def convert_hybrid_depthwise_conv_2d(ctx: Context) -> relax.Expr:
     Source of the arithmetic: DepthwiseConvHybridPerChannel of LiteRT: a sum is multiplied by the
     product of the channel's and the image's scales.
     """
-    options = ctx.options(DepthwiseConv2DOptions)
-    kernel = ctx.tensor(1)
-    check_ranks(ctx.input(0), ctx.weights(1))
-    if kernel.dtype != "int8":
-        raise UnsupportedError(f"float32 data and {kernel.dtype} weights")
-    scales = scales_of(ctx, 1, kernel.shape[3])
-    _check_scales(ctx, scales, kernel.shape[3])
-    sums, rows, totals = _sums(ctx, options, "IHWO", ctx.input(0).shape[3], asymmetric=True)
+    options, layout, groups = kind_of(ctx)
+    scales = _channel_scales(ctx, layout.index("O"))
+    sums, rows, totals = _sums(ctx, options, layout, groups, asymmetric=True)
     scale = R.multiply(relax.const(scales), rows.scale)
     product = R.multiply(centred(ctx, sums, rows, totals), scale)
     return activate(options.activation, with_bias(ctx, product, 2))
@@ -94,12 +85,9 @@ def convert_hybrid_transpose_conv(ctx: Context) -> relax.Expr:
     the n products' sizes.
     """
     check_result(ctx)
-    data, kernel = ctx.input(2), ctx.tensor(1)
-    if kernel.dtype != "int8":
-        raise UnsupportedError(f"float32 data and {kernel.dtype} weights")
+    data = ctx.input(2)
     check_ranks(data, ctx.weights(1))
-    scales = scales_of(ctx, 1, kernel.shape[0])
-    _check_scales(ctx, scales, kernel.shape[0])
+    scales = _channel_scales(ctx, 0)
     batch, emit = data.shape[0], ctx.builder.emit
     rows = quantized_rows(ctx, data.expr, batch, (batch, 1, 1, 1), asymmetric=True)
     centre = emit(R.subtract(R.astype(rows.values, "int32"), rows.zero_point))
@@ -109,6 +97,16 @@ def convert_hybrid_transpose_conv(ctx: Context) -> relax.Expr:
     product = R.multiply(sums, scale)
     options = ctx.options(TransposeConvOptions)
     return activate(options.activation, with_bias(ctx, product, 3))
+
+
+def _channel_scales(ctx: Context, axis: int) -> Array:
+    """Return the scales of an int8 kernel's channels, which are along an axis."""
+    kernel = ctx.tensor(1)
+    if kernel.dtype != "int8":
+        raise UnsupportedError(f"float32 data and {kernel.dtype} weights")
+    scales = scales_of(ctx, 1, kernel.shape[axis])
+    _check_scales(ctx, scales, kernel.shape[axis])
+    return scales
 
 
 def _check_scales(ctx: Context, scales: Array, channels: int) -> None:
