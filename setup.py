@@ -3,8 +3,6 @@
 `tools/runtime_wheel.py` makes the distribution for devices, with what stands here.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import runpy

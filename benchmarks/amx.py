@@ -4,8 +4,6 @@ On Linux a process must ask for the tiles before it can use them. So a benchmark
 program uses them. It can also refuse the request, and compare the program with and without tiles.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import platform

@@ -11,8 +11,6 @@ figures are the same each time. They are no times: a processor executes some ins
 and waits for others.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence

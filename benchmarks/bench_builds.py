@@ -7,8 +7,6 @@ Each build runs in a fresh process, whose Python imports do not count. It is tvm
 model and ``build``, OpenVINO's reading and compiling, or ONNX Runtime's creation of a session.
 """
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ is installed::
     python -m benchmarks.bench_few_bits --layer 1,4096,11008
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -7,8 +7,6 @@ The figures are memory, the size of the deployed file, the time from loading to 
 and the time to import and build. Each is measured in a fresh process.
 """
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 from collections.abc import Callable, Sequence

@@ -11,8 +11,6 @@ many of their answers are exact, and the exact answers come from oneDNN's refere
 `benchmarks.mxnet_zoo.sums` explains the comparison for residual networks.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -9,8 +9,6 @@ model on zeros. The table also has ``Library.run`` of tvm_qnn itself: the differ
 that a package adds. The programs run in turn, and the table has medians.
 """
 
-from __future__ import annotations
-
 import statistics
 import subprocess
 import sys

@@ -6,8 +6,6 @@ Batches and lengths are random. Some are also compared with a build for them, bi
     python -m benchmarks.bench_open_pairs --pairs 20 --fixed 2 --layers 1
 """
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable

@@ -6,8 +6,6 @@ Both run on one core, and must give equal results::
     python -m benchmarks.bench_open_sizes --model dense --width 256 --size 1 --size 64
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import Any

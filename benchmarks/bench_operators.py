@@ -7,8 +7,6 @@ A row is the fastest of many calls on one thread. Its speed counts the bytes tha
 writes, so the speed of memory and caches is the limit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

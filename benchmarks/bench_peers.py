@@ -5,8 +5,6 @@ python -m benchmarks.bench_peers mobilenet_v2:int8 my_model.tflite --threads 2
 python -m benchmarks.bench_peers onnx/resnet50:u8s8 my_model.onnx
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path

@@ -9,8 +9,6 @@ make test-serve                                                  # makes the env
 The server runs on one core, and the clients run on another one.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

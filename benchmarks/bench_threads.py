@@ -17,8 +17,6 @@ The last column is the time in which two threads read as many bytes as the weigh
 at which they read a tensor of 16 MiB again and again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -7,8 +7,6 @@ grows, and with a past and a present that share a buffer::
     python -m benchmarks.bench_tokens my_decoder.onnx --tokens 500
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Sequence

@@ -6,8 +6,6 @@ On one core, both in turn::
     python -m benchmarks.bench_transformer --layers 12 --width 768
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Bar charts of the figures of several programs for several models."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -9,8 +9,6 @@ the best ones. All this is printed for the constants in use
 minutes, and needs a processor with AMX.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

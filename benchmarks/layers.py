@@ -1,7 +1,5 @@
 """Models of one layer, to time single layers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The setting of a measurement: machine, versions and date."""
 
-from __future__ import annotations
-
 import os
 import platform
 from collections.abc import Sequence

@@ -11,8 +11,6 @@ files of an export to ``FOLDER/CORE/MODEL/model``: ``model.c``, ``model.h`` and 
 tool may have made them, such as a library of kernels. Their outputs are compared with those here.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence

@@ -8,8 +8,6 @@ same compiler with the same flags compiles both programs, and they run on QEMU's
 run is counted: TFLite Micro plans its memory in the first one.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path

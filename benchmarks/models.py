@@ -1,7 +1,5 @@
 """Models that a benchmark's arguments name, and inputs for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Models with a size that may be open: a dense layer, an encoder, networks of pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Starts a peer's processes and talks to them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Times several programs on one model, in turn."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence

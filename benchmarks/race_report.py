@@ -1,7 +1,5 @@
 """Reports of races: tables on the terminal, Markdown and JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

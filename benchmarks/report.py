@@ -1,7 +1,5 @@
 """The common parts of reports: tables on the terminal and in Markdown, figures as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

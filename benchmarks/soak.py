@@ -7,8 +7,6 @@ The C library keeps separate memory for each thread, which varies by a few MB. W
 MALLOC_ARENA_MAX=1 in the environment it does not, so a leak is easier to see.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import tempfile

@@ -1,7 +1,5 @@
 """A network like BERT in ONNX, with weights from a seed, and its quantized forms."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ do not disturb each other, and each one's memory can be measured. Orders and ans
 per line; `benchmarks.process` sends the orders.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

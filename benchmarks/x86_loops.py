@@ -7,8 +7,6 @@ a loop to its units. It uses LLVM's model of the processor, with all data in the
 is no measurement, but it shows whether the products keep their units busy.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

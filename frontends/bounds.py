@@ -4,8 +4,6 @@ A file of some bytes can ask for terabytes, of constants that import and build c
 tensors of a run. Import checks both by their shapes, before it computes anything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 

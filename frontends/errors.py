@@ -1,7 +1,5 @@
 """Errors of the model importers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

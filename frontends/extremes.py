@@ -1,7 +1,5 @@
 """The index of the largest or the smallest element."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tvm import relax

@@ -1,7 +1,5 @@
 """Computes expressions of constants when a model is imported."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Names variables of modules from TVM's importers after the operators whose results they hold."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reads ``shape_dict``: the sizes of a model's inputs as numbers, names or bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from keyword import iskeyword

@@ -1,7 +1,5 @@
 """Indices along an axis, shapes of the same elements, and tensors of sizes, which may be open."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod

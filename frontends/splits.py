@@ -1,7 +1,5 @@
 """Splitting a tensor into parts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate
 

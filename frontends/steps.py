@@ -1,7 +1,5 @@
 """Layers over time, whose steps are iterations of a loop; sequences in reverse."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """A summary of a model, to print: the same for every framework."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field

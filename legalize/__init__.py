@@ -1,7 +1,5 @@
 """Lowering of the dialect's operators to integer code: passes, primitives and kernels."""
 
-from __future__ import annotations
-
 from legalize.lower import lower
 from legalize.passes import LegalizeQnn
 from legalize.pipeline import calls_pipeline, relax_pipeline

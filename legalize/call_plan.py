@@ -1,7 +1,5 @@
 """A lowered model as a list of function calls on memory with known addresses."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Takes rows of images, and joins rows to images: as parts of memory, or as copies."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Turns large constants into parameters of main, so that the bytecode need not contain them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tvm

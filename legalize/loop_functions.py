@@ -1,7 +1,5 @@
 """Adds functions of loops to a module of Relax, and compares them."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Let a turn of a loop write its row of the outputs, and leave the other rows as they are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

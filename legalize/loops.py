@@ -1,7 +1,5 @@
 """Lower loops: a condition and a body become one function of TIR that repeats."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod

@@ -1,7 +1,5 @@
 """The offsets of temporary tensors, and of constants, in one block of memory."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass

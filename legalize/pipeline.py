@@ -1,7 +1,5 @@
 """The pipeline from lowered operators to machine code."""
 
-from __future__ import annotations
-
 import tvm
 from tvm import relax
 from tvm.relax.backend.cpu_generic import pipeline as cpu

@@ -1,7 +1,5 @@
 """Functions whose arguments and loops are written one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import prod

@@ -5,8 +5,6 @@ name, with a type rule and a reference in numpy (``<operator>.evaluate``). TVM k
 ``R.qnn`` too, as soon as any is imported from here. ``import qnn_ops`` alone does not import TVM.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from qnn_ops.lazy import make_lazy

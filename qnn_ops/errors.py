@@ -1,7 +1,5 @@
 """The project's exceptions, a warning, and the error of an index out of range."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn

@@ -1,7 +1,5 @@
 """The range of reals that a model's first quantization of an input distinguishes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Importing TVM's compiler takes most of a second and 150 MB. Code that does not n
 that runs a compiled library, must be able to import these packages without it.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Mapping

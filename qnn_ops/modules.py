@@ -1,7 +1,5 @@
 """Tables of rules, and imports of packages whose modules add theirs, so that no list names them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec

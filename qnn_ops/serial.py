@@ -1,7 +1,5 @@
 """Functions that only one thread runs at a time."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from functools import wraps

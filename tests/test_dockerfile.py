@@ -1,7 +1,5 @@
 """The Dockerfile fits the package and the pages; no test builds an image."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from pathlib import Path

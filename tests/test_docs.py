@@ -1,7 +1,5 @@
 """The documentation: everything that it links and names exists, and its lists are complete."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import importlib.util

@@ -1,7 +1,5 @@
 """Docstrings speak one dialect, where ruff has no rule for it."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

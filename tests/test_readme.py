@@ -1,7 +1,5 @@
 """The README says what the other pages and the code say."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a release consists of: one version everywhere, and an sdist with the whole tree."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import shutil

@@ -1,7 +1,5 @@
 """Every snippet of README and documentation runs here, unless a table says why it cannot."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import re

@@ -1,7 +1,5 @@
 """docs/supply.md lists what setup.py installs, under which licence; and the code imports it all."""
 
-from __future__ import annotations
-
 import ast
 import re
 import runpy

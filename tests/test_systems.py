@@ -1,7 +1,5 @@
 """What other systems lack, taken away from this one: nothing of the project asks for it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

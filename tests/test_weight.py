@@ -1,7 +1,5 @@
 """Each folder has a budget of lines, so that growth is a decision."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The wheel: its contents, and that it works without a checkout."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

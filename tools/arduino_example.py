@@ -3,8 +3,6 @@
 python -m tools.arduino_example
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -6,8 +6,6 @@ SITE has a folder for each version, `versions.json` with their names, the newest
 that leads to the newest. The pages' sidebar then offers the versions.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -5,8 +5,6 @@
 It needs Chromium. The pictures are part of the repository; take them anew when the page changes.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Sequence

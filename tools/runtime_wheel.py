@@ -9,8 +9,6 @@ That is under the Apache License 2.0, and finds the one library that it needs, a
 the process that has loaded it: no byte of it is changed.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import json

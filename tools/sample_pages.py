@@ -5,8 +5,6 @@
 `make screenshots` takes pictures of them.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -3,8 +3,6 @@
 python -m tools.speed_picture
 """
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from pathlib import Path

@@ -9,8 +9,6 @@ and the test against LiteRT.
 Run it with ``python tutorials/add_an_operator.py``.
 """  # noqa: D205, D415
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace

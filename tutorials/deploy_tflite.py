@@ -9,8 +9,6 @@ path of your own file in its place.
 Run it with ``python tutorials/deploy_tflite.py``.
 """  # noqa: D205, D415
 
-from __future__ import annotations
-
 import tempfile
 import time
 from pathlib import Path

@@ -12,8 +12,6 @@ its place.
 Run it with ``python tutorials/detector.py``.
 """  # noqa: D205, D415
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

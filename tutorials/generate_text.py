@@ -8,8 +8,6 @@ compares every token with ONNX Runtime's, and times both.
 Run it with ``python tutorials/generate_text.py``; it needs ``pip install '.[onnx]' onnxruntime``.
 """  # noqa: D205, D415
 
-from __future__ import annotations
-
 import time
 
 import matplotlib.pyplot as plt

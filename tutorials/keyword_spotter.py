@@ -11,8 +11,6 @@ goes back and forth.
 Run it with ``python tutorials/keyword_spotter.py``.
 """  # noqa: D205, D415
 
-from __future__ import annotations
-
 import tempfile
 import wave
 from pathlib import Path

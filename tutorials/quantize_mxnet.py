@@ -11,8 +11,6 @@ an environment for it, ``.venv-mxnet``. Without MXNet the page takes files that 
 earlier in that environment.
 """  # noqa: D205, D415
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -10,8 +10,6 @@ Runtime's, and times both.
 Run it with ``python tutorials/quantize_onnx.py``; it needs ``pip install '.[onnx]' onnxruntime``.
 """  # noqa: D205, D415
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

@@ -10,8 +10,6 @@ from the scales alone, and checked.
 Run it with ``python tutorials/quantized_matmul.py``.
 """  # noqa: D205, D415
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 

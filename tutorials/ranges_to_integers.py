@@ -7,8 +7,6 @@ an integer multiplication. It uses the functions of the project itself.
 Run it with ``python tutorials/ranges_to_integers.py``.
 """  # noqa: D205, D415
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 

@@ -15,8 +15,6 @@ versions of ``apache-tvm`` and ``apache-tvm-ffi`` must be the same on both sides
 this machine plays the board.
 """  # noqa: D205, D415
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -5,8 +5,6 @@ the dialect's operators, ``R.qnn``, once a model was imported or built, or after
 operator, such as ``from qnn_ops import quantize``.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import qnn_ops

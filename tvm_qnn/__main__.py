@@ -1,7 +1,5 @@
 """`python -m tvm_qnn` is the command `tvm-qnn`."""
 
-from __future__ import annotations
-
 from tvm_qnn.cli import main
 
 main(prog_name="python -m tvm_qnn")

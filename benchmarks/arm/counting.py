@@ -1,7 +1,5 @@
 """Runs programs under the emulator with the plugin that counts instructions."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from collections.abc import Sequence

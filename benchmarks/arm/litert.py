@@ -5,8 +5,6 @@ python litert.py MODEL RESOLVER RUNS OUTPUTS.npz INPUT...
 An emulated Python runs this file, so it uses nothing else of this project.
 """
 
-from __future__ import annotations
-
 import ctypes
 import sys
 

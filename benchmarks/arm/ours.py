@@ -1,7 +1,5 @@
 """tvm-qnn's own code for aarch64 under the emulator."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod

@@ -1,7 +1,5 @@
 """LiteRT's build for aarch64 under the emulator, as a peer."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

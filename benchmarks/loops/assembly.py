@@ -1,7 +1,5 @@
 """The loops of a compiled function."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

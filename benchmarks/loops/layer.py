@@ -1,7 +1,5 @@
 """The layers whose loops are analyzed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage

@@ -1,7 +1,5 @@
 """llvm-mca's estimate of the time of a block of instructions."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

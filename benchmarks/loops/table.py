@@ -1,7 +1,5 @@
 """The table of loops and processors, and the command that prints it."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 python -m benchmarks.mxnet_zoo.answers [--plain] prefix input.npy outputs.npz …
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Networks of Gluon's zoo with random weights, quantized by MXNet."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

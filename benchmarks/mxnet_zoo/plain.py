@@ -6,8 +6,6 @@ setting's address. That address is known for the only build for Linux on x86-64:
 last release, and its wheel will not change any more.
 """
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 

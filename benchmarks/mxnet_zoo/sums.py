@@ -6,8 +6,6 @@ results of a residual network. For a comparison with the reference code, tvm-qnn
 network with the reference code's rounding.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

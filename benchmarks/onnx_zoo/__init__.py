@@ -1,7 +1,5 @@
 """Networks in ONNX with random weights, in float or quantized by ``quantize_static``."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

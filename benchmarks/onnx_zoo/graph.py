@@ -1,7 +1,5 @@
 """A float network in ONNX that grows layer by layer, with weights drawn from a seed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -4,8 +4,6 @@ Their pools and paddings are torchvision's. A pool that rounds its size up is re
 one more row and column of padding.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

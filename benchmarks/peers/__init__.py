@@ -1,7 +1,5 @@
 """The compared programs, one per file. None of them is imported before it is measured."""
 
-from __future__ import annotations
-
 from benchmarks.peers.base import Peer, Session
 from benchmarks.peers.litert import LiteRt
 from benchmarks.peers.onnx_runtime import OnnxRuntime

@@ -1,7 +1,5 @@
 """The interface of the compared programs."""
 
-from __future__ import annotations
-
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence

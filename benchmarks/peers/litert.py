@@ -1,7 +1,5 @@
 """LiteRT, the runtime of TFLite models, with either of its sets of fast kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

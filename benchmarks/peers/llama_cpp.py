@@ -1,7 +1,5 @@
 """A layer with weights of few bits in ggml's kernels, from the package llama-cpp-python."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from functools import cache

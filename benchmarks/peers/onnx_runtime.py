@@ -1,7 +1,5 @@
 """ONNX Runtime, on an .onnx file or on tf2onnx's conversion of a .tflite file."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Sequence

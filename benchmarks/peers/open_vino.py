@@ -1,7 +1,5 @@
 """OpenVINO, which reads .tflite and .onnx files itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

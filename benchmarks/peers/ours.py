@@ -1,7 +1,5 @@
 """tvm-qnn itself."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """TVM without tvm-qnn, with its own importer and its own pipeline."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ They send the same bytes again and again, and read only the status: so the serve
 not its clients.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

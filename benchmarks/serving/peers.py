@@ -4,8 +4,6 @@ MLServer's own codec decodes tensors. There are as many concurrent runs as proce
 thread.
 """
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,7 +1,5 @@
 """The fit of the cost model of AMX's tiles: least squares of log(time)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

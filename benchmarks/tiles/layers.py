@@ -1,7 +1,5 @@
 """The layers of the cost model's fit: the shapes of layers of published networks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Corrects faults that axe finds in the written pages: HTML of the theme and of Sphinx itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Writes the pages' facts about every operator from the code's own tables."""
 
-from __future__ import annotations
-
 import functools
 import types
 from collections.abc import Callable, Iterable, Mapping

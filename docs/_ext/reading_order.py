@@ -1,7 +1,5 @@
 """The order in which to read the tutorials."""
 
-from __future__ import annotations
-
 _ORDER = (
     "deploy_tflite.py",
     "quantize_onnx.py",

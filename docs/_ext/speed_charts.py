@@ -1,7 +1,5 @@
 """Draws the tables of docs/performance.md as charts, when the documentation is built."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Typed access to an operator's attributes, which MXNet's files hold as text."""
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Errors of the MXNet importer."""
 
-from __future__ import annotations
-
 from frontends.errors import ModelFormatError
 
 

@@ -5,8 +5,6 @@ QuantizeConvWeightBias and GetWeightScales. Every operation rounds to float32 as
 comment says otherwise.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from frontends.mxnet.scalars import Array, steps_per_unit

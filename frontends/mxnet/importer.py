@@ -3,8 +3,6 @@
 A walk over the graph emits its operators, and collects those that cannot be converted.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

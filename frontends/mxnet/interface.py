@@ -1,7 +1,5 @@
 """The arguments and results of a model's function: inputs with shapes, names of outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

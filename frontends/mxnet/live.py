@@ -3,8 +3,6 @@
 MXNet is never imported: a program with such an object has already imported it.
 """
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any

@@ -12,8 +12,6 @@ meaning of shapes, where rank 0 is a scalar. Elsewhere rank 0 is an array withou
 follows it.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Sequence

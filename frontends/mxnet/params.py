@@ -11,8 +11,6 @@ Sparse arrays are folders with members `data`, `indices`, `indptr`, `shape` and 
 writes them.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import os

@@ -5,8 +5,6 @@ arrays, and so does Relax. So one formula serves all models: import computes it 
 models, and an ``Expression`` makes it part of the function of other models.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 import numpy as np

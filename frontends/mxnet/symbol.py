@@ -6,8 +6,6 @@ Converters can rely on these checks: every node reads only earlier nodes, so the
 and every number is in range.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Import of quantized ONNX models."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from qnn_ops.lazy import make_lazy

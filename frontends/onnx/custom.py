@@ -1,7 +1,5 @@
 """Custom operators with rules from users."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

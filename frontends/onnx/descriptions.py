@@ -1,7 +1,5 @@
 """Descriptions of models: the operators that nodes stand for, and the shapes of their tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod

@@ -1,7 +1,5 @@
 """TVM's importer of ONNX graphs, with this package's rules for some operators."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import warnings

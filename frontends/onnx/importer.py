@@ -1,7 +1,5 @@
 """Imports an ONNX model as a Relax module of operators between quantize and dequantize."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

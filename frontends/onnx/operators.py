@@ -1,7 +1,5 @@
 """The operators that are imported: a table of checks of their attributes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The ONNX format's Source: describes and imports a model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from frontends.builder import Imported

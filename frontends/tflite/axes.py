@@ -5,8 +5,6 @@ and EndForAxis of kernels/internal/reference/strided_slice.h. An entry is an ind
 and strides; the masks' bits count entries. Axes are those of the data and the new ones among them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Custom operators with a user's own rules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

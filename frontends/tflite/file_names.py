@@ -1,7 +1,5 @@
 """Names inside TFLite files, and the programs whose integers a file may mean."""
 
-from __future__ import annotations
-
 IDENTIFIER = b"TFL3"
 """The identifier that every file has at byte 4."""
 

@@ -1,7 +1,5 @@
 """Checks the sizes of a model's tensors against the bounds of ``frontends.bounds``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from frontends.bounds import Allowance, bytes_of, check_grown

@@ -1,7 +1,5 @@
 """Imports a TFLite model as a Relax module of quantized operators."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

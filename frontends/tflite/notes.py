@@ -1,7 +1,5 @@
 """Warnings about a whole model."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 

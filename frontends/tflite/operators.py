@@ -1,7 +1,5 @@
 """The table of TFLite's operators: one row has all of the importer's facts about an operator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass
 from typing import TYPE_CHECKING

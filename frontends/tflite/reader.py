@@ -4,8 +4,6 @@ Everything in the file is checked before it is used, as LiteRT's interpreter bui
 flatbuffers verifier do, so that a damaged file gives a `ModelFormatError` and nothing else.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import replace

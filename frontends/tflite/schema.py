@@ -1,7 +1,5 @@
 """Names of the TFLite schema: enumerations, and the options table of each operator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tflite

@@ -1,7 +1,5 @@
 """Describes and imports a TFLite model, with the interface of all formats."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Source: FormatConverter::SparseToDense of TFLite's
 kernels/internal/utils/sparsity_format_converter.cc.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod

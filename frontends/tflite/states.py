@@ -1,7 +1,5 @@
 """The states that a model keeps between runs: variable tensors, and named variables."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import prod
 from typing import Any

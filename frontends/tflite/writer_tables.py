@@ -1,7 +1,5 @@
 """Writes the tables of a .tflite file into a flatbuffer: one function, one kind of table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

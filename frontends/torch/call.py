@@ -1,7 +1,5 @@
 """A node to import, as its rule sees it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 ExecuTorch decomposes by the same table when it lowers a program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from typing import Any
 

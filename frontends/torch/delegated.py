@@ -1,7 +1,5 @@
 """Functions of float32 that XNNPACK computes differently from PyTorch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ operator on quantized tensors becomes the operator on real numbers, between a de
 quantize, as ``convert_pt2e`` writes it.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any

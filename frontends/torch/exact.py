@@ -1,7 +1,5 @@
 """Functions of float32 that the delegate or TVM computes differently from PyTorch."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm import relax

@@ -1,7 +1,5 @@
 """Operators whose results would not be PyTorch's: random numbers, integers divided by zero."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Imports a PyTorch program as a module of Relax operators between quantize and dequantize."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ product of both scales, plus the bias, which stays float. If at most a bound sta
 the quantize, Inductor makes one operator of all, and adds the zero point before it rounds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Normalization by stored statistics."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

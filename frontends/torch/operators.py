@@ -1,7 +1,5 @@
 """The imported operators: own rules for operators that quantize, TVM's rules for the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The package torch, which need not be installed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from qnn_ops.errors import needed

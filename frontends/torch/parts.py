@@ -1,7 +1,5 @@
 """Operators that TVM's importer lacks or changes: parts, pads, sums, bounds and extremes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

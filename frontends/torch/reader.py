@@ -1,7 +1,5 @@
 """Reads a file as an ``ExportedProgram``, and tells the properties of its nodes."""
 
-from __future__ import annotations
-
 import io
 import os
 from typing import Any

@@ -1,7 +1,5 @@
 """Resizing of images: to the nearest pixels, or by weights of four pixels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

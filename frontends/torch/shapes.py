@@ -1,7 +1,5 @@
 """The sizes that a program leaves open: numbers for them, names and bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

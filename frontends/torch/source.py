@@ -1,7 +1,5 @@
 """Describes and imports a PyTorch program, with the interface of all formats."""
 
-from __future__ import annotations
-
 import re
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """The pixels that a kernel writes around its output, as the padding of the output's reader."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tvm import relax, tirx

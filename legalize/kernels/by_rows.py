@@ -4,8 +4,6 @@ If rows do not depend on each other, a loop over 16 rows at a time and one over 
 any number, by kernels for 16 rows and for one. An image is a row, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod

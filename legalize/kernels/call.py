@@ -1,7 +1,5 @@
 """Calls of kernels, and their addition to a module."""
 
-from __future__ import annotations
-
 from tvm import relax, tirx
 
 from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, SAME_CODE

@@ -1,7 +1,5 @@
 """A kernel: a rule, and the features that a target must have for it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Finds operators whose rows, or images, do not depend on each other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 An operator's kernels are in its folder: a new kernel is a row there, a new operator a line here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

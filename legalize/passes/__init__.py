@@ -1,7 +1,5 @@
 """Whole-graph rewrites from IRModule to IRModule, one idea in each file."""
 
-from __future__ import annotations
-
 from legalize.passes.channels_last import ChannelsLast
 from legalize.passes.copy_rows import CopyRows
 from legalize.passes.drop_constant_channels import DropConstantChannels

@@ -1,7 +1,5 @@
 """The bodies of the functions that a plan calls, in sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any

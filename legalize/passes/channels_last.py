@@ -1,7 +1,5 @@
 """Give images the axis order that kernels take: rows, columns, then channels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rules that make operators channels last, in a table by the operator's name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Copy short rows of memory as vectors."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

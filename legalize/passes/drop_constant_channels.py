@@ -1,7 +1,5 @@
 """Leave out channels that are the same number for every input."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

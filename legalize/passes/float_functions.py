@@ -1,7 +1,5 @@
 """Replace the remaining float functions by those of ONNX Runtime."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """Let the operator before an activation clamp its result."""
 
-from __future__ import annotations
-
 import tvm
 from tvm import relax
 

@@ -1,7 +1,5 @@
 """Compute expressions of constants."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import prod
 from typing import Any

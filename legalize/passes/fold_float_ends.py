@@ -1,7 +1,5 @@
 """Let convolutions of float32 add a bias and a tensor that follow, and clamp their result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

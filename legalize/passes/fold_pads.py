@@ -1,7 +1,5 @@
 """Let convolutions do the padding of the operator before them."""
 
-from __future__ import annotations
-
 import tvm
 from tvm import relax
 

@@ -1,7 +1,5 @@
 """Turn float operators between dequantize and quantize into integer ones."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """Let TVM fuse lookups with the blocks around them."""
 
-from __future__ import annotations
-
 import tvm
 from tvm import s_tir, tirx
 

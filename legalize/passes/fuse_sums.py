@@ -1,7 +1,5 @@
 """Let the kernel that makes an operand of a sum compute the sum, too."""
 
-from __future__ import annotations
-
 import tvm
 from tvm import relax
 

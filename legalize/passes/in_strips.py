@@ -1,7 +1,5 @@
 """Compute the layers of a stem strip by strip, so that memory never holds their whole images."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias

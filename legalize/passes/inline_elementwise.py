@@ -1,7 +1,5 @@
 """Turn each fused chain of elementwise blocks into one loop."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Compute functions of floats for several vectors at a time."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

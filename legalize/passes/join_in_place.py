@@ -1,7 +1,5 @@
 """Let operators write their results directly into the result of a concatenation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

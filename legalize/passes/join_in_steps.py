@@ -1,7 +1,5 @@
 """Join many tensors in steps."""
 
-from __future__ import annotations
-
 import tvm
 from tvm import relax, topi
 

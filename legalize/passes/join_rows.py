@@ -1,7 +1,5 @@
 """Join functions that compute the rows of a tensor one by one."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

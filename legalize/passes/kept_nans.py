@@ -1,7 +1,5 @@
 """Let maxima, minima and signs keep NaN."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Lower Relax's operators, some of them to arithmetic that becomes vector code."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import factorial
 

@@ -1,7 +1,5 @@
 """Lower every operator of the dialect to integer Relax operators."""
 
-from __future__ import annotations
-
 import tvm
 from tvm import relax
 from tvm.relax import op as R

@@ -1,7 +1,5 @@
 """Finds the channels of a network's tensors that some input can change, and that are read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Merge short innermost loops that run along memory."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Let kernels multiply matrices of float32."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tvm

@@ -1,7 +1,5 @@
 """Join all calls of a model to one function."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from string import digits

@@ -1,7 +1,5 @@
 """Turn models of an open batch into models of one item, if no item depends on another."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Computes the offsets of temporary tensors whose sizes a run decides."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce

@@ -1,7 +1,5 @@
 """Let the innermost loop of each sum run along memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tvm

@@ -1,7 +1,5 @@
 """Let the remaining float convolutions and products add in ONNX Runtime's order."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

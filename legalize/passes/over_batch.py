@@ -1,7 +1,5 @@
 """Let the function of one item run for each item of a batch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """Let a convolution find its padding around its data, instead of copying the data."""
 
-from __future__ import annotations
-
 import tvm
 from tvm import relax
 

@@ -1,7 +1,5 @@
 """Make all activations uint8, or all int8, by moving them by 128."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

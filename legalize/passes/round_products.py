@@ -1,7 +1,5 @@
 """Let float32 products be rounded before something is added to them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tvm

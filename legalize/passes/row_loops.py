@@ -1,7 +1,5 @@
 """Reads the loops of TIR functions that compute the rows of tensors one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate

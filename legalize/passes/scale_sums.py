@@ -1,7 +1,5 @@
 """Let the kernel of a dense layer turn its sums into real numbers."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 from math import prod

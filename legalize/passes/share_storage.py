@@ -1,7 +1,5 @@
 """Give the temporary tensors of a model little memory; each begins where its block begins."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Multiply the bytes of int16 data: each half of a word separately."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

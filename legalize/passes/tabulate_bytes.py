@@ -1,7 +1,5 @@
 """Make one table of all operators that compute, byte by byte, from one tensor of bytes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The common part of passes over TIR functions. A fused function is a list of TIR blocks."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Let kernels transpose bytes."""
 
-from __future__ import annotations
-
 import tvm
 from tvm import relax
 

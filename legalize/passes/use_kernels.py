@@ -1,7 +1,5 @@
 """Replace operators by the kernels of the target's instruction set."""
 
-from __future__ import annotations
-
 import tvm
 from tvm import relax
 

@@ -3,8 +3,6 @@
 A file holds the rules of a family of operators. Importing this package registers them all.
 """
 
-from __future__ import annotations
-
 from legalize.primitives.registry import PRIMITIVES, primitive
 from qnn_ops.modules import import_modules
 

@@ -1,7 +1,5 @@
 """Writes loops that choose a detector's boxes, and drop boxes that overlap better ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

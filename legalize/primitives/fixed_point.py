@@ -1,7 +1,5 @@
 """Scaling of integers as Relax expressions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Functions and arithmetic of floats that Relax lacks, as loops."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

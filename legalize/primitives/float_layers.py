@@ -3,8 +3,6 @@
 Relax's own operators may fuse products with their sums.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import prod
 from typing import Any

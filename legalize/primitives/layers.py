@@ -1,7 +1,5 @@
 """Convolutions, dense layers and products of matrices in Relax primitives."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Functions written as loops: their calls, and TFLite's rescaling of integers in them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

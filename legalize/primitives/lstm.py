@@ -1,7 +1,5 @@
 """Writes quantized_lstm as loops: one function for all steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Operators whose primitives are their references, called with expressions."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

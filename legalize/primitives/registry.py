@@ -1,7 +1,5 @@
 """The table from a dialect operator to its rule in Relax primitives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

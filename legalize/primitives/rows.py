@@ -1,7 +1,5 @@
 """Writes loops that average, scatter and hash rows, and that check and find indices."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from math import prod

@@ -4,8 +4,6 @@ The table of exponentials depends on the length, so the run computes it, by the 
 functions, as ONNX Runtime does.
 """
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

@@ -6,8 +6,6 @@ in relu. After any other operator XNNPACK computes both in float. On a quantized
 bounds of its integers or, if the result has another scale, a table.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Operators that only move, choose or join values: they are applied to the integers."""
 
-from __future__ import annotations
-
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R

@@ -5,8 +5,6 @@ transposed convolutions are convolutions of images with gaps between the pixels.
 of the integers. A mean is taken over windows or whole images.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The clamps of activations that are fused into other operators."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from qnn_ops.arithmetic.fixed_point import round_half_away

@@ -1,7 +1,5 @@
 """Functions of the C library, which LiteRT calls too. Some libraries are off by a digit."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 from collections.abc import Callable

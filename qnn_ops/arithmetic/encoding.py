@@ -4,8 +4,6 @@ An encoding says which real number a quantized integer means: scale · (q - zero
 encoding made here represents zero exactly, because padding and relu need that.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -7,8 +7,6 @@ Integers behave as in the C++ of the frameworks: values are int32, products int6
 leaves int32 without a check, the result wraps modulo 2^32; each docstring says where.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """gemmlowp's fixed-point arithmetic of 16 bits, in numpy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

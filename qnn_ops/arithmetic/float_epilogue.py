@@ -3,8 +3,6 @@
 It is the "onednn" rounding of these operators, which MXNet's quantized networks use.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

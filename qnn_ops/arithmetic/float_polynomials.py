@@ -3,8 +3,6 @@
 TANH_BELOW is from tanhf of Cephes. All others are from ONNX Runtime and its MLAS.
 """
 
-from __future__ import annotations
-
 LOG2_E = 1.44269504088896341
 MINUS_LOG_2 = (-6.93145752e-1, -1.42860677e-6)
 """-log(2) in two parts. The first is so short that its products are exact."""

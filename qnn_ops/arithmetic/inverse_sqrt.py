@@ -1,7 +1,5 @@
 """The inverse square root of integers, in fixed point."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

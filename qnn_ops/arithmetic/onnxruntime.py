@@ -5,8 +5,6 @@ except for named fused multiply-adds. A pass may have moved 8-bit values to the 
 Float32 arithmetic that depends on the difference uses the values and the zero points of the model.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 Both give int32 values in the scale of the result; ``clamp_to`` then makes them int8 or uint8.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

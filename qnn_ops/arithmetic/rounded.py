@@ -1,7 +1,5 @@
 """Forces the rounding of float results, which compilers may omit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The ways to scale an accumulator down, by the names that an operator's ``rounding`` takes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Turns the sums of a convolution or a dense layer into its result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -4,8 +4,6 @@ Source: the kernels for 16-bit activations and 8-bit weights of TFLite's referen
 DEPTHWISE_CONV_2D and FULLY_CONNECTED. A bias of int32 makes their sums 32 bits wide.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ rounds half to even. Sums are fixed point and round ties up. Products are float3
 even. Means do so after the zero points are added.
 """
 
-from __future__ import annotations
-
 import math
 from operator import itemgetter
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ Scales become Python floats that hold float32 values exactly, zero points become
 per channel becomes a list.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from operator import index
 from typing import Any

@@ -1,7 +1,5 @@
 """An operator's operands and attributes, read from the signature of its function."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import re

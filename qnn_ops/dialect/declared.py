@@ -4,8 +4,6 @@ An operator's function annotates its parameters with these types. ``qnn_ops.dial
 reads them. To type checkers they are the types of the values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias

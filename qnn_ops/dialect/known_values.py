@@ -1,7 +1,5 @@
 """The values of calls whose operands are known, computed in numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

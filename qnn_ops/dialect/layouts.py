@@ -1,7 +1,5 @@
 """Axis orders of activations and kernels, as strings of axis letters."""
 
-from __future__ import annotations
-
 DATA_LAYOUTS = ("NHWC", "NCHW")
 KERNEL_LAYOUTS = ("OIHW", "OHWI", "HWIO", "IHWO", "HWOI")
 """OHWI: TFLite. IHWO: TFLite's depthwise kernels, with I = 1. OIHW: MXNet."""

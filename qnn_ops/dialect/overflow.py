@@ -5,8 +5,6 @@ that they make. A call written by hand is always defined: sums wrap modulo 2^32,
 sums, products and means saturate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Attributes of calls as plain Python values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any

@@ -21,8 +21,6 @@ The operator is then known to TVM as ``relax.qnn.quantized_relu``, prints in TVM
 ``R.qnn.quantized_relu(x, kind="relu", ...)`` and parses back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace

@@ -4,8 +4,6 @@ Importers attach them to ``main``. Code that builds or runs the module reads the
 attribute stores them, so that they survive TVMScript, JSON and every pass.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import tvm

@@ -1,7 +1,5 @@
 """Sizes of tensors that each run decides, with the arithmetic of integers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

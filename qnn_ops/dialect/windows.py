@@ -1,7 +1,5 @@
 """The positions of a sliding window, shared by operators that move one over an image."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

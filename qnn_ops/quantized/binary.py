@@ -1,7 +1,5 @@
 """Quantized operators on two tensors: sum, difference, product, squared difference and PReLU."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Dense layers of float32 data, whose weights have a few bits and a scale for each block."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

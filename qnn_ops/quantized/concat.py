@@ -1,7 +1,5 @@
 """The concatenation of quantized tensors that may differ in scale and zero point."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Two-dimensional convolution of quantized tensors."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """A fully connected layer of quantized tensors."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Scales and zero points that a run computes from the data, and quantization with them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

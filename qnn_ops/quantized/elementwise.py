@@ -1,7 +1,5 @@
 """The family of quantized operators on two tensors, which broadcast."""
 
-from __future__ import annotations
-
 from inspect import cleandoc
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Any function of one quantized value, as a table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

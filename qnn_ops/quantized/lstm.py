@@ -1,7 +1,5 @@
 """The steps of a long short-term memory (LSTM) in integers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

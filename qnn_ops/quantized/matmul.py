@@ -1,7 +1,5 @@
 """Products of float32 matrices and of quantized ones. No matrix needs to be constant."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import numpy as np

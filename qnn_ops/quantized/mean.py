@@ -1,7 +1,5 @@
 """The mean of quantized tensors."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """The padding of quantized tensors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Two-dimensional pooling of quantized tensors."""
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Any
 

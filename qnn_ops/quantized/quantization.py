@@ -1,7 +1,5 @@
 """Quantizes real numbers, dequantizes integers, and changes the quantization of integers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any

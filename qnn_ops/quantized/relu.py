@@ -1,7 +1,5 @@
 """Rectifiers of quantized tensors that are not fused into another operator."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import numpy as np

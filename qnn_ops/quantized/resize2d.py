@@ -5,8 +5,6 @@ float32 or, for bilinear int8, fixed point with 10 fraction bits. Positions copy
 exactly, with its roundings: no other arithmetic picks the same pixels.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Softmax of quantized tensors."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

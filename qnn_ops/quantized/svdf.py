@@ -1,7 +1,5 @@
 """A filter over time of low rank (SVDF): its memory and its result."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ bits, rounded. Source of the normalization: ApplyLayerNorm of TFLite's
 kernels/internal/reference/portable_tensor_utils.cc.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -3,8 +3,6 @@
 Every function here takes the quantization of input and output, int8 or uint8.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -9,8 +9,6 @@ the samples of SoftmaxPrepare of its kernels/activations.cc: exp within [-10, 0]
 within [0, 1].
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import Any

@@ -6,8 +6,6 @@ them. A softmax contains two such functions.
 Every function here takes the scales of input and output; their zero points are 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

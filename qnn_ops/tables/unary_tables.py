@@ -4,8 +4,6 @@ Arguments and results are those of ``qnn_ops.tables.lookup.unary_table``. If TFL
 an error, such as for the root of a negative number, the entry is that of 0.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -5,8 +5,6 @@ is a list in which no element's children, at twice its index plus one and two, c
 order.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

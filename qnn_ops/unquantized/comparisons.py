@@ -1,7 +1,5 @@
 """Comparisons: the integers that LiteRT compares for quantized values, and floats with NaN."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from tvm import relax

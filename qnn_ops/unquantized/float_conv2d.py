@@ -1,7 +1,5 @@
 """Two-dimensional convolution of float32, which adds products in a stated order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod

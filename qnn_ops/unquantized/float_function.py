@@ -1,7 +1,5 @@
 """Functions of float32: some as ONNX Runtime computes them, others as fast as vectors can."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 

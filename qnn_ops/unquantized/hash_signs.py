@@ -3,8 +3,6 @@
 Source: farmhashna::Hash64 of FarmHash, which TFLite's kernels/lsh_projection.cc calls.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Indices that depend on the data: checks indices, and finds those of the largest elements."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A loop: a function that runs on its own results as long as a condition holds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import tvm

@@ -1,7 +1,5 @@
 """Reduction of the elements of windows of a tensor, in order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 

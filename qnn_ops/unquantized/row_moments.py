@@ -1,7 +1,5 @@
 """The mean and the variance of rows of float32, whose elements are added in a stated order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Averages rows by weights, and writes rows at indices of a tensor."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any
 

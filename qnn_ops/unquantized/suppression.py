@@ -1,7 +1,5 @@
 """Chooses boxes by their scores, without those that overlap a better one."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

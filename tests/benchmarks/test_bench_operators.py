@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import tvm
 
 from benchmarks.bench_operators import CASES, HEAD, main, measure

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 
 from benchmarks.report import difference_text, largest_difference, markdown_table

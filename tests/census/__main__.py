@@ -4,8 +4,6 @@ python -m tests.census ../shared/models/tflite
 python -m tests.census FOLDER --json > census.json
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

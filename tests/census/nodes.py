@@ -4,8 +4,6 @@ python -m tests.census.nodes
 python -m tests.census.nodes --only quantize --names
 """
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Sequence

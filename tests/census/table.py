@@ -1,7 +1,5 @@
 """The tables of a census."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 

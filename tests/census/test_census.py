@@ -1,7 +1,5 @@
 """`python -m tests.census`."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`python -m tests.census.nodes`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One model file, here and on LiteRT's reference kernels, each in a process that may die."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 import warnings

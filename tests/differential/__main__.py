@@ -12,8 +12,6 @@ python -m tests.differential --target all         # for every target; run where 
 What was compared is kept in a log: the same command again goes on where it was stopped.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Steps that run subgraphs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.differential.graphs import Graph, Value, step

@@ -1,7 +1,5 @@
 """Steps at which a detector chooses boxes; no further operators read their results."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

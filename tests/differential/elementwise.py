@@ -1,7 +1,5 @@
 """Steps that compute each element by itself, and those that reduce axes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from frontends.tflite.quantization import Quantization

@@ -1,7 +1,5 @@
 """A file of random graphs of any format, with its framework's answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ results use their range, now and then so that they saturate or vanish; weights a
 theirs, or only its ends.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import wraps

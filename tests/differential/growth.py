@@ -1,7 +1,5 @@
 """Grows a graph from all the steps there are."""
 
-from __future__ import annotations
-
 # Importing them registers their steps.
 from tests.differential import (  # noqa: F401
     control,

@@ -1,7 +1,5 @@
 """Steps on integers that mean themselves: of 32 and 64 bits, and bytes without a scale."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Steps on tensors that mean themselves: int32, int64, bool and float32; on sizes and constants."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

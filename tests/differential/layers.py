@@ -1,7 +1,5 @@
 """Steps with a window or weights: convolutions, dense layers, poolings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import Any

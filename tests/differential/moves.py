@@ -1,7 +1,5 @@
 """Steps that move elements: joins, parts, pads, other shapes and sizes."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

@@ -4,8 +4,6 @@ Nothing grows from them: an error within a bound would become a step beside a ti
 are about 1, so that a bound says how far results may lie apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import Any

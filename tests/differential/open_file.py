@@ -1,7 +1,5 @@
 """Files of random TFLite graphs with open sizes, and LiteRT's answers for several sizes."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from itertools import count, islice

@@ -1,7 +1,5 @@
 """Steps in float32 whose results are exact: hybrid operators, and single operations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """Steps that put elements at indices, normalize rows, and work on bits."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Steps that move elements by indices and blocks, repeat them, and choose among them."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

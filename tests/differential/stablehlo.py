@@ -1,7 +1,5 @@
 """Steps of StableHLO: padding, slices at indices, and windows."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A bounded share of the graphs of `python -m tests.differential`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch

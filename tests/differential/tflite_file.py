@@ -1,7 +1,5 @@
 """Files of random TFLite graphs, and LiteRT's answers."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One file of random graphs, compiled both ways and run, held against its own framework."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product, zip_longest

@@ -1,7 +1,5 @@
 """Steps of models that keep something from one run to the next."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

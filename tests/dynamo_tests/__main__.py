@@ -7,8 +7,6 @@ the names of backends changed (``CHANGES``) and run by pytest. The command ends 
 fails that ``DIFFERENCES`` does not name. With ``--on-pytorch`` the file is run as it is.
 """
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

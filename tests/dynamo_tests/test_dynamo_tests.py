@@ -1,7 +1,5 @@
 """The command that runs PyTorch's own tests of backends: what it changes and counts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -9,8 +9,6 @@ python -m tests.edges --list "refused here" # and says which of them LiteRT runs
 python -m tests.edges --against tflm        # with the integers of --reference tflm
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import count, islice
 

@@ -1,7 +1,5 @@
 """Operators that compute."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

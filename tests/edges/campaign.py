@@ -1,7 +1,5 @@
 """Runs models of one operator here and on their framework, in processes that may die; compares."""
 
-from __future__ import annotations
-
 import os
 import traceback
 import warnings

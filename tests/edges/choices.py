@@ -1,7 +1,5 @@
 """Operators that compare, choose, sort, count and convert."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

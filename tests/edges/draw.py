@@ -4,8 +4,6 @@ Ranks are 0 to 6 and sizes begin with 0; axes are negative and outside, masks sp
 than there are, operands of numbers have odd types and ranks, quantization is missing now and then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

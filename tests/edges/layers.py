@@ -1,7 +1,5 @@
 """Layers with weights: of 8 bits, of int16, and hybrid."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Operators that move data, and those that find indices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Operators that move data by indices, blocks and counts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

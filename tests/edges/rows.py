@@ -1,7 +1,5 @@
 """Operators that put rows at indices and elements on diagonals, and that work on bits."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.edges.draw import Draw, drawn

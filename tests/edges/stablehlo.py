@@ -1,7 +1,5 @@
 """Operators of StableHLO, and others of windows, sparse rows and evenly spaced numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

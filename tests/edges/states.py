@@ -1,7 +1,5 @@
 """Operators of states that a model keeps from one run to the next."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from frontends.tflite.quantization import Quantization

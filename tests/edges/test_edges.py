@@ -1,7 +1,5 @@
 """A bounded share of the models of `python -m tests.edges`."""
 
-from __future__ import annotations
-
 from frontends.tflite.operators import codes_with
 from tests.edges import arithmetic, choices, layers, moves, places, rows, stablehlo, states  # noqa: F401 (registers their operators)
 from tests.edges.campaign import GOOD, run_campaign

@@ -1,7 +1,5 @@
 """`examples/arduino`: the digits as a library for Arduino."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -8,8 +8,6 @@ file is copied to a folder with its import lines changed (``tests.former.imports
 pytest. The command ends with 1 if a test fails that ``tests.former.differences`` does not name.
 """
 
-from __future__ import annotations
-
 import io
 import tempfile
 from contextlib import redirect_stdout

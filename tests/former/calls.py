@@ -4,8 +4,6 @@ The module imports nothing of this project: a Python that has TVM's Relay runs i
 ``calls.py FIRST COUNT FILE.npz``, and so writes what Relay computes for the seeds from FIRST on.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from typing import Any

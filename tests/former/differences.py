@@ -1,7 +1,5 @@
 """Tests of TVM's that fail on the façade by design, each with its reason."""
 
-from __future__ import annotations
-
 _OPEN_SIZE = "relay.Any is an open size, which cannot broadcast in some of the runs alone"
 
 _FOLD = "test_pass_fake_quantization_to_integer"

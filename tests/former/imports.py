@@ -1,7 +1,5 @@
 """Import lines of scripts for TVM's Relay, changed to those of the façade. Nothing else changes."""
 
-from __future__ import annotations
-
 from tests.support.peer_tests import with_changes
 
 CHANGES = (

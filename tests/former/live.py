@@ -6,8 +6,6 @@ PROGRAM starts a Python that has TVM's Relay, of version 0.17 or near it: an int
 script that sets what the interpreter needs and passes its arguments on.
 """
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 from collections import Counter

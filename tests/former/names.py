@@ -7,8 +7,6 @@ do instead. The numbers count scripts, of 449 that build or run a model: 83 of a
 façade refuses those packages as a whole.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 Each finds ``DATA`` and, where it reads a model, ``MODEL``; it leaves ``result``.
 """
 
-from __future__ import annotations
-
 TFLITE = """
 import tflite
 import tvm

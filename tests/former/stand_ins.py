@@ -4,8 +4,6 @@ The tests' files import packages that only some of their tests need, and decorat
 that ``tvm.testing`` has lost.
 """
 
-from __future__ import annotations
-
 import atexit
 import importlib
 import shutil

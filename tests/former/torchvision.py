@@ -1,7 +1,5 @@
 """A stand-in for torchvision: a small network that can be quantized, and transforms."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock

@@ -4,8 +4,6 @@ Import lines change as ``tests.former.imports`` says, and what the tutorials dow
 a network of this project's zoo, or a small one of floats, a picture of noise, and labels.
 """
 
-from __future__ import annotations
-
 import io
 import runpy
 import sys

@@ -1,7 +1,5 @@
 """What a model may make of little."""
 
-from __future__ import annotations
-
 import pytest
 
 from frontends.bounds import (

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from qnn_ops.errors import QnnError
 

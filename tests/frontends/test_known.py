@@ -1,7 +1,5 @@
 """Expressions that are computed at import, from numbers and open sizes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary
 
 

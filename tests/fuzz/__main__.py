@@ -4,8 +4,6 @@ python -m tests.fuzz                              # each importer for a minute
 python -m tests.fuzz tflite --seconds 3600 --seed 1000000
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -4,8 +4,6 @@ A model under a megabyte has two seconds of the processor's time and 512 MB of m
 the importer itself takes; a process that dies, hangs or takes more has found something.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import resource
 import signal

@@ -1,7 +1,5 @@
 """The fuzzed importers: their inputs, and their allowed outcomes for damaged ones."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Callable

@@ -7,8 +7,6 @@ the kernels are machine code that trusts its callers: this counts how often.
     python -m tests.fuzz.libraries --tries 1000
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

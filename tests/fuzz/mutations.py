@@ -1,7 +1,5 @@
 """Damage to files: what an attacker, a broken disk or a careless program may do to them."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Callable

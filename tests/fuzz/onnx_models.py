@@ -1,7 +1,5 @@
 """ONNX models to damage, and well-formed files of models that are partly invalid."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Well-formed TFLite files of models that are partly invalid."""
 
-from __future__ import annotations
-
 import copy
 import struct
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Models to damage that random graphs do not draw often, as writers that were finished once."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from frontends.tflite.quantization import Blocks, Quantization

@@ -1,7 +1,5 @@
 """A bounded share of the trials of `python -m tests.fuzz`."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fuzz.campaign import run_campaign

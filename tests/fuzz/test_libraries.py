@@ -1,7 +1,5 @@
 """A share of the trials of `python -m tests.fuzz.libraries`."""
 
-from __future__ import annotations
-
 from tests.fuzz.libraries import RAISED, RAN, REFUSED, campaign
 from tests.support.linking import needs_linker
 

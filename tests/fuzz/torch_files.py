@@ -1,7 +1,5 @@
 """Files of PyTorch programs to damage, and hostile contents to put into them."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -9,8 +9,6 @@ with 1 if a test fails that ``tests.litert_tests.differences`` does not name. Wi
 the same is run on the installed ai_edge_litert.
 """
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

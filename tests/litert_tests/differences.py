@@ -1,7 +1,5 @@
 """Tests of LiteRT's that fail on ``tvm_qnn.litert`` by design, each with its reason."""
 
-from __future__ import annotations
-
 _OPERATORS = "operators of the caller's are refused"
 _DELEGATES = "delegates are refused"
 _TEXT = "tensors of text are refused when the model is compiled"

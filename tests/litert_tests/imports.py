@@ -1,7 +1,5 @@
 """Import lines of LiteRT's tests, changed to those of a package and of stand-ins."""
 
-from __future__ import annotations
-
 from tests.support.peer_tests import with_changes
 
 _STAND_INS = "from tests.litert_tests.stand_ins import"

@@ -4,8 +4,6 @@ Those that its build makes of text with TensorFlow are made here: the same funct
 names of tensors. The others are the checkout's.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What LiteRT's tests take of TensorFlow, as far as they need it."""
 
-from __future__ import annotations
-
 import os
 import unittest
 from pathlib import Path

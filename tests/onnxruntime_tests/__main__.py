@@ -8,8 +8,6 @@ command ends with 1 if a test fails that ``tests.onnxruntime_tests.differences``
 ``--on-onnxruntime`` the same is run on the installed onnxruntime.
 """
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import replace
 from pathlib import Path

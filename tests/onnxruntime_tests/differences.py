@@ -1,7 +1,5 @@
 """Tests of ONNX Runtime that do not pass on ``tvm_qnn.onnxruntime`` by design, with reasons."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 _BY_DESIGN = {

@@ -1,7 +1,5 @@
 """Import lines of ONNX Runtime's tests, changed to those of the façade and of stand-ins."""
 
-from __future__ import annotations
-
 from tests.support.peer_tests import with_changes
 
 _FOLDER = "tests.onnxruntime_tests"

@@ -1,7 +1,5 @@
 """The models that ONNX Runtime's tests read: the checkout's, or stand-ins with the same names."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """What ONNX Runtime's tests take of their own helpers, and of what the package onnx has lost."""
 
-from __future__ import annotations
-
 import os
 import unittest
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The command that runs ONNX Runtime's own tests: what it changes, writes and counts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Writes docs/operators_by_type.md: python -m tests.operators."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.operators.table import page

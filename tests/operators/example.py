@@ -1,7 +1,5 @@
 """A model of one operator under way."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Models of one operator, for every operator of LiteRT and every type of its tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

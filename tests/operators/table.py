@@ -1,7 +1,5 @@
 """The table of LiteRT's operators by type: what LiteRT runs, and how it is imported here."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from itertools import product

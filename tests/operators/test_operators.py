@@ -1,7 +1,5 @@
 """The page of operators by type agrees with the code and with LiteRT."""
 
-from __future__ import annotations
-
 from frontends.tflite.schema import OPERATORS
 from tests.operators.__main__ import PAGE
 from tests.operators.examples import CODES

@@ -1,7 +1,5 @@
 """Models of one operator that has weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

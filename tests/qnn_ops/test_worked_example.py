@@ -1,7 +1,5 @@
 """Real matrices, quantized, multiplied in integers, dequantized: within the derived error."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

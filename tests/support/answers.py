@@ -1,7 +1,5 @@
 """Answers as a terminal shows them."""
 
-from __future__ import annotations
-
 import io
 
 from tvm_qnn.answers.answer import Answer

@@ -5,8 +5,6 @@ there over many inputs in one process. The emulator stops a program with an inst
 processor lacks.
 """
 
-from __future__ import annotations
-
 import shutil
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What LLVM makes of a function for an ARM processor."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

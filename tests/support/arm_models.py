@@ -1,7 +1,5 @@
 """Whole models on emulated ARM processors, through TVM's runtime or without it."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """How tests compile: in few modules, and without optimization if their subject is not the code."""
 
-from __future__ import annotations
-
 import functools
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """What a compiled function's loops consist of."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Layers of weights of a few bits, whose sums are exact in any order."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

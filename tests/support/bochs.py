@@ -6,8 +6,6 @@ The emulator stops a program with an instruction that its processor lacks; Bochs
 gather whose indices are in one of the upper sixteen registers, so LLVM is told to make none.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

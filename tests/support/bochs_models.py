@@ -1,7 +1,5 @@
 """Whole modules on emulated x86 processors: as standalone exports, which need no system."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path

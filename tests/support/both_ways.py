@@ -1,7 +1,5 @@
 """Checks of many operators by their numpy references, and of a few that are compiled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random calls of operators: operands and attributes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Work in child processes, which may die, hang or take too much memory."""
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import multiprocessing

@@ -1,7 +1,5 @@
 """Commands that are called in this process."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

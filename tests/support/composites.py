@@ -1,7 +1,5 @@
 """Options of STABLEHLO_COMPOSITE."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

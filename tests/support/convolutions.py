@@ -4,8 +4,6 @@ One run of an emulator answers for many of them, so they are drawn from a seed a
 hypothesis.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Small language models with a past, and their texts on ONNX Runtime."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Convolutions by their definition, in int64: the expected results of all kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """A network of dense layers of uint8 that kernels for microcontrollers do not compute whole."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from frontends.tflite.quantization import Quantization

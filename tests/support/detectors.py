@@ -1,7 +1,5 @@
 """A detector whose results are encoded in its picture's first pixels."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from frontends.tflite.quantization import Quantization

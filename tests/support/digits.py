@@ -1,7 +1,5 @@
 """What LiteRT's reference kernels make of handwritten digits, many at once."""
 
-from __future__ import annotations
-
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 

@@ -1,7 +1,5 @@
 """Disks that are full."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Attributes of quantized operators, with scale and zero point of a tensor side by side."""
 
-from __future__ import annotations
-
 from typing import Any
 
 _TENSORS = ("data", "input", "kernel", "lhs", "output", "rhs", "weight")

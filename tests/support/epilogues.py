@@ -1,7 +1,5 @@
 """Running the x86 kernels' epilogues by themselves."""
 
-from __future__ import annotations
-
 import numpy as np
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T

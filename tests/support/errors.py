@@ -1,7 +1,5 @@
 """Errors of what is called in one line, and tests of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

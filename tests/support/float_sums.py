@@ -1,7 +1,5 @@
 """Convolutions and products of float32, of all forms that code tells apart."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

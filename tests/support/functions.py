@@ -1,7 +1,5 @@
 """Small functions for the tests of emulators."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm import te

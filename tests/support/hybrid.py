@@ -1,7 +1,5 @@
 """Operands of hybrid operators."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tensors of int16, with weights and biases, in TFLite models."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernels of operators, on every instruction set that can run here: by itself or emulated."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """What tests need that export libraries."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """One operator on LiteRT's reference kernels: the oracle of the operators' arithmetic."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Operands and attributes of quantized_lstm."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a library was compiled to, for this machine or another one."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

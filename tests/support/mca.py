@@ -1,7 +1,5 @@
 """llvm-mca, for tests that need it."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.loops.mca import find_mca

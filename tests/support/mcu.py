@@ -1,7 +1,5 @@
 """Running compiled functions on emulated microcontrollers, all in one program."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """TFLite's metadata, and files after the end of a model, made for a test."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Callable, Mapping, Sequence

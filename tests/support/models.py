@@ -1,7 +1,5 @@
 """Whole models against LiteRT's reference kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

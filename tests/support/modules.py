@@ -1,7 +1,5 @@
 """Small modules written by hand, for tests of the code around the operators."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

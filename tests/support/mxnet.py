@@ -1,7 +1,5 @@
 """MXNet models with MXNet's own outputs, and a separate evaluator."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Mapping

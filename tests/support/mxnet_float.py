@@ -1,7 +1,5 @@
 """MXNet's answers for float operators, family by family (tests/fixtures/mxnet_float)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Graphs of one MXNet operator, made by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

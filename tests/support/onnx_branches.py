@@ -1,7 +1,5 @@
 """Many operators between DequantizeLinear and QuantizeLinear in a model, against ONNX Runtime."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """ONNX models of a few nodes, on ONNX Runtime and compiled here."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

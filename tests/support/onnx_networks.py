@@ -1,7 +1,5 @@
 """Quantized ONNX networks, made from a seed in either form."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 from typing import Any

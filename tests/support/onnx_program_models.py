@@ -1,7 +1,5 @@
 """Models of programs that use ONNX Runtime, quantized as its tools quantize: see ``programs``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """LSTM, GRU and RNN of ONNX, with random numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Small ONNX models for sessions, and what ONNX Runtime and its stand-in say of them."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Checks that every operator of the dialect goes through."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any

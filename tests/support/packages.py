@@ -1,7 +1,5 @@
 """Packages of a small model, for this machine and for others, and programs of them."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

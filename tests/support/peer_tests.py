@@ -1,7 +1,5 @@
 """Runs other projects' own tests with changed import lines, and prints how many ended how."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

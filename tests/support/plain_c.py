@@ -1,7 +1,5 @@
 """Models as plain C, compiled and run on this machine."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 The program needs no TVM runtime. It calls the functions over many inputs in one process.
 """
 
-from __future__ import annotations
-
 import struct
 import subprocess
 import tempfile

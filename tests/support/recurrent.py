@@ -1,7 +1,5 @@
 """Recurrent networks in the form in which TensorFlow's converter leaves them unfused: a WHILE."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

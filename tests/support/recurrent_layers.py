@@ -1,7 +1,5 @@
 """TFLite models of recurrent layers: LSTMs, plain ones, and pairs of which one runs backwards."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias

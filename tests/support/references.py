@@ -1,7 +1,5 @@
 """Modules of the dialect by the numpy references of their operators, without compiling."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """TVM's stock RPC server and tracker, as processes of their own."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """A server in a process of its own, and its clients."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import re

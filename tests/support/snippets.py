@@ -1,7 +1,5 @@
 """The snippets of README and documentation, and what runs them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

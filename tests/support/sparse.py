@@ -1,7 +1,5 @@
 """Matrices that are stored sparsely."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from frontends.tflite.sparsity import Level, Sparsity

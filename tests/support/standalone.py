@@ -1,7 +1,5 @@
 """Programs made of standalone exports, run on files."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Networks whose first layers can run in strips."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

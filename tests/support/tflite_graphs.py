@@ -1,7 +1,5 @@
 """TFLite models of several subgraphs, described by the names of their tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A small TFLite model in which single fields are overwritten."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

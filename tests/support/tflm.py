@@ -1,7 +1,5 @@
 """What TFLM, LiteRT for Microcontrollers, computes: the interpreter of the package tflite-micro."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """AMX's instructions on processors that have none: calls of C functions (``tiles.c``)."""
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """Altered archives of PyTorch programs, and the code that would run if they were trusted."""
 
-from __future__ import annotations
-
 import io
 import json
 import pickle

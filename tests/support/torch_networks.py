@@ -1,7 +1,5 @@
 """Networks of PyTorch, quantized by PT2E with seeds, and programs of single operators."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

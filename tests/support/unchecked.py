@@ -4,8 +4,6 @@ They are the same in every function, and up to half of the code of a small one. 
 machine checks the inputs of ``main``, and ``check_arguments`` those of a single function.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Programs of WebAssembly, linked by zig and run by node."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 import sys

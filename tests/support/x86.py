@@ -1,7 +1,5 @@
 """Running x86 kernels: on this processor or on an emulated one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path

@@ -11,8 +11,6 @@ was tried is kept in a log: the same command goes on where it was stopped, until
 The share and the whole have logs of their own, as they emulate different models.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Tries many pairs of a model and a target, in processes that may die."""
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import resource

@@ -1,7 +1,5 @@
 """A small network with an operator of every family of kernels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

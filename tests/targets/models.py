@@ -4,8 +4,6 @@ A model of LiteRT's is held to its reference kernels, one in ONNX to ONNX Runtim
 the fixture beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Networks of every kind that microcontrollers run, each with one input and one output."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

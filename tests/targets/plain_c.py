@@ -5,8 +5,6 @@ python -m tests.targets.plain_c --matrix              # each network by each com
 python -m tests.targets.plain_c --matrix --inputs 1 --level -O2 digits kws
 """
 
-from __future__ import annotations
-
 import tempfile
 import warnings
 from collections import Counter

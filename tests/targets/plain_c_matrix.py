@@ -1,7 +1,5 @@
 """Networks as plain C, by every compiler, at every level: LiteRT's integers."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile

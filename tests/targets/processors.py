@@ -1,7 +1,5 @@
 """The targets of the matrix: their emulators, and the instructions that code must have."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

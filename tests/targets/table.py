@@ -1,7 +1,5 @@
 """The table of targets and of the models' outcomes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 

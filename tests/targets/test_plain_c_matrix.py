@@ -1,7 +1,5 @@
 """A small part of `python -m tests.targets.plain_c --matrix`, and its reports of faults."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A bounded share of the trials of `python -m tests.targets`, and its reports of faults."""
 
-from __future__ import annotations
-
 import faulthandler
 import os
 from pathlib import Path

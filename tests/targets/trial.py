@@ -1,7 +1,5 @@
 """One model, built for one target, run or emulated, and its instructions read."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

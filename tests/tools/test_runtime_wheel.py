@@ -1,7 +1,5 @@
 """The wheel for devices: its contents, and that it runs libraries without anything else."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

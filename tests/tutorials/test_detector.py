@@ -1,7 +1,5 @@
 """The tutorial runs; it checks its own claims."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The tutorial on MXNet runs, and its claims hold."""
 
-from __future__ import annotations
-
 import runpy
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 A program draws its own model and inputs from a seed, and returns what it would print or show.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What instructions a library for an ARM processor has."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Whole models on emulated x86 processors: the integers that they have everywhere else."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

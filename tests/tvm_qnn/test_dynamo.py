@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import entry_points

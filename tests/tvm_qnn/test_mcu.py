@@ -1,7 +1,5 @@
 """Whole models on emulated microcontrollers: LiteRT's integers, in no more instructions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

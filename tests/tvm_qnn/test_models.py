@@ -1,7 +1,5 @@
 """The zoo's networks, whole: every tensor that they compute is LiteRT's, bit for bit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Models of open sizes against builds for single sizes, bit for bit."""
 
-from __future__ import annotations
-
 import gc
 import pickle
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """`python -m tools.digits`: trains and quantizes the classifier and rewrites its data files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

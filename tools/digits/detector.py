@@ -4,8 +4,6 @@ One box for each cell of 4×4 pixels, as in SSD (Liu et al., arXiv:1512.02325), 
 each of the ten digits for it. TFLite_Detection_PostProcess chooses among them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -6,8 +6,6 @@ backward function, which takes the gradient with respect to the result and retur
 respect to the arguments, in their order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

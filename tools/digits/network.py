@@ -5,8 +5,6 @@ connection; max pooling; a convolution; average pooling; a dense layer. Small, a
 operators that classification networks are made of.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

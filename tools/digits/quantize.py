@@ -5,8 +5,6 @@ formats are those of TFLite's 8-bit quantization specification ("int8") and of t
 one that preceded it ("uint8").
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Everything is float64, although the result is quantized to 8 bits: how a BLAS or
 then moves the trained weights by far less than one quantization step.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

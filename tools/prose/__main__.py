@@ -3,8 +3,6 @@
 It needs PyTorch, and the package onnx_ir, which ONNX Runtime's tool for 4 bits imports.
 """
 
-from __future__ import annotations
-
 import click
 import onnx
 

@@ -1,7 +1,5 @@
 """The text that the language model learns: this project's pages, and Python's own help."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

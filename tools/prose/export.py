@@ -1,7 +1,5 @@
 """The language model as ONNX, as onnxruntime-genai's builder writes such models; and quantized."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path

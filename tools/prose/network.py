@@ -4,8 +4,6 @@ Normalizations by the root mean square, rotated positions, query heads that shar
 and a gated feed-forward part.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 from torch.nn import functional

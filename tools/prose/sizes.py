@@ -1,7 +1,5 @@
 """The sizes of the language model, and the rotations of its positions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

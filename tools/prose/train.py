@@ -1,7 +1,5 @@
 """Trains the language model: some 20 minutes of two cores."""
 
-from __future__ import annotations
-
 import math
 import time
 

@@ -1,7 +1,5 @@
 """A person's wishes about a model's outputs, and what is known of the outputs before a run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Decides how each output of a model is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from qnn_ops.errors import QnnError

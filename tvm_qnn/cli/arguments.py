@@ -1,7 +1,5 @@
 """Reads the inputs of a model that a person names: pictures and arrays."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

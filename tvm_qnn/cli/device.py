@@ -3,8 +3,6 @@
 Every import is at the top of a file, so that the wheel for devices can list what it needs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 This file does not import TVM, so that `--help` answers at once.
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Draws the differences of a comparison."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 

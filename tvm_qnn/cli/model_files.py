@@ -1,7 +1,5 @@
 """The files that commands take: libraries, and models of some format."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from frontends.formats import format_of

@@ -1,7 +1,5 @@
 """The frameworks that a model file is timed with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

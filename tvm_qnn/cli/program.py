@@ -4,8 +4,6 @@ Neither this file nor a command imports TVM before the command runs, so that `--
 once.
 """
 
-from __future__ import annotations
-
 import runpy
 
 import click

@@ -1,7 +1,5 @@
 """The two sides of a comparison of outputs, as a command's arguments name them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Makes the standard output and the standard error safe for any text and any destination."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import os

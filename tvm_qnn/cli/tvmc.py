@@ -1,7 +1,5 @@
 """Advice for the options and commands of TVM's former command tvmc."""
 
-from __future__ import annotations
-
 import click
 
 _OPTIONS = {

@@ -1,7 +1,5 @@
 """Compares a model's tensors or outputs with those of another program."""
 
-from __future__ import annotations
-
 from tvm_qnn.compare.comparison import Comparison as Comparison
 from tvm_qnn.compare.comparison import TensorComparison as TensorComparison
 from tvm_qnn.compare.outputs import Archive as Archive

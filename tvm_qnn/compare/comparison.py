@@ -1,7 +1,5 @@
 """The result of a comparison: counts of each tensor's differences over several runs."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Compares the outputs of two programs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 

@@ -1,7 +1,5 @@
 """The frameworks that models are compared with, tensor by tensor."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

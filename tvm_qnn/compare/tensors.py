@@ -1,7 +1,5 @@
 """Compares a model with its own framework, tensor by tensor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, tee
 from typing import Any

@@ -1,7 +1,5 @@
 """Compiles a model, checks it against LiteRT tensor by tensor, and times both."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Part 1 of the demonstration: a trained model on pictures that were not in its training."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

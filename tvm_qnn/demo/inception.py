@@ -1,7 +1,5 @@
 """Part 2: Inception V3, or the reader's own model and picture."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -5,8 +5,6 @@ training nor scikit-learn. In a checkout, `python -m tools.digits` makes them ag
 tools.digits.detector` makes the detector.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Makes pictures with several digits, for a detector."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -5,8 +5,6 @@ exported, imported and built at its first call, and again for other shapes. The 
 those of ``from_exported_program``. Parts that cannot be imported run in PyTorch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

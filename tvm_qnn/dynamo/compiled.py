@@ -1,7 +1,5 @@
 """Calls of a graph that TorchDynamo captured."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any

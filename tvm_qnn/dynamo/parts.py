@@ -1,7 +1,5 @@
 """Divides a program into parts that can be imported, and the rest, which PyTorch runs."""
 
-from __future__ import annotations
-
 import operator
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Workers on a Ray cluster: actors of Ray Data, each with one thread."""
 
-from __future__ import annotations
-
 import json
 import logging
 import math

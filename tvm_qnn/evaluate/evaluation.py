@@ -3,8 +3,6 @@
 A journal holds one line for each sample, so that a stopped evaluation can go on.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

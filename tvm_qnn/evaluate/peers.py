@@ -1,7 +1,5 @@
 """Runs a model on its own framework."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

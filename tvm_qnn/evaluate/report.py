@@ -1,7 +1,5 @@
 """Writes an evaluation as files: CSV tables, JSON figures, the confusion matrix, an HTML page."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import io

@@ -1,7 +1,5 @@
 """The samples of a dataset, and the true answer of each."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Reads the settings of a model's data from a TOML file."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path

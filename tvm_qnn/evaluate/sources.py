@@ -1,7 +1,5 @@
 """Reads datasets: folders of pictures, tables, archives of numpy, and COCO's annotations."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable, Iterator

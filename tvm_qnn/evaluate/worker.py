@@ -1,7 +1,5 @@
 """Runs samples one after another: in this process, or in several of one thread each."""
 
-from __future__ import annotations
-
 import multiprocessing
 import pickle
 import signal

@@ -1,7 +1,5 @@
 """Runs exported models on emulated boards: their outputs, instructions and memory."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from bisect import bisect_right

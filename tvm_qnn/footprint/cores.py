@@ -1,7 +1,5 @@
 """Measures plain C on a core: its sizes by the core's own compiler, its emulated instructions."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The memory, flash and products that a model takes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

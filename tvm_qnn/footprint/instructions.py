@@ -1,7 +1,5 @@
 """Estimates how many instructions kernels take on microcontrollers."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Sequence
 from math import prod
 

@@ -3,8 +3,6 @@
 The lowering reports the calls, their bytes, and the channels that are left out of the model.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Writes the page of a report: a model's memory over time, and its flash by layer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from tvm_qnn.footprint.footprint import Footprint

@@ -6,8 +6,6 @@ step compares only kinds, between two pairs. The third step pairs equal names, w
 a file may order the same graph in another way.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

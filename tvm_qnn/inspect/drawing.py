@@ -3,8 +3,6 @@
 Beside another model, the operators that only the other model has are drawn, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

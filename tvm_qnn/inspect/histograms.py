@@ -1,7 +1,5 @@
 """Histograms of a tensor's values, and of the ranges of its channels."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

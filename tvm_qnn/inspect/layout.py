@@ -5,8 +5,6 @@ the lowest node that it depends on. Within a layer, nodes are ordered by the mid
 neighbours, so that few edges cross.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 

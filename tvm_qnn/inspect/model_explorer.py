@@ -4,8 +4,6 @@ Its format is JSON: a collection of graphs, whose nodes name the nodes that they
 (``GraphCollection`` in the package ai-edge-model-explorer, 0.1.34).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Writes a model as one HTML page that needs nothing but a browser."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """Reads and writes arrays in numpy's files."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Writes traces in Chrome's format, which Perfetto and chrome://tracing open."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from tvm_qnn.io.text import to_json

@@ -1,7 +1,5 @@
 """Folders with a file beside each that vanishes with its process; Windows has such files."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import uuid

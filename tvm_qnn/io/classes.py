@@ -1,7 +1,5 @@
 """Turns the scores of a classifier into classes with names."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A base class for objects that a ``with`` block closes."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Runs other programs."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Chooses the processors that a thread may run on, and sets variables of the environment."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

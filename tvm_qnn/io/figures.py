@@ -1,7 +1,5 @@
 """Pictures that matplotlib draws, if it is installed."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Keeps Ctrl-C from getting lost."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 No program depends on them: whatever is missing, or cannot be kept, is made again.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import re

@@ -1,7 +1,5 @@
 """Folders with a lock that ends with its process, for systems that lock folders."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

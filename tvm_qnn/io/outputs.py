@@ -1,7 +1,5 @@
 """Writes files in another folder first, and moves them to their place when they are complete."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Writes HTML pages that need nothing but a browser: text, tables, pictures, light and dark."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from collections.abc import Iterable, Sequence

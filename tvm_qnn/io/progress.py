@@ -1,7 +1,5 @@
 """Shows the progress of the program on the terminal."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

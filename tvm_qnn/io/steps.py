@@ -4,8 +4,6 @@ The logger "tvm_qnn.steps" logs each at level INFO, which no program shows by de
 call ``logging.basicConfig(level=logging.INFO)``.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A terminal that shows texts unchanged, and prints a classifier's best classes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Makes text fit to show: without hidden characters, as HTML for a notebook, as JSON."""
 
-from __future__ import annotations
-
 import json
 import math
 import unicodedata

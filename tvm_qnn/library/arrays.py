@@ -1,7 +1,5 @@
 """Checks the arrays of runs against the library's description of its tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache

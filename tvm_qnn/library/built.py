@@ -1,7 +1,5 @@
 """The code of libraries that were compiled in this process."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 TVM's client waits for ever if a host is missing, or is switched off in the middle of a run.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import stat

@@ -5,8 +5,6 @@ digests of everything that decides the result of a model's import and build: the
 the processor, and the versions of all that imports and compiles.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

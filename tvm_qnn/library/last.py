@@ -1,7 +1,5 @@
 """Keeps the values that were used last, such as a model's libraries by their inputs' shapes."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator

@@ -12,8 +12,6 @@ whole one, are known before any code is loaded. Constants are used in place: the
 from the file, and all processes share them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

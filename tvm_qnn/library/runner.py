@@ -5,8 +5,6 @@ network's kernel. If the program has only one kernel, it is called directly; it 
 itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial

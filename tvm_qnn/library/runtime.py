@@ -5,8 +5,6 @@ runtime's functions through ``tvm_ffi``, in the one runtime library that the com
 ``tvm`` is imported earlier or later, both share the same runtime.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import importlib

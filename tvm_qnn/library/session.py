@@ -1,7 +1,5 @@
 """Streams of runs: a session keeps a model's state from one run to the next."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any

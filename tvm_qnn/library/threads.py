@@ -4,8 +4,6 @@ TVM has a pool of threads for each Python thread that starts parallel loops. It 
 the first use. The pool's size then stays; the number of threads that are used can be changed.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable

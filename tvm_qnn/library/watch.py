@@ -1,7 +1,5 @@
 """Measures the time of each function in a library's run."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any

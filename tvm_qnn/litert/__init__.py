@@ -9,8 +9,6 @@ Change the import line and keep the rest::
 The model is compiled in ``allocate_tensors``. Its integers are those of LiteRT's reference kernels.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 from tvm_qnn.litert import interpreter as interpreter

@@ -1,7 +1,5 @@
 """LiteRT's delegates: calls that load one are refused."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

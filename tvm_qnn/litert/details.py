@@ -1,7 +1,5 @@
 """LiteRT's descriptions of tensors, as dicts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module

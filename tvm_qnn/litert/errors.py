@@ -3,8 +3,6 @@
 LiteRT raises mostly ValueErrors, and a ``QnnError`` is one.
 """
 
-from __future__ import annotations
-
 from qnn_ops.errors import QnnError
 
 

@@ -1,7 +1,5 @@
 """A subgraph of an interpreter: the memory of its tensors, and a library for each shape."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Iterable

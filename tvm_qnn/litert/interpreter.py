@@ -1,7 +1,5 @@
 """``Interpreter``: sets tensors, invokes the model, gets tensors."""
 
-from __future__ import annotations
-
 import enum
 import operator
 import os

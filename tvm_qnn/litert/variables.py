@@ -1,7 +1,5 @@
 """Variables with a name, which the subgraphs of a file share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

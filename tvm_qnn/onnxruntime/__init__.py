@@ -8,8 +8,6 @@ Change the import line and keep the rest::
 The package onnxruntime is neither needed nor imported.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tvm_qnn.onnxruntime import capi as capi

@@ -1,7 +1,5 @@
 """Types of elements: ONNX Runtime's names, such as "tensor(float)", and numpy's dtypes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ONNX Runtime's errors, with its names and its texts; each is a ``QnnError``, too."""
 
-from __future__ import annotations
-
 from qnn_ops.errors import QnnError
 
 

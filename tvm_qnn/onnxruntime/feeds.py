@@ -1,7 +1,5 @@
 """Turns the values that a program gives a run into arrays, and checks them as ONNX Runtime does."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

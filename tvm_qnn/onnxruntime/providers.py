@@ -1,7 +1,5 @@
 """Execution providers: there is only one, and others are ignored with a warning."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """``InferenceSession``: a model that is compiled as soon as its shapes are known."""
 
-from __future__ import annotations
-
 import copy
 import os
 import threading

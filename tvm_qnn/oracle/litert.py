@@ -1,7 +1,5 @@
 """LiteRT: its reference kernels as the oracle, and its other kernels for comparisons of speed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any

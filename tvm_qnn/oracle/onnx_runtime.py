@@ -1,7 +1,5 @@
 """ONNX Runtime, with the settings for the integers that this project reproduces."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """ExecuTorch's delegate to XNNPACK, which runs the models that PyTorch's PT2E quantized."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Draws a profile as a picture."""
 
-from __future__ import annotations
-
 import os
 import textwrap
 from collections.abc import Sequence

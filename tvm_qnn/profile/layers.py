@@ -1,7 +1,5 @@
 """Profiles a model: measures the time of each operator in a run."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import time

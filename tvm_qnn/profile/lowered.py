@@ -6,8 +6,6 @@ position in the lowered function, and a function that runs between two kernels c
 their calls.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Measures the processor's peaks in products of 8-bit integers."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from functools import cache

@@ -4,8 +4,6 @@ It has 1.1 million parameters, and was trained on this project's pages and on th
 with Python. In a checkout, `python -m tools.prose` trains it again.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from qnn_ops.dialect.checks import check_choice

@@ -11,8 +11,6 @@ With these names today's TVM does the work: modules are Relax modules, and quant
 those of ``qnn_ops``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import SimpleNamespace
 

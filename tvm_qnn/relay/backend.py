@@ -1,7 +1,5 @@
 """``relay.backend``: the executors and runtimes of Relay's programs, which have no effect today."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

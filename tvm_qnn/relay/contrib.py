@@ -1,7 +1,5 @@
 """``tvm.contrib`` as in Relay's scripts: today's names, names that TVM has moved, and executors."""
 
-from __future__ import annotations
-
 import sys
 from types import SimpleNamespace
 from typing import Any

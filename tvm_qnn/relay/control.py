@@ -1,7 +1,5 @@
 """``relay.Let`` and ``relay.If`` as expressions without control flow."""
 
-from __future__ import annotations
-
 from tvm import relax
 
 from qnn_ops.errors import QnnError

@@ -3,8 +3,6 @@
 ``TVMError`` is this project's error. TVM's own errors at run time are of other classes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import tvm.error

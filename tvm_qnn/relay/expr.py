@@ -1,7 +1,5 @@
 """Expressions in Relay's form: calls are operands of calls, and a function encloses them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType

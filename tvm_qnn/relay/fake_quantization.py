@@ -8,8 +8,6 @@ Quantization-aware training leaves operators without a quantize at their end. ``
 these into integers, too, followed by a dequantize, if their rules need no encoding of the result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any

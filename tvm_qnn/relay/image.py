@@ -1,7 +1,5 @@
 """``relay.image``: resizes images."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ They come from fake_quantization_to_integer.py of TVM 0.19, with one difference:
 fractions of a step until they are rescaled to the group's scale.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod

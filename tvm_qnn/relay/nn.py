@@ -1,7 +1,5 @@
 """``relay.nn``: the operators beside ``relay.qnn.op`` in hand-written quantized networks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Importing ``tvm_qnn.relay`` adds them. It replaces none of TVM's names.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace

@@ -3,8 +3,6 @@
 Each function makes the Relax operator with the same meaning; operands and results have any dtype.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

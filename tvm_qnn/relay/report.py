@@ -1,7 +1,5 @@
 """The result of an executor's ``profile``: the time of each function in a run."""
 
-from __future__ import annotations
-
 import csv
 import io
 import statistics

@@ -4,8 +4,6 @@ The device runs TVM's own server. It gets the library in TVM's own form, so this
 built the library that it uploads.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 A layout has a letter for each axis; "NCHW4c" has channels in blocks of 4.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 The build does the work of most of them. These return the module unchanged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any

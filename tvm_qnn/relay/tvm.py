@@ -6,8 +6,6 @@
 ``relay.build``. Every other name is that of the installed TVM.
 """
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 from typing import Any

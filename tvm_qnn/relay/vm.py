@@ -1,7 +1,5 @@
 """``relay.vm`` and ``relay.create_executor``: compiles a module or an expression, and calls it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Importing this package does not import MLServer, which is the extra `serve`.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from qnn_ops.lazy import make_lazy

@@ -1,7 +1,5 @@
 """Reads the bodies of HTTP requests, up to the size that the model's inputs need."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math

@@ -1,7 +1,5 @@
 """The models of a folder, which may change while a server runs."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path

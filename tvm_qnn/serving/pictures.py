@@ -1,7 +1,5 @@
 """Pictures in requests: the bytes of JPEG and PNG files."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import math

@@ -1,7 +1,5 @@
 """Runs any number of rows on a library that takes a fixed number of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

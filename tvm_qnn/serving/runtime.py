@@ -1,7 +1,5 @@
 """A library as a model of MLServer."""
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 from collections.abc import Awaitable, Callable

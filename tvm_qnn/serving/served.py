@@ -1,7 +1,5 @@
 """A library in a server: reads its requests, and makes its answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

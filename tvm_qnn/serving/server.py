@@ -1,7 +1,5 @@
 """Runs MLServer with libraries."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import socket

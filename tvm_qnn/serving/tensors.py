@@ -1,7 +1,5 @@
 """Converts tensors of the Open Inference Protocol to arrays and back."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

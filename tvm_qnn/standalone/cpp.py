@@ -1,7 +1,5 @@
 """Writes a C++ class over the C interface of a standalone export."""
 
-from __future__ import annotations
-
 from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.standalone.program import Program, c_type
 

@@ -1,7 +1,5 @@
 """Writes programs beside an exported model: one runs it on files, one checks its outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Writes the files of a standalone export from a lowered model."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Compiles TIR functions to machine code with C's calling convention that needs no runtime."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Writes the header of a standalone export."""
 
-from __future__ import annotations
-
 import textwrap
 from math import prod
 

@@ -1,7 +1,5 @@
 """Writes a model's code and constants as one object file, or as a static library of it."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Changes LLVM's text of a module for small machines and their linkers."""
 
-from __future__ import annotations
-
 import re
 
 import tvm

@@ -1,7 +1,5 @@
 """How far a function's output may overlap its input, so that no element is lost before its use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

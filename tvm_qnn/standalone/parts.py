@@ -1,7 +1,5 @@
 """Finds tensors that are parts of other tensors' memory, and need no copies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

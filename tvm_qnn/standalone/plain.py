@@ -1,7 +1,5 @@
 """Writes a model as C99 only, for any compiler."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 

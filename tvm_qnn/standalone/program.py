@@ -1,7 +1,5 @@
 """The contents of a standalone export's files, before they are written as C."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Innermost loops of products are left to LLVM. Kernels have unrolled the loops that are worth it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

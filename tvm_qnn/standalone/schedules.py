@@ -1,7 +1,5 @@
 """Estimates the memory of a network with some of its layers in strips."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod

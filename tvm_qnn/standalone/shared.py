@@ -4,8 +4,6 @@ LLVM assumes that no two pointers of a function lead to the same memory. So tens
 passed as one pointer, and as numbers: the distances of the other tensors from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """Replaces open sizes by numbers, for models that become C code."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Writes the C files of a standalone export."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

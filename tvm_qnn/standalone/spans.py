@@ -1,7 +1,5 @@
 """Bounds of TIR's integer expressions, for many iterations of loops at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """Reads object files: the symbols that they need and define, and their sections."""
 
-from __future__ import annotations
-
 import struct
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The targets of boards, phones and servers, by name."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

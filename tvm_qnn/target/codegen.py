@@ -1,7 +1,5 @@
 """Makes a lowered module's machine code, on all processors of this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Decides how wide the indices of functions are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Finds a linker for exported libraries, for this machine or another one."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import shutil

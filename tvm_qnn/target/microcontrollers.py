@@ -1,7 +1,5 @@
 """The targets of microcontrollers and other machines without an operating system, by name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 If a disk is full, LLVM ends the process. So LLVM writes to memory, and then this copies to disk.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

@@ -1,7 +1,5 @@
 """Options of LLVM itself, which hold for the whole process."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The passes of TVM's pipeline that functions do not need."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """The features of this machine and its processor; on Linux without TVM's compiler."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import os

@@ -1,7 +1,5 @@
 """The needs of code on the machine that runs it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tvm_qnn.target.processor import extensions_here, parts, this_platform

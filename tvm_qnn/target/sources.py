@@ -1,7 +1,5 @@
 """Digests of everything that compiles: sources, and TVM's compiler. This file imports no TVM."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import importlib.util

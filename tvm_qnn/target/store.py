@@ -5,8 +5,6 @@ target, the passes, the sources that compile, and the versions of TVM and LLVM. 
 its contents, and is checked when they are read.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import os

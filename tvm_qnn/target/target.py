@@ -1,7 +1,5 @@
 """Parses targets, and decides whether this machine can run their code."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """Runs a language model token by token, and keeps the keys and values of past tokens."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ A step reads the past from buffers of a fixed size. It returns the keys and valu
 only, and the decoder writes them into the buffers. The past is never copied.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

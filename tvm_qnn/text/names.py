@@ -1,7 +1,5 @@
 """The names of inputs and outputs by which a decoder knows a step's tensors."""
 
-from __future__ import annotations
-
 IDS, MASK, PLACES, LOGITS = "input_ids", "attention_mask", "position_ids", "logits"
 PAST, PRESENT = "past_key_values.", "present."
 COLUMNS = ".columns"

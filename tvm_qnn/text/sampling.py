@@ -1,7 +1,5 @@
 """Chooses the next token."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from qnn_ops.errors import QnnError

@@ -1,7 +1,5 @@
 """A library that reads some tokens at a time, and uses a decoder's buffers directly."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

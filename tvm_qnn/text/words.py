@@ -1,7 +1,5 @@
 """Converts text to the tokens that a model reads, and back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 `python -m tvm_qnn.throughput.litert MODEL BATCH` runs one of these processes.
 """
 
-from __future__ import annotations
-
 import sys
 from functools import partial
 from pathlib import Path

@@ -3,8 +3,6 @@
 `python -m tvm_qnn.throughput.memory FILE` runs this process.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

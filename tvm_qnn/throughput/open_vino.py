@@ -3,8 +3,6 @@
 `python -m tvm_qnn.throughput.open_vino MODEL BATCH THREADS` runs the process with them.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """tvm-qnn's streams: threads that share a library."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

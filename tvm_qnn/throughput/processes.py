@@ -4,8 +4,6 @@ Such a process prints a line when it is ready. Then, for each number of seconds 
 prints its runs in a second. So no program disturbs another, and if one ends, the error says why.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Measures the rates of programs that run streams, in turn."""
 
-from __future__ import annotations
-
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence

@@ -5,8 +5,6 @@ its range, and different pictures get different answers. A run takes the time of
 networks, and uses the same arithmetic.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from qnn_ops.errors import QnnError

@@ -1,7 +1,5 @@
 """Writes the file of a quantized network."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

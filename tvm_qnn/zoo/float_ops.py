@@ -1,7 +1,5 @@
 """Float32 layers in numpy, NHWC, with TFLite's SAME and VALID padding."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

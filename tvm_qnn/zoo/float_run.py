@@ -1,7 +1,5 @@
 """Draws operators' weights while a network runs in float32."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

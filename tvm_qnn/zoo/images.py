@@ -1,7 +1,5 @@
 """Draws synthetic pictures: structured and all different; a seed always gives the same picture."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Changes of dtype, constants, and operators that return their input outside of training."""
 
-from __future__ import annotations
-
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R

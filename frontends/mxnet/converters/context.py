@@ -1,7 +1,5 @@
 """The context of a conversion rule (one operator and its operands), and the table of rules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Arithmetic, comparisons, activations, softmax and other functions of floats."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import reduce
 from math import prod

@@ -1,7 +1,5 @@
 """The operators that oneDNN's subgraph backend fused: the parts of a fused node."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 All work on floats, except for the pool of quantized data.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 

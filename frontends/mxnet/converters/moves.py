@@ -5,8 +5,6 @@ importer read such models. A buffer is an input or a parameter of the model. The
 result back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 

@@ -1,7 +1,5 @@
 """Ranges and changes of scale of quantized operators; quantize, dequantize and requantize."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 _contrib_quantized_conv and _contrib_quantized_fully_connected give sums of 32 bits.
 """
 
-from __future__ import annotations
-
 from functools import reduce
 from math import prod
 from typing import Any

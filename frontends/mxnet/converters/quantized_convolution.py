@@ -1,7 +1,5 @@
 """_sg_mkldnn_conv: convolution, batch normalization, activations and a sum as one operator."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

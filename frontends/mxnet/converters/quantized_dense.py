@@ -1,7 +1,5 @@
 """_sg_mkldnn_fully_connected: a dense layer and its activation as one operator."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sums, means and extremes along axes, and normalizations of floats."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import prod
 

@@ -1,7 +1,5 @@
 """NonZero, Compress, Unique and NonMaxSuppression: results of the largest size, and a count."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

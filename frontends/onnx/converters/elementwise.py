@@ -1,7 +1,5 @@
 """Elementwise operators: activations, powers, extremes, shifts of bits."""
 
-from __future__ import annotations
-
 from functools import reduce
 from typing import Any
 

@@ -1,7 +1,5 @@
 """DFT and STFT, as products with matrices of waves."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Gather, GatherElements, OneHot, TopK, EyeLike and Range: operators that use or make indices."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from math import prod
 from typing import Any

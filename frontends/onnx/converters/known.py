@@ -1,7 +1,5 @@
 """Facts about an operand at import: its constant value, or that a DequantizeLinear makes it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

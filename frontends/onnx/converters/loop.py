@@ -1,7 +1,5 @@
 """Loop, as a loop of two Relax functions: a condition and a body."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Normalizations and norms, whose sums are added in ONNX Runtime's order."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Operators on tensors of open sizes, for which TVM's importer requires numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

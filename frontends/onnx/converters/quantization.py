@@ -1,7 +1,5 @@
 """QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reductions along axes, whose sums are added in ONNX Runtime's order, and CumProd."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import gcd, prod
 from typing import Any

@@ -1,7 +1,5 @@
 """The table of this importer's own rules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Resize: to the nearest pixels, or to linear or cubic functions of their neighbours."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Constant folding: computes at import every value that depends only on shapes and constants."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from math import prod

@@ -1,7 +1,5 @@
 """Inference of shapes and values from open sizes that the package onnx does not infer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import prod

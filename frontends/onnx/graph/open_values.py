@@ -1,7 +1,5 @@
 """Values of tensors that hold sizes: arrays of numbers and of open sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Shape inference: the shapes of inputs, and the shapes that follow from them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Inner graphs: written into the outer graph, renamed or copied."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

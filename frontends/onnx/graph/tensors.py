@@ -1,7 +1,5 @@
 """Checks of a model's tensors that ONNX Runtime makes and the package onnx leaves out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

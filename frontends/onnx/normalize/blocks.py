@@ -1,7 +1,5 @@
 """Finds averages of images that ONNX Runtime computes in its layout of blocks of channels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from frontends.onnx.graph.graph import Graph

@@ -4,8 +4,6 @@ Operators that handle rows independently give results of this kind again; other 
 refused. Rows beyond the count are computed from index 0 and have no meaning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod

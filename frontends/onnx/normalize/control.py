@@ -1,7 +1,5 @@
 """Removal of inner graphs: branches and loop iterations are written into the outer graph."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

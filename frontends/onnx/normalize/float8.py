@@ -1,7 +1,5 @@
 """float8: its numbers are stored as float32, and quantizing operators round to them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

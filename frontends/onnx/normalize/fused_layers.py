@@ -1,7 +1,5 @@
 """Layers that a file states as several nodes, and that ONNX Runtime computes as one."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field

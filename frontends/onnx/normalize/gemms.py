@@ -1,7 +1,5 @@
 """Gemms and MatMuls of quantized matrices that ONNX Runtime computes with QGemm."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Writes quantized operators as groups; refuses groups whose integers would differ here."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import frontends.onnx.replacements  # noqa: F401 (registers the rules)

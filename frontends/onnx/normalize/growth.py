@@ -1,7 +1,5 @@
 """Limits on the size of tensors, before anything is computed: see ``frontends.bounds``."""
 
-from __future__ import annotations
-
 from math import prod
 
 from frontends.bounds import Allowance, bytes_of, check_grown

@@ -3,8 +3,6 @@
 Between two operators that compute in float32 nothing is rounded to float16.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

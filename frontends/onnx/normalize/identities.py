@@ -1,7 +1,5 @@
 """Drops nodes that return their operand, and clips that quantizing makes superfluous."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 from typing import Any
 

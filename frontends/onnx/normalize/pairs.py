@@ -1,7 +1,5 @@
 """Tensors that are quantized twice in a row: ONNX Runtime merges the two ranges into one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

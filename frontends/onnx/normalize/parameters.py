@@ -4,8 +4,6 @@ Constants of four bits, with scales by block, or with float16 scales are dequant
 operators read real numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Quantization that ONNX Runtime moves over operators, and operators where it does not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from frontends.onnx.graph.graph import Graph

@@ -1,7 +1,5 @@
 """Operators that the standard defines by other operators, which replace them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from frontends.onnx.graph.graph import Graph

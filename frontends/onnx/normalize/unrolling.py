@@ -1,7 +1,5 @@
 """Unrolling of Loop and Scan whose number of iterations is known at import."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ MatMulNBits quantizes the data by block when it runs: its accuracy level is 4. B
 unless the file states a size.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

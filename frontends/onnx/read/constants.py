@@ -1,7 +1,5 @@
 """Constants: from a file, from values given at import, and the numbers of a Range."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

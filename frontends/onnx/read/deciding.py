@@ -1,7 +1,5 @@
 """Inputs whose values decide what is compiled: axes, shapes, scales of images, and the like."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from frontends.onnx.read.names import is_of_standard

@@ -1,7 +1,5 @@
 """Inlining of a model's own functions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from frontends.errors import ModelFormatError

@@ -4,8 +4,6 @@ A window larger than its data and pads makes a tensor of a negative size. The pa
 inference stores that size, and its rule of Slice ends the process when it reads a negative size.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ A model of more than 2 GB needs such files: a protobuf message cannot be larger.
 are then small, and so is the message that the package onnx gets.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 from math import prod

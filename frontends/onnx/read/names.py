@@ -1,7 +1,5 @@
 """Names, attributes and inner graphs of nodes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

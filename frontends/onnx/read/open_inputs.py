@@ -1,7 +1,5 @@
 """Open sizes of inputs, from the caller's shapes and from the names in a file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from keyword import iskeyword

@@ -1,7 +1,5 @@
 """Reads and checks ONNX models."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """The standard's element types and families of operators: facts that several steps use."""
 
-from __future__ import annotations
-
 DOMAINS = ("", "ai.onnx")
 """The names of the standard's domain."""
 

@@ -1,7 +1,5 @@
 """Changes models that only ONNX Runtime accepts so that the package onnx accepts them, too."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush

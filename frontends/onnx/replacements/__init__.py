@@ -1,7 +1,5 @@
 """Operators that are replaced by other standard operators, one file per family."""
 
-from __future__ import annotations
-
 from qnn_ops.modules import import_modules
 
 import_modules(__name__)

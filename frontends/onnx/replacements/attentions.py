@@ -1,7 +1,5 @@
 """ONNX Runtime's own attention operators, as standard nodes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Products and rows of weights of 2, 4 or 8 bits, with a scale for each block."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

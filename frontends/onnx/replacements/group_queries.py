@@ -1,7 +1,5 @@
 """GroupQueryAttention of large language models, whose heads share keys, as standard nodes."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

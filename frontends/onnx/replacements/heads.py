@@ -1,7 +1,5 @@
 """Attention of heads of known shapes. Heads may share keys and values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ONNX Runtime's own matrix products and convolutions, as standard nodes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from frontends.errors import UnsupportedError

@@ -3,8 +3,6 @@
 ONNX Runtime gives the same integers for both forms.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The table of operators that are replaced by others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rotary embeddings, ONNX Runtime's and the standard's, as simpler nodes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The standard's own attention (operator set 23), as ONNX Runtime computes it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

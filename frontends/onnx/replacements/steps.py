@@ -1,7 +1,5 @@
 """A decoder step: attention to a past that the caller keeps and appends new tokens to."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Conversion rules of TFLite, a file for each family of operators. Importing registers them."""
 
-from __future__ import annotations
-
 from qnn_ops.modules import import_modules
 
 import_modules(__name__)

@@ -1,7 +1,5 @@
 """Activation functions: fused into other operators, and RELU and similar operators themselves."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

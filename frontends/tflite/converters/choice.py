@@ -1,7 +1,5 @@
 """Chooses a rule from an operator's row."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from frontends.errors import UnsupportedError

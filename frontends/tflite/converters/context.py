@@ -1,7 +1,5 @@
 """The part of a model that a conversion rule sees: one operator and its operands."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf

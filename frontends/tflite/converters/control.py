@@ -1,7 +1,5 @@
 """IF, STABLEHLO_CASE, STABLEHLO_COMPOSITE, and the conversion of subgraphs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """TFLite_Detection_PostProcess, NON_MAX_SUPPRESSION_V4 and NON_MAX_SUPPRESSION_V5."""
 
-from __future__ import annotations
-
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R

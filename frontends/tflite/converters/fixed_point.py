@@ -1,7 +1,5 @@
 """Fixed-point arithmetic of tensors at run time, in int64, which can hold every product."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -7,8 +7,6 @@ the rule emits. If numpy has no exact function for a part of that, such as a roo
 it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

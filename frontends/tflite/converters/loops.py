@@ -4,8 +4,6 @@ A list is one tensor here, whose first axis counts its elements. An element that
 as in TensorFlow's kernels/list_kernels.h.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod

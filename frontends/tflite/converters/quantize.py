@@ -1,7 +1,5 @@
 """QUANTIZE, DEQUANTIZE, FAKE_QUANT and CAST."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

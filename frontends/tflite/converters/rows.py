@@ -1,7 +1,5 @@
 """Finds the operators that write a row in files of old converters, without DYNAMIC_UPDATE_SLICE."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

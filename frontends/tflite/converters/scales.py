@@ -11,8 +11,6 @@ QuantizeMultiplier turns it into 0; weights and biases of 0 have the same effect
 operators, bytes of a negative scale are other bytes of the opposite scale: s(q - z) is -s(~q - ~z).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

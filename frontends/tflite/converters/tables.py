@@ -1,7 +1,5 @@
 """Lookups in tables: EMBEDDING_LOOKUP, HASHTABLE_LOOKUP and LSH_PROJECTION."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

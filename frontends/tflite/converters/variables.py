@@ -1,7 +1,5 @@
 """VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE and CALL_ONCE."""
 
-from __future__ import annotations
-
 from tvm import relax
 
 from frontends.tflite.converters.context import Context

@@ -1,7 +1,5 @@
 """The arguments and results of a model's function: shapes, names, outputs, the signature."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

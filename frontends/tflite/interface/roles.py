@@ -1,7 +1,5 @@
 """The meaning of a model's outputs, if its operators leave no doubt."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypedDict
 

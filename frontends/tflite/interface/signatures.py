@@ -1,7 +1,5 @@
 """A file's signatures: the names of its subgraphs. The importer reads the first subgraph."""
 
-from __future__ import annotations
-
 import struct
 import warnings
 from collections.abc import Sequence

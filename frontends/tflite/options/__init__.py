@@ -5,8 +5,6 @@ annotation decides how it is read. Fields that the importer does not use (hints 
 are left out.
 """
 
-from __future__ import annotations
-
 from frontends.tflite.options import layers, moves, values
 
 __all__ = ["layers", "moves", "values"]

@@ -1,7 +1,5 @@
 """Options of custom operators: LiteRT's flexbuffers maps, and TensorFlow's nodes."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """Reads the fields of operators' options, and lists the tables that hold them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Options of convolutions, pools, products of matrices and recurrent layers."""
 
-from __future__ import annotations
-
 from typing import ClassVar, TypeAlias
 
 from frontends.tflite.options.base import Options

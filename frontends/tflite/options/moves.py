@@ -1,7 +1,5 @@
 """Options of operators that move values."""
 
-from __future__ import annotations
-
 from frontends.tflite.options.base import Options
 from frontends.tflite.options.fields import Activation, Dims, NewShape, NumSplits
 

@@ -1,7 +1,5 @@
 """Options of functions, arithmetic, states and subgraphs."""
 
-from __future__ import annotations
-
 from frontends.tflite.options.base import Options
 from frontends.tflite.options.fields import Activation, Boundaries, Branches, Container, SharedName
 

@@ -1,7 +1,5 @@
 """Files of torch that are not programs: networks, their weights, TorchScript."""
 
-from __future__ import annotations
-
 from typing import Any
 
 PARTS = (b"archive_format", b"/data/weights/", b"/data/constants/", b"/models/")

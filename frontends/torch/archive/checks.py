@@ -6,8 +6,6 @@ So names must be identifiers, operators must compute with tensors, structures mu
 and sizes must be arithmetic.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Checks expressions of open sizes in .pt2 files: torch gives these to sympy, sympy to Python."""
 
-from __future__ import annotations
-
 import ast
 import re
 

@@ -5,8 +5,6 @@ members are read here by a list of names, nothing pickled is kept, and texts are
 a new archive of the rest, so that two readers of zip files cannot see different contents.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """Rewrites layers that torchao's ``quantize_`` made to the operators that PT2E has for them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Dense layers whose data is quantized at run time, row by row, as in XNNPACK."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The parts of a program that are computed in float32, quantized or not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Dense layers whose weights have a scale for each group of columns, and stay integers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

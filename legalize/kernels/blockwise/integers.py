@@ -20,8 +20,6 @@ If an instruction adds four products to an int32, there are no words.
 Totals are of float32, sums of int32.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

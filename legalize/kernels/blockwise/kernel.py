@@ -11,8 +11,6 @@
 Each sum is the same chain of fused multiply-adds as in the tiles of many rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

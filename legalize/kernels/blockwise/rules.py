@@ -1,7 +1,5 @@
 """Rules for layers with weights of a few bits: the kernels serve constant weights."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

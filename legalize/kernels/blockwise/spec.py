@@ -1,7 +1,5 @@
 """The shape of a dense layer with weights of a few bits, and the layout of its weights."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import gcd
 

@@ -1,7 +1,5 @@
 """Specs of convolutions and dense layers, made of their calls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod

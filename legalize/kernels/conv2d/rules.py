@@ -1,7 +1,5 @@
 """The rules of convolutions and dense layers, on any processor."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Copies of a convolution's data for the kernel: padded, and of the dtype that it multiplies."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tvm import tirx

@@ -7,8 +7,6 @@ needs. So pixels are numbered along lines that need the same taps: along rows, w
 kernel rows, or down columns, which leave out kernel columns.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

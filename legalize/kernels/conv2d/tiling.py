@@ -1,7 +1,5 @@
 """Tiles of a convolution's outputs, and their division among threads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

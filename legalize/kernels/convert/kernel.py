@@ -1,7 +1,5 @@
 """Converts float32 to bytes and back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from math import prod

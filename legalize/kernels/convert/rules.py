@@ -1,7 +1,5 @@
 """Rules for the conversions from and to float32."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from legalize.kernels.call import call_tir

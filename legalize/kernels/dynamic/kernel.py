@@ -8,8 +8,6 @@ for each x
 output = round(x·steps) + zero point, clamped; or round(x / scale) + zero point
 """
 
-from __future__ import annotations
-
 from functools import cache
 from math import prod
 from typing import Any

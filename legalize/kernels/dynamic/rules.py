@@ -1,7 +1,5 @@
 """Rules for the quantization of rows at run time: the kernels serve all data with elements."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from legalize.kernels.call import call_tir

@@ -7,8 +7,6 @@ The factors serve if all intervals have a number in common. If the scales make m
 round away from zero, sums below zero may need another addend.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

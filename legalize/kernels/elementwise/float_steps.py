@@ -6,8 +6,6 @@ roundings of product and sum, and with the one rounding of a fused instruction: 
 choose either.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sums and differences of tensors of one shape on microcontrollers, as affine forms."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from itertools import product

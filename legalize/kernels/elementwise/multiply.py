@@ -1,7 +1,5 @@
 """Products of two tensors of bytes, and squares of their differences."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

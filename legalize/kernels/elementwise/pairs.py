@@ -1,7 +1,5 @@
 """Elementwise functions of two tensors of bytes, which broadcast as in numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod

@@ -1,7 +1,5 @@
 """Rules for sums, differences, products and squared differences."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Units of several input channels, in vectors of units."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

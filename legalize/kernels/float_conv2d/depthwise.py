@@ -1,7 +1,5 @@
 """Units of one channel each, in vectors of channels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tvm.script.ir_builder import tirx as T

@@ -12,8 +12,6 @@ order. In a depthwise convolution the lanes of the data are the same channels. T
 row overlaps the one before.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 from tvm import tirx

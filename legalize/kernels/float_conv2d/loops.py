@@ -1,7 +1,5 @@
 """The buffers of a convolution's function, the tiles of a row, and the end of a sum."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Rules for convolutions of float32: the kernel serves all non-empty ones with channels last."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from math import prod

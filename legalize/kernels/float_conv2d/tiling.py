@@ -1,7 +1,5 @@
 """The tiles of a convolution, and the layout of its kernel for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from legalize.kernels.float_conv2d.spec import FloatConv

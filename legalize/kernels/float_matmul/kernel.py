@@ -15,8 +15,6 @@ and tiles of one row, too. A product of fewer than four rows reads rhs where it 
 only if rhs is transposed, or if the block ends in a part of a vector.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache, partial, reduce
 from math import prod

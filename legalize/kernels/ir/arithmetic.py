@@ -1,7 +1,5 @@
 """Arithmetic of vectors: functions of float32, and TFLite's rescaling of integers."""
 
-from __future__ import annotations
-
 import numpy as np
 from tvm.script.ir_builder import tirx as T
 

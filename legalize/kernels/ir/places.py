@@ -1,7 +1,5 @@
 """Numbers whose values are hidden from LLVM: offsets, and extents of loops."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from typing import Any
 

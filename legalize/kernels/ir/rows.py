@@ -1,7 +1,5 @@
 """Loops over rows of elements, a vector at a time; copies, offsets and transposes of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from tvm.script.ir_builder import tirx as T

@@ -7,8 +7,6 @@ is a plain loop. If tasks begin and end with work of their own, a run has only a
 threads. Nothing is summed across tasks, so the results do not depend on the threads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tvm.script.ir_builder import tirx as T

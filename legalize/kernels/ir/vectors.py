@@ -3,8 +3,6 @@
 TVM has no type stubs, so the types of arguments are names for Any.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 import numpy as np

@@ -4,8 +4,6 @@ A thread has eight tiles after it has loaded a configuration, which has each til
 bytes of a row. A process may use tiles after it has asked Linux once.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T

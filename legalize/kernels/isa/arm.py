@@ -11,8 +11,6 @@ multiplies a few neighbouring bytes of a pixel, in one of three ways:
   that possible, each product is added separately, in a fourth instruction.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The instructions of Helium, the vectors of Cortex-M55 and M85, that kernels use."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm.script.ir_builder import tirx as T

@@ -4,8 +4,6 @@ A function computes all channels in one or two rows of outputs. It keeps in regi
 would spill, and reads sizes as numbers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

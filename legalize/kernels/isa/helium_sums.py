@@ -4,8 +4,6 @@ The core counts down bytes, and the last iteration's vectors end with the last b
 it is read, added or written. So rows need no zeros at their ends, and one loop serves all sizes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm.script.ir_builder import tirx as T

@@ -3,8 +3,6 @@
 The assembler lines keep more in registers than LLVM would. They serve most layers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

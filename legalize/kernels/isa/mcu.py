@@ -1,7 +1,5 @@
 """The instructions that kernels for microcontrollers use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

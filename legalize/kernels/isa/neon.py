@@ -1,7 +1,5 @@
 """The NEON instructions for which TVM has no operator, on AArch64 and on ARMv7."""
 
-from __future__ import annotations
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.vectors import Vector, lanes_in

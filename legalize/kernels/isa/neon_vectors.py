@@ -1,7 +1,5 @@
 """NEON's instructions that widen, narrow, multiply and look up vectors of bytes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tvm.script.ir_builder import tirx as T

@@ -1,7 +1,5 @@
 """The features of the target's processor."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import Any

@@ -14,8 +14,6 @@ and add the products:
   together, vpmaddwd adds both at once.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Vector expressions of x86 for which TVM has no operator."""
 
-from __future__ import annotations
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in

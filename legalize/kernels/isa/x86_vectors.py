@@ -4,8 +4,6 @@ Interleaving and packing both work within quarters of a register of 64 bytes (ha
 of a smaller one), so packing undoes interleaving.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Concatenations, and functions of a byte, that write the padding of their readers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -4,8 +4,6 @@ All take and return steps from the lowest value of a dtype, 0 to 255. So a copy,
 to uint8 by 128, is a clamp without effect.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TypeAlias
 

@@ -3,8 +3,6 @@
 With one tensor this is any function of a byte.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """Rules for concatenations and functions of a byte."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import Any

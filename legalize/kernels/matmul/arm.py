@@ -1,7 +1,5 @@
 """Products of matrices on ARM; see x86.py."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cache
 

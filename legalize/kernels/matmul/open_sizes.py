@@ -9,8 +9,6 @@
 A tile is written to a buffer of its own first, because the last block of columns may be narrower.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -6,8 +6,6 @@ vectors so that narrowing to bytes restores their order: see conv2d/x86/tiling.p
 they stay in order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod

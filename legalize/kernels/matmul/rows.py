@@ -1,7 +1,5 @@
 """The rows of products: their staging, and the loops over their tiles."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import prod
 

@@ -1,7 +1,5 @@
 """Rules for products of matrices."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

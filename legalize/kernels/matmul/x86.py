@@ -8,8 +8,6 @@
 The packed matrix is the one whose columns are the units.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache, partial
 

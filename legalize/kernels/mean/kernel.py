@@ -3,8 +3,6 @@
 Bytes are added in 16 bits, up to 256 at a time, and these sums in 32.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from math import prod

@@ -1,7 +1,5 @@
 """Rules for means."""
 
-from __future__ import annotations
-
 from itertools import groupby
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """Copies of byte tensors with a constant around them."""
 
-from __future__ import annotations
-
 from functools import cache
 from math import prod
 

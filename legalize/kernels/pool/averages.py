@@ -5,8 +5,6 @@ enough for m to have 16 bits. For a few odd n the rounded product (a · m + 2^14
 average itself.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -10,8 +10,6 @@ With h = n // 2 the average is (sum + h) // n. Ties round away from the origin, 
 odd quotient q with n·q = sum + h is reduced by one. The division is a product; see averages.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache, reduce

@@ -3,8 +3,6 @@
 Cores that multiply pairs add bytes to pairs of 16 bits; Helium adds them to eight lanes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

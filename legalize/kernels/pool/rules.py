@@ -1,7 +1,5 @@
 """Rules for pooling."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

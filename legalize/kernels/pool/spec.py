@@ -1,7 +1,5 @@
 """The shape and arithmetic of a pooling."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tvm.script.ir_builder import tirx as T

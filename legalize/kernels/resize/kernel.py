@@ -1,7 +1,5 @@
 """Resizing of NHWC images of bytes, a vector of a pixel's channels at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Rules for resizing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -11,8 +11,6 @@ It serves instruction sets that look up bytes in registers: a load of a word for
 several times as long.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from math import prod

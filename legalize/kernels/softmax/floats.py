@@ -11,8 +11,6 @@ Past the last value all terms are 0. The order of the sums is that of MLAS. The 
 softmax is a value less the largest value, less the logarithm of the sum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod

@@ -12,8 +12,6 @@ With seven functions, one for each primitive, the calls took longer than the ari
 The forms of this kernel are `long_rows`, `short_rows` and `even_rows`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass

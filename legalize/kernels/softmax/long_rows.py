@@ -5,8 +5,6 @@ computed, as vectors, and looked up. If registers hold the tables, the terms of 
 up, too, byte by byte.
 """
 
-from __future__ import annotations
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import for_each_piece, ramp

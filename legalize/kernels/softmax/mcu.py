@@ -4,8 +4,6 @@ The terms of a row's sum are computed from the exponentials. The table has only 
 term is not 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 

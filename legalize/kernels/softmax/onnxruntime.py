@@ -12,8 +12,6 @@
 Each addition waits for the one before it, so the sums of several rows are computed in parallel.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from math import prod
 

@@ -1,7 +1,5 @@
 """Rules for softmax."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

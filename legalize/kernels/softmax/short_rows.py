@@ -11,8 +11,6 @@
 The last block may overlap the one before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tvm.script.ir_builder import tirx as T

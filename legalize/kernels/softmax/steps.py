@@ -1,7 +1,5 @@
 """The steps of a softmax's rows: tables, largest values, reciprocals and results."""
 
-from __future__ import annotations
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import for_each_piece, ramp

@@ -10,8 +10,6 @@ for each unit
 A unit's filters are consecutive, so its values are one row.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache, partial
 

@@ -1,7 +1,5 @@
 """Rules for SVDFs with constant weights."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ If neighbours stay neighbours, runs of bytes are copied. Otherwise squares of 16
 transposed in registers; the last square of a row or a column overlaps the one before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

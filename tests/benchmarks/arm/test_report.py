@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from benchmarks.arm.counting import CLASSES, Counts
 from benchmarks.arm.report import OURS, ROWS, Comparison, Measured, detail_rows, summary_rows
 

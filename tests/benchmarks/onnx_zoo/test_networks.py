@@ -1,7 +1,5 @@
 """Tiny variants of the networks that benchmarks make, against ONNX Runtime."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

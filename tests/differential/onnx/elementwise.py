@@ -1,7 +1,5 @@
 """Steps element by element: sums, products, functions of one value, softmax."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.differential.onnx.graphs import Graph, Value, step

@@ -1,7 +1,5 @@
 """Steps of weights and tables of a few bits, with a scale for each block."""
 
-from __future__ import annotations
-
 from math import log2, prod
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files of random ONNX graphs, and ONNX Runtime's answers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from frontends.onnx import from_onnx

@@ -5,8 +5,6 @@ the graph of DequantizeLinear, operator, QuantizeLinear and that of QLinearConv 
 same network.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import wraps

@@ -1,7 +1,5 @@
 """Grows an ONNX graph from all the steps there are."""
 
-from __future__ import annotations
-
 # Importing them registers their steps.
 from tests.differential.onnx import (  # noqa: F401
     elementwise,

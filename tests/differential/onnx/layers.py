@@ -1,7 +1,5 @@
 """Steps with a window or weights: convolutions, products of matrices, pools."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.differential.onnx.graphs import Bias, Graph, Value, step

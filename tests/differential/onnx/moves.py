@@ -1,7 +1,5 @@
 """Steps that move values about: joins, and changes of shape."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

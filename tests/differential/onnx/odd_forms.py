@@ -1,7 +1,5 @@
 """Steps that few quantizers write: NaN, two dtypes in a row, float16, blocks."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 

@@ -1,7 +1,5 @@
 """Files of random ONNX graphs whose inputs have an open first axis."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

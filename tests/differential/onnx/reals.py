@@ -1,7 +1,5 @@
 """Steps that ONNX Runtime computes in float32 between quantized tensors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Layers over time, which ONNX Runtime computes in float32."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A bounded share of the graphs of `python -m tests.differential --format onnx`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from unittest.mock import patch
 

@@ -1,7 +1,5 @@
 """Random networks that PT2E quantizes, and the answers of ExecuTorch's delegate to XNNPACK."""
 
-from __future__ import annotations
-
 import io
 import warnings
 from collections.abc import Callable

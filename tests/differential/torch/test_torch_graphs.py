@@ -1,7 +1,5 @@
 """A share of the graphs of `python -m tests.differential --format torch`."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("torch", reason="torch is not installed")

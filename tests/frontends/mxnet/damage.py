@@ -1,7 +1,5 @@
 """What the tests of damaged files share: one error that names the byte, in no time."""
 
-from __future__ import annotations
-
 import re
 import time
 import tracemalloc

@@ -1,7 +1,5 @@
 """Writes MXNet files in each of the forms that MXNet has written, for the readers' tests."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Mapping, Sequence

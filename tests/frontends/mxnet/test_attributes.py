@@ -1,7 +1,5 @@
 """Attributes of MXNet's operators: every spelling, and one error for anything else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

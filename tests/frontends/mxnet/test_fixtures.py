@@ -1,7 +1,5 @@
 """Networks that MXNet itself quantized, against its own results."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Float networks of the shared folder against MXNet's stored outputs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

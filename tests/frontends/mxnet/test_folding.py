@@ -1,7 +1,5 @@
 """What becomes of weights: by hand, and against the shared model of MXNet's arithmetic."""
 
-from __future__ import annotations
-
 from types import ModuleType
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What `from_mxnet` does with whole models: inputs, parameters, names, errors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

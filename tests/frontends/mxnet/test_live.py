@@ -1,7 +1,5 @@
 """Objects of a running MXNet: stand-ins everywhere, and its own where it is installed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Parameter files of every version, as the arrays that they hold."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from pathlib import Path

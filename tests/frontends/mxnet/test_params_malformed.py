@@ -1,7 +1,5 @@
 """Damaged and hostile parameters: one error that names the byte, in no time and little memory."""
 
-from __future__ import annotations
-
 import io
 import re
 import struct

@@ -1,7 +1,5 @@
 """Ranges and scales: computed now where they are known, else by the model, to the same bits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tvm import relax

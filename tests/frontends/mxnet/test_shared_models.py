@@ -1,7 +1,5 @@
 """Models of the shared folder against MXNet's stored outputs, and against its evaluator."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -3,8 +3,6 @@
 What is imported is computed by the references of the dialect's operators.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

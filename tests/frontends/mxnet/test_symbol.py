@@ -1,7 +1,5 @@
 """Symbol files of every version, as graphs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Damaged and hostile symbols: one error that names the byte, in no time and little memory."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Averages whose last window is rounded up, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

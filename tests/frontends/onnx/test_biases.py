@@ -1,7 +1,5 @@
 """Biases of convolutions whose scale is not that of data times weights."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Convolutions of rows, images and volumes, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

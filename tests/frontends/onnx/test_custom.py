@@ -1,7 +1,5 @@
 """Custom operators whose rules a user gives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

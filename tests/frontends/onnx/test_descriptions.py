@@ -1,7 +1,5 @@
 """What is told of a model that is not imported."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

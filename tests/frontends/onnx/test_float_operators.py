@@ -1,7 +1,5 @@
 """Operators that ONNX Runtime leaves in float, between bytes: the same bytes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

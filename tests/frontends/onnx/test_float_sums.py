@@ -1,7 +1,5 @@
 """Convolutions and products that ONNX Runtime leaves in float: its order of sums, bit for bit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The float32 operators between quantized ones, as near to ONNX Runtime as documented."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A network like BERT in the form that ONNX Runtime's optimizer of transformers gives it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The guide on ONNX models runs as it stands."""
 
-from __future__ import annotations
-
 from collections import deque
 from pathlib import Path
 from typing import Any

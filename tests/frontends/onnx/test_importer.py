@@ -1,7 +1,5 @@
 """Imported networks, against ONNX Runtime."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

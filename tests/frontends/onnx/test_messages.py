@@ -1,7 +1,5 @@
 """What a user reads where a model is refused: the file's names, and nothing of TVM's."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """NaN, between DequantizeLinear and QuantizeLinear and elsewhere."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

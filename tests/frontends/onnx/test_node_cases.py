@@ -1,7 +1,5 @@
 """The onnx package's own tests of quantized operators: equal, or refused with a reason."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from functools import cache

@@ -1,7 +1,5 @@
 """Pasts that grow from nothing, in one build of a decoder, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

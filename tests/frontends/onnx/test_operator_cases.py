@@ -1,7 +1,5 @@
 """Single operators of the standard against ONNX Runtime, a row for each form."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

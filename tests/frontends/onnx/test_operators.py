@@ -1,7 +1,5 @@
 """Operators between DequantizeLinear and QuantizeLinear, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

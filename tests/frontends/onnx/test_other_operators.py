@@ -1,7 +1,5 @@
 """Operators of integers, truth values and real numbers that have no groups."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

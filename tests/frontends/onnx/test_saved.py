@@ -1,7 +1,5 @@
 """Models as ONNX Runtime writes them when it has optimized them: channels are last."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A network in two formats: a TFLite model, and its conversion by tf2onnx."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """A network like BERT, quantized by ONNX Runtime's own functions."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

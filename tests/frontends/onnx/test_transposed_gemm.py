@@ -1,7 +1,5 @@
 """Gemm and QGemm whose first operand is transposed, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

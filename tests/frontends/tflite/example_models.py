@@ -1,7 +1,5 @@
 """Small models for the tests of the reader."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import flatbuffers

@@ -1,7 +1,5 @@
 """Checked access to flatbuffers tables: a malformed file gives an error, never a hang."""
 
-from __future__ import annotations
-
 import struct
 
 import flatbuffers

@@ -1,7 +1,5 @@
 """Small files that ask for gigabytes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Warnings about a whole model: sums that wrap, operators that TFLM computes otherwise."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

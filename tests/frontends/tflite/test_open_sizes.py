@@ -1,7 +1,5 @@
 """Models with open sizes, against LiteRT with its inputs resized."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """Models whose int32 sums reach the end of int32, and one step beyond it."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

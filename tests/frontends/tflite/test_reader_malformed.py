@@ -1,7 +1,5 @@
 """Damaged files: one clear error each, and never a crash, a hang or a wrong graph."""
 
-from __future__ import annotations
-
 import re
 import struct
 import time

@@ -1,7 +1,5 @@
 """Real models of others: every tensor that they compute is LiteRT's, bit for bit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Constants that are stored packed or sparsely."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

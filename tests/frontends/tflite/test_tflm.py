@@ -1,7 +1,5 @@
 """The results of --reference tflm against TFLM itself, which `make test-mcu` installs if it can."""
 
-from __future__ import annotations
-
 from itertools import count, islice
 from pathlib import Path
 

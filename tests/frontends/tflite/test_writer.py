@@ -1,7 +1,5 @@
 """The writer, tested by LiteRT: its files must load, run and mean what was asked for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

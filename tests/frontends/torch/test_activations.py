@@ -1,7 +1,5 @@
 """Activations between quantized tensors of two scales, against ExecuTorch's delegate to XNNPACK."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

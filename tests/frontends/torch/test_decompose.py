@@ -1,7 +1,5 @@
 """Operators that PyTorch decomposes, against PyTorch."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Functions that XNNPACK computes otherwise than PyTorch, against ExecuTorch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Operators that TVM's importer takes, and computes otherwise than PyTorch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Imported programs, against ExecuTorch's delegate to XNNPACK."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import warnings

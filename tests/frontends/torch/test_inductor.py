@@ -1,7 +1,5 @@
 """Programs of X86InductorQuantizer, against oneDNN's own operators, which Inductor calls."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

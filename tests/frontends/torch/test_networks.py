@@ -3,8 +3,6 @@
 Each ends in a layer whose bytes depend on what is before it, in float32 or in integers.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

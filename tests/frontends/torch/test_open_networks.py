@@ -1,7 +1,5 @@
 """Networks whose batch, and length, each run decides, against ExecuTorch at five sizes each."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

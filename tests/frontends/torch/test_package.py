@@ -1,7 +1,5 @@
 """What is said where PyTorch is missing; and that nothing imports it before it is needed."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Operators of PyTorch that TVM's importer lacks or has otherwise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Channels that are moved into the image, against ExecuTorch."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

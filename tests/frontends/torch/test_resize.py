@@ -1,7 +1,5 @@
 """Images resized, as the delegate and PyTorch resize them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Programs that leave sizes open: numbers for them, against those of PyTorch and ExecuTorch."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Convolutions of rows, transposed ones, and padding that has a name, against XNNPACK."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Writes the corpus: python -m tests.fuzz.corpus."""
 
-from __future__ import annotations
-
 import json
 
 from tests.fuzz.corpus import mxnet_cases, onnx_cases, tflite_cases

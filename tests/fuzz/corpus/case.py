@@ -1,7 +1,5 @@
 """What a hostile file is, and where it is kept."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

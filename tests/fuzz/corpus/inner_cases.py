@@ -1,7 +1,5 @@
 """Hostile TFLite files with subgraphs, states and packed constants."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

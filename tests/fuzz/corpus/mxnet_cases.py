@@ -1,7 +1,5 @@
 """Hostile MXNet models: symbols and parameter files with one fault each."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Iterator

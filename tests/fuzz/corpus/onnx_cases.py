@@ -1,7 +1,5 @@
 """Hostile ONNX files; each is small and has one fault, which its error names."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every file of the corpus is refused as it should be, in little time and memory."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import time

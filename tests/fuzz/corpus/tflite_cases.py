@@ -1,7 +1,5 @@
 """Hostile TFLite files; each is small and has one fault, which its error names."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Iterator
 from operator import attrgetter, methodcaller

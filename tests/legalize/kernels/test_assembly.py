@@ -1,7 +1,5 @@
 """What the kernels are compiled to, also where no machine at hand can run it."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

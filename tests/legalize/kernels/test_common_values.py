@@ -1,7 +1,5 @@
 """Kernels of a model that share values, which TVM computes once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

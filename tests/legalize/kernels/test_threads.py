@@ -1,7 +1,5 @@
 """Tensors so large that their kernels are shared out to threads."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every rule of ChannelsLast, by results: before and after, each integer is the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

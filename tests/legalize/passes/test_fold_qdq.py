@@ -1,7 +1,5 @@
 """Groups of dequantize, float operator and quantize, written by hand."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

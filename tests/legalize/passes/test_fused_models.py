@@ -1,7 +1,5 @@
 """Networks whose operators become parts of others' kernels, against LiteRT."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

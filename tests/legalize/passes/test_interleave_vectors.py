@@ -1,7 +1,5 @@
 """Functions of floats are computed of several vectors at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import tvm

@@ -1,7 +1,5 @@
 """Functions over the same rows become one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """exp and tanh are arithmetic, with the bits of glibc's expf and of the nearest tanh."""
 
-from __future__ import annotations
-
 import platform
 from decimal import Decimal
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Loops of TIR functions, and which rows of tensors they use."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

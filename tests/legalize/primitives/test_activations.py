@@ -1,7 +1,5 @@
 """quantized_lookup, quantized_relu and quantized_softmax in Relax primitives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings

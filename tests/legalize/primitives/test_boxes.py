@@ -1,7 +1,5 @@
 """A detector's boxes as loops: decoded, chosen, and suppressed where they overlap."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

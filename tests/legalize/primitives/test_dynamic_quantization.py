@@ -1,7 +1,5 @@
 """dynamic_encoding and dynamic_quantize in Relax primitives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Functions and arithmetic of floats that Relax does not have: as loops of their own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import tvm

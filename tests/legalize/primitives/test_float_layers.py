@@ -1,7 +1,5 @@
 """Convolutions, products and moments of floats as loops, which add in a stated order."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

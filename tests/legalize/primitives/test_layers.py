@@ -1,7 +1,5 @@
 """Convolutions, dense layers and products of matrices in Relax primitives."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 from typing import Any

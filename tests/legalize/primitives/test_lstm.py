@@ -1,7 +1,5 @@
 """quantized_lstm as loops: one function for all steps."""
 
-from __future__ import annotations
-
 import pytest
 
 from qnn_ops import quantized_lstm

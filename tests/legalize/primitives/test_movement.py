@@ -1,7 +1,5 @@
 """quantized_pad, quantized_concat and quantized_resize2d in Relax primitives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

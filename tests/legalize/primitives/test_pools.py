@@ -1,7 +1,5 @@
 """quantized_pool2d, quantized_mean and reduce_windows in Relax primitives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

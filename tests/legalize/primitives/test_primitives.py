@@ -1,7 +1,5 @@
 """Random calls of operators: their primitives give what their references give."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """quantize, dequantize and requantize in Relax primitives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Quantized operators on two tensors in Relax primitives, in each framework's arithmetic."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows averaged, scattered and hashed, and indices counted and found, as loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """quantized_svdf and quantized_svdf_state in Relax primitives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

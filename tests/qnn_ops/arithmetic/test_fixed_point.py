@@ -1,7 +1,5 @@
 """The fixed-point arithmetic against slow oracles in exact integers and fractions."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

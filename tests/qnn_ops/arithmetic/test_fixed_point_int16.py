@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 
 from qnn_ops.arithmetic.fixed_point_int16 import divide_by_pot_int16, high_mul_int16, saturate_int16

@@ -1,7 +1,5 @@
 """oneDNN's float32 scaling: roundings one by one, against exact arithmetic."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 
 from qnn_ops.arithmetic.inverse_sqrt import inverse_sqrt_multiplier

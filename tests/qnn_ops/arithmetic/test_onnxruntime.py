@@ -1,7 +1,5 @@
 """ONNX Runtime's arithmetic, against ONNX Runtime itself."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sums that are 64 bits wide, of products of int16 data, and how they are scaled."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """XNNPACK's arithmetic, by hand; tests/frontends/torch holds it to the delegate itself."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

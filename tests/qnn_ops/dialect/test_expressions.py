@@ -1,7 +1,5 @@
 """Expressions compute what numpy computes with arrays of the same values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

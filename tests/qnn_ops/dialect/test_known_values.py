@@ -1,7 +1,5 @@
 """Values of calls in numpy, against compiled code."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import tvm

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Quantized operators on two tensors: sum, difference, product, squared difference and PReLU."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

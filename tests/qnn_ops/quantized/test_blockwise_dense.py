@@ -1,7 +1,5 @@
 """By hand; tests/frontends/onnx/replacements/test_block_weights.py compares with ONNX Runtime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

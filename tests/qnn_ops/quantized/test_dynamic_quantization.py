@@ -1,7 +1,5 @@
 """Scales and zero points that follow from the data of a run, and integers by them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

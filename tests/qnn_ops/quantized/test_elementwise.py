@@ -1,7 +1,5 @@
 """What quantized_add, quantized_subtract and quantized_multiply have in common."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

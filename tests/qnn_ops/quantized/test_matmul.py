@@ -1,7 +1,5 @@
 """Products of matrices, of float32 and quantized, none of which need be constant."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From real numbers to quantized integers, back, and from one quantization to another."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

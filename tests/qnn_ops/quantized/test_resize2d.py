@@ -1,7 +1,5 @@
 """Resizing of quantized images: the pixels and weights that make a pixel, and the operator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

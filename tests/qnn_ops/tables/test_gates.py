@@ -1,7 +1,5 @@
 """The functions and the normalization of an LSTM's gates, in fixed point."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Tables of functions of two 8-bit values, and of quotients of two int16 values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The fixed-point arithmetic of a quantized softmax, in numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

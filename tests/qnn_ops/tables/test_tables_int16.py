@@ -1,7 +1,5 @@
 """The tables of ``quantized_lookup`` for int16, and those that TFLite interpolates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

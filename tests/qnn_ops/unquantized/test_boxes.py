@@ -1,7 +1,5 @@
 """A detector's boxes: decoded from anchors, and chosen among by their scores."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What quantized values are compared by; tests/frontends holds it to LiteRT."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tvm import relax

@@ -1,7 +1,5 @@
 """Arithmetic of float32 that Relax lacks: fused multiply-add, natural powers, bits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

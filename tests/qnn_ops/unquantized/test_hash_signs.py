@@ -1,7 +1,5 @@
 """By hand; tests/frontends/tflite/converters/test_weighted_rows.py compares with LiteRT."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

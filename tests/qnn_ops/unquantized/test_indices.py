@@ -1,7 +1,5 @@
 """Indices that the data decide: of the largest elements, and counted from a first one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

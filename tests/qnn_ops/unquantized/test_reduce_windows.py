@@ -1,7 +1,5 @@
 """By hand; tests/frontends/tflite/converters/test_reductions.py compares with LiteRT."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

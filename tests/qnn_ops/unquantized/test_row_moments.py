@@ -1,7 +1,5 @@
 """By hand; tests/frontends/onnx/replacements/test_normalizations.py compares with ONNX Runtime."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Rows averaged by weights, and rows put at indices of a tensor."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

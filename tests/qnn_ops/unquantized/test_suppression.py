@@ -1,7 +1,5 @@
 """Boxes by their scores, without those that overlap a better one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The detector's network, its training and its model."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

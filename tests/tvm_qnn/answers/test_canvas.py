@@ -1,7 +1,5 @@
 """Drawings on pictures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What detectors find."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

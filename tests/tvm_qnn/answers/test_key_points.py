@@ -1,7 +1,5 @@
 """Key points as MoveNet has them."""
 
-from __future__ import annotations
-
 import numpy as np
 from PIL import Image
 

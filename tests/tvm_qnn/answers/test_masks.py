@@ -1,7 +1,5 @@
 """The classes of a picture's positions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is known before a run."""
 
-from __future__ import annotations
-
 from frontends.summary import Description, Descriptions
 from qnn_ops.dialect.tensor_info import Signature, TensorInfo
 from tests.support.errors import giving

@@ -1,7 +1,5 @@
 """What each output is taken for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

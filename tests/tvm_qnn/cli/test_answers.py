@@ -1,7 +1,5 @@
 """What is printed of outputs, and drawn."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Differences, counted over several runs."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

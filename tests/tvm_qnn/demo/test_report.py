@@ -1,7 +1,5 @@
 """The results of the demonstration, as text, tables and a drawing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The committed models, on LiteRT's reference kernels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Pictures with several digits."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tvm_qnn import digits

@@ -1,7 +1,5 @@
 """The journal of an evaluation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Where data come from: folders of pictures, tables, archives of numpy, and COCO's annotations."""
 
-from __future__ import annotations
-
 import json
 from copy import deepcopy
 from pathlib import Path

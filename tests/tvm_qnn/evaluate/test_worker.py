@@ -1,7 +1,5 @@
 """What workers do: here, and in processes."""
 
-from __future__ import annotations
-
 import os
 import pickle
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The layers of a run, and the steps that they are made of."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

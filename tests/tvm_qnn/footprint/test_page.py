@@ -1,7 +1,5 @@
 """The page of a report: its memory map shows what the memory plan says."""
 
-from __future__ import annotations
-
 import re
 from itertools import combinations
 

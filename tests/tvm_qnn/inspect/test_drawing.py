@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from frontends.formats import read_model
 from frontends.summary import Summary
 from tests.tvm_qnn.inspect.test_changes import CHAIN, WEIGHTS, Layer, graph

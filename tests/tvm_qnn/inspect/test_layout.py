@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tvm_qnn.inspect.layout import layers, positions
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.support.errors import fails
 from tvm_qnn.io.command import call
 

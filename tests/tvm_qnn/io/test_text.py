@@ -1,7 +1,5 @@
 """Text made fit to be shown: on a terminal, in a notebook, as JSON."""
 
-from __future__ import annotations
-
 import io
 import json
 

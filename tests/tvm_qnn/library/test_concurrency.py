@@ -1,7 +1,5 @@
 """Libraries in threads, in forked and spawned processes, loaded and given back many times."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Models that were compiled before."""
 
-from __future__ import annotations
-
 import importlib
 import warnings
 from collections.abc import Iterable

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from tvm_qnn.library.last import MOST, Last

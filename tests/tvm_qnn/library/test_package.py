@@ -1,7 +1,5 @@
 """Damaged, foreign and unfit files: each is refused before any of its code is loaded."""
 
-from __future__ import annotations
-
 import hashlib
 import mmap
 import os

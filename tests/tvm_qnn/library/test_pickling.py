@@ -1,7 +1,5 @@
 """Libraries and sessions in other processes, and copies of them."""
 
-from __future__ import annotations
-
 import copy
 import multiprocessing
 import pickle

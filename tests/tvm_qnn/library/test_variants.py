@@ -1,7 +1,5 @@
 """One library for several processors: its contents, and the choice of a variant."""
 
-from __future__ import annotations
-
 import importlib
 import pickle
 import platform

@@ -1,7 +1,5 @@
 """Small models, of which an interpreter's calls are tried."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

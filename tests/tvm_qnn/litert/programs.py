@@ -1,7 +1,5 @@
 """Programs as people write them for LiteRT's interpreter; each takes the module to import from."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

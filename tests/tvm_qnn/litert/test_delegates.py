@@ -1,7 +1,5 @@
 """Delegates are refused, as a delegate that LiteRT cannot load."""
 
-from __future__ import annotations
-
 from tests.support.errors import fails
 from tvm_qnn.litert import Delegate, load_delegate
 

@@ -1,7 +1,5 @@
 """An interpreter describes tensors and operators as LiteRT does."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

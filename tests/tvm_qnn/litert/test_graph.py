@@ -1,7 +1,5 @@
 """Subgraphs whose libraries were compiled before."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The interpreter's calls, each beside LiteRT's own."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Programs that change the line of their import: their results are LiteRT's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

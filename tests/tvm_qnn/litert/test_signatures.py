@@ -1,7 +1,5 @@
 """Signatures, each call beside LiteRT's own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Variables that the signatures of a file share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Libraries of models, some of which were compiled before."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

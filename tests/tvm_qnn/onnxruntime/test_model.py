@@ -1,7 +1,5 @@
 """Descriptions of models, beside ONNX Runtime's."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Programs as people write them with ONNX Runtime: one line is another, and all else is equal."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Providers: which are taken, passed over or refused, beside ONNX Runtime's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

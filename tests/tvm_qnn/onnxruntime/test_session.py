@@ -1,7 +1,5 @@
 """Sessions: what runs take and give, beside ONNX Runtime's."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from pathlib import Path

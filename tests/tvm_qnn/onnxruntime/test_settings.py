@@ -1,7 +1,5 @@
 """Options of sessions and runs, beside ONNX Runtime's."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``OrtValue`` and ``IOBinding``, beside ONNX Runtime's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from legalize import lower
 from tests.support.tiles import network
 from tvm_qnn.profile.lowered import LoweredCall, assign, candidates, functions_on_tiles

@@ -4,8 +4,6 @@ What TVM's tutorials "Deploy a Framework-prequantized Model with TVM - Part 3 (T
 TFLite Models" called, in their order, on a network of this project's own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace

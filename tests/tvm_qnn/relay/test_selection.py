@@ -1,7 +1,5 @@
 """``relay.layout_transform``."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

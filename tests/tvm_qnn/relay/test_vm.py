@@ -1,7 +1,5 @@
 """``relay.create_executor``, ``relay.vm`` and ``relay.backend``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.support.errors import fails

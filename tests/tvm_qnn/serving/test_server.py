@@ -3,8 +3,6 @@
 The client and MLServer cannot be in one process: both register the protocol with protobuf.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import io
 import json

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import tvm_qnn
 from legalize.call_plan import Call, Input, Output, Plan, Temporary
 from qnn_ops.dialect.signature import signature_of

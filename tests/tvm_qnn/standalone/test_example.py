@@ -1,7 +1,5 @@
 """Programs beside an exported model: one runs it on files, one checks what it computes."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

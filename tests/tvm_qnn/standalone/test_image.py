@@ -1,7 +1,5 @@
 """Code and constants of a model in one object file, and a static library of it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Open sizes of models that become C files."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Real linkers and compilers for other platforms: their output runs there."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Text, token by token, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The guide's snippets, on the model that comes with the package."""
 
-from __future__ import annotations
-
 import shutil
 from collections import deque
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The trained models write ONNX Runtime's tokens."""
 
-from __future__ import annotations
-
 import pytest
 
 import tvm_qnn as qnn

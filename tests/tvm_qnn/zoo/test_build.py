@@ -1,7 +1,5 @@
 """The zoo's models, in their tiny variants, judged by LiteRT."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """The float32 layers, against LiteRT's float32 operators."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The synthetic pictures."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

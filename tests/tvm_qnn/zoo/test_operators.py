@@ -1,7 +1,5 @@
 """An operator's float32 results equal those of the file that it writes, in LiteRT."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

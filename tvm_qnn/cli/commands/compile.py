@@ -1,7 +1,5 @@
 """`tvm-qnn compile`."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from contextlib import suppress

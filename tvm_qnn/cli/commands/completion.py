@@ -1,7 +1,5 @@
 """`tvm-qnn completion`."""
 
-from __future__ import annotations
-
 import click
 from click.shell_completion import get_completion_class
 

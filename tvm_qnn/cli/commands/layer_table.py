@@ -1,7 +1,5 @@
 """Tables of a model's layers that fit into eighty columns."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import zip_longest

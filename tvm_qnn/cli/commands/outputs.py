@@ -1,7 +1,5 @@
 """What commands write: JSON, and files whose paths are checked before the work, not after it."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`tvm-qnn targets`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

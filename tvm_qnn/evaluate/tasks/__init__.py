@@ -1,7 +1,5 @@
 """Compares answers with the truth, for each kind of answer in `tvm_qnn.answers`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

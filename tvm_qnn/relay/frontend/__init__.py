@@ -1,7 +1,5 @@
 """``relay.frontend``."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

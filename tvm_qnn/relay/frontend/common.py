@@ -1,7 +1,5 @@
 """``relay.frontend.common``, as far as scripts use it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tvm_qnn.relay.testing import run_infer_type as infer_type

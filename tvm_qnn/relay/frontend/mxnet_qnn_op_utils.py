@@ -4,8 +4,6 @@ A range of real numbers, from ``min`` to ``max``, is made symmetric around 0. It
 end becomes the integer 127.5 of int8 or 255.5 of uint8, and the zero point is 0.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``relay.frontend.pytorch_utils``, as far as scripts use it."""
 
-from __future__ import annotations
-
 import re
 from importlib.metadata import version
 

@@ -1,7 +1,5 @@
 """``relay.qnn``: its operators; until TVM 0.14 they were in ``relay.qnn.op``, since then here."""
 
-from __future__ import annotations
-
 from tvm_qnn.relay.qnn import op, transform
 from tvm_qnn.relay.qnn.op import *  # noqa: F403 (the module lists what it gives)
 

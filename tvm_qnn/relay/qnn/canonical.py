@@ -6,8 +6,6 @@ src/relay/qnn/utils.cc. Where the dialect's operators compute the same numbers, 
 they have kernels.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """``relay.qnn.transform``: passes that rewrote quantized operators; they have no effect today."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

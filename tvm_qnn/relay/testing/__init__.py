@@ -1,7 +1,5 @@
 """``relay.testing``, as far as TVM's tests and similar scripts use it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tvm

@@ -1,7 +1,5 @@
 """``relay.testing.dcgan``: the generator of Radford et al., "… Deep Convolutional GANs", 2015."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tvm import relax

@@ -3,8 +3,6 @@
 As in Relay, a layer only reads the layer before it; the end of a block joins all of its layers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tvm import relax

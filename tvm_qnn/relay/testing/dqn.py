@@ -1,7 +1,5 @@
 """``relay.testing.dqn``: Mnih et al., "Human-level control through deep reinforcement", 2015."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tvm import relax

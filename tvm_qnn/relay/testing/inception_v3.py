@@ -1,7 +1,5 @@
 """``relay.testing.inception_v3``: Szegedy et al., "Rethinking the Inception Architecture", 2015."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """``relay.testing.init``: parameters of a test network, drawn as Relay drew them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``relay.testing.layers``: layers that make their own parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``relay.testing.mlp``: three dense layers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tvm import relax

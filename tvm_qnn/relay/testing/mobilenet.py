@@ -1,7 +1,5 @@
 """``relay.testing.mobilenet``: Howard et al., "MobileNets", 2017."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tvm import relax

@@ -3,8 +3,6 @@
 He et al., "Identity Mappings in Deep Residual Networks", 2016.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

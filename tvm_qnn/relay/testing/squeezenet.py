@@ -1,7 +1,5 @@
 """``relay.testing.squeezenet``: Iandola et al., "SqueezeNet", 2016."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tvm import relax

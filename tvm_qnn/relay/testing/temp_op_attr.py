@@ -1,7 +1,5 @@
 """``TempOpAttr``: temporary changes of Relay's rewriting of operators; it has no effect today."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 

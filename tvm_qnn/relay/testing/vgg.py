@@ -1,7 +1,5 @@
 """``relay.testing.vgg``: Simonyan and Zisserman, "Very Deep Convolutional Networks", 2014."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tvm import relax

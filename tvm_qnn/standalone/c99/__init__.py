@@ -5,8 +5,6 @@ is converted back to int8. A left shift is done on unsigned numbers: C does not 
 negative ones. Every conversion is explicit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import tvm

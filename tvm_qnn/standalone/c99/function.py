@@ -1,7 +1,5 @@
 """Writes one TIR function as C99."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from math import prod

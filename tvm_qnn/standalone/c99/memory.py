@@ -1,7 +1,5 @@
 """Finds the memory in which a function's buffers lie."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tvm

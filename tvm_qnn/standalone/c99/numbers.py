@@ -1,7 +1,5 @@
 """Writes types and numbers in C99."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from math import isinf, isnan

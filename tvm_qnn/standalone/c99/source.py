@@ -1,7 +1,5 @@
 """Functions in C, and the small helper functions that their expressions call."""
 
-from __future__ import annotations
-
 from tvm_qnn.standalone.c99.numbers import c_type
 
 _NAMES = {"+": "add", "-": "subtract", "*": "multiply"}

@@ -1,7 +1,5 @@
 """Properties of TIR expressions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Mapping
 from typing import Any

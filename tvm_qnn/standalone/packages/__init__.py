@@ -1,7 +1,5 @@
 """Folders of a standalone export in the forms of microcontrollers' build systems."""
 
-from __future__ import annotations
-
 import re
 
 import tvm

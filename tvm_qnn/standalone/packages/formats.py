@@ -1,7 +1,5 @@
 """The forms of packages: the files that each build system needs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The inputs of networks (pictures, texts, constants), and their layers with weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """Operators with a memory: samples are the steps of one stream in order."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

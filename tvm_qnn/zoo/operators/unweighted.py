@@ -1,7 +1,5 @@
 """Operators without weights: functions, moves, pools, and the end of a detector."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The zoo's networks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Classifiers of pictures; arguments and results are those of ``Topology``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 The arguments are those of ``Topology``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

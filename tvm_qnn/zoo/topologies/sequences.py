@@ -3,8 +3,6 @@
 The arguments and results are those of ``Topology``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from tvm_qnn.zoo.graph import Graph, Scaled, Value

@@ -1,7 +1,5 @@
 """The gate functions of LSTM, GRU and RNN, as ONNX Runtime computes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The common part of LSTM, GRU and RNN: operands, directions, sequence lengths, and the loop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Windows that slide over images: convolutions and pools."""
 
-from __future__ import annotations
-
 from qnn_ops.modules import import_modules
 
 import_modules(__name__)

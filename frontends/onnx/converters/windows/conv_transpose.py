@@ -1,7 +1,5 @@
 """ConvTranspose and Col2Im: sums of overlapping windows, in ONNX Runtime's order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import product
 from math import prod

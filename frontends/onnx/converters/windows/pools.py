@@ -1,7 +1,5 @@
 """MaxPool, AveragePool and GlobalAveragePool, whose float32 sums have ONNX Runtime's order."""
 
-from __future__ import annotations
-
 from functools import reduce
 from math import prod
 from operator import add

@@ -1,7 +1,5 @@
 """RoiAlign and DeformConv: pixels between pixels, at positions that the run computes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any

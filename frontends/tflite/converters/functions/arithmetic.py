@@ -1,7 +1,5 @@
 """ADD, SUB, MUL, DIV and the other arithmetic of two operands, element by element."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

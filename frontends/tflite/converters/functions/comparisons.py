@@ -1,7 +1,5 @@
 """Comparisons, and operators that use them: SELECT, BUCKETIZE, ARG_MAX, ARG_MIN and TOPK_V2."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod

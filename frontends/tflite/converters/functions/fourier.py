@@ -3,8 +3,6 @@
 A complex tensor is a float32 tensor here; its last axis holds the two parts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """FLOOR_DIV, FLOOR_MOD, POW, bitwise operators, shifts, StableHLO's arithmetic, and BITCAST."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

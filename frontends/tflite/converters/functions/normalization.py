@@ -1,7 +1,5 @@
 """SOFTMAX, LOG_SOFTMAX and L2_NORMALIZATION."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reductions along axes, MEAN and CUMSUM."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod

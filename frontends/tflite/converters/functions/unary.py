@@ -1,7 +1,5 @@
 """Functions of one operand: Relax's for float32, and tables for quantized tensors."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

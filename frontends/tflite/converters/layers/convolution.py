@@ -1,7 +1,5 @@
 """Quantized CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED; weights, biases and padding."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import TypeAlias

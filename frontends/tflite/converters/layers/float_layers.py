@@ -1,7 +1,5 @@
 """Convolutions, of images and volumes, and dense layers of float32 tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 

@@ -1,7 +1,5 @@
 """Parts of hybrid operators: they quantize float32 data at run time, and have weights of 8 bits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod

@@ -1,7 +1,5 @@
 """Hybrid layers: they quantize float32 data at run time, and have 8-bit weights."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

@@ -1,7 +1,5 @@
 """BATCH_MATMUL."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The rows of layers: convolutions, dense layers and products of matrices."""
 
-from __future__ import annotations
-
 from math import prod
 
 from frontends.tflite.converters.layers import (

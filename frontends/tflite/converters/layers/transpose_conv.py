@@ -6,8 +6,6 @@ data: a convolution by every s-th tap, backwards. The phases become channels, wh
 to their pixels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D, and other reductions of windows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from math import prod

@@ -1,7 +1,5 @@
 """GATHER, GATHER_ND and STABLEHLO_GATHER."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 

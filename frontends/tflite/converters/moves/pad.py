@@ -1,7 +1,5 @@
 """PAD, PADV2, MIRROR_PAD, STABLEHLO_PAD, DILATE, REVERSE_V2, REVERSE_SEQUENCE, and diagonals."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import Literal

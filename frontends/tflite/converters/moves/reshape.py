@@ -1,7 +1,5 @@
 """RESHAPE, SQUEEZE, EXPAND_DIMS, TRANSPOSE, TILE, BROADCAST_TO, FILL, and blocks of pixels."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import chain
 from math import prod

@@ -1,7 +1,5 @@
 """RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

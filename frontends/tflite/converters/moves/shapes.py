@@ -1,7 +1,5 @@
 """SHAPE, RANK, BROADCAST_ARGS and WHERE, which are computed when a model is imported."""
 
-from __future__ import annotations
-
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R

@@ -1,7 +1,5 @@
 """An LSTM of float32, with weights of float32 or of bytes (hybrid)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

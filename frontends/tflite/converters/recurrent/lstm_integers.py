@@ -1,7 +1,5 @@
 """An LSTM in integers, int8 beside int16 cells; and the basic kernel of uint8 or float32."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

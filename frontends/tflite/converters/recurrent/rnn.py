@@ -1,7 +1,5 @@
 """RNN, LSTM and similar layers, unidirectional and bidirectional."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """SVDF: in integers, of float32, and hybrid."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tvm import relax

@@ -12,8 +12,6 @@ A tile of output pixels × channels is summed in registers, then rescaled, narro
           store(narrow(requantize(accumulators)))
 """
 
-from __future__ import annotations
-
 from functools import cache, partial
 
 from tvm import tirx

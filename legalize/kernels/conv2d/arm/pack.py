@@ -1,7 +1,5 @@
 """The constants of a convolution in the layout that the ARM kernels read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

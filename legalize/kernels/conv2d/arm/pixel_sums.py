@@ -1,7 +1,5 @@
 """Sums of the data in each pixel's window, which a kernel with a zero point needs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rules for convolutions and dense layers on ARM."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

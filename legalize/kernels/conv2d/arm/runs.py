@@ -1,7 +1,5 @@
 """The loads of a run of bytes: pieces of a register or less, and none past its end."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Narrowing, clamping and storing of outputs."""
 
-from __future__ import annotations
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage

@@ -16,8 +16,6 @@ The choice is the cheapest tile whose K-step fits the registers. Among equally c
 first, so it is the same every time.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 from legalize.kernels.conv2d.arm.runs import pieces

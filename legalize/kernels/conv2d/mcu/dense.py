@@ -5,8 +5,6 @@ a dense layer by a float64, which these cores compute by function calls. A form 
 result for every int32. If there is none, the code counts the outputs' steps that a sum has reached.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R

@@ -1,7 +1,5 @@
 """The sums and outputs of convolutions on microcontrollers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

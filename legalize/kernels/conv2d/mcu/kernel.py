@@ -8,8 +8,6 @@ with it and, after one more instruction, with a alone give both sums, as 256·Σ
 Σa·x. This saves half of the unpacking.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Rules for convolutions and dense layers on microcontrollers."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

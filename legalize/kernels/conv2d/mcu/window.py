@@ -1,7 +1,5 @@
 """Copies the data of an output pixel with its padding, so that one loop reads it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

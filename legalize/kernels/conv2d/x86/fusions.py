@@ -1,7 +1,5 @@
 """Kernels that also add a tensor, write to a part of one, write a border, or scale sums."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The K-steps of a sum; each has as many staged values as an int32 lane holds."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from legalize.kernels.conv2d.spec import ConvSpec

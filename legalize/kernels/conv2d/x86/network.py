@@ -4,8 +4,6 @@ A processor that multiplies tiles lowers its clock for all other code, too. So t
 they make only a few layers a little faster, and the network spends most of its time elsewhere.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import prod
 

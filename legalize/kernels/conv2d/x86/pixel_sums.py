@@ -1,7 +1,5 @@
 """Sums of the data in each pixel's window, which a kernel with a zero point needs."""
 
-from __future__ import annotations
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.constants import window_sums

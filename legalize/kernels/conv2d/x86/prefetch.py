@@ -5,8 +5,6 @@ part. The first tile would wait for the outer caches or for memory, as processor
 little and not beyond a page. So every tile prefetches its share of the next part, step by step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tvm import DataType

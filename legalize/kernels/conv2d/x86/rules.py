@@ -1,7 +1,5 @@
 """Rules for convolutions and dense layers on x86."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Narrowing, clamping and storing of a tile's outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -26,8 +26,6 @@ Blocks of two widths need twice the code, so they are chosen only if they save `
 equally cheap tiles it is the first, so the choice is the same every time.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The ways to compute a convolution on x86. A new way is a folder, and a line here."""
 
-from __future__ import annotations
-
 from math import inf
 
 from legalize.kernels.conv2d.plan import Weights

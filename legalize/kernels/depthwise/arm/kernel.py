@@ -10,8 +10,6 @@ for each task                             in parallel, if there is work for seve
         store(narrow(requantize(accumulators)))
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -10,8 +10,6 @@ Weights w − zw that take more than 8 bits are sums of int8: such a tap has two
 are cut into blocks; the last block overlaps the one before it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

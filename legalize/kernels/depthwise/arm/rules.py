@@ -1,7 +1,5 @@
 """Rules for depthwise convolutions on ARM."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -3,8 +3,6 @@
 Each row is copied once. The next output row finds its shared rows where they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tvm.script.ir_builder import tirx as T

@@ -5,8 +5,6 @@ and one instruction adds its products. So rows are copied first, each once, valu
 makes a channel's columns consecutive. If four rows cover two windows, one load serves two outputs.
 """
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 
 from tvm import tirx

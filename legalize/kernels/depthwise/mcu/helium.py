@@ -4,8 +4,6 @@ The rows that an output row reads are copied with their padding, each once. Prod
 bits as far as they fit, and then widened.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Plans of depthwise convolutions with Helium."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

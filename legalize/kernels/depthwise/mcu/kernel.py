@@ -4,8 +4,6 @@ The rows that an output row reads are copied with their padding, each once. The 
 finds the rows that it shares where they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import nullcontext
 

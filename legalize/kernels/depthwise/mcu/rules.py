@@ -1,7 +1,5 @@
 """Rules for depthwise convolutions on microcontrollers."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from legalize.kernels.conv2d.calls import sums_first

@@ -4,8 +4,6 @@ The 16 bytes of a quarter of a vector of 64 are independent of the others: the s
 vectors of 32 and 16 bytes.
 """
 
-from __future__ import annotations
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.vectors import Vector, kept

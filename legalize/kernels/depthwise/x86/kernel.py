@@ -14,8 +14,6 @@ shifted copy of the whole data is made:
             store(narrow(requantize(accumulators)))
 """
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import chain
 from typing import Any

@@ -1,7 +1,5 @@
 """The constants of a depthwise convolution in the layout that its kernel reads."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

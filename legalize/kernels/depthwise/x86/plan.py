@@ -14,8 +14,6 @@ the data has fewer than 16 channels in all. The code has a loop for each width, 
 out if that costs little.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product

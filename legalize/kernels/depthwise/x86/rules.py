@@ -1,7 +1,5 @@
 """Rules for depthwise convolutions on x86."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from legalize.kernels.conv2d.calls import ends_in_floats, sums_first

@@ -1,7 +1,5 @@
 """Arithmetic of floats and integers by its old and new names."""
 
-from __future__ import annotations
-
 import pytest
 
 from frontends.errors import UnsupportedOperatorError

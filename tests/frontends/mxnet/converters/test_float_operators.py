@@ -1,7 +1,5 @@
 """Operators of floats: what MXNet computes, family by family, and what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Layers of floats and quantized pools: layouts, windows, and the divisors of averages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Operators that move elements: to other shapes, into parts, and of streams."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """MXNet's quantized operators, but for fused ones: layers, sums, concatenations, movement."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

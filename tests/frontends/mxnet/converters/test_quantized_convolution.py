@@ -1,7 +1,5 @@
 """Fused convolutions: attributes that fixtures do not have, the semantics, and errors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

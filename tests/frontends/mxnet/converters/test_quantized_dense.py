@@ -1,7 +1,5 @@
 """Fused dense layers: what fixtures do not have, and errors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

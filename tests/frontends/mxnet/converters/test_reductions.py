@@ -1,7 +1,5 @@
 """Normalizations of floats: by statistics that were kept, or by the data's own."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.support.mxnet_float import convert

@@ -1,7 +1,5 @@
 """Operators of one element at a time: activations, powers, extremes, shifts of bits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Gather, GatherElements, OneHot, TopK, EyeLike and Range: choosing and counting by indices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

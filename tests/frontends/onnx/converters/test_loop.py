@@ -1,7 +1,5 @@
 """Loops whose end the data tell, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Shape, Pad, Tile, Expand, ReverseSequence and SpaceToDepth: data that moves unchanged."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Normalizations and norms, in the order that ONNX Runtime adds their sums in."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """MatMulInteger, MatMulNBits and QLinearConv: products of quantized matrices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Reductions along axes, in the order that ONNX Runtime adds them in, and CumProd."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Resize with interpolation between neighbours, against ONNX Runtime."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

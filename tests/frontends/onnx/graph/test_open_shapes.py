@@ -1,7 +1,5 @@
 """Models whose sizes stay open, against ONNX Runtime and against builds for one size."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the package onnx lets pass, and must not be imported."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

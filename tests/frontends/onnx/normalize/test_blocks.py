@@ -1,7 +1,5 @@
 """Averages of images in blocks of channels: ONNX Runtime says which those are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

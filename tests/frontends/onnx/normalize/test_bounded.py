@@ -1,7 +1,5 @@
 """Results whose length depends on the data, against ONNX Runtime: as many rows as the count."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

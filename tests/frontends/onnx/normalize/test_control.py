@@ -1,7 +1,5 @@
 """Models without inner graphs: branches and iterations are inlined into the outer graph."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

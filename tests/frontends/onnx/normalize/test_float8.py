@@ -1,7 +1,5 @@
 """Tensors and weights of float8, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ml_dtypes

@@ -1,7 +1,5 @@
 """Layers of several nodes, which ONNX Runtime computes as one: every bit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

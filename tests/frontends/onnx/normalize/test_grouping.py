@@ -1,7 +1,5 @@
 """Quantized operators of a model as groups, and groups whose integers would be others here."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small files that ask for much: they are refused before anything is computed."""
 
-from __future__ import annotations
-
 import resource
 from string import ascii_letters
 from typing import Any

@@ -1,7 +1,5 @@
 """float16, in which ONNX Runtime computes a few operators, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

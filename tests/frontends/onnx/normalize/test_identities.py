@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.normalize.identities import drop_identity
 from tests.support.onnx_graphs import Net, Node

@@ -1,7 +1,5 @@
 """Tensors that are quantized twice in a row, and groups that stay float, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

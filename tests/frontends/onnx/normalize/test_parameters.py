@@ -1,7 +1,5 @@
 """Constants of quantized layers: weights, biases, scales, and integers of a few bits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

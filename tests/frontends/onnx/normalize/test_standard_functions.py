@@ -1,7 +1,5 @@
 """Operators that the standard defines by others, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

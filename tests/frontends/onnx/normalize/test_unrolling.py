@@ -1,7 +1,5 @@
 """Loop and Scan with a known number of iterations, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Constants: those of a file, those that are given at import, and the numbers of a Range."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

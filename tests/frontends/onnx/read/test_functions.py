@@ -1,7 +1,5 @@
 """Models with functions of their own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Equations and windows over which the package onnx would not end, found before it reads them."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

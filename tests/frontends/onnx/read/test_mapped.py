@@ -1,7 +1,5 @@
 """Large constants in files beside a model's, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

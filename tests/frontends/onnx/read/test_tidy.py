@@ -1,7 +1,5 @@
 """What ONNX Runtime takes and the package onnx does not, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

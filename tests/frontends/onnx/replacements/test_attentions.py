@@ -1,7 +1,5 @@
 """ONNX Runtime's own forms of attention, against it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

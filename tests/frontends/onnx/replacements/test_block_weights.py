@@ -1,7 +1,5 @@
 """Weights of a few bits or of bytes, whose products ONNX Runtime computes by MatMulNBits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Attention of large language models, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

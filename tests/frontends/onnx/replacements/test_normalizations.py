@@ -1,7 +1,5 @@
 """ONNX Runtime's own normalizations and forms of Gelu, as nodes of the standard."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

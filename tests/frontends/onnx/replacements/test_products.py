@@ -1,7 +1,5 @@
 """Products of quantized matrices with float results: ONNX Runtime's, as nodes of the standard."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

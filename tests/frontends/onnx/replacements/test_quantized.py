@@ -1,7 +1,5 @@
 """Quantized operators, each as a node of its own, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rotary embeddings of ONNX Runtime's, against it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The standard's own attention, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A step of a decoder gives what attention over the whole buffer gives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Activation functions: fused into other operators, and RELU and its kin by themselves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """IF, STABLEHLO_CASE and STABLEHLO_COMPOSITE, and subgraphs that are run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

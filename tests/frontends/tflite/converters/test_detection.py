@@ -1,7 +1,5 @@
 """TFLite_Detection_PostProcess and NON_MAX_SUPPRESSION."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

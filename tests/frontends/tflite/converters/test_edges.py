@@ -1,7 +1,5 @@
 """Operators at the limits of LiteRT: masks, empty tensors, odd operands and options."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Operators on float32 tensors, which are between DEQUANTIZE and QUANTIZE in some models."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

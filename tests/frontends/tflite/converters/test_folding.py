@@ -1,7 +1,5 @@
 """What follows from shapes and constants alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Operators on int16 tensors without weights, all of which LiteRT takes, against LiteRT."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """WHILE: unrolled, and as a loop."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Numbers of four bits or two that a run computes; LiteRT packs them, several to a byte."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """QUANTIZE, DEQUANTIZE, FAKE_QUANT and CAST."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

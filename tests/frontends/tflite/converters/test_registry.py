@@ -1,7 +1,5 @@
 """The table of operators has one row for each, with rules that are asked."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Scales that are negative or infinite, where LiteRT runs them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

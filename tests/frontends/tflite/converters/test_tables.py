@@ -1,7 +1,5 @@
 """EMBEDDING_LOOKUP_SPARSE and LSH_PROJECTION: rows that are weighted and summed up."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 LiteRT's package has none of these operators. TensorFlow's results define them.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

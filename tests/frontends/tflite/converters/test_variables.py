@@ -1,7 +1,5 @@
 """Variables, and the first values that CALL_ONCE gives them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Metadata of TFLite files, whole and damaged."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

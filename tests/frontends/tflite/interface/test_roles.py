@@ -1,7 +1,5 @@
 """What outputs are by their operators."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

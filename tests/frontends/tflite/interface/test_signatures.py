@@ -1,7 +1,5 @@
 """Files that hold several models, as of a language model's prefill and decode."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

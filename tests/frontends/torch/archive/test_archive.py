@@ -1,7 +1,5 @@
 """Files of programs that anyone may have written: nothing of theirs runs."""
 
-from __future__ import annotations
-
 import time
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Dense layers whose data is quantized when they run, against ExecuTorch's delegate to XNNPACK."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

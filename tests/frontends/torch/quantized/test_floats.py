@@ -1,7 +1,5 @@
 """Operators computed in float32 are reported, even outside dequantize and quantize."""
 
-from __future__ import annotations
-
 import io
 import warnings
 from typing import Any

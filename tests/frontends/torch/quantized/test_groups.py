@@ -1,7 +1,5 @@
 """Layers of torchao's ``quantize_``, against ExecuTorch's delegate to XNNPACK or PyTorch itself."""
 
-from __future__ import annotations
-
 import warnings
 from itertools import pairwise
 from typing import Any

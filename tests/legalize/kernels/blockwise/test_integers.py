@@ -1,7 +1,5 @@
 """Rows of data that become integers, block by block, and weights that are multiplied as bytes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

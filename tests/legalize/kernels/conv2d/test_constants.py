@@ -1,7 +1,5 @@
 """The constants of a convolution and of its groups, before kernels lay them out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The constants of some output channels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from legalize.kernels.ir.rows import powers_of_two

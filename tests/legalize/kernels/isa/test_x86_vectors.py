@@ -1,7 +1,5 @@
 """Affine forms of pairs of bytes and rounded products, as instructions compute them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 
 from legalize.kernels.pool.averages import MAX_TAPS, divisors, rounded_factor

@@ -1,7 +1,5 @@
 """Every command takes an .onnx file as it takes a .tflite file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

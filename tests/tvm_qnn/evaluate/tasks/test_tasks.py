@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from qnn_ops.dialect.tensor_info import TensorInfo
 from tests.support.errors import fails
 from tvm_qnn.answers.classes import ClassesReading

@@ -1,7 +1,5 @@
 """``relay.frontend`` and its modules."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

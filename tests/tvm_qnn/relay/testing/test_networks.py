@@ -1,7 +1,5 @@
 """``relay.testing``: its networks, and what tests ask for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

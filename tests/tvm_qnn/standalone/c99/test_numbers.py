@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.support.errors import giving
 from tvm_qnn.standalone.c99 import c_number
 

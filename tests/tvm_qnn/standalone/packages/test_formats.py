@@ -1,7 +1,5 @@
 """The formats of packages, for each build system."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -6,8 +6,6 @@ with the dialect's operators where these give the same numbers. Softmax is the d
 closer to real numbers than Relay's.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """``relay.qnn.op.canonicalizations``: functions of quantized values as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ Functions of one value are tables of float32 results. A run may choose the dtype
 quantization.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """``relay.qnn.op.legalizations``: the functions for tables that scripts import from there."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -1,7 +1,5 @@
 """Turns sums into outputs, four channels at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 from tvm.script.ir_builder import tirx as T
 

@@ -6,8 +6,6 @@ channels are rescaled together. The code does not depend on sizes, so layers of 
 one function.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace

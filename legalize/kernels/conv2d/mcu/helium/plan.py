@@ -1,7 +1,5 @@
 """Plans of convolutions and dense layers with Helium."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue, epilogue_of, folded_bias

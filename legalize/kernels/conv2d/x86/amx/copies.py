@@ -4,8 +4,6 @@ AMX's tiles then hold only output pixels, for all strides. Short runs share a ch
 a tile begins with a cache line.
 """
 
-from __future__ import annotations
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec

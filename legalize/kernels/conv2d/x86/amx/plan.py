@@ -16,8 +16,6 @@ Fewer vectors have fewer weights, which stay in the nearest cache for longer sum
 pixel may first be copied side by side: then the whole sum is one run. The cost model chooses.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple

@@ -5,8 +5,6 @@ alternate. Pixels are spread over as many chunks as possible. A slot rescales tw
 vectors of the same channels share constants, and more only if there are too few products.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 _PIXELS = (2, 4)

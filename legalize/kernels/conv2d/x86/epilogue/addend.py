@@ -1,7 +1,5 @@
 """Loads of the tensor that a convolution adds, in the order of its outputs' lanes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tvm.script.ir_builder import tirx as T

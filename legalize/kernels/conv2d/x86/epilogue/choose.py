@@ -1,7 +1,5 @@
 """The choice of a convolution's epilogue. A new epilogue is a file, and a line here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

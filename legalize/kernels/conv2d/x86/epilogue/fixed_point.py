@@ -18,8 +18,6 @@ differ only for h = 0, where the result is 0.
 vpmuldq multiplies even and odd lanes separately.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -12,8 +12,6 @@ bias. It contains the zero point and the half that makes a floor round, except f
 TFLite's double rounding lowers the steps below zero a little, so they need another c.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

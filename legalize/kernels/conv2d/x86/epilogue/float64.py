@@ -15,8 +15,6 @@ x_k, for each output k and the smallest accumulator x_k that gives it. Compilers
 multiplication and addition, so both ways are tried.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -8,8 +8,6 @@ integers instead, at no cost. If no product leaves 32 bits, as is usual, it need
 before the conversion. The conversion turns every number that is too large into the lowest integer.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -8,8 +8,6 @@ zero point and bias c, the output of the sum x is
 Each product and each sum of floats is rounded separately, as in LiteRT and ONNX Runtime.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -6,8 +6,6 @@ So a sequence of instructions whose result never falls as x rises has to be chec
 steps of each channel: it must be below k at x_k − 1, and k or more at x_k.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

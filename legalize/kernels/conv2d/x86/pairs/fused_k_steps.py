@@ -6,8 +6,6 @@ negative ones add up to more than 128. One vpmaddwd then widens both: five instr
 K-steps, three of them multiplications, instead of six and four.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from legalize.kernels.ir.vectors import Array

@@ -1,7 +1,5 @@
 """Weights that are cut for vpmaddubsw in the layout that their kernel reads."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from legalize.kernels.conv2d.spec import ConvSpec

@@ -3,8 +3,6 @@
 The number of further K-steps depends on the weights; it is estimated from some of their blocks.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -14,8 +14,6 @@ of such data, and half as many bytes of weights. It takes fewer if two K-steps a
 fused_k_steps.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache

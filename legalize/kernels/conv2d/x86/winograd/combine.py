@@ -1,7 +1,5 @@
 """Products of small integer matrices and vectors, in few instructions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from tvm.script.ir_builder import tirx as T

@@ -5,8 +5,6 @@ blocks of output channels. For each position of the transform the panel is multi
 block's weights, some tiles at a time, by the same loop as in tiling.py.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cache
 

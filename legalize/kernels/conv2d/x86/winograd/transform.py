@@ -18,8 +18,6 @@ are 576 times as large, and intermediate results may leave int32. But all arithm
 times the inverse of 9, outputs are 64 times as large, which is right if that fits in int32.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property, reduce
 

@@ -1,7 +1,5 @@
 """What LSTM, GRU and RNN have alike, against ONNX Runtime."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

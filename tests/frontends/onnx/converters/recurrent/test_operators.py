@@ -1,7 +1,5 @@
 """GRU, LSTM and RNN."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

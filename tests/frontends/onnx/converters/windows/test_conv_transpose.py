@@ -1,7 +1,5 @@
 """ConvTranspose between DequantizeLinear and QuantizeLinear, against ONNX Runtime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Conv and ConvInteger, and the windows and padding of convolutions and pools."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """MaxPool, AveragePool and GlobalAveragePool."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ADD, SUB, MUL, DIV and the other elementwise operators of two operands."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Comparisons and choices: SELECT, BUCKETIZE, ARG_MAX, ARG_MIN and TOPK_V2."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

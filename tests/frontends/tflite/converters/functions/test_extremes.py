@@ -1,7 +1,5 @@
 """MAXIMUM, MINIMUM, REDUCE_MAX and REDUCE_MIN of quantized tensors: integers as they are."""
 
-from __future__ import annotations
-
 import pytest
 
 from frontends.tflite.quantization import Quantization

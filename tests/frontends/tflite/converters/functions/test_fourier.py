@@ -1,7 +1,5 @@
 """RFFT2D, and the operators that read its result."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

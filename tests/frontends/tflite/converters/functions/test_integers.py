@@ -1,7 +1,5 @@
 """Bitwise operators, shifts, operators of StableHLO on integers, and BITCAST."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Functions of quantized operands, as tables of their results, and POW."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

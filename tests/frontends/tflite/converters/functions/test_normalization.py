@@ -1,7 +1,5 @@
 """SOFTMAX, LOG_SOFTMAX and L2_NORMALIZATION, and REDUCE_PROD of quantized tensors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Reductions along axes and in windows, MEAN and CUMSUM."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

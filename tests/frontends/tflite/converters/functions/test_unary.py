@@ -1,7 +1,5 @@
 """Operators of one float32 operand that Relax has too, and of quantized ones without a scale."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Weights with scales by block, against LiteRT's default kernels: its reference ones give 0."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Sums of float32 products, in the order of LiteRT's reference kernels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

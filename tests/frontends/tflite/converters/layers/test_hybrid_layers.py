@@ -1,7 +1,5 @@
 """Hybrid layers: float32 data, made int8 at run time, and 8-bit weights."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

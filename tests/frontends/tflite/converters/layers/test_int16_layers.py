@@ -1,7 +1,5 @@
 """Layers of int16 data and int8 weights, all of which LiteRT takes, against LiteRT."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

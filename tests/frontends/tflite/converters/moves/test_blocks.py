@@ -1,7 +1,5 @@
 """DEPTH_TO_SPACE, SPACE_TO_DEPTH, SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND."""
 
-from __future__ import annotations
-
 from tests.support.tflite import Sheet, one, refused, x
 
 

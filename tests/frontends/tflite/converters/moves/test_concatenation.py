@@ -1,7 +1,5 @@
 """CONCATENATION, PACK, UNPACK, SPLIT and SPLIT_V."""
 
-from __future__ import annotations
-
 import pytest
 
 from frontends.tflite.quantization import Quantization

@@ -1,7 +1,5 @@
 """RESHAPE, SQUEEZE, EXPAND_DIMS, TRANSPOSE, SPLIT, SPLIT_V, SLICE, STRIDED_SLICE, ARG_MAX."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """GATHER, GATHER_ND, EMBEDDING_LOOKUP and STABLEHLO_GATHER."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """PAD, PADV2, MIRROR_PAD, STABLEHLO_PAD, REVERSE_V2 and REVERSE_SEQUENCE."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

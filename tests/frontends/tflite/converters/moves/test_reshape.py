@@ -1,7 +1,5 @@
 """RESHAPE, SQUEEZE, EXPAND_DIMS, TRANSPOSE, TILE, BROADCAST_TO and FILL."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

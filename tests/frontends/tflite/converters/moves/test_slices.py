@@ -1,7 +1,5 @@
 """STRIDED_SLICE, SLICE and DYNAMIC_UPDATE_SLICE."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.support.tflite import Sheet, random_quantization

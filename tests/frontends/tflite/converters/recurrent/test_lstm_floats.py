@@ -1,7 +1,5 @@
 """UNIDIRECTIONAL_SEQUENCE_LSTM of float32, with weights of float32 or of bytes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The basic kernel of LSTM: one step, and one tensor of weights for all gates."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """RNN, UNIDIRECTIONAL_SEQUENCE_RNN and the bidirectional layers."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """SVDF."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every way to rescale, on accumulators around all steps and ties."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

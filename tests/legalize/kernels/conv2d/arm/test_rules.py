@@ -1,7 +1,5 @@
 """Convolutions and dense layers of the dialect through the kernels of each ARM processor."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Convolutions that add another quantized tensor to their rounded output."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The output pixels of a tile, and where they lie in the tensor that is written."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf
 from typing import Any

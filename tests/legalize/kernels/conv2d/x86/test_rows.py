@@ -1,7 +1,5 @@
 """Dense layers of open rows through the kernel of each instruction set."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

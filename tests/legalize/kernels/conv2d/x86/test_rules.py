@@ -1,7 +1,5 @@
 """Convolutions and dense layers of the dialect through the kernel of each instruction set."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

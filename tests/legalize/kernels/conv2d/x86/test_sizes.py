@@ -1,7 +1,5 @@
 """Functions that read a convolution's sizes, and serve others that differ only in these."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf

@@ -1,7 +1,5 @@
 """Convolutions whose output is some channels of a larger tensor."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

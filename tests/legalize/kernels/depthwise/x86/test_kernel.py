@@ -1,7 +1,5 @@
 """The depthwise kernel against the definition, next to memory that it must not touch."""
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Depthwise convolutions of the dialect through their kernel."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

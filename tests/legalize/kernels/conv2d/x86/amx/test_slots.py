@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from legalize.kernels.conv2d.x86.amx.slots import Slots, slots_of

@@ -3,8 +3,6 @@
 Left shifts of large accumulators wrap, in the kernel as in the arithmetic it follows.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

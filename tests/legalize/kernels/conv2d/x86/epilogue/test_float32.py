@@ -1,7 +1,5 @@
 """Float32 rescaling against the fixed-point arithmetic: the same integers, or none are offered."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

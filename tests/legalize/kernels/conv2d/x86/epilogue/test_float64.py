@@ -3,8 +3,6 @@
 Weights are zero, so that an accumulator is its bias.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Kernels that scale in float32, with and without a tensor that is added before they round."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lines that rise where they are told to."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

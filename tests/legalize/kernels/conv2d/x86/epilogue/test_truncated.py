@@ -1,7 +1,5 @@
 """Requantization by float32 steps, if they give the same integers: a floor, or truncation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 
 from legalize.kernels.conv2d.x86.tiling import lane_channels
