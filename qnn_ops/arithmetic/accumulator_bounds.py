@@ -88,7 +88,10 @@ def signed_sums(values: npt.NDArray[Any], axis: int | tuple[int, ...]) -> tuple[
         values: centred weights, integers of at least 16 bits.
         axis: what to sum over.
     """
-    # Each sum of fewer int16 numbers is below 2^31, and int32 is several times faster.
+    if isinstance(axis, int) and values.shape[axis] == 1:
+        part = values.squeeze(axis)
+        return np.maximum(part, 0), np.minimum(part, 0)
+    # A sum of fewer than 2^16 int16 numbers is below 2^31, and int32 is several times faster.
     is_narrow = values.dtype == np.int16 and values[:1].size < 1 << 16
     dtype = np.int32 if is_narrow else np.int64
     total, size = (

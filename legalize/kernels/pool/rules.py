@@ -41,7 +41,8 @@ def _pool(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa)
         return None
     spec = pool_spec(attrs, data, out_shape)
     constants = [relax.const(divisors(prod(attrs.pool_size)), "uint16")] if is_average else []
-    # Sizes that are read take registers of 64 bits, and parts of vectors are constants of the code.
+    # Only x86-64 has registers for sizes that are read. Pixels of less than a vector need code for
+    # their own number of channels.
     is_x86 = isinstance(isa, X86Vectors)
     is_shared = is_x86 and channels >= isa.size and shares_code(builder, operands[0])
     function, name = pool(isa, spec, is_shared=is_shared), "pool"

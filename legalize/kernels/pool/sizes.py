@@ -15,7 +15,10 @@ _TAPS_PER_MICROSECOND = 40_000
 
 
 class Sizes(NamedTuple):
-    """Sizes on which no form of the code depends, except for small numbers of channels.
+    """Sizes that the code may read.
+
+    It still knows whether there are several tasks, whether windows reach the padding, and how many
+    vectors of channels it takes at a time.
 
     Attributes:
         height: rows of an image.

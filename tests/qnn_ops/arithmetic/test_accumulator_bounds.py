@@ -16,6 +16,7 @@ from qnn_ops.arithmetic.accumulator_bounds import (
     check_product_sums,
     check_scaled,
     product_sums,
+    signed_sums,
 )
 
 Array = np.ndarray[Any, Any]
@@ -59,6 +60,12 @@ def test_sums_reach_their_bounds_and_no_partial_sum_passes_them(
     assert (partial[:, :, -1].max(axis=0) == bounds.high).all()
     assert (partial >= bounds.low[:, None]).all()
     assert (partial <= bounds.high[:, None]).all()
+
+
+def test_long_rows_of_narrow_integers_do_not_wrap() -> None:
+    for size in (1, (1 << 16) - 1, 1 << 16, 1 << 17):
+        above, below = signed_sums(np.full((1, size), -32767, np.int16), 1)
+        assert (above.tolist(), below.tolist()) == ([0], [-32767 * size])
 
 
 @few

@@ -39,6 +39,17 @@ def test_lines_pass_between_the_steps() -> None:
             assert (x - 1) * slope + addend < limit
 
 
+def test_all_channels_have_their_lines() -> None:
+    scale, limits = np.array([0.0123, 0.37]), np.arange(-100, 100)
+    first = np.ceil((limits + 0.25) / scale[:, None]).astype(np.int64)
+    line = line_through(scale, first, limits, *ENDS)
+    many = line_through(np.tile(scale, 200), np.tile(first, (200, 1)), limits, *ENDS)
+    assert line is not None
+    assert many is not None
+    np.testing.assert_array_equal(many.scale, np.tile(line.scale, 200))
+    np.testing.assert_array_equal(many.addend, np.tile(line.addend, 200))
+
+
 def test_no_line_bends() -> None:
     scale, limits = np.array([0.1]), np.arange(3)
     assert line_through(scale, np.array([[0, 10, 20]]), limits, *ENDS) is not None
