@@ -25,7 +25,7 @@ import { featuresOf, listen, load, samplesOf } from "./keywords.mjs";
 const file = readFileSync("words.wav");
 const bytes = file.buffer.slice(file.byteOffset, file.byteOffset + file.length);
 const chances = listen(await load(readFileSync("keywords.wasm")), bytes);
-console.log(JSON.stringify({ chances, features: np.ndarray.from(featuresOf(samplesOf(bytes))) }));
+console.log(JSON.stringify({ chances, features: Array.from(featuresOf(samplesOf(bytes))) }));
 """
 _READ = """\
 import { samplesOf } from "./keywords.mjs";
