@@ -17,8 +17,8 @@ class QnnError(ValueError):
 
 
 @contextmanager
-def needed(use: str, package: str, install: str) -> Iterator[None]:
-    """Let an import fail with the use that needs a package, its name, and what pip installs.
+def needed(use: str, package: str, install: str, where: str = "") -> Iterator[None]:
+    """Let an import fail with the use that needs a package, its name, what pip installs and where.
 
     Raises:
         QnnError: the package cannot be imported.
@@ -28,7 +28,7 @@ def needed(use: str, package: str, install: str) -> Iterator[None]:
     except ImportError as error:
         raise QnnError(
             f"{use} needs the package {package}, which cannot be imported ({error}); "
-            f"install it with: pip install {install}"
+            f"install it{where} with: pip install {install}"
         ) from error
 
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -179,13 +180,15 @@ class _Adopter(PyExprMutator):
 
 @mutator
 class _FoldQdq(CallRewriter):
+    # Of the class: a rule that an object holds about itself would keep the object alive.
+    rules: Mapping[str, Any] = {quantize.op.name: lambda writer, *calls: writer.folded(*calls)}
+
     def __init__(self, mod: tvm.IRModule, arithmetic: str) -> None:
         super().__init__(mod)
         self.mod_ = mod
         self.arithmetic = arithmetic
         self.left: list[str] = []
         self.missing: list[str] = []
-        self.rules = {quantize.op.name: lambda _, *calls: self.folded(*calls)}
 
     def folded(self, original: relax.Call, call: relax.Call) -> relax.Expr | None:
         """Return the operator of the dialect for a group, which ends with a quantize."""

@@ -6,7 +6,7 @@ from tvm.relax import op as R
 
 from legalize.passes.rewriter import CallRewriter, call_pass
 from legalize.primitives import PRIMITIVES
-from qnn_ops.dialect.registry import OPERATORS, constant_of, operator_of, spec_of
+from qnn_ops.dialect.registry import OPERATORS, constant_of, spec_of
 from qnn_ops.errors import QnnError
 
 _DIVISIONS = {f"relax.{name}" for name in ("divide", "floor_divide", "floor_mod", "mod")}
@@ -24,8 +24,7 @@ def LegalizeQnn() -> tvm.transform.Pass:
 def _lowered(writer: CallRewriter, _original: relax.Call, call: relax.Call) -> relax.Expr:
     rule = PRIMITIVES.get(call.op.name)
     if rule is None:
-        operator = operator_of(call)
-        raise QnnError(f"{operator and operator.name}: no rule lowers this operator")
+        raise QnnError(f"{call.op.name}: no rule lowers this operator")
     return rule(writer.builder_, call)
 
 

@@ -26,7 +26,7 @@ class Facts:
     """Facts about the variables of a function. Each is computed when it is first read."""
 
     def __init__(self, function: relax.Function) -> None:
-        """Take a function, whose variables stay the same."""
+        """Take a function. It must not change while its facts are read."""
         self.function = function
         self._others: dict[Any, Any] = {}
 
@@ -67,7 +67,7 @@ class Facts:
         return self.constants.issuperset(relax.analysis.free_vars(expr))
 
     def of(self, find: Callable[[Facts], _Found]) -> _Found:
-        """Return what a pass finds in the function; it looks for it once."""
+        """Return ``find(self)``, which is computed once for each function."""
         if find not in self._others:
             self._others[find] = find(self)
         found: _Found = self._others[find]

@@ -16,14 +16,21 @@ from frontends.tflite.model import Entry, Model
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from tvm_qnn.library.threads import MOST_THREADS
-from tvm_qnn.litert.delegates import REASON
-from tvm_qnn.litert.delegates import Delegate as Delegate
-from tvm_qnn.litert.delegates import load_delegate as load_delegate
+from tvm_qnn.litert.delegates import REASON, Delegate, load_delegate
 from tvm_qnn.litert.details import numpy_type
 from tvm_qnn.litert.errors import ArgumentError
 from tvm_qnn.litert.graph import Graph
-from tvm_qnn.litert.signatures import SignatureRunner as SignatureRunner
+from tvm_qnn.litert.signatures import SignatureRunner
 from tvm_qnn.litert.variables import Variables
+
+__all__ = [
+    "Delegate",
+    "Interpreter",
+    "InterpreterWithCustomOps",
+    "OpResolverType",
+    "SignatureRunner",
+    "load_delegate",
+]
 
 _COMPRESS = "experimental_compress_quantization_zero_points"
 _OPTIONS = (

@@ -55,6 +55,7 @@ class Pictures:
 
     def _row(self, content: bytes, info: TensorInfo) -> np.ndarray:
         row, what = replace(info, shape=(1, *info.shape[1:])), f"input {info.name!r}"
+        # ``read`` checks the input again; here its errors come before those of the file.
         self.preparation.check(*picture_shape(row)[:2])
         _check_size(content, what)
         normalization = normalization_of(

@@ -38,7 +38,9 @@ def rate(run: Callable[[], object], seconds: float) -> float:
 def in_turn(
     programs: Mapping[str, Streams], batch: int, *, rounds: int, seconds: float = 20.0
 ) -> dict[str, list[float]]:
-    """Return the images a second of programs in each turn: a slowdown affects all of them alike.
+    """Return the images a second of programs in each turn.
+
+    A slowdown of the machine affects all programs alike.
 
     Args:
         programs: the programs by name.

@@ -106,7 +106,7 @@ class Context:
         return self.builder.emit(expr)
 
     def beside(self, number: Number, array: Array, suffix: str) -> Number:
-        """Return an array to compute with a number; beside a computed one it is a parameter."""
+        """Return an array as it is if the number is known; otherwise as a parameter."""
         return array if is_known(number) else self.builder.array(self.parameter(array, suffix))
 
     def parameter(self, array: Array, suffix: str) -> relax.Var:

@@ -114,9 +114,7 @@ def activated(
     """
     if activation is None:
         return value
-    result: relax.Expr = FUNCTIONS[activation.kind](
-        ctx.builder.array(value), activation, unit
-    ).value
+    result: relax.Expr = FUNCTIONS[activation.kind](ctx.builder.array(value), activation, unit).expr
     return result
 
 

@@ -273,7 +273,7 @@ def _leaky(conv: _Convolution, kernel: Array, bias: Array, factors: Array) -> re
     )
     factor = ctx.parameter(factors.reshape(-1, 1, 1), "_factors")
     value = R.multiply(R.astype(sums, "float32"), factor)
-    return quantized(ctx.emit(activated(ctx, value, conv.first, scalar(1))), scalar(1), "int8")
+    return quantized(activated(ctx, value, conv.first, scalar(1)), scalar(1), "int8")
 
 
 def _uncalibrated(conv: _Convolution) -> list[Value]:

@@ -1,3 +1,4 @@
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from legalize.passes import ChannelsLast, DropConstantChannels
+from legalize.passes.live_channels import layer_of
 from qnn_ops import quantized_dense
 from qnn_ops.dialect.registry import constant_of, operator_of
 from tests.support.arrays import full_range
 from tests.support.modules import module
+from tests.support.operators import run
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors
 
@@ -181,6 +184,21 @@ def test_layers_without_weights_stay() -> None:
     inputs = {"x": relax.TensorType((2, 4), "int8")}
     before = module(inputs, lambda x: quantized_dense(x, empty, 0.5, 0, 0.5, 0, 0.5, 0, "int8"))
     tvm.ir.assert_structural_equal(DropConstantChannels()(before), before)
+
+
+def test_ends_follow_from_each_channel_of_the_data() -> None:
+    ranges = [range(-3, 3), range(5, 6), range(-128, -120), range(90, 94)]
+    data = np.array([*product(*ranges)], np.int8)
+    weights = relax.const(full_range(np.random.default_rng(3), "int8", (6, len(ranges))), "int8")
+    mod = module(
+        {"x": relax.TensorType(data.shape, "int8")},
+        lambda x: quantized_dense(x, weights, 0.05, 7, 0.004, 0, 0.05, -9, "int8"),
+    )
+    layer = layer_of(mod["main"].body.blocks[0].bindings[0].value)
+    assert layer is not None
+    low, high = np.array([(each[0], each[-1]) for each in ranges]).T
+    found, values = layer.ends((low, high)), run(mod, [data], "llvm")
+    np.testing.assert_array_equal(found, (values.min(axis=0), values.max(axis=0)))
 
 
 def test_a_real_network_loses_most_of_its_weights(shared: Path) -> None:

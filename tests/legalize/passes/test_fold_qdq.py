@@ -1,5 +1,6 @@
 """Groups of dequantize, float operator and quantize, written by hand."""
 
+import gc
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from tvm.relax import op as R
 
 from legalize.lower import lower
 from legalize.passes.fold_qdq import FoldQdq, fold_qdq
+from legalize.passes.rewriter import Facts
 from qnn_ops import quantized_add, quantized_conv2d, quantized_dense, quantized_mean
 from qnn_ops.dialect.registry import attrs_of
 from qnn_ops.dialect.signature import ARITHMETIC
@@ -305,3 +307,14 @@ def test_xnnpack_ends_a_convolution_in_an_activation_of_another_scale() -> None:
     ]
     attrs = attrs_of(call)
     assert (attrs.output_scale, attrs.output_zero_point, attrs.out_max) == (0.5, -128, -68)
+
+
+def test_what_the_pass_held_is_freed_at_once() -> None:
+    mod = module(image("int8"), lambda x: conv(x, "int8", (0.1, 3)))
+    gc.collect()
+    gc.disable()  # it would free what holds itself
+    try:
+        FoldQdq("onnxruntime")(mod)
+        assert not [each for each in gc.get_objects() if type(each) is Facts]
+    finally:
+        gc.enable()

@@ -101,7 +101,9 @@ def test_tables_of_the_library_that_are_wiped_out_are_seen(file: Path, tmp_path:
 @pytest.mark.usefixtures("no_code")
 @settings(max_examples=50)
 @given(contents=st.binary(max_size=200))
-def test_other_bytes_are_none(tmp_path_factory: pytest.TempPathFactory, contents: bytes) -> None:
+def test_other_bytes_are_no_library(
+    tmp_path_factory: pytest.TempPathFactory, contents: bytes
+) -> None:
     path = tmp_path_factory.getbasetemp() / "other.so"
     assert "tvm-qnn did not make it" in refused(path, contents)
     assert "tvm-qnn did not make it" in refused(path, b"\x7fELF\x02\x01" + contents)

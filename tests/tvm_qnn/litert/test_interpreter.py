@@ -171,8 +171,7 @@ def test_names_and_options_are_there(module: Any) -> None:
 
 
 def test_imports_as_the_packages_spell_them_need_no_litert() -> None:
-    own = "Delegate Interpreter InterpreterWithCustomOps OpResolverType SignatureRunner"
-    for name in (*own.split(), "load_delegate"):
+    for name in ours.__all__:
         assert getattr(package, name) is getattr(ours, name)
         assert hasattr(litert, name)
     assert package.experimental.OpResolverType is ours.OpResolverType

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import tvm as installed
@@ -30,6 +32,12 @@ def test_names_are_tvm_s_own_or_those_it_had() -> None:
     array = tvm.nd.array(np.arange(3))
     assert isinstance(array, tvm.nd.NDArray)
     assert array.asnumpy().tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("package", [relay, tvm])
+def test_a_star_import_brings_no_helpers(package: Any) -> None:
+    assert not {"QnnError", "SimpleNamespace", "Named", "params", "expr"} & {*package.__all__}
+    assert all(hasattr(package, name) for name in package.__all__)
 
 
 def test_what_is_not_here_says_what_to_do() -> None:

@@ -138,5 +138,5 @@ def check_mlserver() -> None:
     """
     from qnn_ops.errors import needed
 
-    with needed("serve", "mlserver", "'tvm-qnn[serve]', in an environment of its own"):
+    with needed("serve", "mlserver", "'tvm-qnn[serve]'", ", in an environment of its own,"):
         import mlserver  # noqa: F401

@@ -31,7 +31,7 @@ def check_pycocotools() -> None:
     Raises:
         QnnError: if it cannot be imported.
     """
-    with needed("counting as COCO", "pycocotools", "'tvm-qnn[evaluate]'"):
+    with needed("computing COCO's figures", "pycocotools", "'tvm-qnn[evaluate]'"):
         import pycocotools.cocoeval  # noqa: F401
 
 

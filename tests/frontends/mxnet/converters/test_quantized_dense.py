@@ -7,6 +7,7 @@ import pytest
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.mxnet.graph import Graph
+from legalize.qdq.group import operator_name
 from qnn_ops.errors import QnnError
 from tests.support.mxnet_graphs import chain_of, computed, graph_of, imported
 
@@ -124,6 +125,7 @@ def test_a_clip_without_calibration(semantics: str) -> None:
 
 LEAKY: list[Any] = [("LeakyReLU", {"act_type": "leaky", "slope": 0.25}, [])]
 ABS: list[Any] = [("abs", {}, [])]
+RELU: list[Any] = [("Activation", {"act_type": "relu"}, [])]
 
 
 def activated(nodes: list[Any], value: np.ndarray) -> np.ndarray:
@@ -155,6 +157,17 @@ def test_activations_without_calibration(nodes: list[Any]) -> None:
     (result,) = computed(graph, {"data": DATA}, {"weight": WEIGHT, **RANGES})
     sums = (DATA.astype(int) @ WEIGHT.T.astype(int)).astype(np.float32)
     np.testing.assert_array_equal(result, np.rint(activated(nodes, sums)))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "name"), [(LEAKY, "where"), (ABS, "abs"), (RELU, "nn.relu"), (CLIP, "minimum")]
+)
+def test_an_activation_is_emitted_once(nodes: list[Any], name: str) -> None:
+    # Real numbers as the result: no other step takes a minimum.
+    attrs = {"with_eltwise": "True", "enable_float_output": "True"}
+    mod, _ = imported(fused(attrs, nodes), {"data": DATA}, {"weight": WEIGHT, **RANGES})
+    values = [each.value for block in mod["main"].body.blocks for each in block.bindings]
+    assert [operator_name(each) for each in values].count(f"relax.{name}") == 1
 
 
 def test_what_does_not_fit() -> None:

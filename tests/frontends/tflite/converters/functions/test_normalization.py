@@ -8,6 +8,8 @@ from tests.support.arrays import full_range
 from tests.support.both_ways import Check, both_ways
 from tests.support.tflite import ANY, Sheet, one, random_quantization, refused, x
 
+BETAS = (1.5, 1.0, 0.5, 3.0)
+
 
 @both_ways
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
@@ -17,7 +19,7 @@ def test_softmax_equals_litert(dtype: str, check: Check, count: int) -> None:
     for index in range(count):
         shape = [(3, 10), (2, 3, 4), (2, 2, 2, 5)][index % 3]
         data = sheet.random_input(shape, dtype, random_quantization(sheet.rng, dtype, 0.1))
-        sheet.operator("SOFTMAX", [data], (shape, dtype, result), beta=[1.0, 0.5, 3.0][index % 3])
+        sheet.operator("SOFTMAX", [data], (shape, dtype, result), beta=BETAS[index % len(BETAS)])
     check(sheet)
 
 
