@@ -20,6 +20,8 @@ from qnn_ops.dialect.sizes import is_open
 _LANES = 4
 _OF_ROWS = 19
 """The first operator set with averages that ONNX Runtime adds up row by row."""
+_LONGEST = 32
+"""The longest side of a window whose columns ONNX Runtime adds up first."""
 _WIDEST = 2045
 """The columns of a padded image that fit in ONNX Runtime's buffer for their sums."""
 
@@ -79,10 +81,11 @@ def _average_pool(call: Call) -> relax.Expr:
     kernel = [int(each) for each in call.attributes.get("kernel_shape", ())]
     if not _is_in_rows(call, data):
         window = window_of(call.attributes, data.shape[2:], kernel)
-        if [*data.shape[2:]] == kernel and not any(window.padding):
+        if [*data.shape[2:]] == kernel and not any(window.padding) and {*window.strides} == {1}:
             return _mean(data)
         width = data.shape[-1] + window.padding[1] + window.padding[-1]
-        if len(kernel) == 2 and window.strides[1] <= 2 and width <= _WIDEST:
+        is_small = len(kernel) == 2 and max(kernel) <= _LONGEST
+        if is_small and window.strides[1] <= 2 and width <= _WIDEST:
             return _mean_of_columns(data, kernel, window, includes=includes)
     return _pooled("avg", call, count_include_pad=includes)
 
