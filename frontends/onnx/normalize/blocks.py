@@ -39,10 +39,11 @@ def state_averages(graph: Graph) -> None:
 
 
 def _convolution(graph: Graph, _: dict[str, str], node: Any) -> str | None:
-    if not _are_constants(graph, node):
+    stated = attributes_of(node)
+    if "order" in stated or not _are_constants(graph, node):
         return None
     units, inputs, *window = graph.constants.shape(node.input[1])
-    groups = int(attributes_of(node).get("group", 1))
+    groups = int(stated.get("group", 1))
     is_whole = len(window) == _OF_IMAGES - 2 and units % BLOCK == 0
     return _SUM if is_whole and is_laid_out(groups, inputs, units) else None
 
