@@ -61,7 +61,7 @@ def _activation(graph: Graph, found: dict[str, str], node: Any) -> str | None:
 
 
 def _end(graph: Graph, found: dict[str, str], node: Any) -> str | None:
-    """Keep the layout of a convolution, whose end this operator becomes.
+    """Let this operator become the end of a convolution, and keep its layout.
 
     A Relu before a Clip becomes its lower bound.
     """
@@ -76,7 +76,7 @@ def _scaled(graph: Graph, found: dict[str, str], node: Any) -> str | None:
 
 
 def _folded(graph: Graph, found: dict[str, str], node: Any) -> str | None:
-    """Keep the layout of a convolution, whose weights or bias this constant changes."""
+    """Let this constant change the weights or the bias of a convolution, and keep its layout."""
     return _SUM if found.get(node.input[0]) == _SUM and _is_alone(graph, node) else None
 
 
