@@ -1,5 +1,6 @@
 """Finds averages of images that ONNX Runtime computes in its layout of blocks of channels."""
 
+from math import prod
 from typing import Any
 
 from frontends.onnx.graph.graph import Graph
@@ -25,9 +26,17 @@ def state_averages(graph: Graph) -> None:
     inputs = {value.name for value in graph.index().input}
     found: dict[str, str] = {}
     for node in graph.node:
-        if not is_of_standard(node, *_RULES, *_GLOBAL) or graph.dtype(node.input[0]) != "float32":
+        if not node.input or graph.dtype(node.input[0]) != "float32":
             continue
-        if node.op_type in _GLOBAL:
+        if node.output[0] in graph.parted:
+            inputs.add(node.output[0])  # of an inner graph
+            continue
+        if (data := _returned(graph, node)) is not None:
+            made = found.get(data) if graph.uses[data] == 1 else found.get(data) and _OTHER
+            inputs.update(node.output if data in inputs and node.op_type == "Cast" else ())
+        elif not is_of_standard(node, *_RULES, *_GLOBAL):
+            continue
+        elif node.op_type in _GLOBAL:
             is_readable = node.input[0] in found or node.input[0] in inputs
             made = _pool(graph, found, node) if is_readable else None
         else:
@@ -36,6 +45,28 @@ def state_averages(graph: Graph) -> None:
             found[node.output[0]] = made
             if node.op_type.endswith("AveragePool"):
                 node.attribute.append(onnx_package().helper.make_attribute("order", "blocks"))
+
+
+def _returned(graph: Graph, node: Any) -> str | None:
+    """Return the operand that a node returns unchanged; None if there is none.
+
+    ONNX Runtime leaves out these nodes, but not arithmetic on an input.
+    """
+    one, other = (*node.input, "")[:2]
+    if is_of_standard(node, "Cast") and graph.dtype(node.output[0]) == "float32":
+        return one
+    if not is_of_standard(node, *_NEUTRAL):
+        return None
+    sides = [(one, other), (other, one)] if node.op_type in ("Add", "Mul") else [(one, other)]
+    number = _NEUTRAL[node.op_type]
+    found = (data for data, constant in sides if _is_number(graph, constant, number))
+    return next(found, None)
+
+
+def _is_number(graph: Graph, name: str, number: int) -> bool:
+    if name not in graph.constants or prod(graph.constants.shape(name)) != 1:
+        return False
+    return bool(graph.constants[name].item() == number)
 
 
 def _convolution(graph: Graph, _: dict[str, str], node: Any) -> str | None:
@@ -121,6 +152,7 @@ def _is_of_channels(graph: Graph, name: str) -> bool:
     return size > 1 and (1, *shape)[-_OF_IMAGES:] == (1, size, 1, 1)
 
 
+_NEUTRAL = {"Add": 0, "Div": 1, "Mul": 1, "Sub": 0}
 _GLOBAL = ("GlobalAveragePool", "GlobalMaxPool")
 _RULES = {
     "Conv": _convolution,

@@ -1,4 +1,4 @@
-"""Convolutions that read weights of an outer graph, or weights that an input may replace."""
+"""Convolutions and averages that read tensors of an outer graph, or constants that are inputs."""
 
 import numpy as np
 import pytest
@@ -24,6 +24,15 @@ def test_branches(inner: str) -> None:
     branch = subgraph(NODES, [], [("h", 1, None), ("g", 1, None)], **own)
     choice: Node = ("If", "c", "y z", {"then_branch": branch, "else_branch": branch})
     Net([choice], {**DATA, "c": np.array(True)}, outer).check(in_float=True)
+
+
+@pytest.mark.parametrize("cast", [[], [("Cast", "outer", "a", {"to": 1})]])
+def test_averages_of_an_outer_tensor(cast: list[Node]) -> None:
+    nodes = [*cast, ("GlobalAveragePool", "a" if cast else "outer", "g")]
+    branch = subgraph(nodes, [], [("g", 1, None)])
+    choice: Node = ("If", "c", "z", {"then_branch": branch, "else_branch": branch})
+    data = {**DATA, "c": np.array(True)}
+    Net([("Abs", "x", "outer"), choice], data).check(primitives=True, in_float=True)
 
 
 @pytest.mark.parametrize("is_open", [False, True])
