@@ -30,7 +30,7 @@ _WIDEST = 2045
 def _global_average_pool(call: Call) -> Any:
     (data,) = call.arrays(1)
     shape = data.shape
-    # Integer sums are exact in any order, and this form becomes a quantized mean.
+    # This form becomes a quantized mean, whose sums are exact in any order.
     if "order" in call.attributes or is_dequantized(call.builder, data.expr):
         return R.mean(data.expr, list(range(2, len(shape))), keepdims=True)
     return _mean(data)
@@ -91,7 +91,11 @@ def _average_pool(call: Call) -> relax.Expr:
 
 
 def _is_in_rows(call: Call, data: Any) -> bool:
-    """Tell whether a window is added up row by row, or its order makes no difference."""
+    """Tell whether a window is added up row by row.
+
+    Windows of dequantized data are, although ONNX Runtime adds up float results in another order.
+    So are windows of images of open sizes.
+    """
     stated = call.attributes
     return (
         "order" in stated
