@@ -10,6 +10,7 @@ from frontends.builder import Imported
 from frontends.onnx.graph.folding import fold
 from frontends.onnx.graph.graph import Graph, Rule
 from frontends.onnx.graph.shapes import infer
+from frontends.onnx.graph.subgraphs import state_plain
 from frontends.onnx.graph.tensors import check_inputs, check_tensors
 from frontends.onnx.normalize.blocks import state_averages
 from frontends.onnx.normalize.bounded import add_counts
@@ -111,12 +112,17 @@ def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
         return import_graph(graph)
 
 
+def _note_plain(graph: Graph) -> None:
+    state_plain(graph.node, {value.name for value in graph.input})
+
+
 def _note_nodes(graph: Graph) -> None:
     graph.written = [(node.op_type, [*node.input], [*node.output]) for node in graph.node]
 
 
 _STEPS: tuple[Callable[[Graph], Any] | tuple[Rule, ...], ...] = (
     check_inputs,
+    _note_plain,
     write_standard_pairs,
     check_bounds,
     write_standard_functions,

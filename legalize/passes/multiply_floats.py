@@ -127,7 +127,10 @@ class _MultiplyFloats(CallRewriter):
         panel = panel_of(shapes[1][-1]) if sums == ORDERS[1] else 0
         weights = self._behind_reshapes(call.args[0])[-1]
         sizes = shapes[-1][-1], shapes[0][-1]
-        counts = self.causal_columns.get(call, 0), self.causal_depth.get(weights, 0)
+        depth = self.causal_depth.get(weights, 0)
+        if 0 < panel < depth:  # only a sum of one chain can end early
+            depth = 0
+        counts = self.causal_columns.get(call, 0), depth
         causal = [
             count if count and size == count and shapes[-1][-2] % count == 0 else 0
             for size, count in zip(sizes, counts, strict=True)

@@ -119,6 +119,7 @@ class Graph:
         symbols: the open sizes of shapes, by their text in a ``dim_param``.
         sized: shapes with open sizes that the package onnx does not infer.
         values: of tensors that hold open sizes.
+        parted: results of ``apart``.
     """
 
     def __init__(self, proto: Any, given: Shapes | None = None) -> None:
@@ -147,6 +148,7 @@ class Graph:
         self.symbols: dict[str, Any] = {}
         self.sized: dict[str, tuple[int, ...]] = {}
         self.values: dict[str, Array] = {}
+        self.parted = set[str]()
         self.find_prefix()
         self.find_types()
 
@@ -353,7 +355,9 @@ class Graph:
 
     def apart(self, name: str, output: str = "") -> str:
         """Add a Cast from float32 to float32. It changes nothing, but ends a group."""
-        return self.add("Cast", name, output=output, to=FLOAT)
+        result = self.add("Cast", name, output=output, to=FLOAT)
+        self.parted.add(result)
+        return result
 
 
 def makers(nodes: Iterable[Any]) -> dict[str, Any]:

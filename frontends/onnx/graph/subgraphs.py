@@ -1,12 +1,19 @@
 """Inner graphs: written into the outer graph, renamed or copied."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from frontends.onnx.graph.graph import Graph, makers
 from frontends.onnx.read.constants import move_constants
-from frontends.onnx.read.names import graphs_of, made_inside, read_inside
-from frontends.onnx.read.package import copied
+from frontends.onnx.read.names import (
+    attributes_of,
+    graphs_of,
+    is_of_standard,
+    made_inside,
+    read_inside,
+    read_outside,
+)
+from frontends.onnx.read.package import copied, onnx_package
 from frontends.onnx.read.standard import FLOAT
 
 
@@ -59,8 +66,24 @@ def keep_apart(graph: Graph, inner: Any, typed: Graph, prefix: str) -> Any:
     for name in dict.fromkeys(read_inside(copy)):
         if name not in own and name in made and typed.kinds.get(name) == FLOAT:
             names[name] = graph.apart(name, f"{prefix}{name}")
+    state_plain(copy.node, {*read_outside(copy), *(value.name for value in copy.input)})
     rename(copy, names)
     return copy
+
+
+def state_plain(nodes: Iterable[Any], others: Collection[str]) -> None:
+    """Give convolutions the attribute ``order``, "plain", if they read weights of other graphs.
+
+    ONNX Runtime does not compute them in blocks of channels, even if the weights are constants.
+
+    Args:
+        nodes: of a graph.
+        others: names of its inputs, which may have default values, and of tensors of outer graphs.
+    """
+    for node in nodes:
+        is_met = is_of_standard(node, "Conv") and any(name in others for name in node.input[1:])
+        if is_met and "order" not in attributes_of(node):
+            node.attribute.append(onnx_package().helper.make_attribute("order", "plain"))
 
 
 def hoist(graph: Graph, inner: Any, prefix: str) -> None:

@@ -1,5 +1,6 @@
 """Finds averages of images that ONNX Runtime computes in its layout of blocks of channels."""
 
+from math import prod
 from typing import Any
 
 from frontends.onnx.graph.graph import Graph
@@ -25,9 +26,17 @@ def state_averages(graph: Graph) -> None:
     inputs = {value.name for value in graph.index().input}
     found: dict[str, str] = {}
     for node in graph.node:
-        if not is_of_standard(node, *_RULES, *_GLOBAL) or graph.dtype(node.input[0]) != "float32":
+        if not node.input or graph.dtype(node.input[0]) != "float32":
             continue
-        if node.op_type in _GLOBAL:
+        if node.output[0] in graph.parted:
+            inputs.add(node.output[0])  # of an inner graph
+            continue
+        if (data := _returned(graph, node)) is not None:
+            made = found.get(data) if graph.uses[data] == 1 else found.get(data) and _OTHER
+            inputs.update(node.output if data in inputs and node.op_type == "Cast" else ())
+        elif not is_of_standard(node, *_RULES, *_GLOBAL):
+            continue
+        elif node.op_type in _GLOBAL:
             is_readable = node.input[0] in found or node.input[0] in inputs
             made = _pool(graph, found, node) if is_readable else None
         else:
@@ -38,11 +47,34 @@ def state_averages(graph: Graph) -> None:
                 node.attribute.append(onnx_package().helper.make_attribute("order", "blocks"))
 
 
+def _returned(graph: Graph, node: Any) -> str | None:
+    """Return the operand that a node returns unchanged; None if there is none.
+
+    ONNX Runtime leaves out these nodes, but not arithmetic on an input.
+    """
+    one, other = (*node.input, "")[:2]
+    if is_of_standard(node, "Cast") and graph.dtype(node.output[0]) == "float32":
+        return one
+    if not is_of_standard(node, *_NEUTRAL):
+        return None
+    sides = [(one, other), (other, one)] if node.op_type in ("Add", "Mul") else [(one, other)]
+    number = _NEUTRAL[node.op_type]
+    found = (data for data, constant in sides if _is_number(graph, constant, number))
+    return next(found, None)
+
+
+def _is_number(graph: Graph, name: str, number: int) -> bool:
+    if name not in graph.constants or prod(graph.constants.shape(name)) != 1:
+        return False
+    return bool(graph.constants[name].item() == number)
+
+
 def _convolution(graph: Graph, _: dict[str, str], node: Any) -> str | None:
-    if not _are_constants(graph, node):
+    stated = attributes_of(node)
+    if "order" in stated or not _are_constants(graph, node):
         return None
     units, inputs, *window = graph.constants.shape(node.input[1])
-    groups = int(attributes_of(node).get("group", 1))
+    groups = int(stated.get("group", 1))
     is_whole = len(window) == _OF_IMAGES - 2 and units % BLOCK == 0
     return _SUM if is_whole and is_laid_out(groups, inputs, units) else None
 
@@ -60,7 +92,7 @@ def _activation(graph: Graph, found: dict[str, str], node: Any) -> str | None:
 
 
 def _end(graph: Graph, found: dict[str, str], node: Any) -> str | None:
-    """Keep the layout of a convolution, whose end this operator becomes.
+    """Let this operator become the end of a convolution, and keep its layout.
 
     A Relu before a Clip becomes its lower bound.
     """
@@ -75,7 +107,7 @@ def _scaled(graph: Graph, found: dict[str, str], node: Any) -> str | None:
 
 
 def _folded(graph: Graph, found: dict[str, str], node: Any) -> str | None:
-    """Keep the layout of a convolution, whose weights or bias this constant changes."""
+    """Let this constant change the weights or the bias of a convolution, and keep its layout."""
     return _SUM if found.get(node.input[0]) == _SUM and _is_alone(graph, node) else None
 
 
@@ -120,6 +152,7 @@ def _is_of_channels(graph: Graph, name: str) -> bool:
     return size > 1 and (1, *shape)[-_OF_IMAGES:] == (1, size, 1, 1)
 
 
+_NEUTRAL = {"Add": 0, "Div": 1, "Mul": 1, "Sub": 0}
 _GLOBAL = ("GlobalAveragePool", "GlobalMaxPool")
 _RULES = {
     "Conv": _convolution,

@@ -9,7 +9,7 @@ from frontends.errors import ModelFormatError
 from frontends.onnx.graph.folding import fold
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import infer
-from frontends.onnx.graph.subgraphs import inline, keep_apart, rename
+from frontends.onnx.graph.subgraphs import inline, keep_apart, rename, state_plain
 from frontends.onnx.normalize.unrolling import unroll
 from frontends.onnx.read.names import is_of_standard, read_outside, refuse
 from frontends.onnx.read.package import onnx_package
@@ -178,7 +178,9 @@ def _close(node: Any, graph: Graph) -> None:
         return  # a later check refuses it
     node.output.extend([""] * (carried - len(node.output)))
     stem = f"{graph.prefix}{next(filter(None, node.output), '')}_"
-    for name in read_outside(body):
+    outside = read_outside(body)
+    state_plain(body.node, outside)
+    for name in outside:
         inner = f"{stem}in_{name}"
         rename(body, {name: inner})
         if name in graph.constants:

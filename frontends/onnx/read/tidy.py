@@ -39,6 +39,10 @@ def tidy(proto: Any) -> None:
     del proto.metadata_props[:]
     if 0 < proto.ir_version < _WITH_FREE_CONSTANTS:
         proto.ir_version = _WITH_FREE_CONSTANTS
+        constants = {tensor.name for tensor in proto.graph.initializer}
+        inputs = [value for value in proto.graph.input if value.name not in constants]
+        del proto.graph.input[:]
+        proto.graph.input.extend(inputs)
     for opset in proto.opset_import:
         opset.domain = "" if opset.domain == _STATED else opset.domain
     if declared := {opset.domain for opset in proto.opset_import}:

@@ -51,7 +51,7 @@ class FloatMatmul:
         causal_columns: how many rows form a matrix whose readers need the columns up to each row's
             own number; the others may hold anything. 0 if all are needed.
         causal_depth: how many rows of lhs form a matrix whose rows end in equal numbers, after the
-            column of each row's own number. 0 if they do not.
+            column of each row's own number. 0 if they do not, or if sums have several chains.
     """
 
     lhs: View

@@ -295,6 +295,30 @@ def test_a_few_rows_by_a_constant() -> None:
         )
 
 
+@pytest.mark.parametrize(("tokens", "ends"), [(128, 128), (129, 0)])
+def test_only_sums_of_one_chain_end_early(
+    monkeypatch: pytest.MonkeyPatch, tokens: int, ends: int
+) -> None:
+    specs = []
+
+    def noted(isa: VectorIsa, spec: FloatMatmul) -> tirx.PrimFunc:
+        specs.append(spec)
+        return float_matmul_kernel(isa, spec)
+
+    monkeypatch.setattr(multiply_floats, "float_matmul", noted)
+    types = [relax.TensorType((1, tokens, size), "float32") for size in (tokens, 80)]
+    seen = relax.const(np.tri(tokens, dtype=bool)[None])
+
+    def body(scores: relax.Expr, values: relax.Expr) -> relax.Expr:
+        weights = R.nn.softmax(R.where(seen, scores, relax.const(np.float32(-np.inf))), 2)
+        return float_matmul(weights, values, order=ORDERS[1])
+
+    mod = module(dict(zip(("scores", "values"), types, strict=True)), body)
+    mod["main"] = mod["main"].with_attr(ARITHMETIC, ONNXRUNTIME)
+    build(mod, {"kind": "llvm", "mcpu": "haswell"})
+    assert [(spec.panel, spec.causal_depth) for spec in specs] == [(128, ends)]
+
+
 def test_a_narrow_constant_stays() -> None:
     ty = relax.TensorType((1, 40), "float32")
     narrow = relax.const(np.ones((40, 7), np.float32))

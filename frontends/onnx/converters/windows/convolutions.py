@@ -12,9 +12,10 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
-from qnn_ops import quantized_conv2d
+from qnn_ops import float_conv2d, quantized_conv2d
 from qnn_ops.dialect.expressions import Expression
 from qnn_ops.dialect.registry import constant_of, spec_of
+from qnn_ops.unquantized.float_conv2d import ORDERS
 
 
 @dataclass(frozen=True)
@@ -133,19 +134,32 @@ def _conv(call: Call) -> relax.Expr:
     if rank not in _OPERATORS or len(image) != rank:
         raise UnsupportedError("its window must have one to three dimensions")
     window = window_of(call.attributes, image, kernel)
-    result = _OPERATORS[rank](
-        data,
-        weights,
-        strides=window.strides,
-        padding=window.padding,
-        dilation=window.dilations,
-        groups=int(call.attributes.get("group", 1)),
-    )
+    groups = int(call.attributes.get("group", 1))
+    if _is_plain(call, weights):
+        result = float_conv2d(data, weights, **_options(window, groups), order=ORDERS[1])
+    else:
+        result = _OPERATORS[rank](
+            data,
+            weights,
+            strides=window.strides,
+            padding=window.padding,
+            dilation=window.dilations,
+            groups=groups,
+        )
     if bias is None:
         return result
     return R.add(call.emit(result), R.reshape(bias, (1, -1, *[1] * rank)))
 
 
+def _is_plain(call: Call, weights: relax.Expr) -> bool:
+    """Tell whether a convolution of images must not take the order of its constant weights."""
+    spec, is_constant = spec_of(weights), constant_of(weights) is not None
+    is_of_image = spec.dtype == "float32" and len(spec.shape) == _OF_IMAGES
+    return "order" in call.attributes and is_constant and is_of_image
+
+
+_OF_IMAGES = 4
+"""The number of axes of the weights of an image's convolution."""
 _VOLUME = 3
 """The number of a volume's dimensions."""
 

@@ -20,6 +20,8 @@ from qnn_ops.dialect.sizes import is_open
 _LANES = 4
 _OF_ROWS = 19
 """The first operator set with averages that ONNX Runtime adds up row by row."""
+_LONGEST = 32
+"""The longest side of a window whose columns ONNX Runtime adds up first."""
 _WIDEST = 2045
 """The columns of a padded image that fit in ONNX Runtime's buffer for their sums."""
 
@@ -28,7 +30,7 @@ _WIDEST = 2045
 def _global_average_pool(call: Call) -> Any:
     (data,) = call.arrays(1)
     shape = data.shape
-    # Integer sums are exact in any order, and this form becomes a quantized mean.
+    # This form becomes a quantized mean, whose sums are exact in any order.
     if "order" in call.attributes or is_dequantized(call.builder, data.expr):
         return R.mean(data.expr, list(range(2, len(shape))), keepdims=True)
     return _mean(data)
@@ -79,16 +81,21 @@ def _average_pool(call: Call) -> relax.Expr:
     kernel = [int(each) for each in call.attributes.get("kernel_shape", ())]
     if not _is_in_rows(call, data):
         window = window_of(call.attributes, data.shape[2:], kernel)
-        if [*data.shape[2:]] == kernel and not any(window.padding):
+        if [*data.shape[2:]] == kernel and not any(window.padding) and {*window.strides} == {1}:
             return _mean(data)
         width = data.shape[-1] + window.padding[1] + window.padding[-1]
-        if len(kernel) == 2 and window.strides[1] <= 2 and width <= _WIDEST:
+        is_small = len(kernel) == 2 and max(kernel) <= _LONGEST
+        if is_small and window.strides[1] <= 2 and width <= _WIDEST:
             return _mean_of_columns(data, kernel, window, includes=includes)
     return _pooled("avg", call, count_include_pad=includes)
 
 
 def _is_in_rows(call: Call, data: Any) -> bool:
-    """Tell whether a window is added up row by row, or its order makes no difference."""
+    """Tell whether a window is added up row by row.
+
+    Windows of dequantized data are, although ONNX Runtime adds up float results in another order.
+    So are windows of images of open sizes.
+    """
     stated = call.attributes
     return (
         "order" in stated

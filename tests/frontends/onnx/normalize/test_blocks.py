@@ -18,6 +18,7 @@ CONSTANTS = {
     "b": RNG.uniform(1, 2, 32).astype(np.float32),
     "low": np.float32(0),
     "high": np.float32(6),
+    "one": np.ones((1, 1), np.float32),
 }
 CONV: Node = ("Conv", "x w32 b", "h")
 OTHER: Node = ("Conv", "x w32", "o")
@@ -68,6 +69,22 @@ CHAINS: dict[str, tuple[list[Node], int]] = {
     "sum of three": ([CONV, OTHER, ("Sum", "h o h", "y")], 32),
     "sum with the input": ([CONV, ("Add", "h x", "y")], 32),
     "difference": ([CONV, OTHER, ("Sub", "h o", "y")], 32),
+    "cast": ([CONV, ("Cast", "h", "a", {"to": 1}), ("Clip", "a low high", "y")], 32),
+    "cast of two readers": (
+        [CONV, ("Cast", "h", "a", {"to": 1}), ("Clip", "a low high", "y"), ("Neg", "h", "z")],
+        32,
+    ),
+    "cast of the input": ([("Cast", "x", "y", {"to": 1})], 32),
+    "input times 1": ([("Mul", "x one", "y")], 32),
+    "half": ([CONV, ("Cast", "h", "a", {"to": 10}), ("Cast", "a", "y", {"to": 1})], 32),
+    "plus 0": ([CONV, ("Add", "h low", "a"), ("Clip", "a low high", "y")], 32),
+    "0 plus": ([CONV, ("Add", "low h", "y")], 32),
+    "minus 0": ([CONV, ("Sub", "h low", "y")], 32),
+    "0 minus": ([CONV, ("Sub", "low h", "y")], 32),
+    "times 1": ([POOL, ("Mul", "h one", "y")], 32),
+    "divided by 1": ([POOL, ("Div", "h one", "y")], 32),
+    "divided by 6": ([POOL, ("Div", "h high", "y")], 32),
+    "1 divided": ([POOL, ("Div", "one h", "y")], 32),
     "joined": ([CONV, OTHER, ("Concat", "h o", "y", {"axis": 1})], 32),
     "joined along rows": ([CONV, OTHER, ("Concat", "h o", "y", {"axis": 2})], 32),
     "joined with the input": ([CONV, ("Concat", "h x", "y", {"axis": 1})], 32),

@@ -35,6 +35,7 @@ def test_layers_are_the_references(place: Place) -> None:
     check_calls(place, calls, CONSTANTS)
 
 
+# The last two fill groups of four vectors of units.
 INTEGER_SHAPES: list[Shape] = [
     (1, 64, 40, 4, 32),
     (2, 96, 150, 8, 32),
@@ -42,6 +43,8 @@ INTEGER_SHAPES: list[Shape] = [
     (9, 32, 7, 8, 16),
     (3, 48, 83, 4, 16),
     (5, 64, 37, 2, 32),
+    (1, 64, 64, 4, 32),
+    (1, 64, 128, 2, 32),
 ]
 
 

@@ -35,6 +35,7 @@ IMAGES = {
     "row": (2, 3, 9),
     "volume": (1, 16, 3, 2, 3),
     "wide": (1, 1, 3, 2044),
+    "large": (1, 1, 36, 36),
     "blocks": (1, 16, 9, 7),
 }
 WINDOWS: list[tuple[str, dict[str, Any]]] = [
@@ -46,6 +47,13 @@ WINDOWS: list[tuple[str, dict[str, Any]]] = [
     ("x", ROUNDED),
     ("x", {"count_include_pad": 1, **ROUNDED}),
     *((name, {"kernel_shape": [*IMAGES[name][2:]]}) for name in ("x", "row", "volume", "blocks")),
+    *(
+        (name, {"kernel_shape": [*IMAGES[name][2:]], "strides": [stride] * len(IMAGES[name][2:])})
+        for name in ("x", "row", "blocks")
+        for stride in (2, 7)
+    ),
+    ("volume", {"kernel_shape": [3, 2, 3], "strides": [7, 7, 7]}),
+    *(("large", {"kernel_shape": sides}) for sides in ([32, 32], [33, 3], [3, 33], [33, 33])),
     ("wide", {"kernel_shape": [3, 3], "pads": [0, 0, 0, 1]}),
     ("wide", {"kernel_shape": [3, 3], "pads": [0, 1, 0, 1]}),
     ("blocks", {"kernel_shape": [3, 3], **PADS}),
