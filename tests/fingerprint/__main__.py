@@ -9,8 +9,6 @@ Models are lowered for every named target, up to where TVM makes machine code; n
 compiled. A file is for the machine where it was taken, and for its versions of TVM and numpy.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence

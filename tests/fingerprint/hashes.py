@@ -1,7 +1,5 @@
 """What a module becomes before TVM makes machine code of it, in a few hashes."""
 
-from __future__ import annotations
-
 from hashlib import blake2b
 from typing import Any, TypeAlias
 

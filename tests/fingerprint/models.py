@@ -1,7 +1,5 @@
 """The models that are fingerprinted, by name, each made or read only when it is asked for."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
