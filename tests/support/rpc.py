@@ -56,6 +56,17 @@ def rpc_group(port: int, number: signal.Signals) -> None:
     os.killpg(_GROUPS[port], number)
 
 
+def await_key(tracker: int, key: str) -> None:
+    """Wait until a tracker has a server of a key: it registers after it is bound to its port."""
+    from tvm import rpc
+
+    connection = rpc.connect_tracker("127.0.0.1", tracker)
+    end = time.monotonic() + _TIME_LIMIT
+    while f"server:{key}" not in {each["key"] for each in connection.summary()["server_info"]}:
+        assert time.monotonic() < end, f"no server of {key!r} comes to the tracker"
+        time.sleep(0.1)
+
+
 def _port(process: subprocess.Popen[bytes], log: Path) -> int:
     end = time.monotonic() + _TIME_LIMIT
     while time.monotonic() < end:

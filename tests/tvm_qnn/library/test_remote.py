@@ -13,7 +13,7 @@ from tests.support.arrays import full_range
 from tests.support.errors import fails
 from tests.support.linking import needs_linker
 from tests.support.modules import adder, module
-from tests.support.rpc import rpc_process
+from tests.support.rpc import await_key, rpc_process
 from tests.support.tflite import library_of
 from tvm_qnn import Library, digits
 
@@ -86,6 +86,7 @@ def test_a_tracker_gives_a_device(library: Library, tmp_path: Path) -> None:
     with rpc_process("tvm.exec.rpc_tracker", tmp_path / "tracker.txt") as tracker:
         options = ("--tracker", f"{HOST}:{tracker}", "--key", "board")
         with rpc_process("tvm.exec.rpc_server", tmp_path / "server.txt", *options):
+            await_key(tracker, "board")
             (info,) = library.inputs
             array = np.ones(info.shape, info.dtype)
             with tvm_qnn.remote(HOST, tracker, key="board") as device:
