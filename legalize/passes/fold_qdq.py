@@ -180,7 +180,7 @@ class _Adopter(PyExprMutator):
 
 @mutator
 class _FoldQdq(CallRewriter):
-    # Of the class: a rule that an object holds about itself would keep the object alive.
+    # The class holds the rule. An object with a rule about itself waits for the garbage collector.
     rules: Mapping[str, Any] = {quantize.op.name: lambda writer, *calls: writer.folded(*calls)}
 
     def __init__(self, mod: tvm.IRModule, arithmetic: str) -> None:

@@ -81,12 +81,17 @@ def product_sums(centred: npt.NDArray[Any], data: Bounds) -> Bounds:
     return Bounds(data.low * rise + data.high * fall, data.high * rise + data.low * fall)
 
 
-def signed_sums(values: npt.NDArray[Any], axis: int | tuple[int, ...]) -> tuple[Int64Array, ...]:
+def signed_sums(
+    values: npt.NDArray[Any], axis: int | tuple[int, ...]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return the sums of the values above 0 and of those below 0.
 
     Args:
         values: centred weights, integers of at least 16 bits.
         axis: what to sum over.
+
+    Returns:
+        int64, or the values' own dtype if the axis has one element.
     """
     if isinstance(axis, int) and values.shape[axis] == 1:
         part = values.squeeze(axis)

@@ -61,9 +61,9 @@ def multiplies_quads(isa: VectorIsa, bits: int) -> bool:
 
 
 def adjacent_units(isa: VectorIsa, bits: int) -> int:
-    """Return the most units whose weights should be adjacent: a tile of one row reads one stream.
+    """Return the most units whose weights should be adjacent.
 
-    Whole bytes take as long in a stream of each group.
+    A tile of one row then reads one stream. Weights of 8 bits gain nothing from it.
     """
     return max(_MOST_VECTORS * isa.lanes, GROUP) if bits <= _SHORT_BITS else GROUP
 
