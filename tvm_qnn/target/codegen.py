@@ -14,6 +14,7 @@ from tvm import relax, tirx
 from tvm.relax import vm_build
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
+from tvm_ffi import structural_walk
 
 from legalize.lift import lift_constants
 from legalize.passes.bodies import TAKES_POINTERS
@@ -223,7 +224,7 @@ def _reading(main: relax.Function, inputs: Iterable[Any]) -> set[str]:
 def _parts(
     mod: tvm.IRModule, outer: set[str], target: tvm.target.Target, most: int
 ) -> dict[str, tvm.IRModule]:
-    """Return the functions in modules of about the same size, by the name of one function of each.
+    """Return the functions in modules, the largest first, by the name of one function of each.
 
     There are at most ``most`` modules for each kind of functions. Functions that others call by
     name are divided by their names into ``_SHARES`` modules: these do not depend on other
@@ -247,12 +248,22 @@ def _parts(
         for count in [1 if share < _SHARES else min(most, len(own))]
         for start in range(count)
     ]
+    # Threads take one module after another. If a long one came last, it would run alone.
+    groups.sort(key=lambda group: -sum(_length(mod[variable]) for variable in group))
     return {
         group[0].name_hint: tvm.IRModule(
             {variable: mod[variable] for variable in group}, attrs=mod.attrs
         )
         for group in groups
     }
+
+
+def _length(function: tirx.PrimFunc) -> int:
+    """Count the values and stores of a function. LLVM's time grows with them."""
+    found: list[Any] = []
+    kinds = (tirx.Bind, tirx.BufferStore)
+    structural_walk(function.body, [(kind, found.append) for kind in kinds])
+    return len(found)
 
 
 def _left_out(functions: Sequence[tirx.PrimFunc], target: tvm.target.Target) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from tests.support.linking import needs_linker
 from tests.support.modules import module
 from tests.support.processes import ROOT, printed
 from tvm_qnn.library import runtime
-from tvm_qnn.target.codegen import Compiled, compile_module
+from tvm_qnn.target.codegen import Compiled, _length, compile_module
 from tvm_qnn.target.target import host_target
 
 X = np.arange(4, dtype=np.int8)
@@ -49,6 +49,14 @@ def chains(count: int) -> tvm.IRModule:
         return relax.op.matmul(once, relax.op.permute_dims(once))
 
     return module(inputs, lambda *xs: [chain(x) for x in xs])
+
+
+def test_the_longest_module_is_compiled_first() -> None:
+    pipeline = relax.get_default_pipeline(host_target())
+    parts = compile_module(chains(20), host_target(), pipeline).parts.values()
+    lengths = [sum(map(_length, part.functions.values())) for part in parts]
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[0] > lengths[-1]
 
 
 def test_only_functions_that_read_inputs_check_their_arguments() -> None:
