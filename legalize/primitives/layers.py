@@ -23,9 +23,6 @@ from qnn_ops.quantized.conv2d import quantized_conv2d
 from qnn_ops.quantized.dense import quantized_dense
 from qnn_ops.quantized.matmul import matmul_multiplier, quantized_matmul
 
-Array = np.ndarray[Any, Any]
-
-
 _LARGEST_PRODUCT = 255 * 255
 
 

@@ -15,6 +15,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.primitives.fixed_point import const
 from legalize.primitives.loops import call_loops, cell, put
 from legalize.primitives.registry import primitive
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import bounds, dtype_range
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, spec_of
@@ -26,8 +27,6 @@ from qnn_ops.quantized.pool2d import (
 )
 from qnn_ops.unquantized.reduce_windows import reduce_windows
 from qnn_ops.unquantized.reduce_windows import window_counts as element_counts
-
-Array = np.ndarray[Any, Any]
 
 
 @primitive(quantized_pool2d)

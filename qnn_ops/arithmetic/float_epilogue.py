@@ -15,7 +15,6 @@ from qnn_ops.errors import QnnError
 
 ONEDNN = "onednn"
 
-Array = np.ndarray[Any, Any]
 Float32Array = npt.NDArray[np.float32]
 
 

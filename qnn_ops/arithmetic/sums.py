@@ -16,10 +16,9 @@ from qnn_ops.arithmetic.fixed_point import Float64Array, conv_multiplier
 from qnn_ops.arithmetic.float_epilogue import ONEDNN, float_epilogue
 from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS, check_multiplier, scale_result
 from qnn_ops.arithmetic.wide_sums import check_wide_sums
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.checks import ACTIVATIONS, check_bounds, check_dtype, check_quantization
 from qnn_ops.dialect.registry import Attrs, TensorSpec
-
-Array = np.ndarray[Any, Any]
 
 SUMS: dict[str, Any] = {
     "out_dtype": "int32",

@@ -32,6 +32,7 @@ from tvm import relax
 from tvm.relax import script as relax_script
 from tvm.relax.script import parser as relax_parser
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import list_attr
 from qnn_ops.dialect.declarations import Declaration
 from qnn_ops.dialect.declared import LITERT, arithmetic_of
@@ -72,7 +73,7 @@ Reference = Callable[..., Any]
 class Known(Protocol):
     """The constant operands of a call, by their indices."""
 
-    def __call__(self, index: int) -> np.ndarray[Any, Any]:
+    def __call__(self, index: int) -> Array:
         """Return the value of an operand, which must be constant."""
 
     def has(self, index: int) -> bool:
@@ -186,7 +187,7 @@ class Operator(Generic[P]):
             # function.
             raise QnnError(f"{self.name}: malformed call: {error}") from error
 
-    def apply(self, attrs: Attrs, *arrays: Any) -> np.ndarray[Any, Any]:
+    def apply(self, attrs: Attrs, *arrays: Any) -> Array:
         """Compute a call with these attributes in numpy, after checking its types."""
         if self._references.get(LITERT) is None:
             raise QnnError(f"{self.name}: the operator has no reference")
@@ -219,7 +220,7 @@ class Operator(Generic[P]):
             raise QnnError(f"{self.name}: {error}") from None
         return f"{self.name}: {wraps}" if wraps else ""
 
-    def evaluate(self, *args: P.args, **kwargs: P.kwargs) -> np.ndarray[Any, Any]:
+    def evaluate(self, *args: P.args, **kwargs: P.kwargs) -> Array:
         """Compute the operator in numpy: the arguments are a call's, but tensors are arrays."""
         build: Callable[..., relax.Call] = self
         call = build(*_map(_to_const, args), **_map(_to_const, kwargs))
@@ -296,7 +297,7 @@ def check_expr(name: str, value: Any) -> None:
         raise QnnError(f"{name} must be a Relax expression, got {type(value).__name__}")
 
 
-def constant_of(expr: relax.Expr) -> np.ndarray[Any, Any] | None:
+def constant_of(expr: relax.Expr) -> Array | None:
     """Return the value of a constant tensor, or None for any other expression."""
     return expr.value.numpy() if isinstance(expr, tvm.ir.GenericConst) else None
 

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 def window_count(

@@ -1,17 +1,14 @@
 """Dense layers of float32 data, whose weights have a few bits and a scale for each block."""
 
-from typing import Any
-
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype, check_rank
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 BITS = (2, 4, 8)
 _BYTE = 8

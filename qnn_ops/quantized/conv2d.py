@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
@@ -12,6 +12,7 @@ from qnn_ops.arithmetic.float_epilogue import check_addend
 from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS
 from qnn_ops.arithmetic.sums import check_result, check_sums, conv_factor, result_of_sums
 from qnn_ops.arithmetic.wide_sums import check_sum_types, is_wide
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import (
     ACTIVATIONS,
@@ -26,8 +27,6 @@ from qnn_ops.dialect.sizes import least
 from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
 from qnn_ops.dialect.windows import sliding_windows, window_count
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 def _has_addend(given: declared.Given) -> bool:

@@ -1,7 +1,7 @@
 """A fully connected layer of quantized tensors."""
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
@@ -10,6 +10,7 @@ from qnn_ops.arithmetic.accumulator_bounds import Weights
 from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS
 from qnn_ops.arithmetic.sums import check_result, check_sums, dense_factor, result_of_sums
 from qnn_ops.arithmetic.wide_sums import check_sum_types, is_wide
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import (
     ACTIVATIONS,
@@ -21,8 +22,6 @@ from qnn_ops.dialect.checks import (
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 @operator(

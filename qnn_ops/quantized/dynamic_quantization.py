@@ -1,20 +1,17 @@
 """Scales and zero points that a run computes from the data, and quantization with them."""
 
-from typing import Any
-
 import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.fixed_point import is_number, round_half_away
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, fields_onnxruntime
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import QUANTIZED, check_dtype
 from qnn_ops.dialect.declared import LITERT
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.dialect.traits import FIXED, Channels, Traits, moving
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 FIELDS = 3
 """The numbers that encode a row: its scale, the steps of a unit, its zero point."""

@@ -9,6 +9,7 @@ from tvm import relax
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier, scaled_twice
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
 from qnn_ops.arithmetic.rounding import scale_result
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import (
     ACTIVATIONS,
@@ -23,8 +24,6 @@ from qnn_ops.dialect.registry import Attrs, Known, Operator, Reference, TensorSp
 from qnn_ops.dialect.sizes import broadcast
 from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 LEFT_SHIFT = 20
 """The left shift of a sum's operands before they are scaled. 8 bits and a sign fit then."""

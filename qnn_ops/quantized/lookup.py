@@ -1,18 +1,15 @@
 """Any function of one quantized value, as a table."""
 
-from typing import Any
-
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import ACTIVATIONS, check_dtype
 from qnn_ops.dialect.expressions import take
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.dialect.traits import Channels, Traits, moving
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 @operator(

@@ -1,7 +1,6 @@
 """The steps of a long short-term memory (LSTM) in integers."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -13,14 +12,13 @@ from qnn_ops.arithmetic.fixed_point import (
     rounding_divide_by_pot,
 )
 from qnn_ops.arithmetic.rounding import check_multiplier
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_rank
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
 from qnn_ops.tables.gates import GATE_BITS, MOST_BITS, MOST_SCALE, ONE, logistic, normalized, tanh
-
-Array = np.ndarray[Any, Any]
 
 GATES = ("input", "forget", "cell", "output")
 """The gates in the order in which tensors have them. The first one may be left out."""

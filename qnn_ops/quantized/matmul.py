@@ -1,6 +1,6 @@
 """Products of float32 matrices and of quantized ones. No matrix needs to be constant."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
@@ -8,6 +8,7 @@ from tvm import relax
 from qnn_ops.arithmetic.fixed_point import Float64Array, conv_multiplier
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arithmetic.rounding import check_multiplier, scale_result
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import QUANTIZED, check_dtype, check_quantization
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
@@ -15,8 +16,6 @@ from qnn_ops.dialect.sizes import broadcast
 from qnn_ops.dialect.traits import FIXED, MOVED_RESULT, Channels, Traits
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.float_conv2d import ORDERS, panel_of
-
-Array = np.ndarray[Any, Any]
 
 
 @operator("lhs", "rhs", traits=FIXED)

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -12,6 +11,7 @@ from qnn_ops.arithmetic.accumulator_bounds import Bounds, centred_bounds, check_
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier, scaled_twice
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, mean_onnxruntime
 from qnn_ops.arithmetic.xnnpack import XNNPACK, mean_xnnpack
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import (
@@ -25,8 +25,6 @@ from qnn_ops.dialect.checks import (
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 # The sum of this many values fits int32, with or without their zero points.
 _MOST_VALUES = {"int8": 2**23, "uint8": 2**23, "int16": 2**16 - 1}

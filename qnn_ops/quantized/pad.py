@@ -1,18 +1,15 @@
 """The padding of quantized tensors."""
 
-from typing import Any
-
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import ACTIVATIONS, check_dtype
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.dialect.traits import Channels, Traits, always, moving
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 @operator(

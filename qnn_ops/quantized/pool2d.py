@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import bounds, dtype_range
 from qnn_ops.dialect.checks import ACTIVATIONS, check_bounds, check_dtype, check_rank
@@ -14,8 +15,6 @@ from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operato
 from qnn_ops.dialect.traits import OFFSETS, Channels, Traits, always, shifted
 from qnn_ops.dialect.windows import sliding_windows, window_count
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 POOL_TYPES = ("max", "avg")
 ROUNDINGS = ("half_away", "half_even")

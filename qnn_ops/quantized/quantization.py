@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
@@ -13,6 +13,7 @@ from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, quantize_onnxruntime
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arithmetic.rounding import ROUNDINGS, check_multiplier, scale_result
 from qnn_ops.arithmetic.xnnpack import XNNPACK, quantize_xnnpack
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range, per_axis
 from qnn_ops.dialect.checks import (
@@ -27,8 +28,6 @@ from qnn_ops.dialect.declared import LITERT
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, cannot_overflow, operator
 from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits, moving
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 @operator(

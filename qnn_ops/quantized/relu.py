@@ -1,6 +1,6 @@
 """Rectifiers of quantized tensors that are not fused into another operator."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
@@ -8,12 +8,11 @@ from tvm import relax
 from qnn_ops.arithmetic.accumulator_bounds import centred_bounds, check_activation, check_scaled
 from qnn_ops.arithmetic.activations import activation_range
 from qnn_ops.arithmetic.rounding import check_multiplier, scale_down
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import ACTIVATIONS, check_alike, check_dtype, check_quantization
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
-
-Array = np.ndarray[Any, Any]
 
 KINDS = ("relu", "relu6", "relu_0_to_1", "relu_n1_to_1")
 

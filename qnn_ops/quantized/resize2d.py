@@ -6,12 +6,13 @@ exactly, with its roundings: no other arithmetic picks the same pixels.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.fixed_point import round_half_away
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import per_axis
 from qnn_ops.dialect.checks import ACTIVATIONS, check_dtype, check_rank
@@ -19,8 +20,6 @@ from qnn_ops.dialect.layouts import reorder
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.dialect.traits import Channels, Traits, moving
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 FRACTION_BITS = 10
 """The fraction bits of fixed-point positions and weights."""
@@ -58,7 +57,7 @@ def float32_taps(
 ) -> Taps:
     """Return the taps of a bilinear interpolation in float32, which TFLite uses for uint8."""
     scale = _float32_scale(size, out_size, align_corners)
-    position: np.ndarray[Any, Any] = np.arange(out_size, dtype=np.float32)
+    position: Array = np.arange(out_size, dtype=np.float32)
     half = np.float32(0.5)
     position = (position + half) * scale - half if half_pixel_centers else position * scale
     lower = np.clip(np.floor(position).astype(np.int64), 0, size - 1)

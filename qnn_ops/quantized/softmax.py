@@ -1,12 +1,12 @@
 """Softmax of quantized tensors."""
 
 import math
-from typing import Any
 
 import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, check_softmax, softmax_onnxruntime
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import (
@@ -32,8 +32,6 @@ from qnn_ops.tables.softmax import (
     scaling_int16,
     sum_term,
 )
-
-Array = np.ndarray[Any, Any]
 
 OUTPUT_SCALE = 1 / 256
 OUTPUT_SCALE_WIDE = 1 / 65536

@@ -1,19 +1,16 @@
 """A filter over time of low rank (SVDF): its memory and its result."""
 
-from typing import Any
-
 import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.rounding import check_multiplier, scale_down
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import check_dtype, check_quantization, check_rank
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 STATES = ("int16", "int8")
 

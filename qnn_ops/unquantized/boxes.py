@@ -7,18 +7,16 @@ order.
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype, check_rank
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 CORNERS = 4
 """The numbers of a box: the lowest y and x, the highest y and x."""

@@ -1,18 +1,15 @@
 """Arithmetic of float32 that Relax lacks: fused multiply-add, natural powers, bits."""
 
-from typing import Any
-
 import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.checks import check_dtype, check_rank
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.dialect.sizes import broadcast
 from qnn_ops.dialect.traits import FIXED, Channels, Traits
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 @operator(

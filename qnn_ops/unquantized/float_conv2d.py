@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype, check_rank
 from qnn_ops.dialect.layouts import permutation, reorder
@@ -16,9 +17,6 @@ from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operato
 from qnn_ops.dialect.traits import Channels, Traits
 from qnn_ops.dialect.windows import sliding_windows, window_count
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
-
 
 ORDERS = ("tflite", "onnxruntime", "onnxruntime_blocked", "onnxruntime_rows")
 _PANEL, _FEWEST = 128, 16

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.checks import check_dtype, check_rank
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.dialect.traits import FIXED
@@ -110,8 +111,6 @@ def fingerprint(words: Words) -> Any:
     total = plus(rotate(plus(e, f), 43), rotate(g, 30), h)
     return words.of_two(total, plus(e, rotate(plus(f, a), 18), g), factor)
 
-
-Array = np.ndarray[Any, Any]
 
 MOST = 60
 """The most bytes of an item."""

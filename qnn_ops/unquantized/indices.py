@@ -1,17 +1,14 @@
 """Indices that depend on the data: checks indices, and finds those of the largest elements."""
 
-from typing import Any
-
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype, check_rank
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError, refuse_index
-
-Array = np.ndarray[Any, Any]
 
 COUNTED_DTYPES = ("int8", "uint8", "int16", "int32", "int64")
 

@@ -1,18 +1,17 @@
 """Reduction of the elements of windows of a tensor, in order."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
 REDUCTIONS = ("add", "multiply", "maximum", "minimum", "all", "any")

@@ -1,19 +1,18 @@
 """The mean and the variance of rows of float32, whose elements are added in a stated order."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype, check_rank
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 ORDERS = ("two_passes", "welford", "squares", "vectors", "vector_squares")
 WIDE, LANES = 4, 8

@@ -1,19 +1,17 @@
 """Chooses boxes by their scores, without those that overlap a better one."""
 
 import math
-from typing import Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.boxes import CORNERS, overlap, pop, push
-
-Array = np.ndarray[Any, Any]
 
 
 @operator(
