@@ -24,7 +24,7 @@ from qnn_ops.dialect.checks import (
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.dialect.sizes import least
-from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
+from qnn_ops.dialect.traits import Channels, rescaling
 from qnn_ops.dialect.windows import sliding_windows, window_count
 from qnn_ops.errors import QnnError
 
@@ -38,12 +38,10 @@ def _has_addend(given: declared.Given) -> bool:
     "quantized_kernel",
     "bias",
     "addend",
-    traits=Traits(
-        zero_points={"quantized_data": "input_zero_point", "addend": "addend_zero_point"},
-        moved=MOVED_RESULT,
-        keeps=None,
+    traits=rescaling(
+        {"quantized_data": "input_zero_point", "addend": "addend_zero_point"},
+        Channels.CONVOLUTION,
         clamps=True,
-        channels=Channels.CONVOLUTION,
     ),
 )
 def quantized_conv2d(

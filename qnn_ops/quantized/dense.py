@@ -20,7 +20,7 @@ from qnn_ops.dialect.checks import (
     check_rank,
 )
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
-from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
+from qnn_ops.dialect.traits import OF_DATA, Channels, rescaling
 from qnn_ops.errors import QnnError
 
 
@@ -28,13 +28,7 @@ from qnn_ops.errors import QnnError
     "quantized_data",
     "quantized_weight",
     "bias",
-    traits=Traits(
-        zero_points={"quantized_data": "input_zero_point"},
-        moved=MOVED_RESULT,
-        keeps=None,
-        clamps=True,
-        channels=Channels.LAST,
-    ),
+    traits=rescaling(OF_DATA, Channels.LAST, clamps=True),
 )
 def quantized_dense(
     quantized_data: relax.Expr,

@@ -20,10 +20,7 @@ SCALE_FIELD, POINT_FIELD = 0, 2
 """The indices of the scale and the zero point among these numbers."""
 
 
-@operator(
-    "data",
-    traits=FIXED,
-)
+@operator("data", traits=FIXED)
 def dynamic_encoding(
     data: relax.Expr,
     asymmetric: declared.Flag,
@@ -123,13 +120,7 @@ OFFSETS = {"int8": 0, "uint8": 128}
 @operator(
     "data",
     "encoding",
-    traits=Traits(
-        zero_points={},
-        moved=moving(),
-        keeps=None,
-        clamps=False,
-        channels=Channels.LAST,
-    ),
+    traits=Traits(zero_points={}, moved=moving(), keeps=None, clamps=False, channels=Channels.LAST),
 )
 def dynamic_quantize(
     data: relax.Expr,

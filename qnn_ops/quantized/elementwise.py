@@ -22,7 +22,7 @@ from qnn_ops.dialect.checks import (
 )
 from qnn_ops.dialect.registry import Attrs, Known, Operator, Reference, TensorSpec
 from qnn_ops.dialect.sizes import broadcast
-from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
+from qnn_ops.dialect.traits import OF_BOTH, Channels, rescaling
 from qnn_ops.errors import QnnError
 
 LEFT_SHIFT = 20
@@ -91,13 +91,7 @@ class ElementwiseOperator(Operator[...]):
             reference: computes the operator.
             others: compute it in other arithmetics, by their names.
         """
-        traits = Traits(
-            zero_points={"lhs": "lhs_zero_point", "rhs": "rhs_zero_point"},
-            moved=MOVED_RESULT,
-            keeps=None,
-            clamps=True,
-            channels=Channels.ANYWHERE,
-        )
+        traits = rescaling(OF_BOTH, Channels.ANYWHERE, clamps=True)
         super().__init__(_elementwise, ("lhs", "rhs"), traits, reference.__name__)
         _, arguments = (self.__doc__ or "").split("\n\n", 1)
         self.__doc__ = f"{cleandoc(reference.__doc__ or '')}\n\n{arguments}"

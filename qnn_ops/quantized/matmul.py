@@ -13,7 +13,7 @@ from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import QUANTIZED, check_dtype, check_quantization
 from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.dialect.sizes import broadcast
-from qnn_ops.dialect.traits import FIXED, MOVED_RESULT, Channels, Traits
+from qnn_ops.dialect.traits import FIXED, OF_BOTH, Channels, rescaling
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.float_conv2d import ORDERS, panel_of
 
@@ -90,17 +90,7 @@ def _float_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
 ROUNDINGS = ("tflite", "float32")
 
 
-@operator(
-    "lhs",
-    "rhs",
-    traits=Traits(
-        zero_points={"lhs": "lhs_zero_point", "rhs": "rhs_zero_point"},
-        moved=MOVED_RESULT,
-        keeps=None,
-        clamps=False,
-        channels=Channels.LAST,
-    ),
-)
+@operator("lhs", "rhs", traits=rescaling(OF_BOTH, Channels.LAST, clamps=False))
 def quantized_matmul(
     lhs: relax.Expr,
     rhs: relax.Expr,

@@ -23,7 +23,7 @@ from qnn_ops.dialect.checks import (
     check_quantization,
 )
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
-from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
+from qnn_ops.dialect.traits import OF_DATA, Channels, rescaling
 from qnn_ops.errors import QnnError
 
 # The sum of this many values fits int32, with or without their zero points.
@@ -35,16 +35,7 @@ LARGEST_SUM = 2**16 - 1
 """Larger sums saturate any mean whose multiplier shifts to the left."""
 
 
-@operator(
-    "quantized_data",
-    traits=Traits(
-        zero_points={"quantized_data": "input_zero_point"},
-        moved=MOVED_RESULT,
-        keeps=None,
-        clamps=False,
-        channels=Channels.REDUCED_AXES,
-    ),
-)
+@operator("quantized_data", traits=rescaling(OF_DATA, Channels.REDUCED_AXES, clamps=False))
 def quantized_mean(
     quantized_data: relax.Expr,
     axis: declared.Axes,

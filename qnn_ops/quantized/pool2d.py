@@ -34,11 +34,7 @@ def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
 @operator(
     "quantized_data",
     traits=Traits(
-        zero_points={},
-        moved=_moved,
-        keeps=always,
-        clamps=True,
-        channels=Channels.LAYOUT,
+        zero_points={}, moved=_moved, keeps=always, clamps=True, channels=Channels.LAYOUT
     ),
 )
 def quantized_pool2d(

@@ -26,18 +26,14 @@ from qnn_ops.dialect.checks import (
 )
 from qnn_ops.dialect.declared import LITERT
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, cannot_overflow, operator
-from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits, moving
+from qnn_ops.dialect.traits import OF_DATA, Channels, Traits, moving, rescaling
 from qnn_ops.errors import QnnError
 
 
 @operator(
     "data",
     traits=Traits(
-        zero_points={},
-        moved=moving("zero_point"),
-        keeps=None,
-        clamps=False,
-        channels=Channels.AXIS,
+        zero_points={}, moved=moving("zero_point"), keeps=None, clamps=False, channels=Channels.AXIS
     ),
 )
 def quantize(
@@ -130,13 +126,7 @@ def _quantize_reference(attrs: Attrs, data: Array) -> Array:
 
 @operator(
     "quantized_data",
-    traits=Traits(
-        zero_points={},
-        moved=None,
-        keeps=None,
-        clamps=False,
-        channels=Channels.AXIS,
-    ),
+    traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.AXIS),
 )
 def dequantize(
     quantized_data: relax.Expr,
@@ -182,16 +172,7 @@ def _dequantize_reference(attrs: Attrs, data: Array) -> Array:
     return rounded(steps * scale)
 
 
-@operator(
-    "quantized_data",
-    traits=Traits(
-        zero_points={"quantized_data": "input_zero_point"},
-        moved=MOVED_RESULT,
-        keeps=None,
-        clamps=True,
-        channels=Channels.AXIS,
-    ),
-)
+@operator("quantized_data", traits=rescaling(OF_DATA, Channels.AXIS, clamps=True))
 def requantize(
     quantized_data: relax.Expr,
     input_scale: declared.ScaleOrScales,

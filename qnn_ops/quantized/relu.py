@@ -12,21 +12,12 @@ from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import ACTIVATIONS, check_alike, check_dtype, check_quantization
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
-from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
+from qnn_ops.dialect.traits import OF_DATA, Channels, rescaling
 
 KINDS = ("relu", "relu6", "relu_0_to_1", "relu_n1_to_1")
 
 
-@operator(
-    "quantized_data",
-    traits=Traits(
-        zero_points={"quantized_data": "input_zero_point"},
-        moved=MOVED_RESULT,
-        keeps=None,
-        clamps=False,
-        channels=Channels.ANYWHERE,
-    ),
-)
+@operator("quantized_data", traits=rescaling(OF_DATA, Channels.ANYWHERE, clamps=False))
 def quantized_relu(
     quantized_data: relax.Expr,
     input_scale: declared.InputScale,

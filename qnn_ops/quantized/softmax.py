@@ -19,7 +19,7 @@ from qnn_ops.dialect.checks import (
 )
 from qnn_ops.dialect.expressions import take
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
-from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
+from qnn_ops.dialect.traits import OF_DATA, Channels, rescaling
 from qnn_ops.errors import QnnError
 from qnn_ops.tables.softmax import (
     LARGEST_SUM,
@@ -38,16 +38,7 @@ OUTPUT_SCALE_WIDE = 1 / 65536
 """The scale of int16 results of 8-bit data."""
 
 
-@operator(
-    "quantized_data",
-    traits=Traits(
-        zero_points={"quantized_data": "input_zero_point"},
-        moved=MOVED_RESULT,
-        keeps=None,
-        clamps=False,
-        channels=Channels.AXIS,
-    ),
-)
+@operator("quantized_data", traits=rescaling(OF_DATA, Channels.AXIS, clamps=False))
 def quantized_softmax(
     quantized_data: relax.Expr,
     input_scale: declared.InputScale,

@@ -16,13 +16,7 @@ from qnn_ops.errors import QnnError
     "lhs",
     "rhs",
     "addend",
-    traits=Traits(
-        zero_points={},
-        moved=None,
-        keeps=None,
-        clamps=False,
-        channels=Channels.ANYWHERE,
-    ),
+    traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.ANYWHERE),
 )
 def fused_multiply_add(lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr) -> None:
     """Compute lhs * rhs + addend, rounded to float32 once.
