@@ -15,14 +15,14 @@ import numpy as np
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.constants import deal
+from legalize.kernels.conv2d.constants import deal, window_sums
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section
 from legalize.kernels.conv2d.x86.dot.kernel import DotKernel
 from legalize.kernels.conv2d.x86.dot.plan import DotPlan, products_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, Scales, row_lanes
 from legalize.kernels.conv2d.x86.epilogue.choose import choose_epilogue
-from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
+from legalize.kernels.conv2d.x86.pixel_sums import window_sum
 from legalize.kernels.conv2d.x86.tiling import choose_tiling, lane_channels
 from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import shared_loop
@@ -175,7 +175,8 @@ class _Kernel(MatmulKernel):
         self.vector_stride = self.k_steps * self.isa.lanes * spec.k_step
         if spec.has_asymmetric_kernel and self.isa.has_byte_products:
             point = [T.int32(matmul.signed_zero_point)]
-            self.sums = pixel_sums(spec, self.isa, self.source, point, self.tasks)
+            window = partial(window_sum, spec, self.isa, self.source)
+            self.sums = window_sums(spec, window, point, self.tasks)
 
     def _loops(self) -> None:
         shared_loop(self.tasks, self.matmul.batches, self._product)

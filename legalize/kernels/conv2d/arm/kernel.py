@@ -18,10 +18,11 @@ from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.arm.epilogue import Epilogue
-from legalize.kernels.conv2d.arm.pixel_sums import pixel_sums
+from legalize.kernels.conv2d.arm.pixel_sums import window_sum
 from legalize.kernels.conv2d.arm.runs import Piece, k_step_bytes, pieces
 from legalize.kernels.conv2d.arm.store import store_channels
 from legalize.kernels.conv2d.arm.tiling import accumulators, microseconds, vectors_of
+from legalize.kernels.conv2d.constants import window_sums
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import Taps, range_of, with_left_out
 from legalize.kernels.conv2d.tiling import (
@@ -147,7 +148,8 @@ class ArmKernel:
         self.source, self.target = flat(data), flat(output)
         self.sums = None
         if zero_point is not None:
-            self.sums = pixel_sums(spec, self.isa, self.source, zero_point, self.tasks)
+            window = partial(window_sum, spec, self.isa, self.source)
+            self.sums = window_sums(spec, window, zero_point, self.tasks)
 
     def _share(self, section: Section, task: Index) -> None:
         """Write one task's loops over a section."""

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
 from math import prod
 from typing import TYPE_CHECKING
 
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.conv2d.constants import window_sums
 from legalize.kernels.conv2d.tiling import (
     Origins,
     Section,
@@ -32,7 +33,7 @@ from legalize.kernels.conv2d.tiling import (
 from legalize.kernels.conv2d.x86.epilogue.addend import AddendBlock
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
 from legalize.kernels.conv2d.x86.form import common_form
-from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
+from legalize.kernels.conv2d.x86.pixel_sums import window_sum
 from legalize.kernels.conv2d.x86.pixels import Pixels, Target, encodings_of
 from legalize.kernels.conv2d.x86.sizes import Sizes, divided
 from legalize.kernels.conv2d.x86.store import store_pixel
@@ -244,7 +245,8 @@ class ConvKernel:
             self.encoding = T.decl_buffer((size,), "float32", data=encoding.data)
         self.sums = None
         if zero_point is not None:
-            self.sums = pixel_sums(spec, self.isa, self.source, zero_point, self.tasks)
+            window = partial(window_sum, spec, self.isa, self.source)
+            self.sums = window_sums(spec, window, zero_point, self.tasks)
 
     def _read(self, table: Table) -> None:
         """Read ``numbers_to_read``."""
