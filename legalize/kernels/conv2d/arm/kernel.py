@@ -250,16 +250,15 @@ class ArmKernel:
         self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
     ) -> None:
         spec = self.spec
-        _, _, width, channels = spec.staged_shape
         origins = origins_of(spec, first, section.mr)
-        taps = spec.kernel_width // spec.taps_per_run
+        taps = spec.runs_per_row
         per_k_step = section.nr * self.vector_bytes
         size = self.pieces[0].size
         whole = spec.run_length // size
         k_steps = size // self.isa.depth
 
         def add_run(ky: Index, kx: Index) -> None:
-            run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+            run = spec.run_start(ky, kx)
             start = first_vector * self.vector_stride + (ky * taps + kx) * self.k_steps * per_k_step
             with T.serial(whole) as number:
                 places = origins.plus(run + number * size)

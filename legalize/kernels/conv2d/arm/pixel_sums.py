@@ -25,8 +25,6 @@ def window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vecto
     """Write the sum of a window of the staged data, whose first byte lies at ``origin``."""
     acc = local_vector(LANES)
     set_lanes(acc, T.broadcast(T.int32(0), LANES), LANES)
-    _, _, width, channels = spec.staged_shape
-    taps = spec.kernel_width // spec.taps_per_run
     cut = pieces(spec.run_length, replace(isa, depth=DWORD, largest=REGISTER_BYTES))
     whole = spec.run_length // REGISTER_BYTES
 
@@ -34,8 +32,8 @@ def window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vecto
         value = _add(isa, get_lanes(acc, LANES), source, place, piece, covered)
         set_lanes(acc, value, LANES)
 
-    with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
-        run = origin + (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+    with T.serial(spec.kernel_height) as ky, T.serial(spec.runs_per_row) as kx:
+        run = origin + spec.run_start(ky, kx)
         if whole:
             with T.serial(whole) as number:
                 add(run + number * REGISTER_BYTES, Piece(0, REGISTER_BYTES), 0)

@@ -49,10 +49,8 @@ def window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vecto
 
     acc = local_vector(lanes)
     set_lanes(acc, T.broadcast(T.int32(0), lanes), lanes)
-    _, _, width, channels = spec.staged_shape
-    taps = spec.kernel_width // spec.taps_per_run
-    with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
-        run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+    with T.serial(spec.kernel_height) as ky, T.serial(spec.runs_per_row) as kx:
+        run = spec.run_start(ky, kx)
         with T.serial(whole) as i:
             add(origin + run + i * size, 0)
         if rest:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.taps import range_of, runs_per_row, tile_of, with_left_out
+from legalize.kernels.conv2d.taps import range_of, tile_of, with_left_out
 from legalize.kernels.conv2d.tiling import Origins, Section, lies_in_line, tiles_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
@@ -63,7 +63,7 @@ class DotKernel(ConvKernel):
             ways = self._is_in_line(section), at_once, known % at_once, self._lines(section)
             sections.append(ways)
         rest = spec.run_length % spec.k_step
-        return super().form, taps is None, window, runs_per_row(spec), rest, tuple(sections)
+        return super().form, taps is None, window, spec.runs_per_row, rest, tuple(sections)
 
     def _microseconds(self) -> float:
         return microseconds(self.spec, self.products, self.tiling, self.taps)
@@ -144,7 +144,7 @@ class DotKernel(ConvKernel):
     ) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
         """Return the kernel rows and the parts of each run that a tile multiplies."""
         if self.taps is None:
-            return (0, self.spec.kernel_height), (0, runs_per_row(self.spec))
+            return (0, self.spec.kernel_height), (0, self.spec.runs_per_row)
         return self._range(section, first, 0), self._range(section, first, 1)
 
     def _accumulate(
@@ -156,7 +156,7 @@ class DotKernel(ConvKernel):
         spec, products = self.spec, self.products
         sizes = self.sizes
         origins = self._origins(section, first)
-        taps = runs_per_row(spec)
+        taps = spec.runs_per_row
         k_step_size = section.nr * products.lanes * spec.k_step
         known = spec.run_length // spec.k_step
         k_steps = sizes.whole_steps
