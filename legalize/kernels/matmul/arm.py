@@ -90,10 +90,7 @@ class _Kernel(ArmKernel):
         rhs = T.arg("rhs", T.buffer(matmul.rhs_shape, matmul.rhs_dtype))
         vectors = vectors_of(spec)
         self.addends = self.tables.parameter("addends", (vectors, LANES), "int32")
-        self.rows = [
-            self.tables.parameter(f"rescale_{number}", (vectors, LANES), dtype)
-            for number, dtype in enumerate(self.epilogue.constants)
-        ]
+        self.rows = self.epilogue.declare(self.tables, vectors)
         output = T.arg("output", T.buffer(matmul.out_shape, spec.output.dtype))
         self.tables.flatten()
         self.source = staged(lhs, spec, self.tasks)

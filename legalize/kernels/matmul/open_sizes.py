@@ -76,7 +76,7 @@ def plan_open(call: MatmulCall, isa: Isa) -> tuple[MatmulPlan, tuple[Array, ...]
     multiplier, shift, bias = (np.repeat(each, channels) for each in numbers)
     bounds = [MAX_ACCUMULATOR - 1, _ANY] if has_open_depth else [spec.depth * spec.largest]
     ways = [
-        choose_epilogue(dense.output, None, Scales(multiplier, shift, bias, bound), lanes)
+        choose_epilogue(dense.output, Scales(multiplier, shift, bias, bound), lanes)
         for bound in bounds
     ]
     constants: list[Array] = []

@@ -133,10 +133,7 @@ class ArmKernel:
         self.weights = T.arg("weights", T.buffer((vectors * self.vector_stride,), "int8"))
         self.bias = self.tables.parameter("bias", (vectors, LANES), "int32")
         zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32")) if has_sums else None
-        self.rows = [
-            self.tables.parameter(f"rescale_{number}", (vectors, LANES), dtype)
-            for number, dtype in enumerate(self.epilogue.constants)
-        ]
+        self.rows = self.epilogue.declare(self.tables, vectors)
         if self.taps is not None:
             tiles = sum(tiles_of(spec, section) for section in self.tiling)
             self.ranges = self.tables.parameter("ranges", (tiles, 2), "uint8")

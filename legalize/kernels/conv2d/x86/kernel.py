@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
-from functools import cache, partial
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ from legalize.kernels.conv2d.tiling import (
     share_tiles,
 )
 from legalize.kernels.conv2d.x86.epilogue.addend import AddendBlock
-from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, declare_rows, read_rows
 from legalize.kernels.conv2d.x86.form import common_form
 from legalize.kernels.conv2d.x86.pixel_sums import window_sum
 from legalize.kernels.conv2d.x86.pixels import Pixels, Target, encodings_of
@@ -212,12 +212,7 @@ class ConvKernel:
         zero_point = None
         if spec.has_asymmetric_kernel and self.products.takes_raw_weights:
             zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32"))
-        self.constants = []
-        for number, (dtype, count) in enumerate(self.epilogue.constants):
-            width = row_lanes(dtype, lanes)
-            shape = (vectors, count, width)
-            rows = self.tables.parameter(f"rescale_{number}", shape, dtype, is_any=is_any)
-            self.constants.append((rows, width))
+        self.constants = declare_rows(self.epilogue, self.tables, vectors, lanes, is_any=is_any)
         if self.residual is not None:
             shape = self.residual.rows.shape
             self.numbers = self.tables.parameter("numbers", shape, "int32")
@@ -324,7 +319,7 @@ class ConvKernel:
             addends = origins = origins or self.place.origins(pixels)
         # Vector by vector, so that its constants stay in registers.
         for j in range(section.nr):
-            rows = self._rows(first_vector + j)
+            rows = read_rows(self.constants, first_vector + j)
             for start, row, encoding in zip(addends, acc, encodings, strict=True):
                 addend = None
                 if self.epilogue.float_sum is None and j >= max(as_bytes, as_words):
@@ -376,14 +371,6 @@ class ConvKernel:
         if self.residual is not None and addend is not None:
             value = self.residual.add(value, addend)
         set_lanes(vector, value, lanes)
-
-    def _rows(self, index: Index) -> list[Vector]:
-        """Return functions that read rows of a vector's constants, each row once."""
-
-        def rows(buffer: Table, lanes: int) -> Vector:
-            return cache(lambda row: kept(buffer[index, row, T.ramp(0, 1, lanes)]))
-
-        return [rows(*each) for each in self.constants]
 
     def _accumulate(
         self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]

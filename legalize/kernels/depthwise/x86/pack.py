@@ -55,7 +55,7 @@ def pack_depthwise(
     folded_bias, scales = fold(spec, weights, centred.transpose(2, 0, 1), 0)
     plan = plan or choose_plan(spec, isa, choose_cells(centred, isa))
     lanes = plan.lane_channels()
-    chosen = choose_epilogue(spec.output, None, scales, lanes)
+    chosen = choose_epilogue(spec.output, scales, lanes)
     bias = deal(folded_bias + chosen.offset, lanes)
     constants = (_lay_out_weights(plan, centred, lanes), bias, *chosen.arrays)
     return PackedDepthwise(chosen.epilogue, plan, constants)
