@@ -38,6 +38,7 @@ from legalize.kernels.ir.tasks import loop_between, task_count
 from legalize.kernels.ir.vectors import (
     Buffer,
     Index,
+    Sums,
     Vector,
     get_lanes,
     kept,
@@ -83,12 +84,7 @@ class ArmKernel:
     """The buffers of one function, and the writer of its loops."""
 
     def __init__(
-        self,
-        spec: ConvSpec,
-        isa: Isa,
-        epilogue: Epilogue,
-        tiling: Tiling,
-        taps: Taps | None = None,
+        self, spec: ConvSpec, isa: Isa, epilogue: Epilogue, tiling: Tiling, taps: Taps | None = None
     ) -> None:
         """Prepare a function with the arguments of ``conv2d``."""
         self.spec = spec
@@ -190,9 +186,7 @@ class ArmKernel:
             shift = self.epilogue.narrowing_shift
             store_channels(spec, isa.neon, self.target, start, vectors, channels, shift)
 
-    def _begin(
-        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
-    ) -> None:
+    def _begin(self, section: Section, first_vector: Index, first: Index, acc: Sums) -> None:
         """Set the accumulators to the terms that are added to the products."""
         per_vector = LANES // self.isa.channels
         for j in range(section.nr):
@@ -223,9 +217,7 @@ class ArmKernel:
         before = sum(tiles_of(self.spec, each) for each in earlier)
         return range_of(self.ranges, before, section, first)
 
-    def _outputs(
-        self, section: Section, first: Index, acc: list[list[Buffer]]
-    ) -> list[list[Buffer]]:
+    def _outputs(self, section: Section, first: Index, acc: Sums) -> Sums:
         """Return the accumulators as vectors of four channels, by pixel."""
         if self.isa.pixels == 1:
             return acc
@@ -243,9 +235,7 @@ class ArmKernel:
                 outputs.append(vectors)
         return outputs
 
-    def _accumulate(
-        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
-    ) -> None:
+    def _accumulate(self, section: Section, first_vector: Index, first: Index, acc: Sums) -> None:
         spec = self.spec
         origins = origins_of(spec, first, section.mr)
         taps = spec.runs_per_row
@@ -267,9 +257,7 @@ class ArmKernel:
         rows = self._rows(section, first)
         loop_between(*rows, lambda ky: loop_between(0, taps, partial(add_run, ky)))
 
-    def _piece(
-        self, piece: Piece, places: list[Index], start: Index, acc: list[list[Buffer]]
-    ) -> None:
+    def _piece(self, piece: Piece, places: list[Index], start: Index, acc: Sums) -> None:
         """Multiply one loaded piece of each pixel."""
         isa = self.isa
         loaded = [kept(self.source[T.ramp(place, 1, piece.size)]) for place in places]

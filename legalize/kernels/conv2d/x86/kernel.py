@@ -45,6 +45,7 @@ from legalize.kernels.ir.vectors import (
     Buffer,
     Expr,
     Index,
+    Sums,
     Vector,
     get_lanes,
     kept,
@@ -291,7 +292,7 @@ class ConvKernel:
         section: Section,
         first_vector: Index,
         pixels: Pixels,
-        acc: list[list[Buffer]],
+        acc: Sums,
         conditions: Sequence[Expr] = (),
         targets: Sequence[Index] = (),
     ) -> None:
@@ -360,7 +361,7 @@ class ConvKernel:
                     zero_point=self.zero_point,
                 )
 
-    def _narrowed(self, section: Section, acc: list[list[Buffer]]) -> list[Vector]:
+    def _narrowed(self, section: Section, acc: Sums) -> list[Vector]:
         """Return all outputs of the first pixels, as bytes, if pixels are narrowed together."""
         del section, acc
         return []
@@ -372,9 +373,7 @@ class ConvKernel:
             value = self.residual.add(value, addend)
         set_lanes(vector, value, lanes)
 
-    def _accumulate(
-        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
-    ) -> None:
+    def _accumulate(self, section: Section, first_vector: Index, first: Index, acc: Sums) -> None:
         """Write the sums of products of a tile, if tiles are summed separately."""
 
     def _origins(self, section: Section, first: Index) -> Origins:

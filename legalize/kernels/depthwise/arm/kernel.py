@@ -22,8 +22,8 @@ from legalize.kernels.depthwise.arm.plan import Plan, Section, microseconds
 from legalize.kernels.ir.tables import Tables
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import (
-    Buffer,
     Index,
+    Sums,
     Vector,
     get_lanes,
     kept,
@@ -133,9 +133,7 @@ class _Kernel:
             shift = self.epilogue.narrowing_shift
             store_channels(spec, neon, self.target, start, values, section.width, shift)
 
-    def _accumulate(
-        self, section: Section, origin: Index, weights: Index, acc: list[list[Buffer]]
-    ) -> None:
+    def _accumulate(self, section: Section, origin: Index, weights: Index, acc: Sums) -> None:
         """Write all short sums of products."""
         spec, plan, size = self.spec, self.plan, section.width
         _, _, width, channels = spec.staged_shape

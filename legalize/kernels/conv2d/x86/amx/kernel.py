@@ -32,9 +32,9 @@ from legalize.kernels.conv2d.x86.store import narrow_pixels
 from legalize.kernels.ir.tasks import as_threads, loop_between, share
 from legalize.kernels.ir.vectors import (
     DWORD,
-    Buffer,
     Expr,
     Index,
+    Sums,
     Vector,
     get_lanes,
     kept,
@@ -288,7 +288,7 @@ class TileKernel(ConvKernel):
                     set_lanes(vector, sums, _LANES)
         self._finish(section, first_vector, Pixels(outputs), acc, conditions)
 
-    def _narrowed(self, section: Section, acc: list[list[Buffer]]) -> list[Vector]:
+    def _narrowed(self, section: Section, acc: Sums) -> list[Vector]:
         """Return the outputs of pixels that have four vectors together."""
         if section.nr not in (1, 2) or self.spec.stored.fills_lanes:
             return []

@@ -20,7 +20,7 @@ from legalize.kernels.conv2d.x86.tiling import microseconds, registers_of, share
 from legalize.kernels.ir.places import address
 from legalize.kernels.ir.tables import Table
 from legalize.kernels.ir.tasks import loop_between
-from legalize.kernels.ir.vectors import Buffer, Index, Vector, get_lanes, kept, set_lanes
+from legalize.kernels.ir.vectors import Index, Sums, Vector, get_lanes, kept, set_lanes
 
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.dot.plan import DotPlan
@@ -147,9 +147,7 @@ class DotKernel(ConvKernel):
             return (0, self.spec.kernel_height), (0, self.spec.runs_per_row)
         return self._range(section, first, 0), self._range(section, first, 1)
 
-    def _accumulate(
-        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
-    ) -> None:
+    def _accumulate(self, section: Section, first_vector: Index, first: Index, acc: Sums) -> None:
         if shares_columns(self.spec, self.products, section.nr, section.mr, self.taps):
             self._accumulate_columns(section, first_vector, first, acc)
             return
@@ -221,7 +219,7 @@ class DotKernel(ConvKernel):
         loop_between(*rows, lambda ky: loop_between(*runs, partial(add_run, ky)))
 
     def _accumulate_columns(
-        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
+        self, section: Section, first_vector: Index, first: Index, acc: Sums
     ) -> None:
         """Write the sums of adjacent pixels, which share the columns that they load."""
         spec, products = self.spec, self.products
