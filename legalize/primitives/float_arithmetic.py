@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from tvm import relax, te, tirx
+from tvm import te, tirx
+from tvm.relax import Expr
 from tvm.script.ir_builder import tirx as T
 from tvm.tirx import call_llvm_pure_intrin
 
 from legalize.primitives.loops import call_loops
-from legalize.primitives.registry import primitive
+from legalize.primitives.registry import Builder, primitive
 from qnn_ops.arithmetic import float_polynomials as polynomials
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.dialect.expressions import Expression, implement, operand
@@ -25,19 +26,11 @@ from qnn_ops.unquantized.float_function import float_function
 
 
 @primitive(fused_multiply_add)
-def _fused_multiply_add(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    lhs: relax.Expr,
-    rhs: relax.Expr,
-    addend: relax.Expr,
-) -> relax.Expr:
+def _fused_multiply_add(builder: Builder, attrs: Attrs, lhs: Expr, rhs: Expr, addend: Expr) -> Expr:
     return multiply_add(builder, lhs, rhs, addend)
 
 
-def multiply_add(
-    builder: relax.BlockBuilder, lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr
-) -> relax.Expr:
+def multiply_add(builder: Builder, lhs: Expr, rhs: Expr, addend: Expr) -> Expr:
     """Return the sum lhs * rhs + addend of float32 expressions that broadcast, rounded once."""
     operands = [builder.normalize(operand) for operand in (lhs, rhs, addend)]
     shapes = [spec_of(operand).shape for operand in operands]
@@ -50,9 +43,7 @@ def multiply_add(
 
         return te.compute(shape, element, "fused_multiply_add")
 
-    result: relax.Expr = builder.emit_te(
-        compute, *operands, primfunc_name_hint="fused_multiply_add"
-    )
+    result: Expr = builder.emit_te(compute, *operands, primfunc_name_hint="fused_multiply_add")
     return result
 
 
@@ -75,9 +66,7 @@ _MOST = float(np.finfo(np.float32).max)
 
 
 @primitive(natural_power)
-def _natural_power(
-    builder: relax.BlockBuilder, _: Attrs, data: relax.Expr, exponent: relax.Expr
-) -> relax.Expr:
+def _natural_power(builder: Builder, _: Attrs, data: Expr, exponent: Expr) -> Expr:
     spec = spec_of(data)
     (size,), product = spec.shape, _wrapped if spec.dtype == "int32" else _clamped
 
@@ -110,7 +99,7 @@ def _clamped(lhs: tirx.Expr, rhs: tirx.Expr) -> tirx.Expr:
 
 
 @primitive(reinterpret)
-def _reinterpret(builder: relax.BlockBuilder, _: Attrs, data: relax.Expr) -> relax.Expr:
+def _reinterpret(builder: Builder, _: Attrs, data: Expr) -> Expr:
     spec = spec_of(data)
     (size,), dtype = spec.shape, OTHER[spec.dtype]
 
@@ -132,13 +121,13 @@ _FAR = 1e30
 
 
 @primitive(float_function)
-def _float_function(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+def _float_function(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
     function = function_of(attrs.function)
 
     def compute(tensor: te.Tensor) -> te.Tensor:
         return te.compute(tensor.shape, lambda *at: function(tensor(*at)), attrs.function)
 
-    result: relax.Expr = builder.emit_te(compute, data, primfunc_name_hint=attrs.function)
+    result: Expr = builder.emit_te(compute, data, primfunc_name_hint=attrs.function)
     return result
 
 
