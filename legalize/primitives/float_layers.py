@@ -18,8 +18,9 @@ from legalize.primitives.registry import Builder, primitive
 from qnn_ops.dialect.layouts import permutation
 from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.dialect.sizes import as_extent, is_open
+from qnn_ops.dialect.windows import counts_of
 from qnn_ops.quantized.matmul import float_matmul
-from qnn_ops.unquantized.float_conv2d import ORDERS, bounds_of, counts_of, float_conv2d
+from qnn_ops.unquantized.float_conv2d import ORDERS, bounds_of, float_conv2d
 from qnn_ops.unquantized.row_moments import LANES, WIDE, row_moments
 
 _MOST = float(np.finfo(np.float32).max)

@@ -17,6 +17,8 @@ body: its signature declares the operands and attributes, by the types of
     @quantized_relu.overflow_rule
     def _overflow(attrs: Attrs, known: Known, data: TensorSpec) -> None: ...
 
+An operator whose integers cannot overflow says ``@operator(..., overflows=False)`` instead.
+
 The operator is then known to TVM as ``relax.qnn.quantized_relu``, prints in TVMScript as
 ``R.qnn.quantized_relu(x, kind="relu", ...)`` and parses back.
 """
@@ -256,23 +258,23 @@ relax_parser.qnn = R_QNN
 
 
 def operator(
-    *tensors: str, traits: Traits | None = None
+    *tensors: str, traits: Traits | None = None, overflows: bool = True
 ) -> Callable[[Callable[P, None]], Operator[P]]:
     """Register the decorated declaration as a Relax operator.
 
     Args:
         tensors: names of its operands.
         traits: the facts that passes need; without them no such pass takes the operator.
+        overflows: False if it does not add or scale in int32: it needs no overflow rule.
     """
 
     def decorate(function: Callable[P, None]) -> Operator[P]:
-        return Operator(function, tensors, traits)
+        declared = Operator(function, tensors, traits)
+        if not overflows:
+            declared.overflow_rule(lambda _attrs, _known, *_operands: None)
+        return declared
 
     return decorate
-
-
-def cannot_overflow(_attrs: Attrs, _known: Known, *_operands: Operand) -> None:
-    """Never raise: the overflow rule of operators that do not add or scale in int32."""
 
 
 def operator_of(expr: Any) -> Operator[Any] | None:

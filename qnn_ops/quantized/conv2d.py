@@ -25,7 +25,7 @@ from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.dialect.sizes import least
 from qnn_ops.dialect.traits import Channels, rescaling
-from qnn_ops.dialect.windows import sliding_windows, window_count
+from qnn_ops.dialect.windows import counts_of, windows_of
 from qnn_ops.errors import QnnError
 
 
@@ -153,21 +153,9 @@ def _type(
         raise QnnError(f"bias must have shape ({out_channels},), got {bias.shape}")
     check_sum_types(attrs, data, kernel, bias)
     check_result(attrs, conv_factor, kernel.dtype)
-    out_height, out_width = (
-        window_count(name, *sizes)
-        for name, *sizes in zip(
-            ("height", "width"),
-            (height, width),
-            window,
-            attrs.strides,
-            attrs.dilation,
-            attrs.padding[:2],
-            attrs.padding[2:],
-            strict=True,
-        )
-    )
+    counts = counts_of(attrs, (height, width), window)
     _check_sizes(attrs, batch * in_channels, height, width)
-    shape = reorder((batch, out_height, out_width, out_channels), "NHWC", attrs.out_layout)
+    shape = reorder((batch, *counts, out_channels), "NHWC", attrs.out_layout)
     result = TensorSpec(shape, attrs.out_dtype)
     check_addend(attrs, addend, result)
     return result
@@ -222,14 +210,8 @@ def _reference(
 
 def _convolve(attrs: Attrs, data: Array, kernel: Array) -> Array:
     """Convolve integers exactly, NHWC by OHWI, in groups; padding adds zeros."""
-    top, left, bottom, right = attrs.padding
-    padded = np.pad(data, ((0, 0), (top, bottom), (left, right), (0, 0)))
     out_channels, height, width, per_group = kernel.shape
-    extent = ((height - 1) * attrs.dilation[0] + 1, (width - 1) * attrs.dilation[1] + 1)
-    windows = sliding_windows(padded, extent)
-    windows = windows[
-        :, :: attrs.strides[0], :: attrs.strides[1], :, :: attrs.dilation[0], :: attrs.dilation[1]
-    ]
+    windows = windows_of(attrs, data, (height, width))
     groups = attrs.groups
     batch, out_height, out_width = windows.shape[:3]
     # float64 sums of 8-bit products are exact for any window, and numpy computes them fast.

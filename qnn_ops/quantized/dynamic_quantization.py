@@ -9,7 +9,7 @@ from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import QUANTIZED, check_dtype
 from qnn_ops.dialect.declared import LITERT
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED, Channels, Traits, moving
 from qnn_ops.errors import QnnError
 
@@ -20,7 +20,7 @@ SCALE_FIELD, POINT_FIELD = 0, 2
 """The indices of the scale and the zero point among these numbers."""
 
 
-@operator("data", traits=FIXED)
+@operator("data", traits=FIXED, overflows=False)
 def dynamic_encoding(
     data: relax.Expr,
     asymmetric: declared.Flag,
@@ -66,9 +66,6 @@ def _dynamic_encoding_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     if attrs.arithmetic == ONNXRUNTIME and not attrs.asymmetric:
         raise QnnError("arithmetic 'onnxruntime' has zero points")
     return TensorSpec((FIELDS,) if attrs.whole else (*data.shape[:-1], FIELDS), "float32")
-
-
-dynamic_encoding.overflow_rule(cannot_overflow)
 
 
 @dynamic_encoding.reference
@@ -121,6 +118,7 @@ OFFSETS = {"int8": 0, "uint8": 128}
     "data",
     "encoding",
     traits=Traits(zero_points={}, moved=moving(), keeps=None, clamps=False, channels=Channels.LAST),
+    overflows=False,
 )
 def dynamic_quantize(
     data: relax.Expr,
@@ -159,9 +157,6 @@ def _dynamic_quantize_type(attrs: Attrs, data: TensorSpec, encoding: TensorSpec)
     if encoding.shape not in ((FIELDS,), (*data.shape[:-1], FIELDS)):
         raise QnnError(f"an encoding of shape {encoding.shape} for data of shape {data.shape}")
     return TensorSpec(data.shape, attrs.out_dtype)
-
-
-dynamic_quantize.overflow_rule(cannot_overflow)
 
 
 @dynamic_quantize.reference

@@ -15,7 +15,7 @@ from qnn_ops.arithmetic.rounding import check_multiplier
 from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_rank
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
 from qnn_ops.tables.gates import GATE_BITS, MOST_BITS, MOST_SCALE, ONE, logistic, normalized, tanh
@@ -30,14 +30,7 @@ _PAIRS = (EXTRAS[1:3], EXTRAS[3:])
 _LOWEST_EXPONENT = -15
 
 
-@operator(
-    "sums",
-    "hidden",
-    "cell",
-    "weights",
-    "extras",
-    traits=FIXED,
-)
+@operator("sums", "hidden", "cell", "weights", "extras", traits=FIXED, overflows=False)
 def quantized_lstm(
     sums: relax.Expr,
     hidden: relax.Expr,
@@ -143,9 +136,6 @@ def _type(
         raise QnnError(f"without a projection {cells} cells have as many outputs, got {outputs}")
     _check_numbers(attrs, gates)
     return TensorSpec((batch, steps * outputs + cells), "int16")
-
-
-quantized_lstm.overflow_rule(cannot_overflow)
 
 
 def gates_of(attrs: Attrs) -> tuple[str, ...]:

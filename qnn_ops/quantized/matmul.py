@@ -11,14 +11,14 @@ from qnn_ops.arithmetic.rounding import check_multiplier, scale_result
 from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import QUANTIZED, check_dtype, check_quantization
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.sizes import broadcast
 from qnn_ops.dialect.traits import FIXED, OF_BOTH, Channels, rescaling
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.float_conv2d import ORDERS, panel_of
 
 
-@operator("lhs", "rhs", traits=FIXED)
+@operator("lhs", "rhs", traits=FIXED, overflows=False)
 def float_matmul(
     lhs: relax.Expr,
     rhs: relax.Expr,
@@ -64,9 +64,6 @@ def _float_matmul_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> Tensor
     return TensorSpec((*outer, lhs.shape[-2], rhs.shape[-1]), "float32")
 
 
-float_matmul.overflow_rule(cannot_overflow)
-
-
 @float_matmul.reference
 def _float_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     outer = broadcast(lhs.shape[:-2], rhs.shape[:-2])
@@ -90,7 +87,7 @@ def _float_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
 ROUNDINGS = ("tflite", "float32")
 
 
-@operator("lhs", "rhs", traits=rescaling(OF_BOTH, Channels.LAST, clamps=False))
+@operator("lhs", "rhs", traits=rescaling(OF_BOTH, Channels.LAST, clamps=False), overflows=False)
 def quantized_matmul(
     lhs: relax.Expr,
     rhs: relax.Expr,
@@ -171,4 +168,3 @@ def _quantized_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
 
 
 # int32 sums wrap, so their bounds are unknown.
-quantized_matmul.overflow_rule(cannot_overflow)

@@ -25,7 +25,7 @@ from qnn_ops.dialect.checks import (
     check_stated_multiplier,
 )
 from qnn_ops.dialect.declared import LITERT
-from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.dialect.traits import OF_DATA, Channels, Traits, moving, rescaling
 from qnn_ops.errors import QnnError
 
@@ -35,6 +35,7 @@ from qnn_ops.errors import QnnError
     traits=Traits(
         zero_points={}, moved=moving("zero_point"), keeps=None, clamps=False, channels=Channels.AXIS
     ),
+    overflows=False,
 )
 def quantize(
     data: relax.Expr,
@@ -81,9 +82,6 @@ def _quantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     return TensorSpec(data.shape, attrs.out_dtype)
 
 
-quantize.overflow_rule(cannot_overflow)
-
-
 def _along_axis(attrs: Attrs, data: Array) -> tuple[Array, Array]:
     """Return scale and zero point, shaped to broadcast with the data."""
     scale, zero_point = (
@@ -127,6 +125,7 @@ def _quantize_reference(attrs: Attrs, data: Array) -> Array:
 @operator(
     "quantized_data",
     traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.AXIS),
+    overflows=False,
 )
 def dequantize(
     quantized_data: relax.Expr,
@@ -159,9 +158,6 @@ def _dequantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     channels = data.shape[check_axis(attrs.axis, len(data.shape))] if data.shape else None
     check_quantization("{}", attrs.scale, attrs.zero_point, data.dtype, channels)
     return TensorSpec(data.shape, attrs.out_dtype)
-
-
-dequantize.overflow_rule(cannot_overflow)
 
 
 @dequantize.reference

@@ -6,7 +6,7 @@ from tvm import relax
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.checks import check_dtype, check_rank
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.sizes import broadcast
 from qnn_ops.dialect.traits import FIXED, Channels, Traits
 from qnn_ops.errors import QnnError
@@ -17,6 +17,7 @@ from qnn_ops.errors import QnnError
     "rhs",
     "addend",
     traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.ANYWHERE),
+    overflows=False,
 )
 def fused_multiply_add(lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr) -> None:
     """Compute lhs * rhs + addend, rounded to float32 once.
@@ -53,9 +54,6 @@ def _fused_multiply_add_type(
     return TensorSpec(shape, "float32")
 
 
-fused_multiply_add.overflow_rule(cannot_overflow)
-
-
 @fused_multiply_add.reference
 def _fused_multiply_add_reference(_attrs: Attrs, lhs: Array, rhs: Array, addend: Array) -> Array:
     return fused_multiply_add_float32(lhs, rhs, addend)
@@ -64,7 +62,7 @@ def _fused_multiply_add_reference(_attrs: Attrs, lhs: Array, rhs: Array, addend:
 DTYPES = ("int32", "float32")
 
 
-@operator("data", "exponent", traits=FIXED)
+@operator("data", "exponent", traits=FIXED, overflows=False)
 def natural_power(data: relax.Expr, exponent: relax.Expr) -> None:
     """Raise each number to a natural power by repeated multiplication.
 
@@ -95,9 +93,6 @@ def _natural_power_type(_: Attrs, data: TensorSpec, exponent: TensorSpec) -> Ten
     return data
 
 
-natural_power.overflow_rule(cannot_overflow)
-
-
 @natural_power.reference
 def _natural_power_reference(_: Attrs, data: Array, exponent: Array) -> Array:
     result = data
@@ -121,7 +116,7 @@ OTHER = {"float32": "int32", "int32": "float32"}
 """The dtype as which the bits of another are read."""
 
 
-@operator("data", traits=FIXED)
+@operator("data", traits=FIXED, overflows=False)
 def reinterpret(data: relax.Expr) -> None:
     """Read the bits of numbers as another dtype.
 
@@ -141,9 +136,6 @@ def _reinterpret_type(_: Attrs, data: TensorSpec) -> TensorSpec:
     check_dtype("data", data.dtype, tuple(OTHER))
     check_rank("data", data, 1)
     return TensorSpec(data.shape, OTHER[data.dtype])
-
-
-reinterpret.overflow_rule(cannot_overflow)
 
 
 @reinterpret.reference

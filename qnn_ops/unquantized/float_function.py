@@ -13,7 +13,7 @@ from qnn_ops.arithmetic.onnxruntime import gru_tangent, hyperbolic_tangent, logi
 from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import Channels, Traits
 
 Float32Array = npt.NDArray[np.float32]
@@ -27,6 +27,7 @@ FUNCTIONS = (
 @operator(
     "data",
     traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.ANYWHERE),
+    overflows=False,
 )
 def float_function(data: relax.Expr, function: Annotated[str, declared.choice(*FUNCTIONS)]) -> None:
     """Apply a function to each element.
@@ -56,9 +57,6 @@ def float_function(data: relax.Expr, function: Annotated[str, declared.choice(*F
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_dtype("data", data.dtype, ("float32",))
     return data
-
-
-float_function.overflow_rule(cannot_overflow)
 
 
 @float_function.reference

@@ -11,7 +11,7 @@ from tvm import relax
 
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.checks import check_dtype, check_rank
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
 
@@ -116,7 +116,7 @@ MOST = 60
 """The most bytes of an item."""
 
 
-@operator("items", "weights", "seeds", traits=FIXED)
+@operator("items", "weights", "seeds", traits=FIXED, overflows=False)
 def hash_signs(items: relax.Expr, weights: relax.Expr, seeds: relax.Expr) -> None:
     """Tell for each seed whether a weighted sum of the hashes of items is positive.
 
@@ -149,9 +149,6 @@ def _type(_: Attrs, items: TensorSpec, weights: TensorSpec, seeds: TensorSpec) -
     if size > MOST:
         raise QnnError(f"items must have at most {MOST} bytes, got {size}")
     return TensorSpec(seeds.shape, "int32")
-
-
-hash_signs.overflow_rule(cannot_overflow)
 
 
 @hash_signs.reference

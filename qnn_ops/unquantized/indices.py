@@ -6,14 +6,14 @@ from tvm import relax
 from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype, check_rank
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError, refuse_index
 
 COUNTED_DTYPES = ("int8", "uint8", "int16", "int32", "int64")
 
 
-@operator("indices", traits=FIXED)
+@operator("indices", traits=FIXED, overflows=False)
 def counted_indices(
     indices: relax.Expr, size: declared.Int, source: declared.Text, from_end: declared.Flag = False
 ) -> None:
@@ -44,9 +44,6 @@ def _counted_indices_type(attrs: Attrs, indices: TensorSpec) -> TensorSpec:
     return indices
 
 
-counted_indices.overflow_rule(cannot_overflow)
-
-
 @counted_indices.reference
 def _counted_indices_reference(attrs: Attrs, indices: Array) -> Array:
     wide = indices.astype(np.int64)
@@ -59,10 +56,7 @@ def _counted_indices_reference(attrs: Attrs, indices: Array) -> Array:
 INDEX_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
 
 
-@operator(
-    "data",
-    traits=FIXED,
-)
+@operator("data", traits=FIXED, overflows=False)
 def top_indices(data: relax.Expr, count: declared.Int) -> None:
     """Find the largest elements of each row: the largest first, of equal ones the first in the row.
 
@@ -88,9 +82,6 @@ def _top_indices_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     if not 0 < attrs.count <= size:
         raise QnnError(f"count must be 1 to {size}, as rows have {size} elements: {attrs.count}")
     return TensorSpec((rows, attrs.count), "int32")
-
-
-top_indices.overflow_rule(cannot_overflow)
 
 
 @top_indices.reference

@@ -10,7 +10,7 @@ from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype, check_rank
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
 
@@ -19,7 +19,7 @@ WIDE, LANES = 4, 8
 """The lanes of a float64 vector and of a float32 vector with AVX2."""
 
 
-@operator("rows", traits=FIXED)
+@operator("rows", traits=FIXED, overflows=False)
 def row_moments(rows: relax.Expr, order: Annotated[str, declared.choice(*ORDERS)]) -> None:
     """Compute the mean of each row, and the mean of the squared distances from it.
 
@@ -51,9 +51,6 @@ def _type(attrs: Attrs, rows: TensorSpec) -> TensorSpec:
     if 0 in rows.shape:
         raise QnnError(f"rows must have elements, got shape {rows.shape}")
     return TensorSpec((rows.shape[0], 2), "float32")
-
-
-row_moments.overflow_rule(cannot_overflow)
 
 
 @row_moments.reference

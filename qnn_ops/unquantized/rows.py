@@ -9,12 +9,12 @@ from tvm import relax
 from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype, check_rank
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
 
 
-@operator("rows", "weights", "indices", traits=FIXED)
+@operator("rows", "weights", "indices", traits=FIXED, overflows=False)
 def average_rows(
     rows: relax.Expr,
     weights: relax.Expr,
@@ -60,9 +60,6 @@ def _average_rows_type(
     return TensorSpec((attrs.count, size), "float32")
 
 
-average_rows.overflow_rule(cannot_overflow)
-
-
 @average_rows.reference
 def _average_rows_reference(attrs: Attrs, rows: Array, weights: Array, indices: Array) -> Array:
     result = np.zeros((attrs.count, rows.shape[1]), np.float32)
@@ -83,12 +80,7 @@ DTYPES = ("int8", "uint8", "int32", "int64", "float32")
 REDUCTIONS = ("update", "add", "multiply", "maximum", "minimum")
 
 
-@operator(
-    "data",
-    "indices",
-    "rows",
-    traits=FIXED,
-)
+@operator("data", "indices", "rows", traits=FIXED, overflows=False)
 def scatter_rows(
     data: relax.Expr,
     indices: relax.Expr,
@@ -131,9 +123,6 @@ def _scatter_rows_type(
     if data.shape[0] == 0:
         raise QnnError("data must have rows")
     return data
-
-
-scatter_rows.overflow_rule(cannot_overflow)
 
 
 _COMBINED: dict[str, Callable[[Array, Array], Array]] = {

@@ -8,17 +8,13 @@ from tvm import relax
 from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.boxes import CORNERS, overlap, pop, push
 
 
-@operator(
-    "boxes",
-    "scores",
-    traits=FIXED,
-)
+@operator("boxes", "scores", traits=FIXED, overflows=False)
 def suppress_boxes(
     boxes: relax.Expr,
     scores: relax.Expr,
@@ -70,9 +66,6 @@ def _suppress_boxes_type(attrs: Attrs, boxes: TensorSpec, scores: TensorSpec) ->
     return TensorSpec((1 + attrs.most,), "int32")
 
 
-suppress_boxes.overflow_rule(cannot_overflow)
-
-
 @suppress_boxes.reference
 def _suppress_boxes_reference(attrs: Attrs, boxes: Array, scores: Array) -> Array:
     low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
@@ -102,7 +95,7 @@ ROW = 3
 """The columns of a result's row: the numbers of an image, a class and a box."""
 
 
-@operator("boxes", "scores", "count", "limits", traits=FIXED)
+@operator("boxes", "scores", "count", "limits", traits=FIXED, overflows=False)
 def suppress_by_class(
     boxes: relax.Expr,
     scores: relax.Expr,
@@ -156,9 +149,6 @@ def _suppress_by_class_type(
     if not 0 <= attrs.most <= scores.shape[2]:
         raise QnnError(f"most must be from 0 to {scores.shape[2]}, got {attrs.most}")
     return TensorSpec((1 + scores.shape[0] * scores.shape[1] * attrs.most, ROW), "int64")
-
-
-suppress_by_class.overflow_rule(cannot_overflow)
 
 
 @suppress_by_class.reference
