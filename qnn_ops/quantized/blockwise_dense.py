@@ -51,9 +51,6 @@ def blockwise_dense(
 
     Returns:
         A call whose result is float32 [..., units].
-
-    Raises:
-        QnnError: if a dtype, a shape or an attribute does not fit.
     """
 
 

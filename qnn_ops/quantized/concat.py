@@ -80,9 +80,6 @@ def quantized_concat(
 
     Returns:
         A call whose result is of ``out_dtype``.
-
-    Raises:
-        QnnError: if a shape, dtype, the axis or a quantization does not fit.
     """
 
 

@@ -117,10 +117,6 @@ def quantized_conv2d(
 
     Returns:
         A call whose result has ``out_dtype`` and the layout ``out_layout``.
-
-    Raises:
-        QnnError: if a shape, dtype, layout or quantization does not fit (raised when the call's
-            type is inferred).
     """
 
 

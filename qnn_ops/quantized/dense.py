@@ -74,10 +74,6 @@ def quantized_dense(
 
     Returns:
         A call whose result is [..., units] of ``out_dtype``.
-
-    Raises:
-        QnnError: if a shape, dtype or quantization does not fit (raised when the call's type is
-            inferred).
     """
 
 

@@ -50,9 +50,6 @@ def dynamic_encoding(
     Returns:
         A call whose result is float32 [..., 3], or [3] for a whole tensor: for each row its scale,
         the steps of a unit, and its zero point, a whole number.
-
-    Raises:
-        QnnError: if a dtype or shape does not fit.
     """
 
 
@@ -143,9 +140,6 @@ def dynamic_quantize(
 
     Returns:
         A call whose result has the data's shape and ``out_dtype``.
-
-    Raises:
-        QnnError: if a dtype or shape does not fit.
     """
 
 

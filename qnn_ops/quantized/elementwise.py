@@ -74,10 +74,6 @@ def _elementwise(
 
     Returns:
         A call whose result has the broadcast shape and ``out_dtype``.
-
-    Raises:
-        QnnError: if the shapes do not broadcast or a dtype or quantization does not fit (raised
-            when the call's type is inferred).
     """
 
 

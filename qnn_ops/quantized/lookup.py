@@ -36,9 +36,6 @@ def quantized_lookup(quantized_data: relax.Expr, table: relax.Expr) -> None:
 
     Returns:
         A call whose result has the data's shape and the table's dtype.
-
-    Raises:
-        QnnError: if a dtype or the table's shape does not fit.
     """
 
 

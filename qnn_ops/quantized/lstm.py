@@ -89,9 +89,6 @@ def quantized_lstm(
     Returns:
         A call whose result is int16, [batch, steps * outputs + cells]: the outputs of each step,
         which int8 holds, then the cells after the last one.
-
-    Raises:
-        QnnError: if a dtype, a shape or a number does not fit.
     """
 
 

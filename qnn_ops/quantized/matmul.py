@@ -43,9 +43,6 @@ def float_matmul(
 
     Returns:
         A call whose result is float32, [..., M, N].
-
-    Raises:
-        QnnError: if a shape or dtype does not fit.
     """
 
 
@@ -124,10 +121,6 @@ def quantized_matmul(
 
     Returns:
         A call whose result is [..., M, N] of ``out_dtype``.
-
-    Raises:
-        QnnError: if a shape, dtype or quantization does not fit (raised when the call's type is
-            inferred).
     """
 
 

@@ -38,10 +38,6 @@ def quantized_pad(
 
     Returns:
         A call whose result has the data's dtype, and its shape plus the padding.
-
-    Raises:
-        QnnError: if the dtype, the length or a value of ``pad_width``, or ``pad_value`` does not
-            fit.
     """
 
 

@@ -65,9 +65,6 @@ def quantize(
 
     Returns:
         A call whose result has the data's shape and ``out_dtype``.
-
-    Raises:
-        QnnError: if a dtype, the axis or the quantization does not fit.
     """
 
 
@@ -145,9 +142,6 @@ def dequantize(
 
     Returns:
         A call whose result is float32 of the data's shape.
-
-    Raises:
-        QnnError: if a dtype, the axis or the quantization does not fit.
     """
 
 
@@ -197,9 +191,6 @@ def requantize(
 
     Returns:
         A call whose result has the data's shape and ``out_dtype``.
-
-    Raises:
-        QnnError: if a dtype, the axis or a quantization does not fit.
     """
 
 

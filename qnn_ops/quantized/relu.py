@@ -40,9 +40,6 @@ def quantized_relu(
 
     Returns:
         A call whose result has the data's shape and ``out_dtype``.
-
-    Raises:
-        QnnError: if a dtype, the kind or a quantization does not fit.
     """
 
 

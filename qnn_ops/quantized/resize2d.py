@@ -139,10 +139,6 @@ def quantized_resize2d(
 
     Returns:
         A call whose result has the data's dtype and layout.
-
-    Raises:
-        QnnError: if a shape, a dtype, the method or the layout does not fit (raised when the
-            call's type is inferred).
     """
 
 

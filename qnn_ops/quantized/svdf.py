@@ -45,9 +45,6 @@ def quantized_svdf_state(
 
     Returns:
         A call whose result has the state's shape and dtype.
-
-    Raises:
-        QnnError: if a dtype, a shape or the quantization does not fit.
     """
 
 
@@ -115,9 +112,6 @@ def quantized_svdf(
 
     Returns:
         A call whose result is int8, [batch, filters / rank].
-
-    Raises:
-        QnnError: if a dtype, a shape or the quantization does not fit.
     """
 
 

@@ -47,9 +47,6 @@ def decode_boxes(
 
     Returns:
         A call whose result is float32, [boxes, 4]: the lowest y and x, the highest y and x.
-
-    Raises:
-        QnnError: if a dtype, a shape or a scale does not fit.
     """
 
 
@@ -184,9 +181,6 @@ def select_boxes(
         A call whose result is int32, [1 + most], or [1 + most * classes_per_box] without
         ``by_class``: the number of chosen boxes; then for each its number times the number of
         classes, plus its class's number; -1 for missing boxes.
-
-    Raises:
-        QnnError: if a dtype, a shape or a number does not fit.
     """
 
 

@@ -32,9 +32,6 @@ def fused_multiply_add(lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr) -> 
 
     Returns:
         A call whose result is float32 of the broadcast shape.
-
-    Raises:
-        QnnError: if a dtype does not fit or the shapes do not broadcast.
     """
 
 
@@ -77,9 +74,6 @@ def natural_power(data: relax.Expr, exponent: relax.Expr) -> None:
     Returns:
         A call whose result has the data's shape and dtype. Integers wrap; each float32 product is
         clamped to the finite numbers.
-
-    Raises:
-        QnnError: if a dtype or a shape does not fit.
     """
 
 
@@ -125,9 +119,6 @@ def reinterpret(data: relax.Expr) -> None:
 
     Returns:
         A call whose result has the data's shape, of int32 or float32.
-
-    Raises:
-        QnnError: if the dtype or the shape does not fit.
     """
 
 

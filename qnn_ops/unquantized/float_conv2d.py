@@ -85,9 +85,6 @@ def float_conv2d(
 
     Returns:
         A call whose result is float32 of the layout ``out_layout``.
-
-    Raises:
-        QnnError: if a shape, dtype, layout or attribute does not fit.
     """
 
 

@@ -47,9 +47,6 @@ def float_function(data: relax.Expr, function: Annotated[str, declared.choice(*F
 
     Returns:
         A call whose result has the data's shape and dtype.
-
-    Raises:
-        QnnError: if the dtype does not fit, or the function is another one.
     """
 
 

@@ -130,9 +130,6 @@ def hash_signs(items: relax.Expr, weights: relax.Expr, seeds: relax.Expr) -> Non
 
     Returns:
         A call whose result is int32 [count]: 1 if the sum is positive, otherwise 0.
-
-    Raises:
-        QnnError: if a dtype or a shape does not fit.
     """
 
 

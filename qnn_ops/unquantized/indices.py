@@ -30,9 +30,6 @@ def counted_indices(
 
     Returns:
         A call whose result has the indices' shape and dtype, from 0 to ``size`` - 1.
-
-    Raises:
-        QnnError: if the dtype does not fit, or the size is below 1.
     """
 
 
@@ -68,9 +65,6 @@ def top_indices(data: relax.Expr, count: declared.Int) -> None:
 
     Returns:
         A call whose result is int32, [rows, count].
-
-    Raises:
-        QnnError: if the dtype, the shape or the count does not fit.
     """
 
 

@@ -43,9 +43,6 @@ def reduce_windows(
     Returns:
         A call whose result has the data's dtype, and as many elements as there are windows inside
         the data.
-
-    Raises:
-        QnnError: if a dtype, a shape or an attribute does not fit.
     """
 
 

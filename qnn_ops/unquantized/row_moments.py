@@ -38,9 +38,6 @@ def row_moments(rows: relax.Expr, order: Annotated[str, declared.choice(*ORDERS)
 
     Returns:
         A call whose result is float32 [number, 2]: mean, and mean of squares.
-
-    Raises:
-        QnnError: if a dtype, a shape or the order does not fit.
     """
 
 

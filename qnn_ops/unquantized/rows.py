@@ -37,9 +37,6 @@ def average_rows(
 
     Returns:
         A call whose result is float32 [count, size]; zeros at indices without rows.
-
-    Raises:
-        QnnError: if a dtype, a shape or the count does not fit.
     """
 
 
@@ -101,9 +98,6 @@ def scatter_rows(
 
     Returns:
         A call whose result has the data's shape and dtype.
-
-    Raises:
-        QnnError: if a dtype or a shape does not fit.
     """
 
 

@@ -41,9 +41,6 @@ def suppress_boxes(
     Returns:
         A call whose result is int32, [1 + most]: the number of chosen boxes, then their numbers,
         and 0 for missing boxes.
-
-    Raises:
-        QnnError: if a dtype, a shape or a number does not fit.
     """
 
 
@@ -125,9 +122,6 @@ def suppress_by_class(
     Returns:
         A call whose result is int64, [1 + images · classes · most, 3]: in the first row the number
         of chosen boxes; then the image, class and box of each, and 0 for missing boxes.
-
-    Raises:
-        QnnError: if a dtype, a shape or a number does not fit.
     """
 
 
