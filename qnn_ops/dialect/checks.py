@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # it imports TVM
 QUANTIZED = ("int8", "uint8")
 ACTIVATIONS = (*QUANTIZED, "int16")
 
+_NAMES = {"input": "quantized_data", "output": "out_dtype"}
+
 
 def check_dtype(name: str, dtype: str, allowed: Sequence[str]) -> None:
     """Raise unless ``dtype`` is one of ``allowed``."""
@@ -94,6 +96,28 @@ def check_alike(dtypes: Mapping[str, str], zero_points: Mapping[str, int]) -> No
     for name, point in zero_points.items():
         if point != 0:
             raise QnnError(f"{name} must be 0 for int16, got {point}")
+
+
+def check_tensors(attrs: Attrs, *, widens: bool = False, **operands: TensorSpec) -> None:
+    """Raise unless dtypes and quantizations of operands and result fit, and go together.
+
+    Args:
+        attrs: the call's attributes.
+        widens: whether 8-bit operands may have an int16 result.
+        operands: by the names of their scales and zero points.
+    """
+    dtypes = {name: spec.dtype for name, spec in operands.items()} | {"output": attrs.out_dtype}
+    named = {_NAMES.get(name, name): dtype for name, dtype in dtypes.items()}
+    for name, dtype in named.items():
+        check_dtype(name, dtype, ACTIVATIONS)
+    if hasattr(attrs, "arithmetic"):
+        check_arithmetic(attrs, *dtypes.values())
+    if not widens:
+        points = (f"{name}_zero_point" for name in dtypes)
+        check_alike(named, {name: getattr(attrs, name) for name in points})
+    for name, dtype in dtypes.items():
+        scale, point = (getattr(attrs, f"{name}_{each}") for each in ("scale", "zero_point"))
+        check_quantization(name, scale, point, dtype)
 
 
 def check_stated_multiplier(attrs: Attrs, channels: int | None = None) -> None:

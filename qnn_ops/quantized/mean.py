@@ -14,14 +14,7 @@ from qnn_ops.arithmetic.xnnpack import XNNPACK, mean_xnnpack
 from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.checks import (
-    ACTIVATIONS,
-    check_alike,
-    check_arithmetic,
-    check_axis,
-    check_dtype,
-    check_quantization,
-)
+from qnn_ops.dialect.checks import check_axis, check_tensors
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.dialect.traits import OF_DATA, Channels, rescaling
 from qnn_ops.errors import QnnError
@@ -79,14 +72,7 @@ def quantized_mean(
 
 @quantized_mean.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    dtypes = {"quantized_data": data.dtype, "out_dtype": attrs.out_dtype}
-    for name, dtype in dtypes.items():
-        check_dtype(name, dtype, ACTIVATIONS)
-    check_arithmetic(attrs, *dtypes.values())
-    points = ("input_zero_point", "output_zero_point")
-    check_alike(dtypes, {name: getattr(attrs, name) for name in points})
-    check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
-    check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    check_tensors(attrs, input=data)
     axes, count = averaged(attrs, data.shape)
     most = _MOST_VALUES[data.dtype]
     if not 1 <= count <= most:

@@ -10,7 +10,7 @@ from qnn_ops.arithmetic.activations import activation_range
 from qnn_ops.arithmetic.rounding import check_multiplier, scale_down
 from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
-from qnn_ops.dialect.checks import ACTIVATIONS, check_alike, check_dtype, check_quantization
+from qnn_ops.dialect.checks import check_tensors
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.dialect.traits import OF_DATA, Channels, rescaling
 
@@ -45,13 +45,7 @@ def quantized_relu(
 
 @quantized_relu.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    dtypes = {"quantized_data": data.dtype, "out_dtype": attrs.out_dtype}
-    for name, dtype in dtypes.items():
-        check_dtype(name, dtype, ACTIVATIONS)
-    points = ("input_zero_point", "output_zero_point")
-    check_alike(dtypes, {name: getattr(attrs, name) for name in points})
-    check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
-    check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    check_tensors(attrs, input=data)
     check_multiplier(relu_multiplier(attrs), "tflite")
     return TensorSpec(data.shape, attrs.out_dtype)
 
