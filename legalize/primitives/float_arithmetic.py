@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from tvm import te, tirx
-from tvm.relax import Expr
+from tvm import relax, te, tirx
 from tvm.script.ir_builder import tirx as T
 from tvm.tirx import call_llvm_pure_intrin
 
@@ -26,11 +25,15 @@ from qnn_ops.unquantized.float_function import float_function
 
 
 @primitive(fused_multiply_add)
-def _fused_multiply_add(builder: Builder, attrs: Attrs, lhs: Expr, rhs: Expr, addend: Expr) -> Expr:
+def _fused_multiply_add(
+    builder: Builder, attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr
+) -> relax.Expr:
     return multiply_add(builder, lhs, rhs, addend)
 
 
-def multiply_add(builder: Builder, lhs: Expr, rhs: Expr, addend: Expr) -> Expr:
+def multiply_add(
+    builder: Builder, lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr
+) -> relax.Expr:
     """Return the sum lhs * rhs + addend of float32 expressions that broadcast, rounded once."""
     operands = [builder.normalize(operand) for operand in (lhs, rhs, addend)]
     shapes = [spec_of(operand).shape for operand in operands]
@@ -43,7 +46,9 @@ def multiply_add(builder: Builder, lhs: Expr, rhs: Expr, addend: Expr) -> Expr:
 
         return te.compute(shape, element, "fused_multiply_add")
 
-    result: Expr = builder.emit_te(compute, *operands, primfunc_name_hint="fused_multiply_add")
+    result: relax.Expr = builder.emit_te(
+        compute, *operands, primfunc_name_hint="fused_multiply_add"
+    )
     return result
 
 
@@ -66,7 +71,9 @@ _MOST = float(np.finfo(np.float32).max)
 
 
 @primitive(natural_power)
-def _natural_power(builder: Builder, _: Attrs, data: Expr, exponent: Expr) -> Expr:
+def _natural_power(
+    builder: Builder, _: Attrs, data: relax.Expr, exponent: relax.Expr
+) -> relax.Expr:
     spec = spec_of(data)
     (size,), product = spec.shape, _wrapped if spec.dtype == "int32" else _clamped
 
@@ -99,7 +106,7 @@ def _clamped(lhs: tirx.Expr, rhs: tirx.Expr) -> tirx.Expr:
 
 
 @primitive(reinterpret)
-def _reinterpret(builder: Builder, _: Attrs, data: Expr) -> Expr:
+def _reinterpret(builder: Builder, _: Attrs, data: relax.Expr) -> relax.Expr:
     spec = spec_of(data)
     (size,), dtype = spec.shape, OTHER[spec.dtype]
 
@@ -121,13 +128,13 @@ _FAR = 1e30
 
 
 @primitive(float_function)
-def _float_function(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
+def _float_function(builder: Builder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
     function = function_of(attrs.function)
 
     def compute(tensor: te.Tensor) -> te.Tensor:
         return te.compute(tensor.shape, lambda *at: function(tensor(*at)), attrs.function)
 
-    result: Expr = builder.emit_te(compute, data, primfunc_name_hint=attrs.function)
+    result: relax.Expr = builder.emit_te(compute, data, primfunc_name_hint=attrs.function)
     return result
 
 

@@ -106,7 +106,8 @@ def check_tensors(attrs: Attrs, *, widens: bool = False, **operands: TensorSpec)
         widens: whether 8-bit operands may have an int16 result.
         operands: by the names of their scales and zero points.
     """
-    dtypes = {name: spec.dtype for name, spec in operands.items()} | {"output": attrs.out_dtype}
+    dtypes: dict[str, str] = {name: spec.dtype for name, spec in operands.items()}
+    dtypes["output"] = attrs.out_dtype
     named = {_NAMES.get(name, name): dtype for name, dtype in dtypes.items()}
     for name, dtype in named.items():
         check_dtype(name, dtype, ACTIVATIONS)

@@ -258,11 +258,8 @@ def tanh_table_int16(input_scale: float, output_scale: float) -> Int16Array:
     size = np.abs(fine)
     result = _between(size, 8)
     result = np.where(size >> 8 >= _SIGMOIDS - 1, 0xFFFF << 8, result)
-    signed = np.where(
-        fine >= 0,
-        result - (1 << 23) + (1 << 7),
-        -result + (1 << 23) + (1 << 7) - 1,
-    )
+    magnitude = result - (1 << 23)
+    signed = np.where(fine >= 0, magnitude + (1 << 7), (1 << 7) - 1 - magnitude)
     return (signed >> 8).astype(np.int16)
 
 
