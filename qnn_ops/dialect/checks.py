@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from qnn_ops.arrays import Float32Array, Int64Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.declared import LITERT
 from qnn_ops.errors import QnnError
@@ -154,7 +155,7 @@ def _values(
     return value
 
 
-def int32_values(name: str, x: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def int32_values(name: str, x: npt.ArrayLike) -> Int64Array:
     """Return integers within int32, held as int64 so that sums and products of two do not overflow.
 
     Args:
@@ -173,7 +174,7 @@ def int32_values(name: str, x: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return within(name, values, -(2**31), 2**31 - 1)
 
 
-def integers(name: str, x: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def integers(name: str, x: npt.ArrayLike) -> Int64Array:
     """Return integers as int64, or raise."""
     values = np.asarray(x)
     if not np.issubdtype(values.dtype, np.integer) or values.dtype == np.uint64:
@@ -181,13 +182,13 @@ def integers(name: str, x: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return values.astype(np.int64)
 
 
-def within(name: str, x: npt.ArrayLike, low: int, high: int) -> npt.NDArray[np.int64]:
+def within(name: str, x: npt.ArrayLike, low: int, high: int) -> Int64Array:
     """Return integers as int64, or raise if one lies outside a range."""
     values = integers(name, x)
     return _all(name, f"lie within {low}..{high}", values, (values >= low) & (values <= high))
 
 
-def positive_float32(name: str, x: npt.ArrayLike) -> npt.NDArray[np.float32]:
+def positive_float32(name: str, x: npt.ArrayLike) -> Float32Array:
     """Return scales as float32.
 
     Args:

@@ -5,10 +5,10 @@ from typing import Annotated
 import numpy as np
 from tvm import relax
 
-from qnn_ops.arithmetic.fixed_point import Float64Array, conv_multiplier
+from qnn_ops.arithmetic.fixed_point import conv_multiplier
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arithmetic.rounding import check_multiplier, scale_result
-from qnn_ops.arrays import Array
+from qnn_ops.arrays import Array, Float64Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import QUANTIZED, check_dtype, check_quantization
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator

@@ -1,22 +1,18 @@
 """Tables of functions of two 8-bit values, and of quotients of two int16 values."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from qnn_ops.arithmetic.fixed_point import (
-    Int64Array,
     clamp_to,
     quantize_multiplier,
     saturating_rounding_doubling_high_mul,
 )
+from qnn_ops.arrays import Array, Int64Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.errors import QnnError
 from qnn_ops.tables.softmax import reciprocal
-
-Table = npt.NDArray[Any]
 
 _LARGEST_BYTE_SHIFT = 23  # the largest shift without a left shift of quotients in TFLite
 
@@ -27,7 +23,7 @@ def quotient_table(
     output: tuple[float, int],
     dtype: str,
     bounds: tuple[int, int],
-) -> Table:
+) -> Array:
     """Return the table of quotients.
 
     Source: DivElementwise of TFLite's kernels/internal/reference/div.h. The divisor's reciprocal is

@@ -4,19 +4,16 @@ from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 from tvm import relax
 
 from qnn_ops.arithmetic import float_polynomials as polynomials
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32 as fma
 from qnn_ops.arithmetic.onnxruntime import gru_tangent, hyperbolic_tangent, logistic
-from qnn_ops.arrays import Array
+from qnn_ops.arrays import Array, Float32Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import Channels, Traits
-
-Float32Array = npt.NDArray[np.float32]
 
 FUNCTIONS = (
     *("erf", "exp", "logistic", "tanh"),
