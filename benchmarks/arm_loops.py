@@ -72,8 +72,8 @@ def depthwise(isa: Isa) -> Any:
     rng = np.random.default_rng(0)
     weights = rng.integers(-127, 128, (3, 3, LAYER.in_channels)).astype(np.int8)
     scales = rng.uniform(0.001, 0.01, LAYER.out_channels)
-    packed = pack_depthwise(LAYER_3X3, Weights(weights, 0, None, *fixed_point(LAYER, scales)), NEON)
-    return depthwise_conv2d(packed.plan, packed.epilogue)
+    weights_of = Weights(weights, 0, None, *fixed_point(LAYER, scales))
+    return depthwise_conv2d(*pack_depthwise(LAYER_3X3, weights_of, NEON)[:2])
 
 
 SUITE = Suite(

@@ -136,8 +136,8 @@ def depthwise(isa: Isa) -> Any:
     """Return the function of a 3 × 3 depthwise convolution."""
     spec = replace(LAYER_3X3, staged_dtype="uint8")
     kernel = _weights(3, 3).transpose(1, 2, 0)
-    packed = pack_depthwise(spec, Weights(kernel, 0, None, *_scales(spec)), isa)
-    return depthwise_conv2d(packed.plan, packed.epilogue)
+    weights = Weights(kernel, 0, None, *_scales(spec))
+    return depthwise_conv2d(*pack_depthwise(spec, weights, isa)[:2])
 
 
 SUITE = Suite(

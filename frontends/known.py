@@ -7,8 +7,9 @@ import tvm
 from tvm import relax, tirx
 
 from frontends.builder import ModuleBuilder
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.expressions import Expression
-from qnn_ops.dialect.known_values import Array, value_of
+from qnn_ops.dialect.known_values import value_of
 from qnn_ops.dialect.registry import constant_of
 from qnn_ops.errors import QnnError
 

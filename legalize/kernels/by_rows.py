@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
-import numpy as np
 import tvm
 from tvm import relax, s_tir, tirx
 from tvm.tirx.buffer import decl_buffer
@@ -17,6 +16,7 @@ from tvm.tirx.buffer import decl_buffer
 from legalize.kernels.call import SORTED_LAST, call_tir
 from legalize.kernels.separate import leading_axes
 from legalize.written import own_sizes
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import constant_of, operator_of, spec_of, type_spec
 from qnn_ops.dialect.sizes import as_extent, is_open
 from qnn_ops.dialect.traits import Channels
@@ -43,7 +43,7 @@ class _Part:
 
     rows: int
     calls: tuple[tuple[tirx.PrimFunc, tuple[_Place, ...]], ...]
-    constants: tuple[np.ndarray[Any, Any], ...]
+    constants: tuple[Array, ...]
     made: tuple[relax.TensorType, ...]
 
     @property
@@ -118,7 +118,7 @@ def _part(lower: Lower, call: relax.Call, axes: int, count: int) -> _Part | None
 
 def _read(mod: tvm.IRModule, places: dict[Any, _Place], count: int) -> _Part | None:
     """Return the calls of a function; None if it does more than call kernels."""
-    constants: list[np.ndarray[Any, Any]] = []
+    constants: list[Array] = []
     calls: list[Any] = []
     made: list[relax.TensorType] = []
     main = mod["main"]

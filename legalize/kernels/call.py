@@ -2,7 +2,7 @@
 
 from tvm import relax, tirx
 
-from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, SAME_CODE
+from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, SAME_CODE, Builder
 from legalize.loop_functions import OPAQUE, add_function
 
 KEPT_APART = {IS_KERNEL: True, "op_pattern": OPAQUE}
@@ -17,7 +17,7 @@ the order of names. LLVM then lifts loads of constants out of loops, and spills 
 
 
 def call_tir(
-    builder: relax.BlockBuilder,
+    builder: Builder,
     name: str,
     function: tirx.PrimFunc,
     operands: list[relax.Expr],
@@ -50,7 +50,7 @@ def call_tir(
     return builder.emit(relax.op.call_tir_inplace(variable, [*operands, into], last, ty))
 
 
-def shares_code(builder: relax.BlockBuilder, data: relax.Expr) -> bool:
+def shares_code(builder: Builder, data: relax.Expr) -> bool:
     """Tell whether a call of a kernel may share its function with others.
 
     It may if another call makes the data: then TVM checks no argument of the function.

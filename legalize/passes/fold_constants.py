@@ -9,7 +9,8 @@ import tvm
 from tvm import relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
-from qnn_ops.dialect.known_values import Array, value_of
+from qnn_ops.arrays import Array
+from qnn_ops.dialect.known_values import value_of
 from qnn_ops.dialect.registry import constant_of
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from tvm import relax
+from tvm.relax import Expr
 from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops, cell, cells, put
-from legalize.primitives.registry import primitive
+from legalize.primitives.registry import Builder, primitive
 from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.unquantized.boxes import CORNERS, select_boxes
 from qnn_ops.unquantized.suppression import ROW, suppress_boxes, suppress_by_class
@@ -123,9 +123,7 @@ _MOST_LANES = 4  # as a power of two
 
 
 @primitive(select_boxes)
-def _select_boxes(
-    builder: relax.BlockBuilder, attrs: Attrs, boxes: relax.Expr, scores: relax.Expr
-) -> relax.Expr:
+def _select_boxes(builder: Builder, attrs: Attrs, boxes: Expr, scores: Expr) -> Expr:
     count, classes = spec_of(scores).shape
     slots = attrs.most * (1 if attrs.by_class else attrs.classes_per_box)
 
@@ -259,9 +257,7 @@ def _write_classes(output: Any, scores: Any, wanted: int, box: Any, start: Any) 
 
 
 @primitive(suppress_boxes)
-def _suppress_boxes(
-    builder: relax.BlockBuilder, attrs: Attrs, boxes: relax.Expr, scores: relax.Expr
-) -> relax.Expr:
+def _suppress_boxes(builder: Builder, attrs: Attrs, boxes: Expr, scores: Expr) -> Expr:
     (count,) = spec_of(scores).shape
 
     def write(boxes: Any, scores: Any, output: Any) -> None:
@@ -302,9 +298,7 @@ def _suppress_boxes(
 
 
 @primitive(suppress_by_class)
-def _suppress_by_class(
-    builder: relax.BlockBuilder, attrs: Attrs, *operands: relax.Expr
-) -> relax.Expr:
+def _suppress_by_class(builder: Builder, attrs: Attrs, *operands: Expr) -> Expr:
     images, classes, count = spec_of(operands[1]).shape
     size = 1 + images * classes * attrs.most
 

@@ -9,7 +9,7 @@ from tvm.script.ir_builder import tirx as T
 from tvm.tirx import call_llvm_pure_intrin
 
 from legalize.primitives.loops import call_loops
-from legalize.primitives.registry import primitive
+from legalize.primitives.registry import Builder, primitive
 from qnn_ops.arithmetic import float_polynomials as polynomials
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.dialect.expressions import Expression, implement, operand
@@ -26,17 +26,13 @@ from qnn_ops.unquantized.float_function import float_function
 
 @primitive(fused_multiply_add)
 def _fused_multiply_add(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    lhs: relax.Expr,
-    rhs: relax.Expr,
-    addend: relax.Expr,
+    builder: Builder, attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr
 ) -> relax.Expr:
     return multiply_add(builder, lhs, rhs, addend)
 
 
 def multiply_add(
-    builder: relax.BlockBuilder, lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr
+    builder: Builder, lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr
 ) -> relax.Expr:
     """Return the sum lhs * rhs + addend of float32 expressions that broadcast, rounded once."""
     operands = [builder.normalize(operand) for operand in (lhs, rhs, addend)]
@@ -76,7 +72,7 @@ _MOST = float(np.finfo(np.float32).max)
 
 @primitive(natural_power)
 def _natural_power(
-    builder: relax.BlockBuilder, _: Attrs, data: relax.Expr, exponent: relax.Expr
+    builder: Builder, _: Attrs, data: relax.Expr, exponent: relax.Expr
 ) -> relax.Expr:
     spec = spec_of(data)
     (size,), product = spec.shape, _wrapped if spec.dtype == "int32" else _clamped
@@ -110,7 +106,7 @@ def _clamped(lhs: tirx.Expr, rhs: tirx.Expr) -> tirx.Expr:
 
 
 @primitive(reinterpret)
-def _reinterpret(builder: relax.BlockBuilder, _: Attrs, data: relax.Expr) -> relax.Expr:
+def _reinterpret(builder: Builder, _: Attrs, data: relax.Expr) -> relax.Expr:
     spec = spec_of(data)
     (size,), dtype = spec.shape, OTHER[spec.dtype]
 
@@ -132,7 +128,7 @@ _FAR = 1e30
 
 
 @primitive(float_function)
-def _float_function(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+def _float_function(builder: Builder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
     function = function_of(attrs.function)
 
     def compute(tensor: te.Tensor) -> te.Tensor:

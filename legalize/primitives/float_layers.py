@@ -9,16 +9,18 @@ from typing import Any
 
 import numpy as np
 from tvm import relax, tirx
+from tvm.relax import Expr
 from tvm.relax import op as R
 from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops
-from legalize.primitives.registry import primitive
+from legalize.primitives.registry import Builder, primitive
 from qnn_ops.dialect.layouts import permutation
 from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.dialect.sizes import as_extent, is_open
+from qnn_ops.dialect.windows import counts_of
 from qnn_ops.quantized.matmul import float_matmul
-from qnn_ops.unquantized.float_conv2d import ORDERS, bounds_of, counts_of, float_conv2d
+from qnn_ops.unquantized.float_conv2d import ORDERS, bounds_of, float_conv2d
 from qnn_ops.unquantized.row_moments import LANES, WIDE, row_moments
 
 _MOST = float(np.finfo(np.float32).max)
@@ -53,21 +55,21 @@ def rounded(product: Any) -> Any:
 
 @primitive(float_conv2d)
 def _float_conv2d(
-    builder: relax.BlockBuilder,
+    builder: Builder,
     attrs: Attrs,
-    data: relax.Expr,
-    kernel: relax.Expr,
-    bias: relax.Expr | None = None,
-    addend: relax.Expr | None = None,
-) -> relax.Expr:
+    data: Expr,
+    kernel: Expr,
+    bias: Expr | None = None,
+    addend: Expr | None = None,
+) -> Expr:
     emit = builder.emit
 
-    def moved(value: relax.Expr, source: str, target: str) -> relax.Expr:
+    def moved(value: Expr, source: str, target: str) -> Expr:
         return (
             value if source == target else emit(R.permute_dims(value, permutation(source, target)))
         )
 
-    def finished(sums: relax.Expr) -> relax.Expr:
+    def finished(sums: Expr) -> Expr:
         total = sums if bias is None else R.add(emit(sums), bias)
         if addend is not None:
             total = R.add(emit(total), moved(addend, attrs.out_layout, "NHWC"))
@@ -111,7 +113,7 @@ def _float_conv2d(
     return finished(result)
 
 
-def _clamped(builder: relax.BlockBuilder, attrs: Attrs, result: relax.Expr) -> relax.Expr:
+def _clamped(builder: Builder, attrs: Attrs, result: Expr) -> Expr:
     """Clamp a result; NaN stays NaN."""
     for end, is_beyond in zip(bounds_of(attrs), (R.less, R.greater), strict=True):
         if end is not None:
@@ -121,9 +123,7 @@ def _clamped(builder: relax.BlockBuilder, attrs: Attrs, result: relax.Expr) -> r
 
 
 @primitive(float_matmul)
-def _float_matmul(
-    builder: relax.BlockBuilder, attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr
-) -> relax.Expr:
+def _float_matmul(builder: Builder, attrs: Attrs, lhs: Expr, rhs: Expr) -> Expr:
     if attrs.order != ORDERS[0]:
         return R.matmul(lhs, rhs)
     (*left, rows, depth), (*right, _, columns) = spec_of(lhs).shape, spec_of(rhs).shape
@@ -131,7 +131,7 @@ def _float_matmul(
     pairs = [[1] * (rank - len(each)) + each for each in (left, right)]
     outer = [max(sizes) if 0 not in sizes else 0 for sizes in zip(*pairs, strict=True)]
 
-    def whole(value: relax.Expr, own: list[int], matrix: tuple[int, int]) -> relax.Expr:
+    def whole(value: Expr, own: list[int], matrix: tuple[int, int]) -> Expr:
         if own != outer:
             value = builder.emit(R.broadcast_to(value, (*outer, *matrix)))
         return builder.emit(R.reshape(value, (prod(outer), *matrix)))
@@ -158,7 +158,7 @@ _ALONG = ("vectors", "vector_squares")
 
 
 @primitive(row_moments)
-def _row_moments(builder: relax.BlockBuilder, attrs: Attrs, rows: relax.Expr) -> relax.Expr:
+def _row_moments(builder: Builder, attrs: Attrs, rows: Expr) -> Expr:
     number, size = spec_of(rows).shape
     lanes = _lanes_along if attrs.order in _ALONG else _lanes_across
     write = lanes(number, size, attrs.order)

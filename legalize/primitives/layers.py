@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 from tvm import relax
+from tvm.relax import Expr
 from tvm.relax import op as R
 
 from legalize.primitives.fixed_point import const
-from legalize.primitives.registry import primitive
+from legalize.primitives.registry import Builder, primitive
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arithmetic.rounding import scale_result
 from qnn_ops.arithmetic.sums import conv_factor, dense_factor, result_of_sums
@@ -23,13 +24,10 @@ from qnn_ops.quantized.conv2d import quantized_conv2d
 from qnn_ops.quantized.dense import quantized_dense
 from qnn_ops.quantized.matmul import matmul_multiplier, quantized_matmul
 
-Array = np.ndarray[Any, Any]
-
-
 _LARGEST_PRODUCT = 255 * 255
 
 
-def centred(value: relax.Expr, zero_point: Any) -> relax.Expr:
+def centred(value: Expr, zero_point: Any) -> Expr:
     """Subtract the zero point of data or weights: int16. The zero point of int16 data is 0."""
     if spec_of(value).dtype == "int16":
         return value
@@ -46,19 +44,15 @@ def sum_dtype(depth: int, data_dtype: str) -> str:
     return "int32" if fits and data_dtype != "int16" else "int64"
 
 
-def wrapped(sums: relax.Expr, dtype: str, *, wide: bool = False) -> relax.Expr:
+def wrapped(sums: Expr, dtype: str, *, wide: bool = False) -> Expr:
     """Return sums modulo 2^32 as int32, unless they are wide."""
     return sums if dtype == "int32" or wide else R.astype(sums, "int32")
 
 
 @primitive(quantized_dense)
 def _quantized_dense(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    data: relax.Expr,
-    weight: relax.Expr,
-    bias: relax.Expr | None = None,
-) -> relax.Expr:
+    builder: Builder, attrs: Attrs, data: Expr, weight: Expr, bias: Expr | None = None
+) -> Expr:
     kernel_zero_point = np.asarray(attrs.kernel_zero_point)
     if kernel_zero_point.ndim:
         kernel_zero_point = kernel_zero_point.reshape(-1, 1)
@@ -77,16 +71,16 @@ def _quantized_dense(
 
 @primitive(quantized_conv2d)
 def _quantized_conv2d(
-    builder: relax.BlockBuilder,
+    builder: Builder,
     attrs: Attrs,
-    data: relax.Expr,
-    kernel: relax.Expr,
-    bias: relax.Expr | None = None,
-    addend: relax.Expr | None = None,
-) -> relax.Expr:
+    data: Expr,
+    kernel: Expr,
+    bias: Expr | None = None,
+    addend: Expr | None = None,
+) -> Expr:
     channel_axis = attrs.data_layout.index("C")
 
-    def in_out_layout(value: relax.Expr) -> relax.Expr:
+    def in_out_layout(value: Expr) -> Expr:
         if attrs.out_layout == attrs.data_layout:
             return value
         return R.permute_dims(value, permutation(attrs.data_layout, attrs.out_layout))
@@ -120,9 +114,7 @@ def _quantized_conv2d(
 
 
 @primitive(quantized_matmul)
-def _quantized_matmul(
-    builder: relax.BlockBuilder, attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr
-) -> relax.Expr:
+def _quantized_matmul(builder: Builder, attrs: Attrs, lhs: Expr, rhs: Expr) -> Expr:
     data = spec_of(lhs)
     dtype = sum_dtype(data.shape[-1], data.dtype)
     right = centred(rhs, attrs.rhs_zero_point)
@@ -142,13 +134,13 @@ _MOST = 127
 
 @primitive(blockwise_dense)
 def _blockwise_dense(
-    builder: relax.BlockBuilder,
+    builder: Builder,
     attrs: Attrs,
-    data: relax.Expr,
-    weights: relax.Expr,
-    scales: relax.Expr,
-    points: relax.Expr | None = None,
-) -> relax.Expr:
+    data: Expr,
+    weights: Expr,
+    scales: Expr,
+    points: Expr | None = None,
+) -> Expr:
     units, blocks = spec_of(scales).shape
     depth, size = spec_of(data).shape[-1], attrs.block_size
     bytes_of = R.expand_dims(weights, -1)
@@ -171,9 +163,7 @@ def _blockwise_dense(
     return R.matmul(data, builder.emit(columns))
 
 
-def _integer_product(
-    builder: relax.BlockBuilder, data: relax.Expr, weights: relax.Expr, scales: relax.Expr
-) -> relax.Expr:
+def _integer_product(builder: Builder, data: Expr, weights: Expr, scales: Expr) -> Expr:
     """Quantize blocks of rows and multiply them by weights, int16 [units, blocks, size]."""
     emit, shape = builder.emit, spec_of(data).shape
     units, blocks, size = spec_of(weights).shape

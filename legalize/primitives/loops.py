@@ -4,22 +4,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import relax, tirx
+from tvm.relax import Expr
 from tvm.script.ir_builder import tirx as T
 
 from legalize.loop_functions import add_function
+from legalize.primitives.registry import Builder
 from legalize.written import new_function
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.dialect.sizes import variables_of
 
 
 def call_loops(
-    builder: relax.BlockBuilder,
+    builder: Builder,
     name: str,
-    operands: Sequence[relax.Expr],
+    operands: Sequence[Expr],
     shape: tuple[int, ...],
     dtype: str,
     write: Callable[..., None],
-) -> relax.Expr:
+) -> Expr:
     """Add a function of loops to the module and call it.
 
     Args:

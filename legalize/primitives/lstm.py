@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from tvm import relax
+from tvm.relax import Expr
 from tvm.relax import op as R
 from tvm.script.ir_builder import tirx as T
 
@@ -21,7 +22,7 @@ from legalize.primitives.loops import (
     put,
     rescaled,
 )
-from legalize.primitives.registry import primitive
+from legalize.primitives.registry import Builder, primitive
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier
 from qnn_ops.arithmetic.inverse_sqrt import HALF_SQRT_2, HALF_THREE, ITERATIONS
 from qnn_ops.dialect.registry import Attrs, spec_of
@@ -150,14 +151,14 @@ class Lstm:
 
 @primitive(quantized_lstm)
 def _quantized_lstm(
-    builder: relax.BlockBuilder,
+    builder: Builder,
     attrs: Attrs,
-    sums: relax.Expr,
-    hidden: relax.Expr,
-    cells: relax.Expr,
-    weights: relax.Expr,
-    extras: relax.Expr,
-) -> relax.Expr:
+    sums: Expr,
+    hidden: Expr,
+    cells: Expr,
+    weights: Expr,
+    extras: Expr,
+) -> Expr:
     # There is a row for each hidden value, which is multiplied by the weights of all gates.
     packed = builder.emit(R.permute_dims(R.astype(weights, "int16")))
     fields = [

@@ -8,30 +8,25 @@ from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
-from tvm import relax
+from tvm.relax import Expr
 from tvm.relax import op as R
 from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.fixed_point import const
 from legalize.primitives.loops import call_loops, cell, put
-from legalize.primitives.registry import primitive
+from legalize.primitives.registry import Builder, primitive
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import bounds, dtype_range
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.dialect.sizes import Size
-from qnn_ops.quantized.pool2d import (
-    quantized_pool2d,
-    valid_taps,
-    window_counts,
-)
+from qnn_ops.quantized.pool2d import quantized_pool2d, valid_taps, window_counts
 from qnn_ops.unquantized.reduce_windows import reduce_windows
 from qnn_ops.unquantized.reduce_windows import window_counts as element_counts
 
-Array = np.ndarray[Any, Any]
-
 
 @primitive(quantized_pool2d)
-def _quantized_pool2d(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+def _quantized_pool2d(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
     pooled = _maximum(attrs, data) if attrs.pool_type == "max" else _average(builder, attrs, data)
     dtype = spec_of(data).dtype
     limits = bounds(attrs, dtype)
@@ -42,7 +37,7 @@ def _quantized_pool2d(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Exp
     return R.astype(R.minimum(R.maximum(pooled, low), high), dtype)
 
 
-def _maximum(attrs: Attrs, data: relax.Expr) -> relax.Expr:
+def _maximum(attrs: Attrs, data: Expr) -> Expr:
     # Padding is the dtype's lowest value, which never wins.
     return R.nn.max_pool2d(
         data,
@@ -53,7 +48,7 @@ def _maximum(attrs: Attrs, data: relax.Expr) -> relax.Expr:
     )
 
 
-def _average(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+def _average(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
     spec = spec_of(data)
     _, height, width, channels = reorder(spec.shape, attrs.layout, "NHWC")
     # A depthwise convolution with ones sums each window exactly; avg_pool2d would truncate.
@@ -96,7 +91,7 @@ def _laid_out(attrs: Attrs, counts: Array) -> Array:
     return counts[None, :, :, None].transpose(permutation("NHWC", attrs.layout))
 
 
-def _divide(dividend: relax.Expr, taps: Array, dtype: str) -> relax.Expr:
+def _divide(dividend: Expr, taps: Array, dtype: str) -> Expr:
     """Divide a sum of ``taps`` values of ``dtype``, plus half of ``taps``, rounding down."""
     # Processors divide slowly. With m = ceil(2^22 / n), a * m >> 22 is a // n for every
     # a < 257 n (at least 0) as long as the excess, a (m n - 2^22), stays below 2^22 and a * m in
@@ -118,9 +113,7 @@ _COMBINED: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @primitive(reduce_windows)
-def _reduce_windows(
-    builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr, start: relax.Expr
-) -> relax.Expr:
+def _reduce_windows(builder: Builder, attrs: Attrs, data: Expr, start: Expr) -> Expr:
     spec = spec_of(data)
     counts = element_counts(spec.shape, attrs.window, attrs.strides, attrs.dilations)
     dtype = spec.dtype

@@ -4,8 +4,9 @@ from functools import partial
 from typing import Any
 
 from tvm import relax
+from tvm.relax import Expr
 
-from legalize.primitives.registry import primitive
+from legalize.primitives.registry import Builder, primitive
 from legalize.primitives.softmax import open_softmax
 from qnn_ops.arithmetic.onnxruntime import is_onnxruntime
 from qnn_ops.dialect.expressions import emitted
@@ -31,9 +32,7 @@ from qnn_ops.quantized.svdf import quantized_svdf, quantized_svdf_state
 from qnn_ops.unquantized.boxes import decode_boxes
 
 
-def _lower(
-    operator: Operator[Any], builder: relax.BlockBuilder, attrs: Attrs, *operands: relax.Expr
-) -> relax.Expr:
+def _lower(operator: Operator[Any], builder: Builder, attrs: Attrs, *operands: Expr) -> Expr:
     return emitted(builder, operator.compute, attrs, *operands)
 
 
@@ -61,7 +60,7 @@ for _operator in (
 
 
 @primitive(dequantize)
-def _dequantize(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+def _dequantize(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
     known = constant_of(data)
     if known is not None:  # numpy is faster than code for one run
         return relax.const(dequantize.apply(attrs, known), "float32")
@@ -69,7 +68,7 @@ def _dequantize(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> 
 
 
 @primitive(quantized_softmax)
-def _softmax(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+def _softmax(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
     shape = spec_of(data).shape
     is_last = attrs.axis % len(shape) == len(shape) - 1
     if is_last and is_open(shape[-1:]) and is_onnxruntime(attrs):

@@ -1,16 +1,17 @@
 """The table from a dialect operator to its rule in Relax primitives."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import tvm
 from tvm import relax
 
 from qnn_ops.dialect.registry import Operator, attrs_of
 
+Builder: TypeAlias = relax.BlockBuilder
 Rule = Callable[..., relax.Expr]
 
-PRIMITIVES: dict[str, Callable[[relax.BlockBuilder, relax.Call], relax.Expr]] = {}
+PRIMITIVES: dict[str, Callable[[Builder, relax.Call], relax.Expr]] = {}
 """Rules by the operator's name in TVM: (builder, call) -> an equal expression without it."""
 
 
@@ -23,7 +24,7 @@ def primitive(operator: Operator[Any]) -> Callable[[Rule], Rule]:
     """
 
     def decorate(rule: Rule) -> Rule:
-        def lower(builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
+        def lower(builder: Builder, call: relax.Call) -> relax.Expr:
             return builder.normalize(rule(builder, attrs_of(call), *call.args))
 
         PRIMITIVES[operator.op.name] = lower

@@ -6,12 +6,13 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from tvm import relax, tirx
+from tvm import tirx
+from tvm.relax import Expr
 from tvm.relax import op as R
 from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops, cell, put
-from legalize.primitives.registry import primitive
+from legalize.primitives.registry import Builder, primitive
 from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.errors import REFUSE_INDEX
 from qnn_ops.unquantized.hash_signs import Words, fingerprint, hash_signs
@@ -20,13 +21,7 @@ from qnn_ops.unquantized.rows import average_rows, scatter_rows
 
 
 @primitive(average_rows)
-def _average_rows(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    rows: relax.Expr,
-    weights: relax.Expr,
-    indices: relax.Expr,
-) -> relax.Expr:
+def _average_rows(builder: Builder, attrs: Attrs, rows: Expr, weights: Expr, indices: Expr) -> Expr:
     (number, size), count = spec_of(rows).shape, attrs.count
 
     def write(rows: Any, weights: Any, indices: Any, output: Any) -> None:
@@ -66,13 +61,7 @@ _COMBINED: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @primitive(scatter_rows)
-def _scatter_rows(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    data: relax.Expr,
-    indices: relax.Expr,
-    rows: relax.Expr,
-) -> relax.Expr:
+def _scatter_rows(builder: Builder, attrs: Attrs, data: Expr, indices: Expr, rows: Expr) -> Expr:
     spec, number = spec_of(data), spec_of(rows).shape[0]
     count, size = spec.shape
 
@@ -97,13 +86,7 @@ _LOWEST = -1e300
 
 
 @primitive(hash_signs)
-def _hash_signs(
-    builder: relax.BlockBuilder,
-    _: Attrs,
-    items: relax.Expr,
-    weights: relax.Expr,
-    seeds: relax.Expr,
-) -> relax.Expr:
+def _hash_signs(builder: Builder, _: Attrs, items: Expr, weights: Expr, seeds: Expr) -> Expr:
     (number, size), (count,) = spec_of(items).shape, spec_of(seeds).shape
 
     def write(items: Any, weights: Any, seeds: Any, output: Any) -> None:
@@ -136,7 +119,7 @@ def _hash_signs(
 
 
 @primitive(counted_indices)
-def _counted_indices(builder: relax.BlockBuilder, attrs: Attrs, indices: relax.Expr) -> relax.Expr:
+def _counted_indices(builder: Builder, attrs: Attrs, indices: Expr) -> Expr:
     spec, emit = spec_of(indices), builder.emit
     count, size = prod(spec.shape), attrs.size
     wide = "int64" if spec.dtype == "int64" else "int32"
@@ -172,7 +155,7 @@ def _counted_indices(builder: relax.BlockBuilder, attrs: Attrs, indices: relax.E
 
 
 @primitive(top_indices)
-def _top_indices(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+def _top_indices(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
     (rows, size), count = spec_of(data).shape, attrs.count
 
     def write(data: Any, output: Any) -> None:

@@ -8,11 +8,12 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from tvm import relax
+from tvm.relax import Expr
 from tvm.relax import op as R
 from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops, cell, put
+from legalize.primitives.registry import Builder
 from qnn_ops.arithmetic.onnxruntime import SOFTMAX_RESERVE, softmax_factor
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.registry import Attrs, spec_of
@@ -21,7 +22,7 @@ from qnn_ops.dialect.sizes import as_extent
 _DISTANCES = 256
 
 
-def open_softmax(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+def open_softmax(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
     """Return the softmax along the last axis, whose size is open."""
     spec = spec_of(data)
     rows, columns = as_extent(prod(spec.shape[:-1])), as_extent(spec.shape[-1])

@@ -13,18 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from qnn_ops.arithmetic.activations import activation_steps
-from qnn_ops.arithmetic.fixed_point import (
-    Float64Array,
-    Int64Array,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-)
+from qnn_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from qnn_ops.arrays import Array, Float64Array, Int64Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.errors import QnnError
 
@@ -67,7 +62,7 @@ def centred_bounds(dtype: str, zero_point: int) -> Bounds:
     return Bounds.of(low - zero_point, high - zero_point)
 
 
-def product_sums(centred: npt.NDArray[Any], data: Bounds) -> Bounds:
+def product_sums(centred: Array, data: Bounds) -> Bounds:
     """Return the bounds of each channel's sum of products of data and weights.
 
     Args:
@@ -81,9 +76,7 @@ def product_sums(centred: npt.NDArray[Any], data: Bounds) -> Bounds:
     return Bounds(data.low * rise + data.high * fall, data.high * rise + data.low * fall)
 
 
-def signed_sums(
-    values: npt.NDArray[Any], axis: int | tuple[int, ...]
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def signed_sums(values: Array, axis: int | tuple[int, ...]) -> tuple[Array, Array]:
     """Return the sums of the values above 0 and of those below 0.
 
     Args:
@@ -121,7 +114,7 @@ class Weights:
     depth: int
     dtype: str
     zero_point: npt.ArrayLike
-    read: Callable[[], npt.NDArray[Any]] | None
+    read: Callable[[], Array] | None
 
     @property
     def largest(self) -> int:
@@ -142,7 +135,7 @@ class Weights:
 def check_product_sums(
     weights: Weights,
     data: Bounds,
-    bias: npt.NDArray[Any] | None = None,
+    bias: Array | None = None,
     scaling: Callable[[Bounds], None] | None = None,
     *,
     wraps: bool = False,
@@ -176,11 +169,7 @@ def check_product_sums(
 
 
 def _check_sums(
-    sums: Bounds,
-    bias: npt.NDArray[Any] | None,
-    scaling: Callable[[Bounds], None] | None,
-    *,
-    wraps: bool,
+    sums: Bounds, bias: Array | None, scaling: Callable[[Bounds], None] | None, *, wraps: bool
 ) -> str:
     leaves = _leaves_int32(sums, "")
     if bias is not None:

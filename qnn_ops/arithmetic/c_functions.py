@@ -7,17 +7,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Float32Array = npt.NDArray[np.float32]
+from qnn_ops.arrays import Float32Array, Float64Array
 
 # The loader's name for the C library. On other systems the library is part of this program.
 _LIBRARY = {"win32": "ucrtbase"}
 
 
-def by_c(
-    name: str, otherwise: Callable[[npt.NDArray[np.float64]], Any], x: Float32Array
-) -> Float32Array:
+def by_c(name: str, otherwise: Callable[[Float64Array], Any], x: Float32Array) -> Float32Array:
     """Apply a function of the C library, as LiteRT does; without one, apply a function in float64.
 
     The two round differently for an entry of a few tables.

@@ -6,12 +6,13 @@ encoding made here represents zero exactly, because padding and relu need that.
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from qnn_ops.arithmetic.fixed_point import clamp_to, round_half_away
+from qnn_ops.arrays import Array, Float32Array, Float64Array, Int64Array
 from qnn_ops.dialect.attributes import dtype_range, per_axis
 from qnn_ops.dialect.checks import check_axis, check_choice, check_dtype
 from qnn_ops.errors import QnnError
@@ -171,7 +172,7 @@ def snpe(low: float, high: float) -> Encoding:
 
 def quantize_array(
     values: npt.ArrayLike, encoding: Encoding | PerChannelEncoding, rounding: str = "half_away"
-) -> npt.NDArray[Any]:
+) -> Array:
     """Quantize real values: clamp(round(value / scale) + zero_point), divided in float32.
 
     Args:
@@ -199,9 +200,7 @@ def quantize_array(
     return clamp_to(integers + zero_point, encoding.dtype)
 
 
-def dequantize_array(
-    quantized: npt.NDArray[Any], encoding: Encoding | PerChannelEncoding
-) -> npt.NDArray[np.float32]:
+def dequantize_array(quantized: Array, encoding: Encoding | PerChannelEncoding) -> Float32Array:
     """Return the real values of integers: scale · (q - zero_point), rounded to float32 once.
 
     Args:
@@ -221,12 +220,12 @@ def dequantize_array(
     return np.asarray(steps * scale.astype(np.float64), dtype=np.float32)
 
 
-def _half_up(x: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+def _half_up(x: Float32Array) -> Float64Array:
     # In float64, where adding a half to a float32 does not round.
     return np.asarray(np.floor(x.astype(np.float64) + 0.5))
 
 
-_ROUNDINGS: dict[str, Callable[[npt.NDArray[np.float32]], npt.NDArray[Any]]] = {
+_ROUNDINGS: dict[str, Callable[[Float32Array], Array]] = {
     "half_away": round_half_away,
     "half_even": np.rint,
     "half_up": _half_up,
@@ -235,7 +234,7 @@ _ROUNDINGS: dict[str, Callable[[npt.NDArray[np.float32]], npt.NDArray[Any]]] = {
 
 def _along_axis(
     encoding: Encoding | PerChannelEncoding, shape: tuple[int, ...]
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+) -> tuple[Float32Array, Int64Array]:
     """Return scale and zero point, shaped to broadcast against an array of ``shape``."""
     axis = encoding.axis if isinstance(encoding, PerChannelEncoding) else 0
     if isinstance(encoding, PerChannelEncoding):

@@ -12,13 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qnn_ops.arrays import Array, Float64Array, Int32Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import finite, int32_values, integers, positive_float32, within
 from qnn_ops.errors import QnnError
-
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
-Float64Array = npt.NDArray[np.float64]
 
 _INT32 = np.iinfo(np.int32)
 
@@ -211,7 +208,7 @@ def scaled_float64(x: Any, scale: Any) -> Any:
 
 def clamp_to(
     x: npt.ArrayLike, dtype: str, out_min: int | None = None, out_max: int | None = None
-) -> npt.NDArray[Any]:
+) -> Array:
     """Saturate integers to a dtype, or to a narrower range within it.
 
     Args:

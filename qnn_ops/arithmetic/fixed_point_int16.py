@@ -1,16 +1,13 @@
 """gemmlowp's fixed-point arithmetic of 16 bits, in numpy."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-from qnn_ops.arithmetic.fixed_point import Int64Array
+from qnn_ops.arrays import Array, Int64Array
 
 _INT16 = np.iinfo(np.int16)
 
 
-def high_mul_int16(a: npt.NDArray[Any], b: npt.NDArray[Any] | int) -> Int64Array:
+def high_mul_int16(a: Array, b: Array | int) -> Int64Array:
     """Compute gemmlowp's SaturatingRoundingDoublingHighMul of int16."""
     return saturate_int16((a.astype(np.int64) * b + (1 << 14)) >> 15)
 
@@ -21,6 +18,6 @@ def divide_by_pot_int16(x: Int64Array, exponent: int) -> Int64Array:
     return np.asarray((x >> exponent) + ((x & mask) > (mask >> 1) + (x < 0)))
 
 
-def saturate_int16(x: npt.NDArray[Any]) -> Int64Array:
+def saturate_int16(x: Array) -> Int64Array:
     """Clamp integers to the range of int16; the result is int64."""
     return np.clip(x.astype(np.int64), _INT16.min, _INT16.max)

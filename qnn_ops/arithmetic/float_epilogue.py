@@ -15,9 +15,6 @@ from qnn_ops.errors import QnnError
 
 ONEDNN = "onednn"
 
-Array = np.ndarray[Any, Any]
-Float32Array = npt.NDArray[np.float32]
-
 
 def fused_multiply_add_float32(
     a: npt.ArrayLike | Expression, b: npt.ArrayLike, c: npt.ArrayLike

@@ -4,11 +4,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qnn_ops.arithmetic.fixed_point import (
-    Int32Array,
-    Int64Array,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
+from qnn_ops.arrays import Int32Array, Int64Array
 
 HALF_THREE = (1 << 28) + (1 << 27)
 HALF_SQRT_2 = 1518500250

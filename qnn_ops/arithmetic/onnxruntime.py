@@ -17,6 +17,7 @@ from qnn_ops.arithmetic.fixed_point import is_number
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arithmetic.rounding import scale_result
+from qnn_ops.arrays import Array, Float32Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.expressions import sum_in_order, take
 from qnn_ops.dialect.traits import OFFSETS
@@ -28,9 +29,6 @@ ONNXRUNTIME = "onnxruntime"
 # values a row may have for each step of floor(1 / output_scale) before a product leaves float32.
 SOFTMAX_RESERVE = 5.0
 _SOFTMAX_MOST = 2**30
-
-Array = np.ndarray[Any, Any]
-Float32Array = npt.NDArray[np.float32]
 
 
 class SumTerms(NamedTuple):

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qnn_ops.arithmetic.fixed_point import (
-    Int32Array,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
+from qnn_ops.arrays import Int32Array
 from qnn_ops.dialect.checks import int32_values
 
 

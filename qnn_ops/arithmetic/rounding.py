@@ -15,11 +15,10 @@ from qnn_ops.arithmetic.fixed_point import (
     scaled_twice,
 )
 from qnn_ops.arithmetic.wide_sums import MOST_SHIFT, REDUCED, multiply_by_reduced_multiplier
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import bounds
 from qnn_ops.dialect.registry import Attrs
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

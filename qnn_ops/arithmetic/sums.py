@@ -12,14 +12,13 @@ from qnn_ops.arithmetic.accumulator_bounds import (
     check_product_sums,
     check_scaled,
 )
-from qnn_ops.arithmetic.fixed_point import Float64Array, conv_multiplier
+from qnn_ops.arithmetic.fixed_point import conv_multiplier
 from qnn_ops.arithmetic.float_epilogue import ONEDNN, float_epilogue
 from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS, check_multiplier, scale_result
 from qnn_ops.arithmetic.wide_sums import check_wide_sums
+from qnn_ops.arrays import Array, Float64Array
 from qnn_ops.dialect.checks import ACTIVATIONS, check_bounds, check_dtype, check_quantization
 from qnn_ops.dialect.registry import Attrs, TensorSpec
-
-Array = np.ndarray[Any, Any]
 
 SUMS: dict[str, Any] = {
     "out_dtype": "int32",

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qnn_ops.arithmetic.accumulator_bounds import Bounds, Weights, check_scaled
-from qnn_ops.arithmetic.fixed_point import Int64Array, scaled_once
+from qnn_ops.arithmetic.fixed_point import scaled_once
+from qnn_ops.arrays import Array, Float64Array, Int64Array
 from qnn_ops.dialect.checks import check_alike, check_choice, check_dtype
 from qnn_ops.dialect.registry import Attrs, TensorSpec
 from qnn_ops.errors import QnnError
@@ -84,10 +85,7 @@ def check_sum_types(
 
 
 def check_wide_sums(
-    attrs: Attrs,
-    weights: Weights,
-    bias: npt.NDArray[Any] | None,
-    multiplier: npt.NDArray[np.float64],
+    attrs: Attrs, weights: Weights, bias: Array | None, multiplier: Float64Array
 ) -> None:
     """Raise if the sums, or their scaled values, can go where TFLite does not define them."""
     most = weights.depth * weights.largest * 2**15

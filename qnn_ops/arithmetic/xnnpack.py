@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arithmetic.rounding import scale_result
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.traits import OFFSETS
 from qnn_ops.errors import QnnError
@@ -27,8 +28,6 @@ _LEAST_QUOTIENT, _QUOTIENT_LIMIT = 2.0**-10, 2.0**8
 
 # A mean's float32 depends on zero points. So it uses int8's, even if bytes were moved.
 _FROM_INT8 = {"int8": 0, "uint8": OFFSETS["uint8"]}
-
-Array = np.ndarray[Any, Any]
 
 
 class SumTerms(NamedTuple):

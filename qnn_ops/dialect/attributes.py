@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 
 Scale = float | Sequence[float]
@@ -102,7 +103,7 @@ def _int_or_ints(value: Any, repeat: int) -> list[int]:
         return []
 
 
-def per_axis(value: Any, axis: int, rank: int) -> np.ndarray[Any, Any]:
+def per_axis(value: Any, axis: int, rank: int) -> Array:
     """Return a scalar as it is, or one value per channel shaped to broadcast along ``axis``."""
     values = np.asarray(value)
     if values.ndim == 0:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from qnn_ops.arrays import Float32Array, Int64Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.declared import LITERT
 from qnn_ops.errors import QnnError
@@ -18,6 +19,8 @@ if TYPE_CHECKING:  # it imports TVM
 
 QUANTIZED = ("int8", "uint8")
 ACTIVATIONS = (*QUANTIZED, "int16")
+
+_NAMES = {"input": "quantized_data", "output": "out_dtype"}
 
 
 def check_dtype(name: str, dtype: str, allowed: Sequence[str]) -> None:
@@ -96,6 +99,29 @@ def check_alike(dtypes: Mapping[str, str], zero_points: Mapping[str, int]) -> No
             raise QnnError(f"{name} must be 0 for int16, got {point}")
 
 
+def check_tensors(attrs: Attrs, *, widens: bool = False, **operands: TensorSpec) -> None:
+    """Raise unless dtypes and quantizations of operands and result fit, and go together.
+
+    Args:
+        attrs: the call's attributes.
+        widens: whether 8-bit operands may have an int16 result.
+        operands: by the names of their scales and zero points.
+    """
+    dtypes: dict[str, str] = {name: spec.dtype for name, spec in operands.items()}
+    dtypes["output"] = attrs.out_dtype
+    named = {_NAMES.get(name, name): dtype for name, dtype in dtypes.items()}
+    for name, dtype in named.items():
+        check_dtype(name, dtype, ACTIVATIONS)
+    if hasattr(attrs, "arithmetic"):
+        check_arithmetic(attrs, *dtypes.values())
+    if not widens:
+        points = (f"{name}_zero_point" for name in dtypes)
+        check_alike(named, {name: getattr(attrs, name) for name in points})
+    for name, dtype in dtypes.items():
+        scale, point = (getattr(attrs, f"{name}_{each}") for each in ("scale", "zero_point"))
+        check_quantization(name, scale, point, dtype)
+
+
 def check_stated_multiplier(attrs: Attrs, channels: int | None = None) -> None:
     """Raise if a call has the attribute ``multiplier``, and scaling by it is not defined.
 
@@ -129,7 +155,7 @@ def _values(
     return value
 
 
-def int32_values(name: str, x: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def int32_values(name: str, x: npt.ArrayLike) -> Int64Array:
     """Return integers within int32, held as int64 so that sums and products of two do not overflow.
 
     Args:
@@ -148,7 +174,7 @@ def int32_values(name: str, x: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return within(name, values, -(2**31), 2**31 - 1)
 
 
-def integers(name: str, x: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def integers(name: str, x: npt.ArrayLike) -> Int64Array:
     """Return integers as int64, or raise."""
     values = np.asarray(x)
     if not np.issubdtype(values.dtype, np.integer) or values.dtype == np.uint64:
@@ -156,13 +182,13 @@ def integers(name: str, x: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return values.astype(np.int64)
 
 
-def within(name: str, x: npt.ArrayLike, low: int, high: int) -> npt.NDArray[np.int64]:
+def within(name: str, x: npt.ArrayLike, low: int, high: int) -> Int64Array:
     """Return integers as int64, or raise if one lies outside a range."""
     values = integers(name, x)
     return _all(name, f"lie within {low}..{high}", values, (values >= low) & (values <= high))
 
 
-def positive_float32(name: str, x: npt.ArrayLike) -> npt.NDArray[np.float32]:
+def positive_float32(name: str, x: npt.ArrayLike) -> Float32Array:
     """Return scales as float32.
 
     Args:

@@ -12,6 +12,11 @@ from qnn_ops.dialect.declared import Attribute
 
 _ENTRY = re.compile(r"    (\w+): ")
 
+_ERRORS = (
+    "    QnnError: if a dtype, a shape or an attribute does not fit (raised when the call's type",
+    "        is inferred).",
+)
+
 
 class Declaration:
     """The parameters of an operator's function: tensors, and attributes of ``declared``."""
@@ -77,7 +82,7 @@ class Declaration:
         return inspect.Signature(parameters, return_annotation=result)
 
     def document(self, text: str) -> str:
-        """Add the declared attributes' documentation to that of an operator's arguments."""
+        """Add the declared attributes to a documentation, and the errors if it tells none."""
         lines = inspect.cleandoc(text).split("\n")
         if "Args:" not in lines:
             return "\n".join(lines)
@@ -91,7 +96,8 @@ class Declaration:
         for name, attribute in self.attributes.items():
             entries.setdefault(name, [f"    {name}: {attribute.text}"])
         ordered = [line for name in self._defaults for line in entries[name]]
-        return "\n".join([*lines[:begin], *ordered, *lines[end:]])
+        errors = [] if "Raises:" in lines else ["", "Raises:", *_ERRORS]
+        return "\n".join([*lines[:begin], *ordered, *lines[end:], *errors])
 
 
 def _evaluated(annotation: Any, names: Mapping[str, Any]) -> Any:

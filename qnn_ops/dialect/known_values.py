@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 from tvm import relax, tirx
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import attrs_of, operator_of
 from qnn_ops.dialect.sizes import sizes_of
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 def value_of(call: relax.Call, *operands: Any) -> Any:

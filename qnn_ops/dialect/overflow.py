@@ -7,13 +7,12 @@ sums, products and means saturate.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import tvm
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of
 from qnn_ops.errors import QnnError
 
@@ -45,7 +44,7 @@ class _Known:
     operands: Sequence[relax.Expr]
     params: Params
 
-    def __call__(self, index: int) -> npt.NDArray[Any]:
+    def __call__(self, index: int) -> Array:
         value = constant_of(self.operands[index])
         if value is not None:
             return value

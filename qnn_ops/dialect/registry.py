@@ -17,6 +17,8 @@ body: its signature declares the operands and attributes, by the types of
     @quantized_relu.overflow_rule
     def _overflow(attrs: Attrs, known: Known, data: TensorSpec) -> None: ...
 
+An operator whose integers cannot overflow says ``@operator(..., overflows=False)`` instead.
+
 The operator is then known to TVM as ``relax.qnn.quantized_relu``, prints in TVMScript as
 ``R.qnn.quantized_relu(x, kind="relu", ...)`` and parses back.
 """
@@ -32,6 +34,7 @@ from tvm import relax
 from tvm.relax import script as relax_script
 from tvm.relax.script import parser as relax_parser
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import list_attr
 from qnn_ops.dialect.declarations import Declaration
 from qnn_ops.dialect.declared import LITERT, arithmetic_of
@@ -72,7 +75,7 @@ Reference = Callable[..., Any]
 class Known(Protocol):
     """The constant operands of a call, by their indices."""
 
-    def __call__(self, index: int) -> np.ndarray[Any, Any]:
+    def __call__(self, index: int) -> Array:
         """Return the value of an operand, which must be constant."""
 
     def has(self, index: int) -> bool:
@@ -186,7 +189,7 @@ class Operator(Generic[P]):
             # function.
             raise QnnError(f"{self.name}: malformed call: {error}") from error
 
-    def apply(self, attrs: Attrs, *arrays: Any) -> np.ndarray[Any, Any]:
+    def apply(self, attrs: Attrs, *arrays: Any) -> Array:
         """Compute a call with these attributes in numpy, after checking its types."""
         if self._references.get(LITERT) is None:
             raise QnnError(f"{self.name}: the operator has no reference")
@@ -219,7 +222,7 @@ class Operator(Generic[P]):
             raise QnnError(f"{self.name}: {error}") from None
         return f"{self.name}: {wraps}" if wraps else ""
 
-    def evaluate(self, *args: P.args, **kwargs: P.kwargs) -> np.ndarray[Any, Any]:
+    def evaluate(self, *args: P.args, **kwargs: P.kwargs) -> Array:
         """Compute the operator in numpy: the arguments are a call's, but tensors are arrays."""
         build: Callable[..., relax.Call] = self
         call = build(*_map(_to_const, args), **_map(_to_const, kwargs))
@@ -255,23 +258,23 @@ relax_parser.qnn = R_QNN
 
 
 def operator(
-    *tensors: str, traits: Traits | None = None
+    *tensors: str, traits: Traits | None = None, overflows: bool = True
 ) -> Callable[[Callable[P, None]], Operator[P]]:
     """Register the decorated declaration as a Relax operator.
 
     Args:
         tensors: names of its operands.
         traits: the facts that passes need; without them no such pass takes the operator.
+        overflows: False if it does not add or scale in int32: it needs no overflow rule.
     """
 
     def decorate(function: Callable[P, None]) -> Operator[P]:
-        return Operator(function, tensors, traits)
+        declared = Operator(function, tensors, traits)
+        if not overflows:
+            declared.overflow_rule(lambda _attrs, _known, *_operands: None)
+        return declared
 
     return decorate
-
-
-def cannot_overflow(_attrs: Attrs, _known: Known, *_operands: Operand) -> None:
-    """Never raise: the overflow rule of operators that do not add or scale in int32."""
 
 
 def operator_of(expr: Any) -> Operator[Any] | None:
@@ -296,7 +299,7 @@ def check_expr(name: str, value: Any) -> None:
         raise QnnError(f"{name} must be a Relax expression, got {type(value).__name__}")
 
 
-def constant_of(expr: relax.Expr) -> np.ndarray[Any, Any] | None:
+def constant_of(expr: relax.Expr) -> Array | None:
     """Return the value of a constant tensor, or None for any other expression."""
     return expr.value.numpy() if isinstance(expr, tvm.ir.GenericConst) else None
 

@@ -91,6 +91,17 @@ def always(_attrs: Attrs) -> bool:
 MOVED_RESULT = moving("output_zero_point", "out_min", "out_max")
 """The attributes that move along with a result."""
 
+OF_DATA = {"quantized_data": "input_zero_point"}
+OF_BOTH = {"lhs": "lhs_zero_point", "rhs": "rhs_zero_point"}
+"""The zero points of operators of one tensor, and of two."""
+
+
+def rescaling(zero_points: Mapping[str, str], channels: Channels, *, clamps: bool) -> Traits:
+    """Return the traits of an operator that rescales its values: see ``Traits``."""
+    return Traits(
+        zero_points=zero_points, moved=MOVED_RESULT, keeps=None, clamps=clamps, channels=channels
+    )
+
 
 def _added(value: int | tuple[int, ...], offset: int) -> int | list[int]:
     return [item + offset for item in value] if isinstance(value, tuple) else value + offset

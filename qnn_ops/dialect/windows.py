@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from qnn_ops.arrays import Array
+from qnn_ops.dialect.registry import Attrs
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 def window_count(
@@ -40,6 +40,34 @@ def window_count(
             f"the window spans {extent} pixels along the {name}, the padded data has {padded}"
         )
     return (padded - extent) // stride + 1
+
+
+def counts_of(attrs: Attrs, image: Sequence[int], window: Sequence[int]) -> tuple[int, int]:
+    """Count the windows of a convolution along height and width of an image."""
+    (stride_y, stride_x), (dilation_y, dilation_x) = attrs.strides, attrs.dilation
+    top, left, bottom, right = attrs.padding
+    return (
+        window_count("height", image[0], window[0], stride_y, dilation_y, top, bottom),
+        window_count("width", image[1], window[1], stride_x, dilation_x, left, right),
+    )
+
+
+def windows_of(attrs: Attrs, images: Array, window: Sequence[int], fill: int = 0) -> Array:
+    """Return what the taps of each window read: [N, rows, columns, C, height, width].
+
+    Args:
+        attrs: strides, padding and, unless it is a pool, dilation.
+        images: NHWC.
+        window: height and width.
+        fill: the value of padding.
+    """
+    top, left, bottom, right = attrs.padding
+    down, along = attrs.strides
+    rows, columns = getattr(attrs, "dilation", (1, 1))
+    ends = ((0, 0), (top, bottom), (left, right), (0, 0))
+    padded = np.pad(images, ends, "constant", constant_values=fill)
+    extent = (window[0] - 1) * rows + 1, (window[1] - 1) * columns + 1
+    return sliding_windows(padded, extent)[:, ::down, ::along, :, ::rows, ::columns]
 
 
 def sliding_windows(images: Array, window: Sequence[int]) -> Array:

@@ -1,7 +1,6 @@
 """Quantized operators on two tensors: sum, difference, product, squared difference and PReLU."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from qnn_ops.arithmetic.onnxruntime import (
 )
 from qnn_ops.arithmetic.rounding import scale_result
 from qnn_ops.arithmetic.xnnpack import XNNPACK, check_sum, product_xnnpack, sum_xnnpack
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec
 from qnn_ops.errors import QnnError
 from qnn_ops.quantized.elementwise import (
@@ -30,8 +30,6 @@ from qnn_ops.quantized.elementwise import (
     sum_overflow,
     sum_reference,
 )
-
-Array = np.ndarray[Any, Any]
 
 
 @partial(ElementwiseOperator, onnxruntime=sum_onnxruntime, xnnpack=sum_xnnpack)

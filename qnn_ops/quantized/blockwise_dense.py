@@ -1,24 +1,21 @@
 """Dense layers of float32 data, whose weights have a few bits and a scale for each block."""
 
-from typing import Any
-
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype, check_rank
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 BITS = (2, 4, 8)
 _BYTE = 8
 _MOST = np.float32(127)
 
 
-@operator("data", "weights", "scales", "points", traits=FIXED)
+@operator("data", "weights", "scales", "points", traits=FIXED, overflows=False)
 def blockwise_dense(
     data: relax.Expr,
     weights: relax.Expr,
@@ -54,9 +51,6 @@ def blockwise_dense(
 
     Returns:
         A call whose result is float32 [..., units].
-
-    Raises:
-        QnnError: if a dtype, a shape or an attribute does not fit.
     """
 
 
@@ -88,9 +82,6 @@ def _type(
             if spec.shape != (units, blocks):
                 raise QnnError(f"{name} must have shape {(units, blocks)}, got {spec.shape}")
     return TensorSpec((*data.shape[:-1], units), "float32")
-
-
-blockwise_dense.overflow_rule(cannot_overflow)
 
 
 def integers_of(weights: Array, bits: int) -> Array:

@@ -9,6 +9,7 @@ from tvm import relax
 from qnn_ops.arithmetic.accumulator_bounds import centred_bounds, check_scaled
 from qnn_ops.arithmetic.fixed_point import clamp_to, round_half_away
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, tabulated
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import (
@@ -22,8 +23,6 @@ from qnn_ops.dialect.expressions import take
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits, always, moving
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
@@ -45,13 +44,7 @@ def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
 
 @operator(
     "quantized_inputs",
-    traits=Traits(
-        zero_points={},
-        moved=_moved,
-        keeps=always,
-        clamps=False,
-        channels=Channels.AXIS,
-    ),
+    traits=Traits(zero_points={}, moved=_moved, keeps=always, clamps=False, channels=Channels.AXIS),
 )
 def quantized_concat(
     quantized_inputs: Sequence[relax.Expr] | relax.Expr,
@@ -87,9 +80,6 @@ def quantized_concat(
 
     Returns:
         A call whose result is of ``out_dtype``.
-
-    Raises:
-        QnnError: if a shape, dtype, the axis or a quantization does not fit.
     """
 
 

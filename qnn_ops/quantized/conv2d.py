@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
@@ -12,6 +12,7 @@ from qnn_ops.arithmetic.float_epilogue import check_addend
 from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS
 from qnn_ops.arithmetic.sums import check_result, check_sums, conv_factor, result_of_sums
 from qnn_ops.arithmetic.wide_sums import check_sum_types, is_wide
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import (
     ACTIVATIONS,
@@ -23,11 +24,9 @@ from qnn_ops.dialect.checks import (
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.dialect.sizes import least
-from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
-from qnn_ops.dialect.windows import sliding_windows, window_count
+from qnn_ops.dialect.traits import Channels, rescaling
+from qnn_ops.dialect.windows import counts_of, windows_of
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 def _has_addend(given: declared.Given) -> bool:
@@ -39,12 +38,10 @@ def _has_addend(given: declared.Given) -> bool:
     "quantized_kernel",
     "bias",
     "addend",
-    traits=Traits(
-        zero_points={"quantized_data": "input_zero_point", "addend": "addend_zero_point"},
-        moved=MOVED_RESULT,
-        keeps=None,
+    traits=rescaling(
+        {"quantized_data": "input_zero_point", "addend": "addend_zero_point"},
+        Channels.CONVOLUTION,
         clamps=True,
-        channels=Channels.CONVOLUTION,
     ),
 )
 def quantized_conv2d(
@@ -120,10 +117,6 @@ def quantized_conv2d(
 
     Returns:
         A call whose result has ``out_dtype`` and the layout ``out_layout``.
-
-    Raises:
-        QnnError: if a shape, dtype, layout or quantization does not fit (raised when the call's
-            type is inferred).
     """
 
 
@@ -156,21 +149,9 @@ def _type(
         raise QnnError(f"bias must have shape ({out_channels},), got {bias.shape}")
     check_sum_types(attrs, data, kernel, bias)
     check_result(attrs, conv_factor, kernel.dtype)
-    out_height, out_width = (
-        window_count(name, *sizes)
-        for name, *sizes in zip(
-            ("height", "width"),
-            (height, width),
-            window,
-            attrs.strides,
-            attrs.dilation,
-            attrs.padding[:2],
-            attrs.padding[2:],
-            strict=True,
-        )
-    )
+    counts = counts_of(attrs, (height, width), window)
     _check_sizes(attrs, batch * in_channels, height, width)
-    shape = reorder((batch, out_height, out_width, out_channels), "NHWC", attrs.out_layout)
+    shape = reorder((batch, *counts, out_channels), "NHWC", attrs.out_layout)
     result = TensorSpec(shape, attrs.out_dtype)
     check_addend(attrs, addend, result)
     return result
@@ -225,14 +206,8 @@ def _reference(
 
 def _convolve(attrs: Attrs, data: Array, kernel: Array) -> Array:
     """Convolve integers exactly, NHWC by OHWI, in groups; padding adds zeros."""
-    top, left, bottom, right = attrs.padding
-    padded = np.pad(data, ((0, 0), (top, bottom), (left, right), (0, 0)))
     out_channels, height, width, per_group = kernel.shape
-    extent = ((height - 1) * attrs.dilation[0] + 1, (width - 1) * attrs.dilation[1] + 1)
-    windows = sliding_windows(padded, extent)
-    windows = windows[
-        :, :: attrs.strides[0], :: attrs.strides[1], :, :: attrs.dilation[0], :: attrs.dilation[1]
-    ]
+    windows = windows_of(attrs, data, (height, width))
     groups = attrs.groups
     batch, out_height, out_width = windows.shape[:3]
     # float64 sums of 8-bit products are exact for any window, and numpy computes them fast.

@@ -1,7 +1,7 @@
 """A fully connected layer of quantized tensors."""
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
@@ -10,6 +10,7 @@ from qnn_ops.arithmetic.accumulator_bounds import Weights
 from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS
 from qnn_ops.arithmetic.sums import check_result, check_sums, dense_factor, result_of_sums
 from qnn_ops.arithmetic.wide_sums import check_sum_types, is_wide
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import (
     ACTIVATIONS,
@@ -19,23 +20,15 @@ from qnn_ops.dialect.checks import (
     check_rank,
 )
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
-from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
+from qnn_ops.dialect.traits import OF_DATA, Channels, rescaling
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 @operator(
     "quantized_data",
     "quantized_weight",
     "bias",
-    traits=Traits(
-        zero_points={"quantized_data": "input_zero_point"},
-        moved=MOVED_RESULT,
-        keeps=None,
-        clamps=True,
-        channels=Channels.LAST,
-    ),
+    traits=rescaling(OF_DATA, Channels.LAST, clamps=True),
 )
 def quantized_dense(
     quantized_data: relax.Expr,
@@ -81,10 +74,6 @@ def quantized_dense(
 
     Returns:
         A call whose result is [..., units] of ``out_dtype``.
-
-    Raises:
-        QnnError: if a shape, dtype or quantization does not fit (raised when the call's type is
-            inferred).
     """
 
 

@@ -1,20 +1,17 @@
 """Scales and zero points that a run computes from the data, and quantization with them."""
 
-from typing import Any
-
 import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.fixed_point import is_number, round_half_away
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, fields_onnxruntime
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import QUANTIZED, check_dtype
 from qnn_ops.dialect.declared import LITERT
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED, Channels, Traits, moving
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 FIELDS = 3
 """The numbers that encode a row: its scale, the steps of a unit, its zero point."""
@@ -23,10 +20,7 @@ SCALE_FIELD, POINT_FIELD = 0, 2
 """The indices of the scale and the zero point among these numbers."""
 
 
-@operator(
-    "data",
-    traits=FIXED,
-)
+@operator("data", traits=FIXED, overflows=False)
 def dynamic_encoding(
     data: relax.Expr,
     asymmetric: declared.Flag,
@@ -56,9 +50,6 @@ def dynamic_encoding(
     Returns:
         A call whose result is float32 [..., 3], or [3] for a whole tensor: for each row its scale,
         the steps of a unit, and its zero point, a whole number.
-
-    Raises:
-        QnnError: if a dtype or shape does not fit.
     """
 
 
@@ -72,9 +63,6 @@ def _dynamic_encoding_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     if attrs.arithmetic == ONNXRUNTIME and not attrs.asymmetric:
         raise QnnError("arithmetic 'onnxruntime' has zero points")
     return TensorSpec((FIELDS,) if attrs.whole else (*data.shape[:-1], FIELDS), "float32")
-
-
-dynamic_encoding.overflow_rule(cannot_overflow)
 
 
 @dynamic_encoding.reference
@@ -126,13 +114,8 @@ OFFSETS = {"int8": 0, "uint8": 128}
 @operator(
     "data",
     "encoding",
-    traits=Traits(
-        zero_points={},
-        moved=moving(),
-        keeps=None,
-        clamps=False,
-        channels=Channels.LAST,
-    ),
+    traits=Traits(zero_points={}, moved=moving(), keeps=None, clamps=False, channels=Channels.LAST),
+    overflows=False,
 )
 def dynamic_quantize(
     data: relax.Expr,
@@ -157,9 +140,6 @@ def dynamic_quantize(
 
     Returns:
         A call whose result has the data's shape and ``out_dtype``.
-
-    Raises:
-        QnnError: if a dtype or shape does not fit.
     """
 
 
@@ -171,9 +151,6 @@ def _dynamic_quantize_type(attrs: Attrs, data: TensorSpec, encoding: TensorSpec)
     if encoding.shape not in ((FIELDS,), (*data.shape[:-1], FIELDS)):
         raise QnnError(f"an encoding of shape {encoding.shape} for data of shape {data.shape}")
     return TensorSpec(data.shape, attrs.out_dtype)
-
-
-dynamic_quantize.overflow_rule(cannot_overflow)
 
 
 @dynamic_quantize.reference

@@ -9,22 +9,13 @@ from tvm import relax
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier, scaled_twice
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
 from qnn_ops.arithmetic.rounding import scale_result
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
-from qnn_ops.dialect.checks import (
-    ACTIVATIONS,
-    QUANTIZED,
-    check_alike,
-    check_arithmetic,
-    check_bounds,
-    check_dtype,
-    check_quantization,
-)
+from qnn_ops.dialect.checks import QUANTIZED, check_bounds, check_tensors
 from qnn_ops.dialect.registry import Attrs, Known, Operator, Reference, TensorSpec
 from qnn_ops.dialect.sizes import broadcast
-from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
+from qnn_ops.dialect.traits import OF_BOTH, Channels, rescaling
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 LEFT_SHIFT = 20
 """The left shift of a sum's operands before they are scaled. 8 bits and a sign fit then."""
@@ -75,10 +66,6 @@ def _elementwise(
 
     Returns:
         A call whose result has the broadcast shape and ``out_dtype``.
-
-    Raises:
-        QnnError: if the shapes do not broadcast or a dtype or quantization does not fit (raised
-            when the call's type is inferred).
     """
 
 
@@ -92,13 +79,7 @@ class ElementwiseOperator(Operator[...]):
             reference: computes the operator.
             others: compute it in other arithmetics, by their names.
         """
-        traits = Traits(
-            zero_points={"lhs": "lhs_zero_point", "rhs": "rhs_zero_point"},
-            moved=MOVED_RESULT,
-            keeps=None,
-            clamps=True,
-            channels=Channels.ANYWHERE,
-        )
+        traits = rescaling(OF_BOTH, Channels.ANYWHERE, clamps=True)
         super().__init__(_elementwise, ("lhs", "rhs"), traits, reference.__name__)
         _, arguments = (self.__doc__ or "").split("\n\n", 1)
         self.__doc__ = f"{cleandoc(reference.__doc__ or '')}\n\n{arguments}"
@@ -110,15 +91,7 @@ class ElementwiseOperator(Operator[...]):
 
 def elementwise_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
     """Check dtypes, quantization and shapes of a call, and return its result's shape and dtype."""
-    dtypes = {"lhs": lhs.dtype, "rhs": rhs.dtype, "out_dtype": attrs.out_dtype}
-    for name, dtype in dtypes.items():
-        check_dtype(name, dtype, ACTIVATIONS)
-    check_arithmetic(attrs, *dtypes.values())
-    points = ("lhs_zero_point", "rhs_zero_point", "output_zero_point")
-    check_alike(dtypes, {name: getattr(attrs, name) for name in points})
-    check_quantization("lhs", attrs.lhs_scale, attrs.lhs_zero_point, lhs.dtype)
-    check_quantization("rhs", attrs.rhs_scale, attrs.rhs_zero_point, rhs.dtype)
-    check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    check_tensors(attrs, lhs=lhs, rhs=rhs)
     check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
     try:
         shape = broadcast(lhs.shape, rhs.shape)

@@ -1,18 +1,15 @@
 """Any function of one quantized value, as a table."""
 
-from typing import Any
-
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import ACTIVATIONS, check_dtype
 from qnn_ops.dialect.expressions import take
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import Channels, Traits, moving
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 @operator(
@@ -25,6 +22,7 @@ Array = np.ndarray[Any, Any]
         clamps=False,
         channels=Channels.ANYWHERE_IN_FIRST,
     ),
+    overflows=False,
 )
 def quantized_lookup(quantized_data: relax.Expr, table: relax.Expr) -> None:
     """Replace each value by its entry of a table: any function of one value, exactly.
@@ -38,9 +36,6 @@ def quantized_lookup(quantized_data: relax.Expr, table: relax.Expr) -> None:
 
     Returns:
         A call whose result has the data's shape and the table's dtype.
-
-    Raises:
-        QnnError: if a dtype or the table's shape does not fit.
     """
 
 
@@ -53,9 +48,6 @@ def _type(_attrs: Attrs, data: TensorSpec, table: TensorSpec) -> TensorSpec:
     if table.shape != shape:
         raise QnnError(f"table must have shape {shape}, got {table.shape}")
     return TensorSpec(data.shape, table.dtype)
-
-
-quantized_lookup.overflow_rule(cannot_overflow)
 
 
 @quantized_lookup.reference

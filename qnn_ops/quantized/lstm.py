@@ -1,7 +1,6 @@
 """The steps of a long short-term memory (LSTM) in integers."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -13,14 +12,13 @@ from qnn_ops.arithmetic.fixed_point import (
     rounding_divide_by_pot,
 )
 from qnn_ops.arithmetic.rounding import check_multiplier
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_rank
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
 from qnn_ops.tables.gates import GATE_BITS, MOST_BITS, MOST_SCALE, ONE, logistic, normalized, tanh
-
-Array = np.ndarray[Any, Any]
 
 GATES = ("input", "forget", "cell", "output")
 """The gates in the order in which tensors have them. The first one may be left out."""
@@ -32,14 +30,7 @@ _PAIRS = (EXTRAS[1:3], EXTRAS[3:])
 _LOWEST_EXPONENT = -15
 
 
-@operator(
-    "sums",
-    "hidden",
-    "cell",
-    "weights",
-    "extras",
-    traits=FIXED,
-)
+@operator("sums", "hidden", "cell", "weights", "extras", traits=FIXED, overflows=False)
 def quantized_lstm(
     sums: relax.Expr,
     hidden: relax.Expr,
@@ -98,9 +89,6 @@ def quantized_lstm(
     Returns:
         A call whose result is int16, [batch, steps * outputs + cells]: the outputs of each step,
         which int8 holds, then the cells after the last one.
-
-    Raises:
-        QnnError: if a dtype, a shape or a number does not fit.
     """
 
 
@@ -145,9 +133,6 @@ def _type(
         raise QnnError(f"without a projection {cells} cells have as many outputs, got {outputs}")
     _check_numbers(attrs, gates)
     return TensorSpec((batch, steps * outputs + cells), "int16")
-
-
-quantized_lstm.overflow_rule(cannot_overflow)
 
 
 def gates_of(attrs: Attrs) -> tuple[str, ...]:

@@ -1,25 +1,24 @@
 """Products of float32 matrices and of quantized ones. No matrix needs to be constant."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
 
-from qnn_ops.arithmetic.fixed_point import Float64Array, conv_multiplier
+from qnn_ops.arithmetic.fixed_point import conv_multiplier
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arithmetic.rounding import check_multiplier, scale_result
+from qnn_ops.arrays import Array, Float64Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import QUANTIZED, check_dtype, check_quantization
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.sizes import broadcast
-from qnn_ops.dialect.traits import FIXED, MOVED_RESULT, Channels, Traits
+from qnn_ops.dialect.traits import FIXED, OF_BOTH, Channels, rescaling
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.float_conv2d import ORDERS, panel_of
 
-Array = np.ndarray[Any, Any]
 
-
-@operator("lhs", "rhs", traits=FIXED)
+@operator("lhs", "rhs", traits=FIXED, overflows=False)
 def float_matmul(
     lhs: relax.Expr,
     rhs: relax.Expr,
@@ -44,9 +43,6 @@ def float_matmul(
 
     Returns:
         A call whose result is float32, [..., M, N].
-
-    Raises:
-        QnnError: if a shape or dtype does not fit.
     """
 
 
@@ -63,9 +59,6 @@ def _float_matmul_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> Tensor
     if outer is None or lhs.shape[-1] != rhs.shape[-2]:
         raise QnnError(f"matrices of shapes {lhs.shape} and {rhs.shape} have no product")
     return TensorSpec((*outer, lhs.shape[-2], rhs.shape[-1]), "float32")
-
-
-float_matmul.overflow_rule(cannot_overflow)
 
 
 @float_matmul.reference
@@ -91,17 +84,7 @@ def _float_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
 ROUNDINGS = ("tflite", "float32")
 
 
-@operator(
-    "lhs",
-    "rhs",
-    traits=Traits(
-        zero_points={"lhs": "lhs_zero_point", "rhs": "rhs_zero_point"},
-        moved=MOVED_RESULT,
-        keeps=None,
-        clamps=False,
-        channels=Channels.LAST,
-    ),
-)
+@operator("lhs", "rhs", traits=rescaling(OF_BOTH, Channels.LAST, clamps=False), overflows=False)
 def quantized_matmul(
     lhs: relax.Expr,
     rhs: relax.Expr,
@@ -138,10 +121,6 @@ def quantized_matmul(
 
     Returns:
         A call whose result is [..., M, N] of ``out_dtype``.
-
-    Raises:
-        QnnError: if a shape, dtype or quantization does not fit (raised when the call's type is
-            inferred).
     """
 
 
@@ -182,4 +161,3 @@ def _quantized_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
 
 
 # int32 sums wrap, so their bounds are unknown.
-quantized_matmul.overflow_rule(cannot_overflow)

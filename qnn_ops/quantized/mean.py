@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -12,21 +11,13 @@ from qnn_ops.arithmetic.accumulator_bounds import Bounds, centred_bounds, check_
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier, scaled_twice
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, mean_onnxruntime
 from qnn_ops.arithmetic.xnnpack import XNNPACK, mean_xnnpack
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.checks import (
-    ACTIVATIONS,
-    check_alike,
-    check_arithmetic,
-    check_axis,
-    check_dtype,
-    check_quantization,
-)
+from qnn_ops.dialect.checks import check_axis, check_tensors
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
-from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
+from qnn_ops.dialect.traits import OF_DATA, Channels, rescaling
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 # The sum of this many values fits int32, with or without their zero points.
 _MOST_VALUES = {"int8": 2**23, "uint8": 2**23, "int16": 2**16 - 1}
@@ -37,16 +28,7 @@ LARGEST_SUM = 2**16 - 1
 """Larger sums saturate any mean whose multiplier shifts to the left."""
 
 
-@operator(
-    "quantized_data",
-    traits=Traits(
-        zero_points={"quantized_data": "input_zero_point"},
-        moved=MOVED_RESULT,
-        keeps=None,
-        clamps=False,
-        channels=Channels.REDUCED_AXES,
-    ),
-)
+@operator("quantized_data", traits=rescaling(OF_DATA, Channels.REDUCED_AXES, clamps=False))
 def quantized_mean(
     quantized_data: relax.Expr,
     axis: declared.Axes,
@@ -90,14 +72,7 @@ def quantized_mean(
 
 @quantized_mean.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    dtypes = {"quantized_data": data.dtype, "out_dtype": attrs.out_dtype}
-    for name, dtype in dtypes.items():
-        check_dtype(name, dtype, ACTIVATIONS)
-    check_arithmetic(attrs, *dtypes.values())
-    points = ("input_zero_point", "output_zero_point")
-    check_alike(dtypes, {name: getattr(attrs, name) for name in points})
-    check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
-    check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    check_tensors(attrs, input=data)
     axes, count = averaged(attrs, data.shape)
     most = _MOST_VALUES[data.dtype]
     if not 1 <= count <= most:

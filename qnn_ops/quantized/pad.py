@@ -1,18 +1,15 @@
 """The padding of quantized tensors."""
 
-from typing import Any
-
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import ACTIVATIONS, check_dtype
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import Channels, Traits, always, moving
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 @operator(
@@ -24,6 +21,7 @@ Array = np.ndarray[Any, Any]
         clamps=False,
         channels=Channels.PAD_WIDTH,
     ),
+    overflows=False,
 )
 def quantized_pad(
     quantized_data: relax.Expr, pad_width: declared.Ints, pad_value: declared.Int
@@ -40,10 +38,6 @@ def quantized_pad(
 
     Returns:
         A call whose result has the data's dtype, and its shape plus the padding.
-
-    Raises:
-        QnnError: if the dtype, the length or a value of ``pad_width``, or ``pad_value`` does not
-            fit.
     """
 
 
@@ -70,9 +64,6 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
 def _pairs(attrs: Attrs) -> list[tuple[int, int]]:
     """Return (before, after) of each axis."""
     return list(zip(attrs.pad_width[::2], attrs.pad_width[1::2], strict=True))
-
-
-quantized_pad.overflow_rule(cannot_overflow)
 
 
 @quantized_pad.reference

@@ -6,16 +6,15 @@ from typing import Annotated, Any
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import bounds, dtype_range
 from qnn_ops.dialect.checks import ACTIVATIONS, check_bounds, check_dtype, check_rank
 from qnn_ops.dialect.layouts import permutation, reorder
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import OFFSETS, Channels, Traits, always, shifted
-from qnn_ops.dialect.windows import sliding_windows, window_count
+from qnn_ops.dialect.windows import window_count, windows_of
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 POOL_TYPES = ("max", "avg")
 ROUNDINGS = ("half_away", "half_even")
@@ -35,12 +34,9 @@ def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
 @operator(
     "quantized_data",
     traits=Traits(
-        zero_points={},
-        moved=_moved,
-        keeps=always,
-        clamps=True,
-        channels=Channels.LAYOUT,
+        zero_points={}, moved=_moved, keeps=always, clamps=True, channels=Channels.LAYOUT
     ),
+    overflows=False,
 )
 def quantized_pool2d(
     quantized_data: relax.Expr,
@@ -151,17 +147,15 @@ def _taps_along(name: str, size: int, window: int, stride: int, before: int, aft
     return taps
 
 
-quantized_pool2d.overflow_rule(cannot_overflow)
-
-
 @quantized_pool2d.reference
 def _reference(attrs: Attrs, data: Array) -> Array:
     image = data.transpose(permutation(attrs.layout, "NHWC")).astype(np.int64)
     if attrs.pool_type == "max":
-        pooled = _windows(attrs, image, int(np.iinfo(data.dtype).min)).max(axis=(-2, -1))
+        lowest = int(np.iinfo(data.dtype).min)
+        pooled = windows_of(attrs, image, attrs.pool_size, lowest).max(axis=(-2, -1))
     else:
         origin = attrs.origin
-        sums = _windows(attrs, image - origin, 0).sum(axis=(-2, -1))
+        sums = windows_of(attrs, image - origin, attrs.pool_size).sum(axis=(-2, -1))
         counts = window_counts(attrs, image.shape[1:3])[:, :, None]
         if attrs.rounding == "half_even":
             quotients = np.rint(sums.astype(np.float32) / counts.astype(np.float32))
@@ -170,13 +164,3 @@ def _reference(attrs: Attrs, data: Array) -> Array:
             pooled = np.sign(sums) * ((np.abs(sums) + counts // 2) // counts) + origin
     result = np.clip(pooled, *bounds(attrs, str(data.dtype))).astype(data.dtype)
     return np.ascontiguousarray(result.transpose(permutation("NHWC", attrs.layout)))
-
-
-def _windows(attrs: Attrs, image: Array, fill: int) -> Array:
-    """Return every window of an NHWC image: [N, output height, output width, C, height, width]."""
-    top, left, bottom, right = attrs.padding
-    padded = np.pad(
-        image, ((0, 0), (top, bottom), (left, right), (0, 0)), "constant", constant_values=fill
-    )
-    windows = sliding_windows(padded, attrs.pool_size)
-    return windows[:, :: attrs.strides[0], :: attrs.strides[1]]

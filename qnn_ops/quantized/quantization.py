@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
@@ -13,6 +13,7 @@ from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, quantize_onnxruntime
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arithmetic.rounding import ROUNDINGS, check_multiplier, scale_result
 from qnn_ops.arithmetic.xnnpack import XNNPACK, quantize_xnnpack
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range, per_axis
 from qnn_ops.dialect.checks import (
@@ -24,22 +25,17 @@ from qnn_ops.dialect.checks import (
     check_stated_multiplier,
 )
 from qnn_ops.dialect.declared import LITERT
-from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, cannot_overflow, operator
-from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits, moving
+from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
+from qnn_ops.dialect.traits import OF_DATA, Channels, Traits, moving, rescaling
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 @operator(
     "data",
     traits=Traits(
-        zero_points={},
-        moved=moving("zero_point"),
-        keeps=None,
-        clamps=False,
-        channels=Channels.AXIS,
+        zero_points={}, moved=moving("zero_point"), keeps=None, clamps=False, channels=Channels.AXIS
     ),
+    overflows=False,
 )
 def quantize(
     data: relax.Expr,
@@ -69,9 +65,6 @@ def quantize(
 
     Returns:
         A call whose result has the data's shape and ``out_dtype``.
-
-    Raises:
-        QnnError: if a dtype, the axis or the quantization does not fit.
     """
 
 
@@ -84,9 +77,6 @@ def _quantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     if attrs.arithmetic != LITERT and (hasattr(attrs, "multiplier") or attrs.out_dtype == "int32"):
         raise QnnError(f"arithmetic {attrs.arithmetic!r} has no multiplier, and gives 8 or 16 bits")
     return TensorSpec(data.shape, attrs.out_dtype)
-
-
-quantize.overflow_rule(cannot_overflow)
 
 
 def _along_axis(attrs: Attrs, data: Array) -> tuple[Array, Array]:
@@ -131,13 +121,8 @@ def _quantize_reference(attrs: Attrs, data: Array) -> Array:
 
 @operator(
     "quantized_data",
-    traits=Traits(
-        zero_points={},
-        moved=None,
-        keeps=None,
-        clamps=False,
-        channels=Channels.AXIS,
-    ),
+    traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.AXIS),
+    overflows=False,
 )
 def dequantize(
     quantized_data: relax.Expr,
@@ -157,9 +142,6 @@ def dequantize(
 
     Returns:
         A call whose result is float32 of the data's shape.
-
-    Raises:
-        QnnError: if a dtype, the axis or the quantization does not fit.
     """
 
 
@@ -172,9 +154,6 @@ def _dequantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     return TensorSpec(data.shape, attrs.out_dtype)
 
 
-dequantize.overflow_rule(cannot_overflow)
-
-
 @dequantize.reference
 def _dequantize_reference(attrs: Attrs, data: Array) -> Array:
     zero_point = per_axis(attrs.zero_point, attrs.axis, data.ndim).astype(np.int64)
@@ -183,16 +162,7 @@ def _dequantize_reference(attrs: Attrs, data: Array) -> Array:
     return rounded(steps * scale)
 
 
-@operator(
-    "quantized_data",
-    traits=Traits(
-        zero_points={"quantized_data": "input_zero_point"},
-        moved=MOVED_RESULT,
-        keeps=None,
-        clamps=True,
-        channels=Channels.AXIS,
-    ),
-)
+@operator("quantized_data", traits=rescaling(OF_DATA, Channels.AXIS, clamps=True))
 def requantize(
     quantized_data: relax.Expr,
     input_scale: declared.ScaleOrScales,
@@ -221,9 +191,6 @@ def requantize(
 
     Returns:
         A call whose result has the data's shape and ``out_dtype``.
-
-    Raises:
-        QnnError: if a dtype, the axis or a quantization does not fit.
     """
 
 

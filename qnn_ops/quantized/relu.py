@@ -1,6 +1,6 @@
 """Rectifiers of quantized tensors that are not fused into another operator."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
@@ -8,26 +8,16 @@ from tvm import relax
 from qnn_ops.arithmetic.accumulator_bounds import centred_bounds, check_activation, check_scaled
 from qnn_ops.arithmetic.activations import activation_range
 from qnn_ops.arithmetic.rounding import check_multiplier, scale_down
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
-from qnn_ops.dialect.checks import ACTIVATIONS, check_alike, check_dtype, check_quantization
+from qnn_ops.dialect.checks import check_tensors
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
-from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.dialect.traits import OF_DATA, Channels, rescaling
 
 KINDS = ("relu", "relu6", "relu_0_to_1", "relu_n1_to_1")
 
 
-@operator(
-    "quantized_data",
-    traits=Traits(
-        zero_points={"quantized_data": "input_zero_point"},
-        moved=MOVED_RESULT,
-        keeps=None,
-        clamps=False,
-        channels=Channels.ANYWHERE,
-    ),
-)
+@operator("quantized_data", traits=rescaling(OF_DATA, Channels.ANYWHERE, clamps=False))
 def quantized_relu(
     quantized_data: relax.Expr,
     input_scale: declared.InputScale,
@@ -50,21 +40,12 @@ def quantized_relu(
 
     Returns:
         A call whose result has the data's shape and ``out_dtype``.
-
-    Raises:
-        QnnError: if a dtype, the kind or a quantization does not fit.
     """
 
 
 @quantized_relu.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    dtypes = {"quantized_data": data.dtype, "out_dtype": attrs.out_dtype}
-    for name, dtype in dtypes.items():
-        check_dtype(name, dtype, ACTIVATIONS)
-    points = ("input_zero_point", "output_zero_point")
-    check_alike(dtypes, {name: getattr(attrs, name) for name in points})
-    check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
-    check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    check_tensors(attrs, input=data)
     check_multiplier(relu_multiplier(attrs), "tflite")
     return TensorSpec(data.shape, attrs.out_dtype)
 

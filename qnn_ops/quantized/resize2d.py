@@ -5,22 +5,24 @@ float32 or, for bilinear int8, fixed point with 10 fraction bits. Positions copy
 exactly, with its roundings: no other arithmetic picks the same pixels.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
 import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.fixed_point import round_half_away
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import per_axis
 from qnn_ops.dialect.checks import ACTIVATIONS, check_dtype, check_rank
 from qnn_ops.dialect.layouts import reorder
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import Channels, Traits, moving
 from qnn_ops.errors import QnnError
 
-Array = np.ndarray[Any, Any]
+T = TypeVar("T")
 
 FRACTION_BITS = 10
 """The fraction bits of fixed-point positions and weights."""
@@ -58,7 +60,7 @@ def float32_taps(
 ) -> Taps:
     """Return the taps of a bilinear interpolation in float32, which TFLite uses for uint8."""
     scale = _float32_scale(size, out_size, align_corners)
-    position: np.ndarray[Any, Any] = np.arange(out_size, dtype=np.float32)
+    position: Array = np.arange(out_size, dtype=np.float32)
     half = np.float32(0.5)
     position = (position + half) * scale - half if half_pixel_centers else position * scale
     lower = np.clip(np.floor(position).astype(np.int64), 0, size - 1)
@@ -106,6 +108,7 @@ METHODS = ("bilinear", "nearest_neighbor")
         clamps=False,
         channels=Channels.LAYOUT,
     ),
+    overflows=False,
 )
 def quantized_resize2d(
     quantized_data: relax.Expr,
@@ -136,10 +139,6 @@ def quantized_resize2d(
 
     Returns:
         A call whose result has the data's dtype and layout.
-
-    Raises:
-        QnnError: if a shape, a dtype, the method or the layout does not fit (raised when the
-            call's type is inferred).
     """
 
 
@@ -161,34 +160,21 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
 
 def pixels_of(attrs: Attrs, image: tuple[int, int]) -> tuple[Array, Array]:
     """Find source rows and columns of a nearest-neighbour resize of (height, width)."""
-    rows, columns = (
-        nearest_pixels(
-            size,
-            out_size,
-            align_corners=attrs.align_corners,
-            half_pixel_centers=attrs.half_pixel_centers,
-        )
-        for size, out_size in zip(image, attrs.size, strict=True)
-    )
-    return rows, columns
+    return _along_axes(nearest_pixels, attrs, image)
 
 
 def taps_of(attrs: Attrs, image: tuple[int, int], dtype: str) -> tuple[Taps, Taps]:
     """Find vertical and horizontal taps of a bilinear resize of an ``image`` (height, width)."""
-    taps = float32_taps if dtype == "uint8" else fixed_point_taps
+    return _along_axes(float32_taps if dtype == "uint8" else fixed_point_taps, attrs, image)
+
+
+def _along_axes(find: Callable[..., T], attrs: Attrs, image: tuple[int, int]) -> tuple[T, T]:
+    corners, centers = attrs.align_corners, attrs.half_pixel_centers
     rows, columns = (
-        taps(
-            size,
-            out_size,
-            align_corners=attrs.align_corners,
-            half_pixel_centers=attrs.half_pixel_centers,
-        )
+        find(size, out_size, align_corners=corners, half_pixel_centers=centers)
         for size, out_size in zip(image, attrs.size, strict=True)
     )
     return rows, columns
-
-
-quantized_resize2d.overflow_rule(cannot_overflow)
 
 
 @quantized_resize2d.reference

@@ -1,25 +1,18 @@
 """Softmax of quantized tensors."""
 
 import math
-from typing import Any
 
 import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, check_softmax, softmax_onnxruntime
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.checks import (
-    ACTIVATIONS,
-    check_alike,
-    check_arithmetic,
-    check_axis,
-    check_dtype,
-    check_quantization,
-)
+from qnn_ops.dialect.checks import check_axis, check_tensors
 from qnn_ops.dialect.expressions import take
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
-from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits
+from qnn_ops.dialect.traits import OF_DATA, Channels, rescaling
 from qnn_ops.errors import QnnError
 from qnn_ops.tables.softmax import (
     LARGEST_SUM,
@@ -33,23 +26,12 @@ from qnn_ops.tables.softmax import (
     sum_term,
 )
 
-Array = np.ndarray[Any, Any]
-
 OUTPUT_SCALE = 1 / 256
 OUTPUT_SCALE_WIDE = 1 / 65536
 """The scale of int16 results of 8-bit data."""
 
 
-@operator(
-    "quantized_data",
-    traits=Traits(
-        zero_points={"quantized_data": "input_zero_point"},
-        moved=MOVED_RESULT,
-        keeps=None,
-        clamps=False,
-        channels=Channels.AXIS,
-    ),
-)
+@operator("quantized_data", traits=rescaling(OF_DATA, Channels.AXIS, clamps=False))
 def quantized_softmax(
     quantized_data: relax.Expr,
     input_scale: declared.InputScale,
@@ -100,15 +82,7 @@ def quantized_softmax(
 
 @quantized_softmax.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    dtypes = {"quantized_data": data.dtype, "out_dtype": attrs.out_dtype}
-    for name, dtype in dtypes.items():
-        check_dtype(name, dtype, ACTIVATIONS)
-    check_arithmetic(attrs, *dtypes.values())
-    if data.dtype == "int16":
-        points = ("input_zero_point", "output_zero_point")
-        check_alike(dtypes, {name: getattr(attrs, name) for name in points})
-    check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
-    check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    check_tensors(attrs, widens=data.dtype != "int16", input=data)
     _CHECKS[attrs.arithmetic](attrs, data)
     return TensorSpec(data.shape, attrs.out_dtype)
 

@@ -1,19 +1,16 @@
 """A filter over time of low rank (SVDF): its memory and its result."""
 
-from typing import Any
-
 import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.rounding import check_multiplier, scale_down
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import check_dtype, check_quantization, check_rank
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 STATES = ("int16", "int8")
 
@@ -24,11 +21,7 @@ def float32_ratio(first: float, second: float, divisor: float) -> float:
         return float(np.float32(first) * np.float32(second) / np.float32(divisor))
 
 
-@operator(
-    "sums",
-    "state",
-    traits=FIXED,
-)
+@operator("sums", "state", traits=FIXED, overflows=False)
 def quantized_svdf_state(
     sums: relax.Expr,
     state: relax.Expr,
@@ -52,9 +45,6 @@ def quantized_svdf_state(
 
     Returns:
         A call whose result has the state's shape and dtype.
-
-    Raises:
-        QnnError: if a dtype, a shape or the quantization does not fit.
     """
 
 
@@ -75,9 +65,6 @@ def _quantized_svdf_state_type(attrs: Attrs, sums: TensorSpec, state: TensorSpec
     return state
 
 
-quantized_svdf_state.overflow_rule(cannot_overflow)
-
-
 def state_multiplier(attrs: Attrs) -> float:
     """Return the multiplier that turns sums into the state's values."""
     return float32_ratio(attrs.input_scale, attrs.weights_scale, attrs.state_scale)
@@ -95,12 +82,7 @@ def _quantized_svdf_state_reference(attrs: Attrs, sums: Array, state: Array) -> 
     return np.concatenate([past, newest], axis=2).reshape(*state.shape)
 
 
-@operator(
-    "state",
-    "weights_time",
-    "bias",
-    traits=FIXED,
-)
+@operator("state", "weights_time", "bias", traits=FIXED, overflows=False)
 def quantized_svdf(
     state: relax.Expr,
     weights_time: relax.Expr,
@@ -130,9 +112,6 @@ def quantized_svdf(
 
     Returns:
         A call whose result is int8, [batch, filters / rank].
-
-    Raises:
-        QnnError: if a dtype, a shape or the quantization does not fit.
     """
 
 
@@ -156,9 +135,6 @@ def _quantized_svdf_type(
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, "int8")
     check_multiplier(output_multiplier(attrs), "tflite")
     return TensorSpec((state.shape[0], units), "int8")
-
-
-quantized_svdf.overflow_rule(cannot_overflow)
 
 
 def output_multiplier(attrs: Attrs) -> float:

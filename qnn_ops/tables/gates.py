@@ -7,13 +7,11 @@ kernels/internal/reference/portable_tensor_utils.cc.
 """
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from qnn_ops.arithmetic.fixed_point import (
-    Int64Array,
     clamp_to,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -21,6 +19,7 @@ from qnn_ops.arithmetic.fixed_point import (
 )
 from qnn_ops.arithmetic.fixed_point_int16 import divide_by_pot_int16, high_mul_int16, saturate_int16
 from qnn_ops.arithmetic.inverse_sqrt import inverse_sqrt_multiplier
+from qnn_ops.arrays import Array, Int16Array, Int64Array
 from qnn_ops.tables.softmax import (
     EXP_MINUS_EIGHTH,
     EXP_MINUS_POWERS,
@@ -30,8 +29,6 @@ from qnn_ops.tables.softmax import (
     THIRD,
 )
 from qnn_ops.tables.tables_int16 import EVERY_INT16
-
-Int16Array = npt.NDArray[np.int16]
 
 ONE = 2**15 - 1
 """The closest number to 1 in Q0.15."""
@@ -120,8 +117,6 @@ def _upper(constant: int) -> int:
     """Return the upper half of a constant of 32 bits, rounded."""
     return int(rounding_divide_by_pot(constant, 16))
 
-
-Array = npt.NDArray[Any]
 
 MOST_SCALE = 2.0**18
 """The scale of the norm's weights is less than this."""

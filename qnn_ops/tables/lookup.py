@@ -4,10 +4,9 @@ Every function here takes the quantization of input and output, int8 or uint8.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from qnn_ops.arithmetic.accumulator_bounds import Bounds, check_scaled
 from qnn_ops.arithmetic.c_functions import by_c
@@ -18,12 +17,10 @@ from qnn_ops.arithmetic.fixed_point import (
     round_half_away,
 )
 from qnn_ops.arithmetic.fixed_point_int16 import divide_by_pot_int16, high_mul_int16, saturate_int16
+from qnn_ops.arrays import Array, Float32Array, Int64Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import QUANTIZED, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
-
-Table = npt.NDArray[Any]
-Float32Array = npt.NDArray[np.float32]
 
 _INT16 = np.iinfo(np.int16)
 
@@ -46,7 +43,7 @@ class Ends(NamedTuple):
     dtype: str
 
 
-def unary_table(function: Callable[[Float32Array], npt.NDArray[Any]], ends: Ends) -> Table:
+def unary_table(function: Callable[[Float32Array], Array], ends: Ends) -> Array:
     """Tabulate a real function: clamp(round(function(real) / output_scale) + zero_point).
 
     Computed in float32, with the reciprocal of the output scale, ties away from zero. NaN gives the
@@ -72,7 +69,7 @@ def unary_table(function: Callable[[Float32Array], npt.NDArray[Any]], ends: Ends
     return clamp_to(integers + ends.output_zero_point, ends.dtype)
 
 
-def logistic_table(ends: Ends) -> Table:
+def logistic_table(ends: Ends) -> Array:
     """Return the table of 1 / (1 + exp(-x)); arguments, result and errors as ``unary_table``.
 
     TFLite's LOGISTIC has output scale 1 / 256.
@@ -86,7 +83,7 @@ def logistic_table(ends: Ends) -> Table:
     return unary_table(logistic, ends)
 
 
-def tanh_table(ends: Ends) -> Table:
+def tanh_table(ends: Ends) -> Array:
     """Return the table of tanh; arguments, result and errors as ``unary_table``.
 
     LiteRT calls the C library's tanhf. In older libraries its error is larger than rounding, which
@@ -95,7 +92,7 @@ def tanh_table(ends: Ends) -> Table:
     return unary_table(_tanh, ends)
 
 
-def leaky_relu_table(alpha: float, ends: Ends) -> Table:
+def leaky_relu_table(alpha: float, ends: Ends) -> Array:
     """Return the table of x from 0 on and alpha * x below; result and errors as ``unary_table``.
 
     Source: TFLite's LEAKY_RELU (kernels/internal/reference/leaky_relu.h): gemmlowp's two
@@ -123,7 +120,7 @@ def leaky_relu_table(alpha: float, ends: Ends) -> Table:
     return clamp_to(signed + ends.output_zero_point, ends.dtype)
 
 
-def hard_swish_table(ends: Ends) -> Table:
+def hard_swish_table(ends: Ends) -> Array:
     """Return the table of x * min(max(x + 3, 0), 6) / 6; arguments and result as ``unary_table``.
 
     Source: TFLite's HARD_SWISH (kernels/internal/reference/hard_swish.h): 16-bit fixed point.
@@ -163,7 +160,7 @@ def hard_swish_table(ends: Ends) -> Table:
     return clamp_to(steps + ends.output_zero_point, ends.dtype)
 
 
-def centred_inputs(ends: Ends) -> npt.NDArray[np.int64]:
+def centred_inputs(ends: Ends) -> Int64Array:
     """Return all 256 inputs less their zero point, after checking the quantizations."""
     check_dtype("a table's dtype", ends.dtype, QUANTIZED)
     check_quantization("input", ends.input_scale, ends.input_zero_point, ends.dtype)

@@ -1,22 +1,18 @@
 """Tables of functions of two 8-bit values, and of quotients of two int16 values."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from qnn_ops.arithmetic.fixed_point import (
-    Int64Array,
     clamp_to,
     quantize_multiplier,
     saturating_rounding_doubling_high_mul,
 )
+from qnn_ops.arrays import Array, Int64Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.errors import QnnError
 from qnn_ops.tables.softmax import reciprocal
-
-Table = npt.NDArray[Any]
 
 _LARGEST_BYTE_SHIFT = 23  # the largest shift without a left shift of quotients in TFLite
 
@@ -27,7 +23,7 @@ def quotient_table(
     output: tuple[float, int],
     dtype: str,
     bounds: tuple[int, int],
-) -> Table:
+) -> Array:
     """Return the table of quotients.
 
     Source: DivElementwise of TFLite's kernels/internal/reference/div.h. The divisor's reciprocal is
@@ -45,15 +41,7 @@ def quotient_table(
     Raises:
         QnnError: if the scales are too far apart for the framework's shifts.
     """
-    scales = [np.float32(scale) for scale, _ in (lhs, rhs, output)]
-    with np.errstate(all="ignore"):
-        real = float(scales[0] / (scales[1] * scales[2]))
-    if not np.isfinite(real) or int(quantize_multiplier(real)[1]) > _LARGEST_BYTE_SHIFT:
-        raise QnnError(
-            f"the scales do not go together: a step of the quotient is {real:.4g} steps of the "
-            "output, too many for TFLite's shifts"
-        )
-    multiplier, shift = (int(part) for part in quantize_multiplier(real))
+    multiplier, shift = _multiplier(lhs[0], rhs[0], output[0], _LARGEST_BYTE_SHIFT)
     lowest, highest = dtype_range(dtype)
     every = np.arange(lowest, highest + 1)
     dividend, divisor = np.broadcast_arrays((every - lhs[1])[:, None], (every - rhs[1])[None, :])
@@ -61,14 +49,35 @@ def quotient_table(
     dividend = dividend * sign
     # Q12.19 in place of integers gives the same fraction.
     inverse, bits = reciprocal(size << 19)
-    headroom = 31 - np.frexp(np.abs(dividend).astype(np.float64))[1]
-    # In -2^k all bits but the sign are 0, so one more bit is free.
-    headroom = headroom + ((dividend < 0) & (np.abs(dividend) & (np.abs(dividend) - 1) == 0))
+    headroom = _spare_bits(dividend)
     quotient = saturating_rounding_doubling_high_mul(dividend << headroom, inverse)
     scaled = saturating_rounding_doubling_high_mul(quotient, np.int64(multiplier))
     total = _divided(scaled.astype(np.int64), bits + headroom - shift)
     result = np.where(divisor == 0, 0, total) + output[1]
     return clamp_to(result, dtype, *bounds)
+
+
+def _multiplier(
+    lhs_scale: float, rhs_scale: float, output_scale: float, most: int
+) -> tuple[int, int]:
+    """Return a quotient's multiplier, whose shift is ``most`` at most, as Q0.31 and the shift."""
+    with np.errstate(all="ignore"):
+        real = float(np.float32(lhs_scale) / (np.float32(rhs_scale) * np.float32(output_scale)))
+    if not np.isfinite(real) or int(quantize_multiplier(real)[1]) > most:
+        raise QnnError(
+            f"the scales do not go together: a step of the quotient is {real:.4g} steps of the "
+            "output, too many for TFLite's shifts"
+        )
+    multiplier, shift = quantize_multiplier(real)
+    return int(multiplier), int(shift)
+
+
+def _spare_bits(dividend: Int64Array) -> Int64Array:
+    """Count the bits by which int32 has room to shift numbers left."""
+    size = np.abs(dividend)
+    headroom = 31 - np.frexp(size.astype(np.float64))[1].astype(np.int64)
+    # In -2^k all bits but the sign are 0, so one more bit is free.
+    return headroom + ((dividend < 0) & (size & (size - 1) == 0))
 
 
 def _divided(x: Int64Array, exponent: Int64Array) -> Int64Array:
@@ -119,19 +128,9 @@ def quotient_tables_int16(
     Raises:
         QnnError: if the scales are too far apart for the framework's shifts.
     """
-    with np.errstate(all="ignore"):
-        real = float(np.float32(lhs_scale) / (np.float32(rhs_scale) * np.float32(output_scale)))
-    if not np.isfinite(real) or int(quantize_multiplier(real)[1]) > _LARGEST_INT16_SHIFT:
-        raise QnnError(
-            f"the scales do not go together: a step of the quotient is {real:.4g} steps of the "
-            "output, too many for TFLite's shifts"
-        )
-    multiplier, shift = (int(part) for part in quantize_multiplier(real))
+    multiplier, shift = _multiplier(lhs_scale, rhs_scale, output_scale, _LARGEST_INT16_SHIFT)
     dividend = np.arange(-(2**15), 2**15 + 1)
-    size = np.abs(dividend)
-    headroom = 31 - np.frexp(size.astype(np.float64))[1].astype(np.int64)
-    # In -2^k all bits but the sign are 0, so one more bit is free.
-    headroom = headroom + ((dividend < 0) & (size & (size - 1) == 0))
+    headroom = _spare_bits(dividend)
     divisor = dividend[:-1]
     size = np.maximum(np.abs(divisor), 1)
     bits = np.frexp(size.astype(np.float64))[1].astype(np.int64) - 1

@@ -17,16 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from qnn_ops.arithmetic.fixed_point import (
-    Int32Array,
-    Int64Array,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
+from qnn_ops.arrays import Int16Array, Int32Array, Int64Array
 from qnn_ops.dialect.attributes import per_axis
 from qnn_ops.dialect.expressions import Expression, take
-from qnn_ops.tables.tables_int16 import Int16Array, interpolated, samples
+from qnn_ops.tables.tables_int16 import interpolated, samples
 
 ACCUMULATOR_BITS = 12
 """Integer bits of a sum of exponentials, which is Q12.19."""

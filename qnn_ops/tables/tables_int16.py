@@ -7,7 +7,6 @@ Every function here takes the scales of input and output; their zero points are 
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +18,10 @@ from qnn_ops.arithmetic.fixed_point import (
     quantize_multiplier,
     round_half_away,
 )
+from qnn_ops.arrays import Array, Float32Array, Float64Array, Int16Array, Int64Array
 from qnn_ops.dialect.checks import positive_float32
 from qnn_ops.errors import QnnError
 from qnn_ops.tables.unary_tables import gelu_of
-
-Int16Array = npt.NDArray[np.int16]
 
 EVERY_INT16 = np.arange(-(2**15), 2**15, dtype=np.int64)
 """All values of int16, the lowest first."""
@@ -90,14 +88,12 @@ def interpolated(table: Int16Array) -> Int16Array:
     return (table[indices] + rise).astype(np.int16)
 
 
-Float32Array = npt.NDArray[np.float32]
-
 # TFLite's samples of the logistic function start at 0, 24 a unit; this is the last one.
 _SIGMOIDS = 256
 
 
 def unary_table_int16(
-    function: Callable[[Float32Array], npt.NDArray[Any]], input_scale: float, output_scale: float
+    function: Callable[[Float32Array], Array], input_scale: float, output_scale: float
 ) -> Int16Array:
     """Tabulate a real function as TFLite does: by lines between 513 samples.
 
@@ -258,11 +254,8 @@ def tanh_table_int16(input_scale: float, output_scale: float) -> Int16Array:
     size = np.abs(fine)
     result = _between(size, 8)
     result = np.where(size >> 8 >= _SIGMOIDS - 1, 0xFFFF << 8, result)
-    signed = np.where(
-        fine >= 0,
-        result - (1 << 23) + (1 << 7),
-        -result + (1 << 23) + (1 << 7) - 1,
-    )
+    magnitude = result - (1 << 23)
+    signed = np.where(fine >= 0, magnitude + (1 << 7), (1 << 7) - 1 - magnitude)
     return (signed >> 8).astype(np.int16)
 
 
@@ -277,7 +270,7 @@ def power_of_two(scale: float) -> int | None:
     return int(whole) if abs(logarithm - whole) < np.float32(1e-3) else None
 
 
-def _fine_steps(input_scale: float, shifts: tuple[int, ...]) -> npt.NDArray[np.int64]:
+def _fine_steps(input_scale: float, shifts: tuple[int, ...]) -> Int64Array:
     """Return every value in steps of 2^-12 / 3. Samples are 512 steps apart."""
     exponent = power_of_two(input_scale)
     if exponent is not None and 12 + exponent in shifts:
@@ -292,7 +285,7 @@ def _fine_steps(input_scale: float, shifts: tuple[int, ...]) -> npt.NDArray[np.i
     return product.astype(np.int64) >> shift
 
 
-def _between(size: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.int64]:
+def _between(size: Int64Array, bits: int) -> Int64Array:
     """Return the logistic function of positive numbers, samples ``bits`` bits apart."""
     indices = np.minimum(size >> bits, _SIGMOIDS - 2)
     table = _sigmoids()
@@ -300,11 +293,11 @@ def _between(size: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.int64]:
     return (table[indices] << bits) + rise
 
 
-def _sigmoids() -> npt.NDArray[np.int64]:
+def _sigmoids() -> Int64Array:
     """Sample the logistic function; each sample is corrected as those of ``samples``."""
     indices = np.arange(_SIGMOIDS + 1, dtype=np.float64)
 
-    def value(at: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def value(at: Float64Array) -> Float64Array:
         return np.asarray(2.0**16 / (1.0 + np.exp(-at / 24)))
 
     values, middles = value(indices), value(indices[:-1] + 0.5)

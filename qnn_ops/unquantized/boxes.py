@@ -7,28 +7,22 @@ order.
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype, check_rank
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 CORNERS = 4
 """The numbers of a box: the lowest y and x, the highest y and x."""
 
 
-@operator(
-    "encodings",
-    "anchors",
-    traits=FIXED,
-)
+@operator("encodings", "anchors", traits=FIXED, overflows=False)
 def decode_boxes(
     encodings: relax.Expr,
     anchors: relax.Expr,
@@ -53,9 +47,6 @@ def decode_boxes(
 
     Returns:
         A call whose result is float32, [boxes, 4]: the lowest y and x, the highest y and x.
-
-    Raises:
-        QnnError: if a dtype, a shape or a scale does not fit.
     """
 
 
@@ -74,9 +65,6 @@ def _decode_boxes_type(attrs: Attrs, encodings: TensorSpec, anchors: TensorSpec)
         if not math.isfinite(value) or value == 0:
             raise QnnError(f"{name} must be a number other than 0, got {value}")
     return TensorSpec((boxes, CORNERS), "float32")
-
-
-decode_boxes.overflow_rule(cannot_overflow)
 
 
 @decode_boxes.reference
@@ -160,11 +148,7 @@ def rise(heap: list[int], hole: int, top: int, value: int, before: Before) -> No
 _MOST = 1 << 31
 
 
-@operator(
-    "boxes",
-    "scores",
-    traits=FIXED,
-)
+@operator("boxes", "scores", traits=FIXED, overflows=False)
 def select_boxes(
     boxes: relax.Expr,
     scores: relax.Expr,
@@ -197,9 +181,6 @@ def select_boxes(
         A call whose result is int32, [1 + most], or [1 + most * classes_per_box] without
         ``by_class``: the number of chosen boxes; then for each its number times the number of
         classes, plus its class's number; -1 for missing boxes.
-
-    Raises:
-        QnnError: if a dtype, a shape or a number does not fit.
     """
 
 
@@ -225,9 +206,6 @@ def _select_boxes_type(attrs: Attrs, boxes: TensorSpec, scores: TensorSpec) -> T
     if slots * CORNERS >= _MOST or math.prod(scores.shape) >= _MOST:
         raise QnnError(f"{slots} results of scores of shape {scores.shape} are too many")
     return TensorSpec((1 + slots,), "int32")
-
-
-select_boxes.overflow_rule(cannot_overflow)
 
 
 @select_boxes.reference

@@ -1,7 +1,6 @@
 """Comparisons: the integers that LiteRT compares for quantized values, and floats with NaN."""
 
 import numpy as np
-import numpy.typing as npt
 from tvm import relax
 from tvm.relax import op as R
 
@@ -10,6 +9,7 @@ from qnn_ops.arithmetic.fixed_point import (
     quantize_multiplier,
     saturating_rounding_doubling_high_mul,
 )
+from qnn_ops.arrays import Int32Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
@@ -17,7 +17,7 @@ from qnn_ops.errors import QnnError
 _LEFT_SHIFT = 8
 
 
-def comparison_table(scale: float, zero_point: int, dtype: str) -> npt.NDArray[np.int32]:
+def comparison_table(scale: float, zero_point: int, dtype: str) -> Int32Array:
     """Return the integer that stands for each value in a comparison.
 
     Values less than 1/256 apart may have the same integer. With a scale above 1 all values of one

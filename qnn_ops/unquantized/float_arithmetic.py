@@ -1,31 +1,23 @@
 """Arithmetic of float32 that Relax lacks: fused multiply-add, natural powers, bits."""
 
-from typing import Any
-
 import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.checks import check_dtype, check_rank
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.sizes import broadcast
 from qnn_ops.dialect.traits import FIXED, Channels, Traits
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 @operator(
     "lhs",
     "rhs",
     "addend",
-    traits=Traits(
-        zero_points={},
-        moved=None,
-        keeps=None,
-        clamps=False,
-        channels=Channels.ANYWHERE,
-    ),
+    traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.ANYWHERE),
+    overflows=False,
 )
 def fused_multiply_add(lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr) -> None:
     """Compute lhs * rhs + addend, rounded to float32 once.
@@ -40,9 +32,6 @@ def fused_multiply_add(lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr) -> 
 
     Returns:
         A call whose result is float32 of the broadcast shape.
-
-    Raises:
-        QnnError: if a dtype does not fit or the shapes do not broadcast.
     """
 
 
@@ -62,9 +51,6 @@ def _fused_multiply_add_type(
     return TensorSpec(shape, "float32")
 
 
-fused_multiply_add.overflow_rule(cannot_overflow)
-
-
 @fused_multiply_add.reference
 def _fused_multiply_add_reference(_attrs: Attrs, lhs: Array, rhs: Array, addend: Array) -> Array:
     return fused_multiply_add_float32(lhs, rhs, addend)
@@ -73,7 +59,7 @@ def _fused_multiply_add_reference(_attrs: Attrs, lhs: Array, rhs: Array, addend:
 DTYPES = ("int32", "float32")
 
 
-@operator("data", "exponent", traits=FIXED)
+@operator("data", "exponent", traits=FIXED, overflows=False)
 def natural_power(data: relax.Expr, exponent: relax.Expr) -> None:
     """Raise each number to a natural power by repeated multiplication.
 
@@ -88,9 +74,6 @@ def natural_power(data: relax.Expr, exponent: relax.Expr) -> None:
     Returns:
         A call whose result has the data's shape and dtype. Integers wrap; each float32 product is
         clamped to the finite numbers.
-
-    Raises:
-        QnnError: if a dtype or a shape does not fit.
     """
 
 
@@ -102,9 +85,6 @@ def _natural_power_type(_: Attrs, data: TensorSpec, exponent: TensorSpec) -> Ten
     if exponent.shape != (1,):
         raise QnnError(f"exponent must have shape (1,), got {exponent.shape}")
     return data
-
-
-natural_power.overflow_rule(cannot_overflow)
 
 
 @natural_power.reference
@@ -130,7 +110,7 @@ OTHER = {"float32": "int32", "int32": "float32"}
 """The dtype as which the bits of another are read."""
 
 
-@operator("data", traits=FIXED)
+@operator("data", traits=FIXED, overflows=False)
 def reinterpret(data: relax.Expr) -> None:
     """Read the bits of numbers as another dtype.
 
@@ -139,9 +119,6 @@ def reinterpret(data: relax.Expr) -> None:
 
     Returns:
         A call whose result has the data's shape, of int32 or float32.
-
-    Raises:
-        QnnError: if the dtype or the shape does not fit.
     """
 
 
@@ -150,9 +127,6 @@ def _reinterpret_type(_: Attrs, data: TensorSpec) -> TensorSpec:
     check_dtype("data", data.dtype, tuple(OTHER))
     check_rank("data", data, 1)
     return TensorSpec(data.shape, OTHER[data.dtype])
-
-
-reinterpret.overflow_rule(cannot_overflow)
 
 
 @reinterpret.reference

@@ -3,22 +3,21 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype, check_rank
 from qnn_ops.dialect.layouts import permutation, reorder
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import Channels, Traits
-from qnn_ops.dialect.windows import sliding_windows, window_count
+from qnn_ops.dialect.windows import counts_of as counts_of
+from qnn_ops.dialect.windows import windows_of
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
-
 
 ORDERS = ("tflite", "onnxruntime", "onnxruntime_blocked", "onnxruntime_rows")
 _PANEL, _FEWEST = 128, 16
@@ -37,6 +36,7 @@ PACKED = 256
     traits=Traits(
         zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.CONVOLUTION
     ),
+    overflows=False,
 )
 def float_conv2d(
     data: relax.Expr,
@@ -85,9 +85,6 @@ def float_conv2d(
 
     Returns:
         A call whose result is float32 of the layout ``out_layout``.
-
-    Raises:
-        QnnError: if a shape, dtype, layout or attribute does not fit.
     """
 
 
@@ -172,23 +169,6 @@ def bounds_of(attrs: Attrs) -> tuple[float | None, float | None]:
     return getattr(attrs, "low", None), getattr(attrs, "high", None)
 
 
-def counts_of(attrs: Attrs, sizes: Sequence[int], window: Sequence[int]) -> tuple[int, int]:
-    """Return the rows and columns of a result, given those of the data and of the window."""
-    down, along = (
-        window_count(
-            name,
-            sizes[axis],
-            window[axis],
-            attrs.strides[axis],
-            attrs.dilation[axis],
-            attrs.padding[axis],
-            attrs.padding[axis + 2],
-        )
-        for axis, name in enumerate(("height", "width"))
-    )
-    return down, along
-
-
 @float_conv2d.type_rule
 def _type(
     attrs: Attrs,
@@ -221,9 +201,6 @@ def _type(
     return result
 
 
-float_conv2d.overflow_rule(cannot_overflow)
-
-
 @float_conv2d.reference
 def _reference(
     attrs: Attrs,
@@ -236,7 +213,7 @@ def _reference(
     images = data.transpose(permutation(attrs.data_layout, "NHWC"))
     units, height, width, inputs = weights.shape
     pixels = np.ones((*images.shape[:3], 1), np.float32)
-    taps, inside = (_taps(attrs, each, (height, width)) for each in (images, pixels))
+    taps, inside = (windows_of(attrs, each, (height, width)) for each in (images, pixels))
     number = np.arange(units) // (units // attrs.groups)
 
     def pair(row: int, column: int, channel: int) -> tuple[Array, Array]:
@@ -295,12 +272,3 @@ def _in_parts(
                 part = np.where(is_inside, added, part)
         total = part if total is None else total + part
     return np.zeros((), np.float32) if total is None else total
-
-
-def _taps(attrs: Attrs, images: Array, window: tuple[int, int]) -> Array:
-    """Return the data that the taps of each window read: [N, rows, columns, C, height, width]."""
-    top, left, bottom, right = attrs.padding
-    (down, along), (rows, columns) = attrs.strides, attrs.dilation
-    padded = np.pad(images, ((0, 0), (top, bottom), (left, right), (0, 0)))
-    extent = (window[0] - 1) * rows + 1, (window[1] - 1) * columns + 1
-    return sliding_windows(padded, extent)[:, ::down, ::along, :, ::rows, ::columns]

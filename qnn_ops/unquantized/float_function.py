@@ -1,22 +1,19 @@
 """Functions of float32: some as ONNX Runtime computes them, others as fast as vectors can."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 from tvm import relax
 
 from qnn_ops.arithmetic import float_polynomials as polynomials
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32 as fma
 from qnn_ops.arithmetic.onnxruntime import gru_tangent, hyperbolic_tangent, logistic
+from qnn_ops.arrays import Array, Float32Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import Channels, Traits
-
-Array = np.ndarray[Any, Any]
-Float32Array = npt.NDArray[np.float32]
 
 FUNCTIONS = (
     *("erf", "exp", "logistic", "tanh"),
@@ -27,6 +24,7 @@ FUNCTIONS = (
 @operator(
     "data",
     traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.ANYWHERE),
+    overflows=False,
 )
 def float_function(data: relax.Expr, function: Annotated[str, declared.choice(*FUNCTIONS)]) -> None:
     """Apply a function to each element.
@@ -46,9 +44,6 @@ def float_function(data: relax.Expr, function: Annotated[str, declared.choice(*F
 
     Returns:
         A call whose result has the data's shape and dtype.
-
-    Raises:
-        QnnError: if the dtype does not fit, or the function is another one.
     """
 
 
@@ -56,9 +51,6 @@ def float_function(data: relax.Expr, function: Annotated[str, declared.choice(*F
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_dtype("data", data.dtype, ("float32",))
     return data
-
-
-float_function.overflow_rule(cannot_overflow)
 
 
 @float_function.reference

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.checks import check_dtype, check_rank
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
 
@@ -111,13 +112,11 @@ def fingerprint(words: Words) -> Any:
     return words.of_two(total, plus(e, rotate(plus(f, a), 18), g), factor)
 
 
-Array = np.ndarray[Any, Any]
-
 MOST = 60
 """The most bytes of an item."""
 
 
-@operator("items", "weights", "seeds", traits=FIXED)
+@operator("items", "weights", "seeds", traits=FIXED, overflows=False)
 def hash_signs(items: relax.Expr, weights: relax.Expr, seeds: relax.Expr) -> None:
     """Tell for each seed whether a weighted sum of the hashes of items is positive.
 
@@ -131,9 +130,6 @@ def hash_signs(items: relax.Expr, weights: relax.Expr, seeds: relax.Expr) -> Non
 
     Returns:
         A call whose result is int32 [count]: 1 if the sum is positive, otherwise 0.
-
-    Raises:
-        QnnError: if a dtype or a shape does not fit.
     """
 
 
@@ -150,9 +146,6 @@ def _type(_: Attrs, items: TensorSpec, weights: TensorSpec, seeds: TensorSpec) -
     if size > MOST:
         raise QnnError(f"items must have at most {MOST} bytes, got {size}")
     return TensorSpec(seeds.shape, "int32")
-
-
-hash_signs.overflow_rule(cannot_overflow)
 
 
 @hash_signs.reference

@@ -1,22 +1,19 @@
 """Indices that depend on the data: checks indices, and finds those of the largest elements."""
 
-from typing import Any
-
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype, check_rank
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError, refuse_index
-
-Array = np.ndarray[Any, Any]
 
 COUNTED_DTYPES = ("int8", "uint8", "int16", "int32", "int64")
 
 
-@operator("indices", traits=FIXED)
+@operator("indices", traits=FIXED, overflows=False)
 def counted_indices(
     indices: relax.Expr, size: declared.Int, source: declared.Text, from_end: declared.Flag = False
 ) -> None:
@@ -33,9 +30,6 @@ def counted_indices(
 
     Returns:
         A call whose result has the indices' shape and dtype, from 0 to ``size`` - 1.
-
-    Raises:
-        QnnError: if the dtype does not fit, or the size is below 1.
     """
 
 
@@ -45,9 +39,6 @@ def _counted_indices_type(attrs: Attrs, indices: TensorSpec) -> TensorSpec:
     if attrs.size < 1:
         raise QnnError(f"size must be at least 1, got {attrs.size}")
     return indices
-
-
-counted_indices.overflow_rule(cannot_overflow)
 
 
 @counted_indices.reference
@@ -62,10 +53,7 @@ def _counted_indices_reference(attrs: Attrs, indices: Array) -> Array:
 INDEX_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
 
 
-@operator(
-    "data",
-    traits=FIXED,
-)
+@operator("data", traits=FIXED, overflows=False)
 def top_indices(data: relax.Expr, count: declared.Int) -> None:
     """Find the largest elements of each row: the largest first, of equal ones the first in the row.
 
@@ -77,9 +65,6 @@ def top_indices(data: relax.Expr, count: declared.Int) -> None:
 
     Returns:
         A call whose result is int32, [rows, count].
-
-    Raises:
-        QnnError: if the dtype, the shape or the count does not fit.
     """
 
 
@@ -91,9 +76,6 @@ def _top_indices_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     if not 0 < attrs.count <= size:
         raise QnnError(f"count must be 1 to {size}, as rows have {size} elements: {attrs.count}")
     return TensorSpec((rows, attrs.count), "int32")
-
-
-top_indices.overflow_rule(cannot_overflow)
 
 
 @top_indices.reference

@@ -1,24 +1,23 @@
 """Reduction of the elements of windows of a tensor, in order."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
 REDUCTIONS = ("add", "multiply", "maximum", "minimum", "all", "any")
 
 
-@operator("data", "start", traits=FIXED)
+@operator("data", "start", traits=FIXED, overflows=False)
 def reduce_windows(
     data: relax.Expr,
     start: relax.Expr,
@@ -44,9 +43,6 @@ def reduce_windows(
     Returns:
         A call whose result has the data's dtype, and as many elements as there are windows inside
         the data.
-
-    Raises:
-        QnnError: if a dtype, a shape or an attribute does not fit.
     """
 
 
@@ -74,9 +70,6 @@ def window_counts(
         max(0, (size - (taps - 1) * dilation - 1) // stride + 1)
         for size, taps, stride, dilation in zip(shape, window, strides, dilations, strict=True)
     )
-
-
-reduce_windows.overflow_rule(cannot_overflow)
 
 
 _COMBINED: dict[str, Callable[[Array, Array], Array]] = {

@@ -1,26 +1,25 @@
 """The mean and the variance of rows of float32, whose elements are added in a stated order."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype, check_rank
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 ORDERS = ("two_passes", "welford", "squares", "vectors", "vector_squares")
 WIDE, LANES = 4, 8
 """The lanes of a float64 vector and of a float32 vector with AVX2."""
 
 
-@operator("rows", traits=FIXED)
+@operator("rows", traits=FIXED, overflows=False)
 def row_moments(rows: relax.Expr, order: Annotated[str, declared.choice(*ORDERS)]) -> None:
     """Compute the mean of each row, and the mean of the squared distances from it.
 
@@ -39,9 +38,6 @@ def row_moments(rows: relax.Expr, order: Annotated[str, declared.choice(*ORDERS)
 
     Returns:
         A call whose result is float32 [number, 2]: mean, and mean of squares.
-
-    Raises:
-        QnnError: if a dtype, a shape or the order does not fit.
     """
 
 
@@ -52,9 +48,6 @@ def _type(attrs: Attrs, rows: TensorSpec) -> TensorSpec:
     if 0 in rows.shape:
         raise QnnError(f"rows must have elements, got shape {rows.shape}")
     return TensorSpec((rows.shape[0], 2), "float32")
-
-
-row_moments.overflow_rule(cannot_overflow)
 
 
 @row_moments.reference

@@ -1,21 +1,20 @@
 """Averages rows by weights, and writes rows at indices of a tensor."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype, check_rank
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
 
-Array = np.ndarray[Any, Any]
 
-
-@operator("rows", "weights", "indices", traits=FIXED)
+@operator("rows", "weights", "indices", traits=FIXED, overflows=False)
 def average_rows(
     rows: relax.Expr,
     weights: relax.Expr,
@@ -38,9 +37,6 @@ def average_rows(
 
     Returns:
         A call whose result is float32 [count, size]; zeros at indices without rows.
-
-    Raises:
-        QnnError: if a dtype, a shape or the count does not fit.
     """
 
 
@@ -59,9 +55,6 @@ def _average_rows_type(
     if attrs.count < 1:
         raise QnnError(f"count must be at least 1, got {attrs.count}")
     return TensorSpec((attrs.count, size), "float32")
-
-
-average_rows.overflow_rule(cannot_overflow)
 
 
 @average_rows.reference
@@ -84,12 +77,7 @@ DTYPES = ("int8", "uint8", "int32", "int64", "float32")
 REDUCTIONS = ("update", "add", "multiply", "maximum", "minimum")
 
 
-@operator(
-    "data",
-    "indices",
-    "rows",
-    traits=FIXED,
-)
+@operator("data", "indices", "rows", traits=FIXED, overflows=False)
 def scatter_rows(
     data: relax.Expr,
     indices: relax.Expr,
@@ -110,9 +98,6 @@ def scatter_rows(
 
     Returns:
         A call whose result has the data's shape and dtype.
-
-    Raises:
-        QnnError: if a dtype or a shape does not fit.
     """
 
 
@@ -132,9 +117,6 @@ def _scatter_rows_type(
     if data.shape[0] == 0:
         raise QnnError("data must have rows")
     return data
-
-
-scatter_rows.overflow_rule(cannot_overflow)
 
 
 _COMBINED: dict[str, Callable[[Array, Array], Array]] = {

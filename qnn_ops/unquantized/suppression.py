@@ -1,26 +1,20 @@
 """Chooses boxes by their scores, without those that overlap a better one."""
 
 import math
-from typing import Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype
-from qnn_ops.dialect.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.boxes import CORNERS, overlap, pop, push
 
-Array = np.ndarray[Any, Any]
 
-
-@operator(
-    "boxes",
-    "scores",
-    traits=FIXED,
-)
+@operator("boxes", "scores", traits=FIXED, overflows=False)
 def suppress_boxes(
     boxes: relax.Expr,
     scores: relax.Expr,
@@ -47,9 +41,6 @@ def suppress_boxes(
     Returns:
         A call whose result is int32, [1 + most]: the number of chosen boxes, then their numbers,
         and 0 for missing boxes.
-
-    Raises:
-        QnnError: if a dtype, a shape or a number does not fit.
     """
 
 
@@ -70,9 +61,6 @@ def _suppress_boxes_type(attrs: Attrs, boxes: TensorSpec, scores: TensorSpec) ->
             f"{attrs.score_threshold} and {attrs.iou_threshold}"
         )
     return TensorSpec((1 + attrs.most,), "int32")
-
-
-suppress_boxes.overflow_rule(cannot_overflow)
 
 
 @suppress_boxes.reference
@@ -104,7 +92,7 @@ ROW = 3
 """The columns of a result's row: the numbers of an image, a class and a box."""
 
 
-@operator("boxes", "scores", "count", "limits", traits=FIXED)
+@operator("boxes", "scores", "count", "limits", traits=FIXED, overflows=False)
 def suppress_by_class(
     boxes: relax.Expr,
     scores: relax.Expr,
@@ -134,9 +122,6 @@ def suppress_by_class(
     Returns:
         A call whose result is int64, [1 + images · classes · most, 3]: in the first row the number
         of chosen boxes; then the image, class and box of each, and 0 for missing boxes.
-
-    Raises:
-        QnnError: if a dtype, a shape or a number does not fit.
     """
 
 
@@ -158,9 +143,6 @@ def _suppress_by_class_type(
     if not 0 <= attrs.most <= scores.shape[2]:
         raise QnnError(f"most must be from 0 to {scores.shape[2]}, got {attrs.most}")
     return TensorSpec((1 + scores.shape[0] * scores.shape[1] * attrs.most, ROW), "int64")
-
-
-suppress_by_class.overflow_rule(cannot_overflow)
 
 
 @suppress_by_class.reference

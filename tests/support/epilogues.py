@@ -15,7 +15,7 @@ LANES = np.arange(CHANNELS).reshape(-1, 16)
 
 def check_epilogue(kind: type[Epilogue], spec: ConvSpec, scales: Scales, x: np.ndarray) -> None:
     """Check an epilogue's outputs for accumulators, int32 [CHANNELS, n], on AVX512."""
-    chosen = kind.choose(spec.output, None, scales, LANES)
+    chosen = kind.choose(spec.output, scales, LANES)
     assert chosen is not None
     expected = rescaled(spec, x.T, scales.multiplier, scales.shift)
     got = np.clip(_rescale(chosen, x), spec.output.low, spec.output.high).T
@@ -46,7 +46,7 @@ def offered(
     served = [
         channel
         for channel in range(len(multiplier))
-        if kind.choose(spec.output, None, scales_of(np.array([channel])), LANES) is not None
+        if kind.choose(spec.output, scales_of(np.array([channel])), LANES) is not None
     ]
     return scales_of(np.array(served or [0])), len(served) / len(multiplier)
 

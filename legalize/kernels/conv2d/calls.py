@@ -1,6 +1,6 @@
 """Specs of convolutions and dense layers, made of their calls."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -12,7 +12,7 @@ from tvm.relax import op as R
 from legalize.kernels.conv2d.plan import Columns, Weights
 from legalize.kernels.conv2d.spec import UNFUSED, Addend, ConvSpec, Encoding, Fusion, OutputStage
 from legalize.kernels.ir.vectors import Array
-from legalize.kernels.kernel import Rule
+from legalize.kernels.kernel import Builder, Lowered, Operands, Rule
 from legalize.primitives.fixed_point import saturate
 from qnn_ops.arithmetic.float_epilogue import ONEDNN, addend_multiplier, float_epilogue
 from qnn_ops.arithmetic.rounding import scale_result
@@ -33,15 +33,13 @@ _MOST_BIAS = 2**30 + 2**20
 _MOST_PRODUCTS = 2**31 - _MOST_BIAS
 
 
-def ends_in_floats(attrs: Attrs, operands: Sequence[relax.Expr]) -> bool:
+def ends_in_floats(attrs: Attrs, operands: Operands) -> bool:
     """Tell whether a kernel with rounding "onednn" computes a call, which adds no tensor."""
     return attrs.out_dtype != "int32" and len(operands) < 4
 
 
 def sums_first(
-    rule: Rule,
-    factor: Factor,
-    is_whole: Callable[[Attrs, Sequence[relax.Expr]], bool] = lambda *_: False,
+    rule: Rule, factor: Factor, is_whole: Callable[[Attrs, Operands], bool] = lambda *_: False
 ) -> Rule:
     """Return a rule that also serves rounding "onednn", in two steps if no kernel does both.
 
@@ -51,9 +49,7 @@ def sums_first(
         is_whole: whether ``rule`` takes a call as it is.
     """
 
-    def served(
-        builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
-    ) -> relax.Expr | None:
+    def served(builder: Builder, attrs: Attrs, operands: Operands) -> Lowered:
         if attrs.rounding != ONEDNN or is_whole(attrs, operands):
             return rule(builder, attrs, operands)
         data, weights, bias, addend = (*operands, None, None)[:4]
@@ -72,7 +68,7 @@ def fixed_point(spec: ConvSpec, real_multiplier: Array) -> tuple[Any, Any]:
     return (0, 0) if output.dtype == "int32" else output.rule.constants(real_multiplier)
 
 
-def addend_of(attrs: Attrs, operands: Sequence[relax.Expr]) -> Addend | None:
+def addend_of(attrs: Attrs, operands: Operands) -> Addend | None:
     """Describe the tensor that a call adds, if it adds one."""
     if len(operands) < 4:
         return None
@@ -84,7 +80,7 @@ def addend_of(attrs: Attrs, operands: Sequence[relax.Expr]) -> Addend | None:
     )
 
 
-def operands_of(operands: Sequence[relax.Expr]) -> tuple[relax.Expr, Array | None, Array | None]:
+def operands_of(operands: Operands) -> tuple[relax.Expr, Array | None, Array | None]:
     """Return data, weights and bias; no weights if they or the bias are not constant."""
     data, weights, *rest = operands
     bias = constant_of(rest[0]) if rest else None
@@ -196,7 +192,7 @@ EndsIn = Callable[[Attrs, Array], bool]
 
 
 def conv_call(
-    attrs: Attrs, operands: Sequence[relax.Expr], ends_in: EndsIn, fusion: Fusion = UNFUSED
+    attrs: Attrs, operands: Operands, ends_in: EndsIn, fusion: Fusion = UNFUSED
 ) -> ConvCall | None:
     """Describe a convolution of one group; None if no kernel has its layouts or arithmetic."""
     weights = _weights_ohwi(attrs, operands)
@@ -211,7 +207,7 @@ def conv_call(
     return replace(call, spec=replace(call.spec, fusion=fusion))
 
 
-def dense_call(attrs: Attrs, operands: Sequence[relax.Expr], ends_in: EndsIn) -> ConvCall | None:
+def dense_call(attrs: Attrs, operands: Operands, ends_in: EndsIn) -> ConvCall | None:
     """Describe a dense layer as a convolution, with an image for each row."""
     _, weights, _ = operands_of(operands)
     if weights is None:
@@ -243,9 +239,7 @@ class Scaling:
         return replace(call, spec=spec, weights=replace(call.weights, columns=self.columns))
 
 
-def depthwise_call(
-    attrs: Attrs, operands: Sequence[relax.Expr], ends_in: EndsIn
-) -> ConvCall | None:
+def depthwise_call(attrs: Attrs, operands: Operands, ends_in: EndsIn) -> ConvCall | None:
     """Describe a depthwise convolution, whose data has a channel for each output channel."""
     *outer, channels = spec_of(operands[0]).shape
     weights = _weights_ohwi(attrs, operands)
@@ -259,7 +253,7 @@ def depthwise_call(
     return replace(call, weights=replace(call.weights, kernel=kernel))
 
 
-def _weights_ohwi(attrs: Attrs, operands: Sequence[relax.Expr]) -> Array | None:
+def _weights_ohwi(attrs: Attrs, operands: Operands) -> Array | None:
     _, weights, _ = operands_of(operands)
     if weights is None or (attrs.data_layout, attrs.out_layout) != ("NHWC", "NHWC"):
         return None
@@ -273,7 +267,7 @@ def _window(attrs: Attrs) -> dict[str, Any]:
 
 def _described(
     attrs: Attrs,
-    operands: Sequence[relax.Expr],
+    operands: Operands,
     kernel_ohwi: Array,  # [O, KH, KW, I]
     factor: Array,  # [out_channels] or one
     in_shape: tuple[int, ...],  # (N, H, W, C)
@@ -294,7 +288,7 @@ def _described(
     return ConvCall(attrs, data, spec, weights, factor, late)
 
 
-def finish(builder: relax.BlockBuilder, call: ConvCall, result: relax.Expr) -> relax.Expr:
+def finish(builder: Builder, call: ConvCall, result: relax.Expr) -> relax.Expr:
     """Apply to the kernel's sums the steps that the kernel leaves out."""
     attrs = call.attrs
     if call.bias is not None:

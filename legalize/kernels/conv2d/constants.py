@@ -1,6 +1,6 @@
 """The constants of a convolution and of its groups, before kernels lay them out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.tasks import shared_loop
 from legalize.kernels.ir.vectors import Array, Buffer, Index
-from legalize.kernels.kernel import Rule
+from legalize.kernels.kernel import Builder, Lowered, Operands, Rule
 from qnn_ops.arithmetic.accumulator_bounds import centred_bounds, product_sums
 from qnn_ops.dialect.registry import Attrs, constant_of, spec_of
 from qnn_ops.errors import QnnError
@@ -46,16 +46,21 @@ def window_sums(
     return sums
 
 
-def each_group(rule: Rule) -> Rule:
+def each_group(rule: Rule, least_depthwise: int = 1) -> Rule:
     """Return a rule that splits the channels of grouped convolutions of NHWC data.
 
     Args:
         rule: serves convolutions of one group.
+        least_depthwise: depthwise convolutions of this many output channels are left to others.
     """
 
-    def served(
-        builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
-    ) -> relax.Expr | None:
+    def served(builder: Builder, attrs: Attrs, operands: Operands) -> Lowered:
+        if attrs.groups == 1:
+            return rule(builder, attrs, operands)
+        channels = spec_of(operands[0]).shape[attrs.data_layout.index("C")]
+        out_channels = spec_of(operands[1]).shape[attrs.kernel_layout.index("O")]
+        if attrs.groups == channels and out_channels >= least_depthwise:
+            return None
         data, *constants = operands
         arrays = [constant_of(constant) for constant in constants]
         layouts = (attrs.data_layout, attrs.out_layout)

@@ -1,6 +1,5 @@
 """The rules of convolutions and dense layers, on any processor."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tvm import relax
@@ -20,6 +19,7 @@ from legalize.kernels.conv2d.calls import (
 from legalize.kernels.conv2d.plan import Cut, Plan, Planner
 from legalize.kernels.conv2d.spec import UNFUSED, Fusion
 from legalize.kernels.conv2d.stage import stage
+from legalize.kernels.kernel import Builder, Lowered, Operands
 from qnn_ops.dialect.registry import Attrs, spec_of
 
 
@@ -45,13 +45,13 @@ class ConvRules:
 
     def conv2d(
         self,
-        builder: relax.BlockBuilder,
+        builder: Builder,
         attrs: Attrs,
-        operands: Sequence[relax.Expr],
+        operands: Operands,
         *,
         fusion: Fusion = UNFUSED,
         into: relax.Expr | None = None,
-    ) -> relax.Expr | None:
+    ) -> Lowered:
         """Return a convolution of one group.
 
         Args:
@@ -74,13 +74,8 @@ class ConvRules:
         return self._emit(builder, call, plan, call.data, operands[3:], into)
 
     def dense(
-        self,
-        builder: relax.BlockBuilder,
-        attrs: Attrs,
-        operands: Sequence[relax.Expr],
-        *,
-        scaling: Scaling | None = None,
-    ) -> relax.Expr | None:
+        self, builder: Builder, attrs: Attrs, operands: Operands, *, scaling: Scaling | None = None
+    ) -> Lowered:
         """Return a dense layer; of float32 if the call's sums are to be scaled."""
         call = dense_call(attrs, operands, self.ends_in)
         encodings = []
@@ -94,9 +89,7 @@ class ConvRules:
         outer = spec_of(call.data).shape[:-1]
         return R.reshape(builder.emit(result), (*outer, call.spec.out_channels))
 
-    def depthwise(
-        self, builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
-    ) -> relax.Expr | None:
+    def depthwise(self, builder: Builder, attrs: Attrs, operands: Operands) -> Lowered:
         """Return a depthwise convolution."""
         call = depthwise_call(attrs, operands, self.ends_in)
         plan = self._planned(call)
@@ -115,11 +108,11 @@ class ConvRules:
 
     def _emit(
         self,
-        builder: relax.BlockBuilder,
+        builder: Builder,
         call: ConvCall,
         plan: Plan,
         data: relax.Expr,
-        addends: Sequence[relax.Expr] = (),
+        addends: Operands = (),
         into: relax.Expr | None = None,
     ) -> relax.Expr:
         """Return the calls of the staging function, if needed, and of the kernel."""

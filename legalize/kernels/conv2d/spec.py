@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from legalize.kernels.border import Border
 from legalize.kernels.elementwise.add import FloatForm
@@ -219,7 +220,12 @@ class Geometry:
     @cached_property
     def runs(self) -> int:
         """Runs of adjacent values that one output pixel reads."""
-        return self.kernel_height * (self.kernel_width // self.taps_per_run)
+        return self.kernel_height * self.runs_per_row
+
+    @cached_property
+    def runs_per_row(self) -> int:
+        """Runs of a row of the kernel."""
+        return self.kernel_width // self.taps_per_run
 
 
 @dataclass(frozen=True)
@@ -304,6 +310,11 @@ class ConvSpec(Geometry):
     def run_length(self) -> int:
         """Values in a run."""
         return self.taps_per_run * self.staged_channels
+
+    def run_start(self, row: Any, number: Any) -> Any:
+        """Return the offset of a run of a row of the kernel from a pixel's first staged value."""
+        _, _, width, channels = self.staged_shape
+        return (row * self.dilation[0] * width + number * self.dilation[1]) * channels
 
     @cached_property
     def k_steps_per_run(self) -> int:

@@ -59,7 +59,7 @@ class Taps:
         """
         ranges, spec = self.ranges_of(tiling), self.spec
         others = np.zeros_like(ranges)
-        others[:, 1] = spec.kernel_height if self.down else runs_per_row(spec)
+        others[:, 1] = spec.kernel_height if self.down else spec.runs_per_row
         return np.hstack([others, ranges] if self.down else [ranges, others])
 
     def share(self, mr: int) -> float:
@@ -95,11 +95,6 @@ def taps_of(spec: ConvSpec) -> list[Taps]:
 def ranges_fit(spec: ConvSpec) -> bool:
     """Tell whether ranges of taps fit their dtype."""
     return max(spec.kernel_height, spec.kernel_width) <= _MOST_TAPS
-
-
-def runs_per_row(spec: ConvSpec) -> int:
-    """Return the runs of a row of the kernel."""
-    return spec.kernel_width // spec.taps_per_run
 
 
 def rows_of(spec: ConvSpec) -> Taps | None:

@@ -1,15 +1,13 @@
 """Rules for the conversions from and to float32."""
 
-from typing import Any
-
 from legalize.kernels.call import call_tir
 from legalize.kernels.convert import kernel as real
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
+from legalize.kernels.kernel import Builder, Lowered, Operands
 from qnn_ops import dequantize, quantize
 from qnn_ops.dialect.checks import QUANTIZED
 from qnn_ops.dialect.declared import LITERT
-from qnn_ops.dialect.registry import Attrs, Operator, spec_of
+from qnn_ops.dialect.registry import Attrs, spec_of
 
 
 def _quantize(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
@@ -36,7 +34,7 @@ def _is_served(attrs: Attrs, shape: tuple[int, ...], dtype: str) -> bool:
     return is_per_tensor and dtype in QUANTIZED and bool(shape) and 0 not in shape
 
 
-RULES: tuple[tuple[Operator[Any], VectorRule], ...] = (
+RULES = (
     (quantize, _quantize),
     (dequantize, _dequantize),
 )

@@ -1,13 +1,11 @@
 """Rules for the quantization of rows at run time: the kernels serve all data with elements."""
 
-from typing import Any
-
 from legalize.kernels.call import call_tir
 from legalize.kernels.dynamic import kernel
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
+from legalize.kernels.kernel import Builder, Lowered, Operands
 from qnn_ops import dynamic_encoding, dynamic_quantize
-from qnn_ops.dialect.registry import Attrs, Operator, spec_of
+from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.dialect.sizes import is_open
 from qnn_ops.quantized.dynamic_quantization import FIELDS
 
@@ -34,9 +32,9 @@ def _quantize(builder: Builder, attrs: Attrs, operands: Operands, *, isa: Vector
     return call_tir(builder, "dynamic_quantize", function, operands, shape, attrs.out_dtype)
 
 
-RULES: tuple[tuple[Operator[Any], VectorRule], ...] = (
+RULES = (
     (dynamic_encoding, _encode),
     (dynamic_quantize, _quantize),
 )
-OPEN: tuple[VectorRule, ...] = (_encode,)
+OPEN = (_encode,)
 """The rules that also take open sizes."""

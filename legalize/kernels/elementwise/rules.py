@@ -16,7 +16,7 @@ from legalize.kernels.elementwise.multiply import (
     squared_difference,
 )
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
+from legalize.kernels.kernel import Builder, Lowered, Operands
 from qnn_ops import (
     quantized_add,
     quantized_multiply,
@@ -37,12 +37,7 @@ _LARGEST_LIFTED = 2**31 - 1 - 255
 
 
 def _sum(
-    builder: Builder,
-    attrs: Attrs,
-    operands: Operands,
-    *,
-    isa: VectorIsa,
-    operator: Operator[Any],
+    builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa, operator: Operator[Any]
 ) -> Lowered:
     lhs, rhs = (spec_of(operand) for operand in operands)
     shape = _shape(lhs, rhs)
@@ -155,7 +150,7 @@ def _bounds(attrs: Attrs) -> tuple[int, int]:
     return attrs.out_min - lowest, attrs.out_max - lowest
 
 
-RULES: tuple[tuple[Operator[Any], VectorRule], ...] = (
+RULES = (
     (quantized_add, partial(_sum, operator=quantized_add)),
     (quantized_subtract, partial(_sum, operator=quantized_subtract)),
     (quantized_multiply, _multiply),

@@ -15,6 +15,8 @@ Array: TypeAlias = npt.NDArray[Any]
 """Constants, at compile time."""
 Buffer: TypeAlias = Any
 """Memory to load from and store to: an argument of the function, or allocated by it."""
+Sums: TypeAlias = list[list[Any]]
+"""The vectors that hold a tile's sums: a row for each pixel."""
 Index: TypeAlias = Any
 """An int, or an int32 or int64 expression, such as an offset in a buffer or a loop's extent."""
 Vector: TypeAlias = Any
@@ -52,17 +54,18 @@ def local_vector(lanes: int = 16, dtype: str = "int32") -> Buffer:
     return T.alloc_buffer((lanes,), dtype, scope="global", layout=None)
 
 
-def get_lanes(buffer: Buffer, lanes: int = 16) -> Vector:
-    """Read the first lanes of a local vector."""
-    return buffer[_first(lanes)]
+def get_lanes(buffer: Buffer, lanes: int | None = None) -> Vector:
+    """Read the first lanes of a local vector, or all."""
+    return buffer[_first(buffer, lanes)]
 
 
-def set_lanes(buffer: Buffer, value: Vector, lanes: int = 16) -> None:
-    """Write the first lanes of a local vector."""
-    T.buffer_store(buffer, value, [_first(lanes)])
+def set_lanes(buffer: Buffer, value: Vector, lanes: int | None = None) -> None:
+    """Write the first lanes of a local vector, or all."""
+    T.buffer_store(buffer, value, [_first(buffer, lanes)])
 
 
-def _first(lanes: int) -> Index:
+def _first(buffer: Buffer, lanes: int | None) -> Index:
+    lanes = int(buffer.shape[0]) if lanes is None else lanes
     return 0 if lanes == 1 else T.ramp(0, 1, lanes)
 
 

@@ -59,9 +59,9 @@ class Isa(ABC):
         return Neon(is_armv7="arm" in self.features)
 
     @property
-    @abstractmethod
     def product(self) -> int:
         """Instructions that multiply and add a K-step's bytes to one accumulator."""
+        return 1
 
     def k_step_registers(self, pixels: int, nr: int) -> int:
         """Count the registers that a K-step takes for a tile."""
@@ -93,11 +93,6 @@ class Isa(ABC):
 class MatrixProducts(Isa):
     """Smmla."""
 
-    @property
-    def product(self) -> int:
-        """Smmla."""
-        return 1
-
     def prepare(self, size: int) -> float:
         """Interleave two pixels' bytes by zip1 and zip2."""
         return size / REGISTER_BYTES
@@ -116,11 +111,6 @@ class MatrixProducts(Isa):
 @dataclass(frozen=True)
 class DotProducts(Isa):
     """Sdot by element."""
-
-    @property
-    def product(self) -> int:
-        """Sdot."""
-        return 1
 
     def prepare(self, size: int) -> float:
         """Prepare nothing: sdot repeats an element by itself."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from tvm.script.ir_builder import tirx as T
@@ -83,37 +84,31 @@ class VectorIsa(ABC):
         name: the instruction set's name.
         features: LLVM's names of the extensions that it needs.
         size: bytes in a register.
+        registers: the number of vector registers.
+        fuses_products: whether a product and a sum of float32 can have one rounding.
     """
 
     name: str
     features: tuple[str, ...]
     size: int
+    registers: int = 32
+    fuses_products: bool = True
+
+    adds_bytes_to_words: ClassVar[bool] = False
+    """Whether one instruction widens bytes and adds them."""
+    multiplies_bytes: ClassVar[bool] = False
+    """Whether there is ``byte_pairs``."""
 
     @property
     def lanes(self) -> int:
         """int32 or float32 values in a register."""
         return self.size // 4
 
-    @property
-    def registers(self) -> int:
-        """The number of vector registers."""
-        return 32
-
-    @property
-    def fuses_products(self) -> bool:
-        """Whether a product and a sum of float32 can have one rounding."""
-        return True
-
     def multiply_add(self, lhs: Vector, rhs: Vector, addend: Vector) -> Vector:
         """Return lhs · rhs + addend of float32, with one rounding if the processor can do that."""
         if self.fuses_products:
             return fused_multiply_add(lhs, rhs, addend)
         return lhs * rhs + addend
-
-    @property
-    def adds_bytes_to_words(self) -> bool:
-        """Whether one instruction widens bytes and adds them."""
-        return False
 
     @abstractmethod
     def widen(self, value: Vector) -> list[Vector]:
@@ -147,11 +142,6 @@ class VectorIsa(ABC):
         products = kept(T.reinterpret(f"uint32x{lanes}", wide))
         even, odd = (T.Shuffle([products], list(range(first, lanes, 2))) for first in (0, 1))
         return T.reinterpret(f"int32x{lanes // 2}", even + odd)
-
-    @property
-    def multiplies_bytes(self) -> bool:
-        """Whether there is ``byte_pairs``."""
-        return False
 
     @property
     def adds_byte_products(self) -> bool:

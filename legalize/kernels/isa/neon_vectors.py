@@ -18,21 +18,7 @@ class NeonVectors(VectorIsa):
     """
 
     is_armv7: bool = False
-
-    @property
-    def registers(self) -> int:
-        """Return 32, or 16 on ARMv7."""
-        return 16 if self.is_armv7 else 32
-
-    @property
-    def fuses_products(self) -> bool:
-        """Whether there is fmla, which some ARMv7 processors lack."""
-        return not self.is_armv7
-
-    @property
-    def adds_bytes_to_words(self) -> bool:
-        """Whether one instruction widens bytes and adds them: uaddw."""
-        return True
+    adds_bytes_to_words = True  # by uaddw
 
     def widen(self, value: Vector) -> list[Vector]:
         """Widen by uxtl and uxtl2."""
@@ -97,6 +83,7 @@ class NeonVectors(VectorIsa):
 
 
 NEON = NeonVectors("neon", ("aarch64", "neon"), 16)
-ARMV7 = NeonVectors("armv7", ("arm", "neon"), 16, is_armv7=True)
+# Some ARMv7 processors lack fmla.
+ARMV7 = NeonVectors("armv7", ("arm", "neon"), 16, 16, fuses_products=False, is_armv7=True)
 
 VECTORS = (NEON, ARMV7)

@@ -70,15 +70,17 @@ class Products(ABC):
     """The values of a K-step."""
     parts: ClassVar[int] = 1
     """The vectors that hold the weights of a K-step; widened data takes as many."""
+    counts: ClassVar[tuple[int, int]]
+    """The instructions of a K-step in a vector; more if each overwrites an operand."""
     spare: ClassVar[int]
     """The registers that a K-step needs in addition to accumulators and weights."""
     takes_raw_weights: ClassVar[bool] = False
     """Whether the multiplied weights include their zero point."""
 
     @property
-    @abstractmethod
     def instructions(self) -> int:
         """Instructions that multiply and add a K-step in one vector."""
+        return self.counts[self.isa.overwrites]
 
     @property
     def lanes(self) -> int:
@@ -114,13 +116,9 @@ class ByteProducts(Products):
     """Vpdpbusd."""
 
     weight_dtype = "int8"
+    counts = 1, 1
     spare = 1
     takes_raw_weights = True
-
-    @property
-    def instructions(self) -> int:
-        """Vpdpbusd."""
-        return 1
 
     def multiply_add(self, accumulator: Vector, data: Vector, weights: Vector) -> Vector:
         """Add products by vpdpbusd."""
@@ -128,16 +126,12 @@ class ByteProducts(Products):
 
 
 class WordProducts(Products):
-    """Vpmaddwd, of data that is int16 already."""
+    """Vpmaddwd and a sum, of data that is int16 already."""
 
     weight_dtype = "int16"
     k_step = 2
+    counts = 2, 3
     spare = 2
-
-    @property
-    def instructions(self) -> int:
-        """Vpmaddwd and a sum."""
-        return 3 if self.isa.overwrites else 2
 
     def load_data(self, buffer: Buffer, offset: Index) -> list[Vector]:
         """Load two values, widened already."""
@@ -151,12 +145,8 @@ class WordProducts(Products):
 class WordDots(WordProducts):
     """Vpdpwssd, of data that is int16 already; sums are modulo 2^32."""
 
+    counts = 1, 1
     spare = 1
-
-    @property
-    def instructions(self) -> int:
-        """Vpdpwssd."""
-        return 1
 
     def multiply_add(self, accumulator: Vector, data: Vector, weights: Vector) -> Vector:
         """Add products by vpdpwssd."""
@@ -168,12 +158,8 @@ class WidenedProducts(WordProducts):
 
     k_step = DWORD
     parts = 2
+    counts = 4, 6
     spare = 3
-
-    @property
-    def instructions(self) -> int:
-        """Twice vpmaddwd and a sum."""
-        return 2 * super().instructions
 
     def load_data(self, buffer: Buffer, offset: Index) -> list[Vector]:
         """Load four bytes: the even ones, and the odd ones."""
@@ -186,15 +172,11 @@ class WidenedProducts(WordProducts):
 
 
 class PairProducts(Products):
-    """Vpmaddubsw and vpmaddwd, with weights that are cut for vpmaddubsw."""
+    """Vpmaddubsw, vpmaddwd and a sum, with weights that are cut for vpmaddubsw."""
 
     weight_dtype = "int8"
+    counts = 3, 5
     spare = 3
-
-    @property
-    def instructions(self) -> int:
-        """Vpmaddubsw, vpmaddwd and a sum."""
-        return 5 if self.isa.overwrites else 3
 
     def load_ordered(self, buffer: Buffer, offset: Index, order: Vector) -> Vector:
         """Load four of 16 bytes for all lanes, in a given order, uint8x4 (vpshufb)."""

@@ -4,7 +4,7 @@ Interleaving and packing both work within quarters of a register of 64 bytes (ha
 of a smaller one), so packing undoes interleaving.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from tvm.script.ir_builder import tirx as T
@@ -54,16 +54,7 @@ class X86Vectors(VectorIsa):
 
     has_word_sums: bool = False
     has_byte_permutation: bool = False
-
-    @property
-    def registers(self) -> int:
-        """Return 32 with AVX512, otherwise 16."""
-        return 32 if self.size == 64 else 16
-
-    @property
-    def fuses_products(self) -> bool:
-        """Whether there is FMA, which every processor with AVX2 has."""
-        return self.size > _QUARTER
+    multiplies_bytes = True  # by vpmaddubsw
 
     def widen(self, value: Vector) -> list[Vector]:
         """Widen by vpunpcklbw and vpunpckhbw with zero."""
@@ -93,11 +84,6 @@ class X86Vectors(VectorIsa):
         lanes = lanes_in(lhs)
         name = f"{_PREFIX[2 * lanes]}.{'pmaddw.d.512' if lanes == 32 else 'pmadd.wd'}"
         return T.call_llvm_pure_intrin(f"int32x{lanes // 2}", name, lhs, rhs)
-
-    @property
-    def multiplies_bytes(self) -> bool:
-        """Whether there is vpmaddubsw, as in every instruction set here."""
-        return True
 
     @property
     def adds_byte_products(self) -> bool:
@@ -314,13 +300,17 @@ def _unpack(first: Vector, second: Vector, element: int, half: int) -> Vector:
     return T.Shuffle([first, second], places)
 
 
-AVX512_VNNI_VBMI = X86Vectors(
-    "avx512-vnni-vbmi", ("avx512vnni", "avx512bw", "avx512vbmi"), 64, True, True
-)
-AVX512_VNNI = X86Vectors("avx512-vnni", ("avx512vnni", "avx512bw"), 64, True)
 AVX512BW = X86Vectors("avx512bw", ("avx512bw",), 64)
-AVX2 = X86Vectors("avx2", ("avx2",), 32)
-SSE41 = X86Vectors("sse4.1", ("sse4.1",), 16)
+AVX512_VNNI = X86Vectors("avx512-vnni", ("avx512vnni", "avx512bw"), 64, has_word_sums=True)
+AVX512_VNNI_VBMI = replace(
+    AVX512_VNNI,
+    name="avx512-vnni-vbmi",
+    features=(*AVX512_VNNI.features, "avx512vbmi"),
+    has_byte_permutation=True,
+)
+# Every processor with AVX2 has FMA, too.
+AVX2 = X86Vectors("avx2", ("avx2",), 32, 16)
+SSE41 = X86Vectors("sse4.1", ("sse4.1",), 16, 16, fuses_products=False)
 
 VECTORS = (AVX512_VNNI_VBMI, AVX512_VNNI, AVX512BW, AVX2, SSE41)
 """All vectors, the fastest first."""

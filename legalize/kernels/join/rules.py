@@ -13,7 +13,7 @@ from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.join.byte_changes import Change, Clamp, cheapest_change
 from legalize.kernels.join.kernel import Part, join
-from legalize.kernels.kernel import Builder, Lowered, Operands, Slice, VectorRule
+from legalize.kernels.kernel import Builder, Lowered, Operands, Slice
 from qnn_ops import quantized_concat, quantized_lookup, quantized_relu, requantize
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.registry import Attrs, Operator, constant_of, spec_of
@@ -188,7 +188,7 @@ def _change(table: Array | None) -> Change:
     return cheapest_change(table.astype(np.int64) - dtype_range(str(table.dtype))[0])
 
 
-RULES: tuple[tuple[Operator[Any], VectorRule], ...] = (
+RULES = (
     (quantized_concat, _concat),
     (quantized_lookup, _lookup),
     (quantized_relu, _relu),

@@ -1,7 +1,7 @@
 """Products of matrices on ARM; see x86.py."""
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from tvm import tirx
@@ -10,9 +10,10 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.arm.epilogue import Epilogue, choose_epilogue
 from legalize.kernels.conv2d.arm.kernel import ArmKernel
 from legalize.kernels.conv2d.arm.pack import in_vectors
-from legalize.kernels.conv2d.arm.pixel_sums import pixel_sums
+from legalize.kernels.conv2d.arm.pixel_sums import window_sum
 from legalize.kernels.conv2d.arm.runs import k_step_bytes
 from legalize.kernels.conv2d.arm.tiling import choose_tiling, vectors_of
+from legalize.kernels.conv2d.constants import window_sums
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section, Tiling
 from legalize.kernels.ir.tables import Table, Tables
@@ -89,10 +90,7 @@ class _Kernel(ArmKernel):
         rhs = T.arg("rhs", T.buffer(matmul.rhs_shape, matmul.rhs_dtype))
         vectors = vectors_of(spec)
         self.addends = self.tables.parameter("addends", (vectors, LANES), "int32")
-        self.rows = [
-            self.tables.parameter(f"rescale_{number}", (vectors, LANES), dtype)
-            for number, dtype in enumerate(self.epilogue.constants)
-        ]
+        self.rows = self.epilogue.declare(self.tables, vectors)
         output = T.arg("output", T.buffer(matmul.out_shape, spec.output.dtype))
         self.tables.flatten()
         self.source = staged(lhs, spec, self.tasks)
@@ -100,7 +98,8 @@ class _Kernel(ArmKernel):
         self.sums = None
         if has_sums:
             point = [T.int32(matmul.signed_zero_point)]
-            self.sums = pixel_sums(spec, self.isa, self.source, point, self.tasks)
+            window = partial(window_sum, spec, self.isa, self.source)
+            self.sums = window_sums(spec, window, point, self.tasks)
 
     def _loops(self) -> None:
         shared_loop(self.tasks, self.matmul.batches, self._product)

@@ -32,6 +32,7 @@ from legalize.kernels.ir.vectors import (
     Buffer,
     Expr,
     Index,
+    Sums,
     Vector,
     as_unsigned,
     get_lanes,
@@ -76,7 +77,7 @@ def plan_open(call: MatmulCall, isa: Isa) -> tuple[MatmulPlan, tuple[Array, ...]
     multiplier, shift, bias = (np.repeat(each, channels) for each in numbers)
     bounds = [MAX_ACCUMULATOR - 1, _ANY] if has_open_depth else [spec.depth * spec.largest]
     ways = [
-        choose_epilogue(dense.output, None, Scales(multiplier, shift, bias, bound), lanes)
+        choose_epilogue(dense.output, Scales(multiplier, shift, bias, bound), lanes)
         for bound in bounds
     ]
     constants: list[Array] = []
@@ -209,9 +210,7 @@ class OpenKernel(MatmulKernel):
         with T.serial(self.rows) as row:
             self._tile(replace(self.section, mr=1), 0, row)
 
-    def _accumulate(
-        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
-    ) -> None:
+    def _accumulate(self, section: Section, first_vector: Index, first: Index, acc: Sums) -> None:
         del first_vector
         products, lanes = self.products, self.isa.lanes
         origins = [address((first + i) * self.pitch) for i in range(section.mr)]
@@ -229,7 +228,7 @@ class OpenKernel(MatmulKernel):
         section: Section,
         first_vector: Index,
         pixels: Pixels,
-        acc: list[list[Buffer]],
+        acc: Sums,
         conditions: Sequence[Expr] = (),
         targets: Sequence[Index] = (),
     ) -> None:

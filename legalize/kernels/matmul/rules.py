@@ -1,6 +1,6 @@
 """Rules for products of matrices."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from legalize.kernels.isa.arm import ARMV7, DOTPROD, NEON
 from legalize.kernels.isa.arm import Isa as ArmIsa
 from legalize.kernels.isa.x86 import ISAS
 from legalize.kernels.isa.x86 import Isa as X86Isa
-from legalize.kernels.kernel import OpenRule, Row
+from legalize.kernels.kernel import Builder, Lowered, OpenRule, Operands, Row
 from legalize.kernels.matmul import arm, x86
 from legalize.kernels.matmul.open_sizes import OpenKernel, plan_open
 from legalize.kernels.matmul.spec import MatmulCall, dense_call, matmul_call
@@ -44,13 +44,13 @@ def _on_arm(call: MatmulCall, isa: ArmIsa) -> Planned | None:
 
 
 def _rule(
-    builder: relax.BlockBuilder,
+    builder: Builder,
     attrs: Attrs,
-    operands: Sequence[relax.Expr],
+    operands: Operands,
     *,
     describe: Callable[..., MatmulCall | None],
     plan: Callable[[MatmulCall], Planned | None],
-) -> relax.Expr | None:
+) -> Lowered:
     call = describe(attrs, *operands)
     planned = None if call is None else plan(call)
     if call is None or planned is None:

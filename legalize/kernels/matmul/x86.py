@@ -15,14 +15,14 @@ import numpy as np
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.constants import deal
+from legalize.kernels.conv2d.constants import deal, window_sums
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section
 from legalize.kernels.conv2d.x86.dot.kernel import DotKernel
 from legalize.kernels.conv2d.x86.dot.plan import DotPlan, products_of
-from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, Scales, row_lanes
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, Rows, Scales, declare_rows
 from legalize.kernels.conv2d.x86.epilogue.choose import choose_epilogue
-from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
+from legalize.kernels.conv2d.x86.pixel_sums import window_sum
 from legalize.kernels.conv2d.x86.tiling import choose_tiling, lane_channels
 from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import shared_loop
@@ -72,7 +72,7 @@ def plan_matmul(call: MatmulCall, isa: Isa) -> tuple[MatmulPlan, tuple[Array, ..
         *(call.multiplier, call.shift, call.bias),
         spec.depth * spec.largest + int(np.abs(call.bias).max()),
     )
-    chosen = choose_epilogue(dense.output, None, scales, lanes)
+    chosen = choose_epilogue(dense.output, scales, lanes)
     constant = call.bias.astype(np.int64) + chosen.offset
     if isa.has_byte_products:
         constant = constant + spec.depth * dense.staged_zero_point * spec.signed_zero_point
@@ -106,15 +106,10 @@ class MatmulKernel(DotKernel):
         lhs = T.arg("lhs", T.buffer(matmul.lhs_shape, matmul.lhs_dtype))
         rhs = T.arg("rhs", T.buffer(matmul.rhs_shape, matmul.rhs_dtype))
         vectors = self.isa.vectors(self.spec.out_channels)
-        self.ways: list[tuple[Epilogue, Table, list[tuple[Table, int]]]] = []
+        self.ways: list[tuple[Epilogue, Table, Rows]] = []
         for epilogue in self.epilogues:
             addends = self.tables.parameter("addends", (vectors, lanes), "int32")
-            constants = []
-            for number, (dtype, rows) in enumerate(epilogue.constants):
-                width = row_lanes(dtype, lanes)
-                shape = (vectors, rows, width)
-                table = self.tables.parameter(f"rescale_{number}", shape, dtype)
-                constants.append((table, width))
+            constants = declare_rows(epilogue, self.tables, vectors, lanes)
             self.ways.append((epilogue, addends, constants))
         output = T.arg("output", T.buffer(matmul.out_shape, self.spec.output.dtype))
         self.tables.flatten()
@@ -175,7 +170,8 @@ class _Kernel(MatmulKernel):
         self.vector_stride = self.k_steps * self.isa.lanes * spec.k_step
         if spec.has_asymmetric_kernel and self.isa.has_byte_products:
             point = [T.int32(matmul.signed_zero_point)]
-            self.sums = pixel_sums(spec, self.isa, self.source, point, self.tasks)
+            window = partial(window_sum, spec, self.isa, self.source)
+            self.sums = window_sums(spec, window, point, self.tasks)
 
     def _loops(self) -> None:
         shared_loop(self.tasks, self.matmul.batches, self._product)

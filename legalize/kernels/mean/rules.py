@@ -2,19 +2,18 @@
 
 from itertools import groupby
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.ir.arithmetic import LARGEST
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
+from legalize.kernels.kernel import Builder, Lowered, Operands
 from legalize.kernels.mean.kernel import MeanSpec, Rescaling, Rounding, mean
 from qnn_ops import quantized_mean
 from qnn_ops.arithmetic.onnxruntime import is_onnxruntime, mean_factor
 from qnn_ops.arithmetic.xnnpack import is_xnnpack
-from qnn_ops.dialect.registry import Attrs, Operator, spec_of
+from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.quantized.mean import averaged, multiplier_of
 
 
@@ -71,4 +70,4 @@ def _merged(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int, in
     return before, sizes[0], sizes[1] if len(sizes) > 1 else 1
 
 
-RULES: tuple[tuple[Operator[Any], VectorRule], ...] = ((quantized_mean, _mean),)
+RULES = ((quantized_mean, _mean),)

@@ -1,13 +1,11 @@
 """Rules for padding."""
 
-from typing import Any
-
 from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
+from legalize.kernels.kernel import Builder, Lowered, Operands
 from legalize.kernels.pad.kernel import pad
 from qnn_ops import quantized_pad
-from qnn_ops.dialect.registry import Attrs, Operator, spec_of
+from qnn_ops.dialect.registry import Attrs, spec_of
 
 
 def _pad(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
@@ -20,4 +18,4 @@ def _pad(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) 
     return call_tir(builder, "pad", function, list(operands), shape, data.dtype)
 
 
-RULES: tuple[tuple[Operator[Any], VectorRule], ...] = ((quantized_pad, _pad),)
+RULES = ((quantized_pad, _pad),)

@@ -25,13 +25,15 @@ from legalize.kernels.ir.rows import pieces
 from legalize.kernels.ir.tables import Tables
 from legalize.kernels.ir.tasks import shared_loop
 from legalize.kernels.ir.vectors import (
-    Buffer,
     Index,
+    Sums,
     Vector,
     as_unsigned,
     clamped,
     flipped,
+    get_lanes,
     kept,
+    set_lanes,
     splat,
     unsigned_min,
 )
@@ -45,6 +47,9 @@ from legalize.written import flat, new_function
 
 LEAST_CHANNELS = 4
 """Channels must be a multiple of this, or fill a vector."""
+
+Chunks = list[tuple[int, int]]
+"""Parts of a pixel's channels: the offset and the number of each."""
 
 _CHUNKS = 4
 # The width of sliding windows, and the vectors whose columns they keep.
@@ -160,7 +165,7 @@ class _Kernel:
     def _pixel(self, first: Index, place: Index, down: Index, across: Index) -> None:
         """Write the pooling of one window."""
 
-        def write(offset: Index, chunks: list[tuple[int, int]]) -> None:
+        def write(offset: Index, chunks: Chunks) -> None:
             places = self._kept(first + offset), self._kept(place + offset)
             self._chunks(*places, chunks, down, across)
 
@@ -170,7 +175,7 @@ class _Kernel:
         """Keep an offset, or a distance of the data, in a register if the code does not know it."""
         return address(place) if self.is_shared else kept(place)
 
-    def _each_stretch(self, write: Callable[[Index, list[tuple[int, int]]], None]) -> None:
+    def _each_stretch(self, write: Callable[[Index, Chunks], None]) -> None:
         """Write a loop over a pixel's channels, some vectors at a time.
 
         The last iteration may overlap the one before. The loop takes as many vectors at a time as
@@ -200,9 +205,7 @@ class _Kernel:
             )
         )
 
-    def _slide_chunks(
-        self, line: Index, place: Index, chunks: list[tuple[int, int]], down: Index
-    ) -> None:
+    def _slide_chunks(self, line: Index, place: Index, chunks: Chunks, down: Index) -> None:
         channels, padding = self._kept(self.sizes.channels), self.spec.padding[1]
         columns = [self._accumulators(chunks) for _ in range(_SLIDING)]
         first, last = self.sizes.first, self.sizes.last
@@ -215,16 +218,14 @@ class _Kernel:
             latest = line + (x + (_SLIDING - 1 - padding)) * channels
             self._pool_column(columns[-1], latest, chunks, down)
             for number, chunk in enumerate(chunks):
-                parts = zip(*(map(_value_of, column[number]) for column in columns), strict=True)
+                parts = zip(*(map(get_lanes, column[number]) for column in columns), strict=True)
                 totals = [reduce(self._combine, part) for part in parts]
                 self._finish(totals, place + x * channels, chunk, down * _SLIDING)
             for older, newer in pairwise(columns):
                 for buffer, source in zip(chain(*older), chain(*newer), strict=True):
-                    _set_value(buffer, _value_of(source))
+                    set_lanes(buffer, get_lanes(source))
 
-    def _pool_column(
-        self, results: list[list[Buffer]], first: Index, chunks: list[tuple[int, int]], down: Index
-    ) -> None:
+    def _pool_column(self, results: Sums, first: Index, chunks: Chunks, down: Index) -> None:
         """Write the pooling of a column of a window into cleared accumulators."""
         height = self.spec.window[0]
         pitch = self._kept(self.sizes.width * self.sizes.channels)
@@ -235,7 +236,7 @@ class _Kernel:
             self._take(results, first + ky * pitch, chunks, 1, 0)
 
     def _chunks(
-        self, first: Index, place: Index, chunks: list[tuple[int, int]], down: Index, across: Index
+        self, first: Index, place: Index, chunks: Chunks, down: Index, across: Index
     ) -> None:
         """Write the pooling of some channels of one window."""
         channels = self._kept(self.sizes.channels)
@@ -249,9 +250,9 @@ class _Kernel:
                 with T.serial(across) as kx:
                     self._take(results, line + kx * channels, chunks, 1, 0)
         for chunk, buffers in zip(chunks, results, strict=True):
-            self._finish([*map(_value_of, buffers)], place, chunk, down * across)
+            self._finish([*map(get_lanes, buffers)], place, chunk, down * across)
 
-    def _accumulators(self, chunks: list[tuple[int, int]]) -> list[list[Buffer]]:
+    def _accumulators(self, chunks: Chunks) -> Sums:
         """Clear vectors for sums or maxima: one for each chunk, or two, of words and of bytes."""
         dtype = "uint16" if self.is_average else self.spec.dtype
         parts = 2 if self.adds_words else 1
@@ -262,28 +263,21 @@ class _Kernel:
         self._clear(results)
         return results
 
-    def _clear(self, results: list[list[Buffer]]) -> None:
+    def _clear(self, results: Sums) -> None:
         for buffer in chain(*results):
             least = 0 if self.is_average else int(np.iinfo(buffer.dtype).min)
-            _set_value(buffer, splat(str(buffer.dtype), least, int(buffer.shape[0])))
+            set_lanes(buffer, splat(str(buffer.dtype), least, int(buffer.shape[0])))
 
-    def _take(
-        self,
-        results: list[list[Buffer]],
-        first: Index,
-        chunks: list[tuple[int, int]],
-        taps: int,
-        pitch: Index,
-    ) -> None:
+    def _take(self, results: Sums, first: Index, chunks: Chunks, taps: int, pitch: Index) -> None:
         """Write the code that adds pixels ``pitch`` apart to accumulators."""
         for (offset, size), buffers in zip(chunks, results, strict=True):
-            totals = [*map(_value_of, buffers)]
+            totals = [*map(get_lanes, buffers)]
             for tap in range(taps):
                 value = self.source[T.ramp(first + (offset + tap * pitch), 1, size)]
                 terms = self._terms(value, size)
                 totals = [self._combine(*pair) for pair in zip(totals, terms, strict=True)]
             for buffer, total in zip(buffers, totals, strict=True):
-                _set_value(buffer, total)
+                set_lanes(buffer, total)
 
     def _terms(self, value: Vector, size: int) -> list[Vector]:
         """Return the terms that bytes add to accumulators."""
@@ -381,11 +375,3 @@ class _Kernel:
 
     def _divide(self, dividend: Vector, multiplier: Vector, shift: Vector) -> Vector:
         return T.shift_right(self.isa.upper_words(dividend, multiplier), shift)
-
-
-def _value_of(buffer: Buffer) -> Vector:
-    return buffer[T.ramp(0, 1, int(buffer.shape[0]))]
-
-
-def _set_value(buffer: Buffer, value: Vector) -> None:
-    T.buffer_store(buffer, value, [T.ramp(0, 1, int(buffer.shape[0]))])

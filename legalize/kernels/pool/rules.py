@@ -1,7 +1,6 @@
 """Rules for pooling."""
 
 from math import prod
-from typing import Any
 
 import numpy as np
 from tvm import relax, tirx
@@ -9,7 +8,7 @@ from tvm import relax, tirx
 from legalize.kernels.call import call_tir, shares_code
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.isa.x86_vectors import X86Vectors
-from legalize.kernels.kernel import SAME_CODE, Builder, Lowered, Operands, VectorRule
+from legalize.kernels.kernel import SAME_CODE, Builder, Lowered, Operands
 from legalize.kernels.mean.kernel import Division, MeanSpec, mean
 from legalize.kernels.pool.averages import MAX_TAPS, divisors
 from legalize.kernels.pool.kernel import LEAST_CHANNELS, pool
@@ -17,7 +16,7 @@ from legalize.kernels.pool.sizes import Sizes
 from legalize.kernels.pool.spec import pool_spec
 from qnn_ops import quantized_pool2d
 from qnn_ops.dialect.attributes import bounds
-from qnn_ops.dialect.registry import Attrs, Operator, TensorSpec, spec_of
+from qnn_ops.dialect.registry import Attrs, TensorSpec, spec_of
 from qnn_ops.quantized.pool2d import window_counts
 
 
@@ -68,4 +67,4 @@ def _mean_of_images(
     return mean(isa, spec)
 
 
-RULES: tuple[tuple[Operator[Any], VectorRule], ...] = ((quantized_pool2d, _pool),)
+RULES = ((quantized_pool2d, _pool),)

@@ -1,17 +1,15 @@
 """Rules for resizing."""
 
-from typing import Any
-
 import numpy as np
 from tvm import relax
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
+from legalize.kernels.kernel import Builder, Lowered, Operands
 from legalize.kernels.resize.kernel import ResizeSpec, bilinear, nearest
 from qnn_ops import quantized_resize2d
-from qnn_ops.dialect.registry import Attrs, Operator, spec_of
+from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.quantized.resize2d import FRACTION_BITS, Taps, pixels_of, taps_of
 
 
@@ -46,4 +44,4 @@ def _tables(taps: Taps, dtype: str) -> list[Array]:
     return [pixels, np.stack([one - taps.distance, taps.distance]).astype(np.int32)]
 
 
-RULES: tuple[tuple[Operator[Any], VectorRule], ...] = ((quantized_resize2d, _resize),)
+RULES = ((quantized_resize2d, _resize),)

@@ -1,17 +1,15 @@
 """Rules for SVDFs with constant weights."""
 
-from typing import Any
-
 import numpy as np
 from tvm import relax
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
+from legalize.kernels.kernel import Builder, Lowered, Operands
 from legalize.kernels.svdf.kernel import Rescaling, Rows, remember, weigh
 from qnn_ops import quantized_svdf, quantized_svdf_state
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier
-from qnn_ops.dialect.registry import Attrs, Operator, constant_of, spec_of
+from qnn_ops.dialect.registry import Attrs, constant_of, spec_of
 from qnn_ops.quantized.svdf import output_multiplier, state_multiplier
 
 
@@ -46,7 +44,7 @@ def _rescaling(real: float, zero_point: int, dtype: str) -> Rescaling:
     return Rescaling(multiplier, shift, zero_point, dtype)
 
 
-RULES: tuple[tuple[Operator[Any], VectorRule], ...] = (
+RULES = (
     (quantized_svdf_state, _remember),
     (quantized_svdf, _weigh),
 )

@@ -28,6 +28,7 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import OutputStage
+from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.vectors import Array, Vector, kept
 from legalize.kernels.isa.arm import Isa
 from legalize.kernels.isa.neon import LANES, Neon, half, joined
@@ -77,6 +78,13 @@ class Epilogue(ABC):
     def narrowing_shift(self) -> int:
         """The right shift that is part of narrowing."""
         return 0
+
+    def declare(self, tables: Tables, vectors: int) -> list[Table]:
+        """Declare a parameter for each row of constants."""
+        return [
+            tables.parameter(f"rescale_{number}", (vectors, LANES), dtype)
+            for number, dtype in enumerate(self.constants)
+        ]
 
     @abstractmethod
     def emit(self, neon: Neon, x: Vector, rows: list[Vector]) -> Vector:

@@ -18,10 +18,11 @@ from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.arm.epilogue import Epilogue
-from legalize.kernels.conv2d.arm.pixel_sums import pixel_sums
+from legalize.kernels.conv2d.arm.pixel_sums import window_sum
 from legalize.kernels.conv2d.arm.runs import Piece, k_step_bytes, pieces
 from legalize.kernels.conv2d.arm.store import store_channels
 from legalize.kernels.conv2d.arm.tiling import accumulators, microseconds, vectors_of
+from legalize.kernels.conv2d.constants import window_sums
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import Taps, range_of, with_left_out
 from legalize.kernels.conv2d.tiling import (
@@ -37,6 +38,7 @@ from legalize.kernels.ir.tasks import loop_between, task_count
 from legalize.kernels.ir.vectors import (
     Buffer,
     Index,
+    Sums,
     Vector,
     get_lanes,
     kept,
@@ -82,12 +84,7 @@ class ArmKernel:
     """The buffers of one function, and the writer of its loops."""
 
     def __init__(
-        self,
-        spec: ConvSpec,
-        isa: Isa,
-        epilogue: Epilogue,
-        tiling: Tiling,
-        taps: Taps | None = None,
+        self, spec: ConvSpec, isa: Isa, epilogue: Epilogue, tiling: Tiling, taps: Taps | None = None
     ) -> None:
         """Prepare a function with the arguments of ``conv2d``."""
         self.spec = spec
@@ -132,10 +129,7 @@ class ArmKernel:
         self.weights = T.arg("weights", T.buffer((vectors * self.vector_stride,), "int8"))
         self.bias = self.tables.parameter("bias", (vectors, LANES), "int32")
         zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32")) if has_sums else None
-        self.rows = [
-            self.tables.parameter(f"rescale_{number}", (vectors, LANES), dtype)
-            for number, dtype in enumerate(self.epilogue.constants)
-        ]
+        self.rows = self.epilogue.declare(self.tables, vectors)
         if self.taps is not None:
             tiles = sum(tiles_of(spec, section) for section in self.tiling)
             self.ranges = self.tables.parameter("ranges", (tiles, 2), "uint8")
@@ -147,7 +141,8 @@ class ArmKernel:
         self.source, self.target = flat(data), flat(output)
         self.sums = None
         if zero_point is not None:
-            self.sums = pixel_sums(spec, self.isa, self.source, zero_point, self.tasks)
+            window = partial(window_sum, spec, self.isa, self.source)
+            self.sums = window_sums(spec, window, zero_point, self.tasks)
 
     def _share(self, section: Section, task: Index) -> None:
         """Write one task's loops over a section."""
@@ -191,9 +186,7 @@ class ArmKernel:
             shift = self.epilogue.narrowing_shift
             store_channels(spec, isa.neon, self.target, start, vectors, channels, shift)
 
-    def _begin(
-        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
-    ) -> None:
+    def _begin(self, section: Section, first_vector: Index, first: Index, acc: Sums) -> None:
         """Set the accumulators to the terms that are added to the products."""
         per_vector = LANES // self.isa.channels
         for j in range(section.nr):
@@ -224,9 +217,7 @@ class ArmKernel:
         before = sum(tiles_of(self.spec, each) for each in earlier)
         return range_of(self.ranges, before, section, first)
 
-    def _outputs(
-        self, section: Section, first: Index, acc: list[list[Buffer]]
-    ) -> list[list[Buffer]]:
+    def _outputs(self, section: Section, first: Index, acc: Sums) -> Sums:
         """Return the accumulators as vectors of four channels, by pixel."""
         if self.isa.pixels == 1:
             return acc
@@ -244,20 +235,17 @@ class ArmKernel:
                 outputs.append(vectors)
         return outputs
 
-    def _accumulate(
-        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
-    ) -> None:
+    def _accumulate(self, section: Section, first_vector: Index, first: Index, acc: Sums) -> None:
         spec = self.spec
-        _, _, width, channels = spec.staged_shape
         origins = origins_of(spec, first, section.mr)
-        taps = spec.kernel_width // spec.taps_per_run
+        taps = spec.runs_per_row
         per_k_step = section.nr * self.vector_bytes
         size = self.pieces[0].size
         whole = spec.run_length // size
         k_steps = size // self.isa.depth
 
         def add_run(ky: Index, kx: Index) -> None:
-            run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+            run = spec.run_start(ky, kx)
             start = first_vector * self.vector_stride + (ky * taps + kx) * self.k_steps * per_k_step
             with T.serial(whole) as number:
                 places = origins.plus(run + number * size)
@@ -269,9 +257,7 @@ class ArmKernel:
         rows = self._rows(section, first)
         loop_between(*rows, lambda ky: loop_between(0, taps, partial(add_run, ky)))
 
-    def _piece(
-        self, piece: Piece, places: list[Index], start: Index, acc: list[list[Buffer]]
-    ) -> None:
+    def _piece(self, piece: Piece, places: list[Index], start: Index, acc: Sums) -> None:
         """Multiply one loaded piece of each pixel."""
         isa = self.isa
         loaded = [kept(self.source[T.ramp(place, 1, piece.size)]) for place in places]

@@ -6,7 +6,6 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.arm.runs import Piece, pieces
-from legalize.kernels.conv2d.constants import window_sums
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.vectors import (
     DWORD,
@@ -22,29 +21,10 @@ from legalize.kernels.isa.arm import REGISTER_BYTES, DotProducts, Isa, MatrixPro
 from legalize.kernels.isa.neon import LANES
 
 
-def pixel_sums(spec: ConvSpec, isa: Isa, source: Buffer, zero_point: Buffer, tasks: int) -> Buffer:
-    """Write the loops that compute zw·Σx for every output pixel.
-
-    Args:
-        spec: the convolution.
-        isa: the instruction set.
-        source: the staged data as one row of int8.
-        zero_point: int32 [1], zw.
-        tasks: the number of tasks that share the rows.
-
-    Returns:
-        A workspace buffer, int32 [out_pixels].
-    """
-    return window_sums(
-        spec, lambda origin: _window_sum(spec, isa, source, origin), zero_point, tasks
-    )
-
-
-def _window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vector:
+def window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vector:
+    """Write the sum of a window of the staged data, whose first byte lies at ``origin``."""
     acc = local_vector(LANES)
     set_lanes(acc, T.broadcast(T.int32(0), LANES), LANES)
-    _, _, width, channels = spec.staged_shape
-    taps = spec.kernel_width // spec.taps_per_run
     cut = pieces(spec.run_length, replace(isa, depth=DWORD, largest=REGISTER_BYTES))
     whole = spec.run_length // REGISTER_BYTES
 
@@ -52,8 +32,8 @@ def _window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vect
         value = _add(isa, get_lanes(acc, LANES), source, place, piece, covered)
         set_lanes(acc, value, LANES)
 
-    with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
-        run = origin + (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+    with T.serial(spec.kernel_height) as ky, T.serial(spec.runs_per_row) as kx:
+        run = origin + spec.run_start(ky, kx)
         if whole:
             with T.serial(whole) as number:
                 add(run + number * REGISTER_BYTES, Piece(0, REGISTER_BYTES), 0)

@@ -16,10 +16,9 @@ from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import rows_of
 from legalize.kernels.isa.arm import DOTPROD, I8MM, ISAS, Isa
-from legalize.kernels.kernel import Builder, Lowered, Operands, Row
+from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic.sums import conv_factor, dense_factor
-from qnn_ops.dialect.registry import Attrs, spec_of
 
 LEAST_DEPTHWISE = 8
 """The fewest channels that a depthwise kernel serves: the channels of a vector."""
@@ -73,20 +72,10 @@ def rules_of(isa: Isa) -> ConvRules:
     )
 
 
-def _conv2d(builder: Builder, attrs: Attrs, operands: Operands, *, isa: Isa) -> Lowered:
-    """Return a convolution, or one for each group of it."""
-    rule = rules_of(isa).conv2d
-    if attrs.groups == 1:
-        return rule(builder, attrs, operands)
-    channels = spec_of(operands[0]).shape[attrs.data_layout.index("C")]
-    out_channels = spec_of(operands[1]).shape[attrs.kernel_layout.index("O")]
-    is_depthwise = attrs.groups == channels and out_channels >= LEAST_DEPTHWISE
-    return None if is_depthwise else each_group(rule)(builder, attrs, operands)
-
-
 def _rows(isa: Isa) -> list[Row]:
-    conv2d = sums_first(partial(_conv2d, isa=isa), conv_factor)
-    dense = sums_first(rules_of(isa).dense, dense_factor)
+    rules = rules_of(isa)
+    conv2d = sums_first(each_group(rules.conv2d, LEAST_DEPTHWISE), conv_factor)
+    dense = sums_first(rules.dense, dense_factor)
     return [
         (quantized_conv2d, isa.features, conv2d),
         (quantized_dense, isa.features, dense),

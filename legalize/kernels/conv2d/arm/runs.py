@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from legalize.kernels.isa.arm import Isa
+from qnn_ops.arrays import Int64Array
 
 _SIZES = (4, 8, 16)
 
@@ -43,7 +43,7 @@ def pieces(length: int, isa: Isa) -> tuple[Piece, ...]:
     return tuple(cut)
 
 
-def k_step_bytes(length: int, isa: Isa) -> npt.NDArray[np.int64]:
+def k_step_bytes(length: int, isa: Isa) -> Int64Array:
     """Tell which byte of a run each byte of a K-step multiplies.
 
     Returns:

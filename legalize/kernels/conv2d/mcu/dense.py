@@ -75,7 +75,7 @@ def rescaled(
     return saturate(_formed(builder, sums, form), bounds, dtype)
 
 
-def _formed(builder: relax.BlockBuilder, sums: relax.Expr, form: Form) -> relax.Expr:
+def _formed(builder: Builder, sums: relax.Expr, form: Form) -> relax.Expr:
     """Return the result of a form, before the clamp, as int64."""
     multiplier = form.multiplier.astype(np.int64) << form.left
     product = R.multiply(R.astype(sums, "int64"), const(multiplier, "int64"))

@@ -7,12 +7,7 @@ import numpy as np
 from legalize.kernels.conv2d.calls import is_huge, operands_of, sums_first
 from legalize.kernels.conv2d.constants import each_group
 from legalize.kernels.conv2d.mcu.dense import dense_in_two
-from legalize.kernels.conv2d.mcu.epilogue import (
-    Epilogue,
-    epilogue_of,
-    folded_bias,
-    reach_of,
-)
+from legalize.kernels.conv2d.mcu.epilogue import Epilogue, epilogue_of, folded_bias, reach_of
 from legalize.kernels.conv2d.mcu.helium.plan import plan_helium
 from legalize.kernels.conv2d.mcu.kernel import (
     JOINED,
@@ -32,7 +27,7 @@ from legalize.kernels.kernel import Builder, Lowered, Operands, Row
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic.rounding import ROUNDINGS
 from qnn_ops.arithmetic.sums import conv_factor, dense_factor
-from qnn_ops.dialect.registry import Attrs, spec_of
+from qnn_ops.dialect.registry import Attrs
 
 
 def is_served(spec: ConvSpec) -> bool:
@@ -64,28 +59,20 @@ def _can_join(spec: ConvSpec, rows: Array, epilogue: Epilogue) -> bool:
     return join(rows) is not None and max(sums) < 1 << (31 - JOINED)
 
 
-def _rules(plan: Planner) -> ConvRules:
+def rules_of(plan: Planner) -> ConvRules:
+    """Return the rules of a planner."""
     return ConvRules(plan, lambda attrs, _: attrs.rounding in ROUNDINGS, "int8", stages=False)
-
-
-def _conv2d(builder: Builder, attrs: Attrs, operands: Operands, *, plan: Planner) -> Lowered:
-    """Return a convolution, or one for each group of it."""
-    rule = _rules(plan).conv2d
-    if attrs.groups == 1:
-        return rule(builder, attrs, operands)
-    channels = spec_of(operands[0]).shape[attrs.data_layout.index("C")]
-    return None if attrs.groups == channels else each_group(rule)(builder, attrs, operands)
 
 
 def _dense(builder: Builder, attrs: Attrs, operands: Operands, *, plan: Planner) -> Lowered:
     """Return a dense layer; None if the kernel would leave its rescaling to floats."""
     if attrs.rounding == "float64" and is_huge(operands_of(operands)[2]):
         return None
-    return _rules(plan).dense(builder, attrs, operands)
+    return rules_of(plan).dense(builder, attrs, operands)
 
 
 def _rows(features: tuple[str, ...], plan: Planner) -> list[Row]:
-    conv2d = sums_first(partial(_conv2d, plan=plan), conv_factor)
+    conv2d = sums_first(each_group(rules_of(plan).conv2d), conv_factor)
     dense = sums_first(partial(_dense, plan=plan), dense_factor)
     return [(quantized_conv2d, features, conv2d), (quantized_dense, features, dense)]
 
@@ -102,7 +89,7 @@ ROWS: list[Row] = [
     *(row for features, plan in _PLANS for row in _rows(features, plan)),
     # These are layers that no kernel computes whole.
     *(
-        (quantized_dense, features, partial(dense_in_two, rule=_rules(plan).dense))
+        (quantized_dense, features, partial(dense_in_two, rule=rules_of(plan).dense))
         for features, plan in _PLANS
     ),
 ]

@@ -14,7 +14,7 @@ from legalize.kernels.conv2d.x86.rules import CONV_ISAS, rules_of
 from legalize.kernels.elementwise.add import sum_form
 from legalize.kernels.isa.base import AffineForm
 from legalize.kernels.isa.x86 import Isa
-from legalize.kernels.kernel import Slice
+from legalize.kernels.kernel import Builder, Lowered, Slice
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic.float_epilogue import ONEDNN
 from qnn_ops.arithmetic.onnxruntime import is_onnxruntime
@@ -28,13 +28,8 @@ _LEAST_FUSED = 8
 
 
 def _sum(
-    builder: relax.BlockBuilder,
-    call: relax.Call,
-    producer: relax.Call,
-    other: relax.Expr,
-    *,
-    isa: Isa,
-) -> relax.Expr | None:
+    builder: Builder, call: relax.Call, producer: relax.Call, other: relax.Expr, *, isa: Isa
+) -> Lowered:
     attrs = attrs_of(producer)
     data, weights, *rest = producer.args
     # A kernel with rounding "onednn" adds its tensor before rounding, and none after it.
@@ -71,13 +66,8 @@ def _residual(call: relax.Call, other: relax.Expr, isa: Isa) -> Residual | None:
 
 
 def _part(
-    builder: relax.BlockBuilder,
-    call: relax.Call,
-    part: Slice,
-    into: relax.Expr | None,
-    *,
-    isa: Isa,
-) -> relax.Expr | None:
+    builder: Builder, call: relax.Call, part: Slice, into: relax.Expr | None, *, isa: Isa
+) -> Lowered:
     attrs = attrs_of(call)
     if attrs.rounding == ONEDNN:
         return None
@@ -85,9 +75,7 @@ def _part(
     return rules_of(isa).conv2d(builder, attrs, list(call.args), fusion=fusion, into=into)
 
 
-def with_border(
-    builder: relax.BlockBuilder, call: relax.Call, reader: relax.Call, *, isa: Isa
-) -> relax.Expr | None:
+def with_border(builder: Builder, call: relax.Call, reader: relax.Call, *, isa: Isa) -> Lowered:
     """Return a convolution whose output has a border; see ``table.BORDERS`` for the arguments."""
     attrs, border = attrs_of(call), border_for(call, reader)
     if border is None or attrs.rounding == ONEDNN:
@@ -96,9 +84,7 @@ def with_border(
     return rules_of(isa).conv2d(builder, attrs, list(call.args), fusion=fusion)
 
 
-def _scaled(
-    builder: relax.BlockBuilder, call: relax.Call, scaling: Scaling, *, isa: Isa
-) -> relax.Expr | None:
+def _scaled(builder: Builder, call: relax.Call, scaling: Scaling, *, isa: Isa) -> Lowered:
     if is_open(spec_of(scaling.encoding).shape):
         return None
     return rules_of(isa).dense(builder, attrs_of(call), list(call.args), scaling=scaling)

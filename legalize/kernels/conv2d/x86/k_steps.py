@@ -27,10 +27,7 @@ def k_step_weights(spec: ConvSpec, kernel: Array) -> Array:
 
 def k_step_offsets(spec: ConvSpec) -> Array:
     """Compute each K-step's offset from a pixel's first byte: int64 [runs · K-steps of a run]."""
-    _, _, width, channels = spec.staged_shape
-    taps = spec.kernel_width // spec.taps_per_run
-    ky, kx = np.divmod(np.arange(spec.runs), taps)
-    runs = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+    runs = spec.run_start(*np.divmod(np.arange(spec.runs), spec.runs_per_row))
     within = np.minimum(
         np.arange(spec.k_steps_per_run) * spec.k_step, spec.run_length - spec.k_step
     )

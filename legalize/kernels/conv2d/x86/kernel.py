@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
-from functools import cache
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.conv2d.constants import window_sums
 from legalize.kernels.conv2d.tiling import (
     Origins,
     Section,
@@ -30,9 +31,9 @@ from legalize.kernels.conv2d.tiling import (
     share_tiles,
 )
 from legalize.kernels.conv2d.x86.epilogue.addend import AddendBlock
-from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, declare_rows, read_rows
 from legalize.kernels.conv2d.x86.form import common_form
-from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
+from legalize.kernels.conv2d.x86.pixel_sums import window_sum
 from legalize.kernels.conv2d.x86.pixels import Pixels, Target, encodings_of
 from legalize.kernels.conv2d.x86.sizes import Sizes, divided
 from legalize.kernels.conv2d.x86.store import store_pixel
@@ -44,6 +45,7 @@ from legalize.kernels.ir.vectors import (
     Buffer,
     Expr,
     Index,
+    Sums,
     Vector,
     get_lanes,
     kept,
@@ -211,12 +213,7 @@ class ConvKernel:
         zero_point = None
         if spec.has_asymmetric_kernel and self.products.takes_raw_weights:
             zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32"))
-        self.constants = []
-        for number, (dtype, count) in enumerate(self.epilogue.constants):
-            width = row_lanes(dtype, lanes)
-            shape = (vectors, count, width)
-            rows = self.tables.parameter(f"rescale_{number}", shape, dtype, is_any=is_any)
-            self.constants.append((rows, width))
+        self.constants = declare_rows(self.epilogue, self.tables, vectors, lanes, is_any=is_any)
         if self.residual is not None:
             shape = self.residual.rows.shape
             self.numbers = self.tables.parameter("numbers", shape, "int32")
@@ -244,7 +241,8 @@ class ConvKernel:
             self.encoding = T.decl_buffer((size,), "float32", data=encoding.data)
         self.sums = None
         if zero_point is not None:
-            self.sums = pixel_sums(spec, self.isa, self.source, zero_point, self.tasks)
+            window = partial(window_sum, spec, self.isa, self.source)
+            self.sums = window_sums(spec, window, zero_point, self.tasks)
 
     def _read(self, table: Table) -> None:
         """Read ``numbers_to_read``."""
@@ -294,7 +292,7 @@ class ConvKernel:
         section: Section,
         first_vector: Index,
         pixels: Pixels,
-        acc: list[list[Buffer]],
+        acc: Sums,
         conditions: Sequence[Expr] = (),
         targets: Sequence[Index] = (),
     ) -> None:
@@ -322,7 +320,7 @@ class ConvKernel:
             addends = origins = origins or self.place.origins(pixels)
         # Vector by vector, so that its constants stay in registers.
         for j in range(section.nr):
-            rows = self._rows(first_vector + j)
+            rows = read_rows(self.constants, first_vector + j)
             for start, row, encoding in zip(addends, acc, encodings, strict=True):
                 addend = None
                 if self.epilogue.float_sum is None and j >= max(as_bytes, as_words):
@@ -363,7 +361,7 @@ class ConvKernel:
                     zero_point=self.zero_point,
                 )
 
-    def _narrowed(self, section: Section, acc: list[list[Buffer]]) -> list[Vector]:
+    def _narrowed(self, section: Section, acc: Sums) -> list[Vector]:
         """Return all outputs of the first pixels, as bytes, if pixels are narrowed together."""
         del section, acc
         return []
@@ -375,17 +373,7 @@ class ConvKernel:
             value = self.residual.add(value, addend)
         set_lanes(vector, value, lanes)
 
-    def _rows(self, index: Index) -> list[Vector]:
-        """Return functions that read rows of a vector's constants, each row once."""
-
-        def rows(buffer: Table, lanes: int) -> Vector:
-            return cache(lambda row: kept(buffer[index, row, T.ramp(0, 1, lanes)]))
-
-        return [rows(*each) for each in self.constants]
-
-    def _accumulate(
-        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
-    ) -> None:
+    def _accumulate(self, section: Section, first_vector: Index, first: Index, acc: Sums) -> None:
         """Write the sums of products of a tile, if tiles are summed separately."""
 
     def _origins(self, section: Section, first: Index) -> Origins:

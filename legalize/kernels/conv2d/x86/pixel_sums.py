@@ -2,7 +2,6 @@
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.constants import window_sums
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.vectors import (
     DWORD,
@@ -17,28 +16,12 @@ from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.isa.x86_instructions import broadcast_bytes, dot_bytes, sum_lanes
 
 
-def pixel_sums(spec: ConvSpec, isa: Isa, source: Buffer, zero_point: Buffer, tasks: int) -> Buffer:
-    """Write the loops that compute zw·Σx for every output pixel.
+def window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vector:
+    """Write the sum of a window of the staged data, whose first byte lies at ``origin``.
 
-    vpdpbusd adds with weights of one, over as many bytes of a run at a time as fit: that takes
-    1 / out_channels of the convolution's own products.
-
-    Args:
-        spec: the convolution.
-        isa: an instruction set that has vpdpbusd.
-        source: the staged data as one row of uint8.
-        zero_point: int32 [1], zw.
-        tasks: how many tasks share the rows.
-
-    Returns:
-        A workspace buffer, int32 [out_pixels].
+    vpdpbusd, which the instruction set must have, adds with weights of one, over as many bytes of a
+    run at a time as fit: that takes 1 / out_channels of the convolution's own products.
     """
-    return window_sums(
-        spec, lambda origin: _window_sum(spec, isa, source, origin), zero_point, tasks
-    )
-
-
-def _window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vector:
     widths = (s for s in (64, 32, 16) if s <= min(spec.run_length, isa.lanes * DWORD))
     size = next(widths, DWORD)
     lanes = max(size // 4, 4)
@@ -66,10 +49,8 @@ def _window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vect
 
     acc = local_vector(lanes)
     set_lanes(acc, T.broadcast(T.int32(0), lanes), lanes)
-    _, _, width, channels = spec.staged_shape
-    taps = spec.kernel_width // spec.taps_per_run
-    with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
-        run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+    with T.serial(spec.kernel_height) as ky, T.serial(spec.runs_per_row) as kx:
+        run = spec.run_start(ky, kx)
         with T.serial(whole) as i:
             add(origin + run + i * size, 0)
         if rest:

@@ -16,11 +16,7 @@ from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Tiling
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
-from legalize.kernels.conv2d.x86.epilogue.choose import (
-    choose_epilogue,
-    fold,
-    with_residual,
-)
+from legalize.kernels.conv2d.x86.epilogue.choose import choose_epilogue, fold, with_residual
 from legalize.kernels.conv2d.x86.epilogue.residual import ResidualSum
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.pixels import with_any_target
@@ -127,7 +123,7 @@ class Plan(ABC):
             kernel, zero_point = kernel - zero_point, 0
         folded_bias, scales = fold(spec, weights, kernel, zero_point)
         lanes = lane_channels(spec, self.products.isa, self.tiling)
-        chosen = choose_epilogue(spec.output, spec.fusion.addend, scales, lanes, self.factors)
+        chosen = choose_epilogue(spec.output, scales, lanes, self.factors)
         # Channels that staging adds hold the zero points, so their products are zero.
         missing = spec.staged_channels - spec.in_channels
         kernel = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),), constant_values=zero_point)

@@ -1,9 +1,6 @@
 """Rules for convolutions and dense layers on x86."""
 
-from collections.abc import Sequence
 from functools import partial
-
-from tvm import relax
 
 from legalize.kernels.call import shares_code
 from legalize.kernels.conv2d.calls import ends_in_floats, sums_first
@@ -14,7 +11,7 @@ from legalize.kernels.conv2d.x86.rows import plan_rows
 from legalize.kernels.conv2d.x86.ways import cheapest_plan
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import AMX, ISAS, Isa
-from legalize.kernels.kernel import OpenRule, Row
+from legalize.kernels.kernel import Builder, Lowered, OpenRule, Operands, Row
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic.sums import conv_factor, dense_factor
 from qnn_ops.arithmetic.wide_sums import REDUCED
@@ -41,9 +38,7 @@ def rules_of(isa: Isa) -> ConvRules:
     return ConvRules(plan, ends_in, cut=lambda plan, weights: plan.cut(weights))
 
 
-def _sum(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, isa: Isa
-) -> relax.Expr | None:
+def _sum(builder: Builder, attrs: Attrs, operands: Operands, *, isa: Isa) -> Lowered:
     """Return a convolution that adds a tensor, on processors with fused multiply-adds."""
     if len(operands) < 4 or isa.lanes < 8:
         return None
@@ -53,9 +48,7 @@ def _sum(
 def _rows(isa: Isa) -> list[Row]:
     rules = rules_of(isa)
 
-    def shared(
-        builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
-    ) -> relax.Expr | None:
+    def shared(builder: Builder, attrs: Attrs, operands: Operands) -> Lowered:
         # Without byte products, kernels list K-steps, whose counts are constants of the code.
         is_shared = isa.has_byte_products and shares_code(builder, operands[0])
         fusion = Fusion(is_shared=is_shared)

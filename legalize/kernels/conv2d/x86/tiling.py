@@ -29,13 +29,13 @@ equally cheap tiles it is the first, so the choice is the same every time.
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import Taps
 from legalize.kernels.conv2d.tiling import Section, Tiling, lies_in_line, split_vectors
 from legalize.kernels.ir.vectors import DWORD, store_pieces
 from legalize.kernels.isa.x86 import Isa, Products
+from qnn_ops.arrays import Int64Array
 
 _MAX_PIXELS = 12
 _MAX_SHARING_PIXELS = 16
@@ -166,7 +166,7 @@ def _units(spec: ConvSpec, products: Products, tiling: Tiling, taps: Taps | None
     return sum(part.blocks * _cost(spec, products, part.nr, part.mr, taps) for part in tiling)
 
 
-def lane_channels(spec: ConvSpec, isa: Isa, tiling: Tiling) -> npt.NDArray[np.int64]:
+def lane_channels(spec: ConvSpec, isa: Isa, tiling: Tiling) -> Int64Array:
     """Tell which output channel each lane of each vector holds.
 
     The instructions that narrow four int32 vectors to one of bytes (vpackssdw, vpackuswb)

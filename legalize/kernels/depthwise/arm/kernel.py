@@ -20,10 +20,10 @@ from legalize.kernels.conv2d.arm.epilogue import Epilogue
 from legalize.kernels.conv2d.arm.store import store_channels
 from legalize.kernels.depthwise.arm.plan import Plan, Section, microseconds
 from legalize.kernels.ir.tables import Tables
-from legalize.kernels.ir.tasks import loop_between, share, task_count
+from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import (
-    Buffer,
     Index,
+    Sums,
     Vector,
     get_lanes,
     kept,
@@ -66,11 +66,7 @@ class _Kernel:
         # As for conv2d: with "noalias" LLVM would lift loads of constants, and spill them.
         with new_function("depthwise_conv2d", noalias=False) as builder:
             self._declare()
-            if self.tasks == 1:
-                self._rows(0, self.turns)
-            else:
-                with T.parallel(self.tasks) as task:
-                    self._rows(*share(task, self.tasks, self.turns))
+            shared_loop(self.tasks, self.turns, self._row)
         return builder.get()
 
     def _declare(self) -> None:
@@ -81,32 +77,24 @@ class _Kernel:
         data = T.arg("data", T.buffer(spec.staged_shape, "int8"))
         self.weights = T.arg("weights", T.buffer((size,), "int8"))
         self.bias = self.tables.parameter("bias", (vectors, LANES), "int32")
-        self.rows = [
-            self.tables.parameter(f"rescale_{number}", (vectors, LANES), dtype)
-            for number, dtype in enumerate(self.epilogue.constants)
-        ]
+        self.rows = self.epilogue.declare(self.tables, vectors)
         output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
         self.tables.flatten()
         self.source, self.target = flat(data), flat(output)
 
-    def _rows(self, start: Index, stop: Index) -> None:
-        """Write the loop over the output rows of one task."""
+    def _row(self, number: Index) -> None:
+        """Write the computation of an output row."""
         spec, pixels = self.spec, self.plan.pixels
-        last = spec.out_width - pixels
-
-        def row(number: Index) -> None:
-            first_vector = 0
-            for section in self.plan.sections:
-                vectors = section.width // LANES
-                with T.serial(section.blocks) as block:
-                    vector = first_vector + block * vectors
-                    with T.serial(-(-spec.out_width // pixels)) as tile:
-                        # The last tile overlaps the one before.
-                        column = unsigned_min(tile * pixels, last)
-                        self._tile(section, block, vector, number, column)
-                first_vector += section.blocks * vectors
-
-        loop_between(start, stop, row)
+        first_vector = 0
+        for section in self.plan.sections:
+            vectors = section.width // LANES
+            with T.serial(section.blocks) as block:
+                vector = first_vector + block * vectors
+                with T.serial(-(-spec.out_width // pixels)) as tile:
+                    # The last tile overlaps the one before.
+                    column = unsigned_min(tile * pixels, spec.out_width - pixels)
+                    self._tile(section, block, vector, number, column)
+            first_vector += section.blocks * vectors
 
     def _tile(
         self, section: Section, block: Index, vector: Index, row: Index, column: Index
@@ -145,9 +133,7 @@ class _Kernel:
             shift = self.epilogue.narrowing_shift
             store_channels(spec, neon, self.target, start, values, section.width, shift)
 
-    def _accumulate(
-        self, section: Section, origin: Index, weights: Index, acc: list[list[Buffer]]
-    ) -> None:
+    def _accumulate(self, section: Section, origin: Index, weights: Index, acc: Sums) -> None:
         """Write all short sums of products."""
         spec, plan, size = self.spec, self.plan, section.width
         _, _, width, channels = spec.staged_shape

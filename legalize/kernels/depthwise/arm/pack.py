@@ -1,7 +1,5 @@
 """The constants of a depthwise convolution in the layout that its kernel reads."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from legalize.kernels.conv2d.arm.epilogue import Epilogue
@@ -14,24 +12,9 @@ from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.arm import Isa
 
 
-@dataclass(frozen=True)
-class PackedDepthwise:
-    """A depthwise convolution's constants, with the plan and the epilogue of its function.
-
-    Attributes:
-        epilogue: how accumulators become outputs.
-        plan: the order that the constants are packed for.
-        constants: the arrays that the function of ``depthwise_conv2d`` takes between data and
-            output: weights int8 in one row; bias int32 [vectors, 4]; each row of the epilogue
-            [vectors, 4].
-    """
-
-    epilogue: Epilogue
-    plan: Plan
-    constants: tuple[Array, ...]
-
-
-def pack_depthwise(spec: ConvSpec, weights: Weights, isa: Isa) -> PackedDepthwise:
+def pack_depthwise(
+    spec: ConvSpec, weights: Weights, isa: Isa
+) -> tuple[Plan, Epilogue, tuple[Array, ...]]:
     """Fold zero points into weights and bias, and lay them out.
 
     The kernel multiplies raw int8 data x by w − zw, which is a sum of int8. The rest of
@@ -44,6 +27,11 @@ def pack_depthwise(spec: ConvSpec, weights: Weights, isa: Isa) -> PackedDepthwis
         weights: its constants.
         isa: the instruction set of the kernel.
 
+    Returns:
+        The plan, the epilogue, and the arrays that the function of ``depthwise_conv2d`` takes
+        between data and output: weights int8 in one row; bias int32
+        [vectors, 4]; each row of the epilogue [vectors, 4].
+
     Raises:
         QnnError: if an array does not fit the spec.
     """
@@ -54,7 +42,7 @@ def pack_depthwise(spec: ConvSpec, weights: Weights, isa: Isa) -> PackedDepthwis
     lanes = plan.lane_channels()
     rows = (row[lanes] for row in chosen.rows)
     constants = (_lay_out_weights(plan, parts), folded_bias[lanes], *rows)
-    return PackedDepthwise(chosen.epilogue, plan, constants)
+    return plan, chosen.epilogue, constants
 
 
 def _lay_out_weights(plan: Plan, parts: list[Array]) -> Array:

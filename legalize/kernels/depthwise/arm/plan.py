@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from legalize.kernels.conv2d.arm.rules import LEAST_DEPTHWISE
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.isa.arm import Isa
 from legalize.kernels.isa.neon import LANES
+from qnn_ops.arrays import Int64Array
 from qnn_ops.dialect.attributes import dtype_range
 
 _WIDTHS = (16, 8)
@@ -35,7 +35,6 @@ _PIXEL = 7.0
 _TILE = 8.0
 _MICROSECONDS = 0.25e-3
 
-Array = npt.NDArray[np.int64]
 Term = tuple[int, int, int]
 """The kernel's row and column, and the index of the weight's part."""
 
@@ -93,7 +92,7 @@ class Plan:
         """All terms of ``short_sums``, in order."""
         return tuple(term for terms in self.short_sums for term in terms)
 
-    def lane_channels(self) -> npt.NDArray[np.int64]:
+    def lane_channels(self) -> Int64Array:
         """Return the channel of each lane: int64 [vectors, 4]."""
         channels = [
             section.first_channel + np.arange(section.blocks * section.width)
@@ -107,9 +106,9 @@ def _widths(isa: Isa) -> tuple[int, ...]:
     return _WIDTHS[1:] if isa.neon.is_armv7 else _WIDTHS
 
 
-def split_weights(centred: Array) -> list[Array]:
+def split_weights(centred: Int64Array) -> list[Int64Array]:
     """Write weights w − zw, int64 [KH, KW, channels], as a sum of the fewest int8."""
-    parts: list[Array] = []
+    parts: list[Int64Array] = []
     rest = centred
     while not parts or rest.any():
         parts.append(np.clip(rest, _LOWEST, _HIGHEST))
@@ -136,7 +135,7 @@ def _cost(spec: ConvSpec, pixels: int, quads: int, products: int, sums: int) -> 
     return -(-spec.out_width // pixels) * tile
 
 
-def choose_plan(spec: ConvSpec, isa: Isa, parts: list[Array]) -> Plan:
+def choose_plan(spec: ConvSpec, isa: Isa, parts: list[Int64Array]) -> Plan:
     """Divide the taps into short sums and choose the tile.
 
     Args:
@@ -165,10 +164,10 @@ def choose_plan(spec: ConvSpec, isa: Isa, parts: list[Array]) -> Plan:
     return Plan(spec, isa, short_sums, True, _choose_pixels(spec, isa, height * len(row), sums))
 
 
-def _short_sums(terms: list[Term], weights: dict[Term, Array]) -> tuple[tuple[Term, ...], ...]:
+def _short_sums(terms: list[Term], weights: dict[Term, Int64Array]) -> tuple[tuple[Term, ...], ...]:
     """Put each term into the first short sum that stays within 16 bits."""
     short_sums: list[list[Term]] = []
-    ends: list[tuple[Array, Array]] = []
+    ends: list[tuple[Int64Array, Int64Array]] = []
     for term in terms:
         products = weights[term] * _LOWEST, weights[term] * _HIGHEST
         low, high = np.minimum(*products), np.maximum(*products)

@@ -18,8 +18,8 @@ from qnn_ops.arithmetic.sums import conv_factor
 def _plan(spec: ConvSpec, weights: Weights, *, isa: Isa) -> Ready | None:
     if spec.out_channels < LEAST_DEPTHWISE:
         return None
-    packed = pack_depthwise(spec, weights, isa)
-    return Ready(spec, packed.constants, partial(depthwise_conv2d, packed.plan, packed.epilogue))
+    plan, epilogue, constants = pack_depthwise(spec, weights, isa)
+    return Ready(spec, constants, partial(depthwise_conv2d, plan, epilogue))
 
 
 def _row(isa: Isa) -> Row:

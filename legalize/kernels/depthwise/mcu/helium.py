@@ -15,7 +15,7 @@ from legalize.kernels.conv2d.mcu.helium.epilogue import Fields
 from legalize.kernels.conv2d.mcu.kernel import arguments
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.mcu.band import Band
-from legalize.kernels.ir.vectors import Array, Buffer, Index, Vector, kept, splat
+from legalize.kernels.ir.vectors import Array, Index, Vector, get_lanes, kept, set_lanes, splat
 from legalize.kernels.isa.helium import FOUR, SIZE, narrowed, products, widened
 from legalize.kernels.isa.mcu import reading_words
 from legalize.written import new_function
@@ -110,11 +110,11 @@ class _Writer:
             halves = self._halves(starts, group, first, taps)
             for i, total in enumerate(sums):
                 part = widened(halves[i // 2], odd=bool(i % 2))
-                _set(total, part if number == 0 else _get(total) + part)
+                set_lanes(total, part if number == 0 else get_lanes(total) + part)
         values = []
         for i, total in enumerate(sums):
             fields = Fields(self.epilogue, self.fields, group, SIZE, i * FOUR)
-            values.append(self._finished(fields, _get(total)))
+            values.append(self._finished(fields, get_lanes(total)))
         halves = [narrowed(*values[:2]), narrowed(*values[2:])]
         value = narrowed(*halves)
         low, high = self.epilogue.output.low, self.epilogue.output.high
@@ -144,17 +144,5 @@ class _Writer:
             weights = kept(self.weights[T.ramp((group * self.taps + tap) * SIZE, 1, SIZE)])
             for odd, total in enumerate(sums):
                 product = products(values, weights, odd=bool(odd))
-                _set(total, product if number == 0 else _get(total) + product)
-        return [kept(_get(total)) for total in sums]
-
-
-def _lanes(buffer: Buffer) -> int:
-    return int(buffer.shape[0])
-
-
-def _get(buffer: Buffer) -> Vector:
-    return buffer[T.ramp(0, 1, _lanes(buffer))]
-
-
-def _set(buffer: Buffer, value: Vector) -> None:
-    T.buffer_store(buffer, value, [T.ramp(0, 1, _lanes(buffer))])
+                set_lanes(total, product if number == 0 else get_lanes(total) + product)
+        return [kept(get_lanes(total)) for total in sums]

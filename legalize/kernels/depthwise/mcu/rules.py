@@ -4,9 +4,8 @@ from functools import partial
 
 from legalize.kernels.conv2d.calls import sums_first
 from legalize.kernels.conv2d.mcu.epilogue import epilogue_of, folded_bias
-from legalize.kernels.conv2d.mcu.rules import is_served
+from legalize.kernels.conv2d.mcu.rules import is_served, rules_of
 from legalize.kernels.conv2d.plan import Planner, Ready, Weights
-from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.mcu.helium_plan import plan_helium
 from legalize.kernels.depthwise.mcu.kernel import depthwise_conv2d, packed_taps
@@ -14,7 +13,6 @@ from legalize.kernels.isa.helium import HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d
-from qnn_ops.arithmetic.rounding import ROUNDINGS
 from qnn_ops.arithmetic.sums import conv_factor
 
 _MOST_TAPS = 32  # all are unrolled
@@ -38,8 +36,7 @@ def plan_depthwise(spec: ConvSpec, weights: Weights, *, has_pairs: bool) -> Read
 
 
 def _row(features: tuple[str, ...], plan: Planner) -> Row:
-    rules = ConvRules(plan, lambda attrs, _: attrs.rounding in ROUNDINGS, "int8", stages=False)
-    return quantized_conv2d, features, sums_first(rules.depthwise, conv_factor)
+    return quantized_conv2d, features, sums_first(rules_of(plan).depthwise, conv_factor)
 
 
 ROWS = [

@@ -16,12 +16,11 @@ shifted copy of the whole data is made:
 
 from functools import cache
 from itertools import chain
-from typing import Any
 
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, declare_rows, read_rows
 from legalize.kernels.conv2d.x86.store import narrow
 from legalize.kernels.depthwise.x86.interleave import (
     add_products,
@@ -31,7 +30,7 @@ from legalize.kernels.depthwise.x86.interleave import (
 from legalize.kernels.depthwise.x86.plan import PLANES, Phase, Plan, Section, cycles
 from legalize.kernels.ir.places import address, with_addresses
 from legalize.kernels.ir.rows import load_filled, powers_of_two, store_lanes
-from legalize.kernels.ir.tables import Table, Tables
+from legalize.kernels.ir.tables import Tables
 from legalize.kernels.ir.tasks import loop_between, share, task_count
 from legalize.kernels.ir.vectors import (
     Expr,
@@ -141,11 +140,7 @@ class _Kernel:
         size = vectors * self.weights_stride
         self.weights = T.arg("weights", T.buffer((size,), "int8" if taps == 4 else "int16"))
         self.bias = self.tables.parameter("bias", (vectors, plan.isa.lanes), "int32")
-        self.constants = []
-        for number, (dtype, rows) in enumerate(self.epilogue.constants):
-            lanes = row_lanes(dtype, plan.isa.lanes)
-            shape = (vectors, rows, lanes)
-            self.constants.append((self.tables.parameter(f"rescale_{number}", shape, dtype), lanes))
+        self.constants = declare_rows(self.epilogue, self.tables, vectors, plan.isa.lanes)
         output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
         self.tables.flatten()
         self.source, self.target = flat(data), flat(output)
@@ -299,19 +294,13 @@ class _Part:
         for plane in range(PLANES):
             bias = kept(kernel.bias[vector + plane, T.ramp(0, 1, lanes)])
             acc = self._sums(vector, plane, slot, [[bias] * tiles for _ in range(plan.rows)])
-            constants = self._constants(vector + plane)
+            constants = read_rows(kernel.constants, vector + plane)
             for sums, planes in zip(chain(*acc), chain(*results), strict=True):
                 planes.append(kept(kernel.epilogue.emit(sums, constants)))
         for r, row in enumerate(results):
             start = address((first_row + r) * spec.out_width + column)
             for t, vectors in enumerate(row):
                 self._store(start + t * pixels, channel, vectors, min(pixels, columns - t * pixels))
-
-    def _constants(self, vector: Index) -> list[Any]:
-        def rows_of(buffer: Table, lanes: int) -> Any:
-            return cache(lambda row: kept(buffer[vector, row, T.ramp(0, 1, lanes)]))
-
-        return [rows_of(*constant) for constant in self.kernel.constants]
 
     def _sums(
         self, vector: Index, plane: int, slot: Index, acc: list[list[Vector]]

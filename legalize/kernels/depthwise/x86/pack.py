@@ -1,7 +1,5 @@
 """The constants of a depthwise convolution in the layout that its kernel reads."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from legalize.kernels.conv2d.constants import centred_kernel, deal
@@ -14,26 +12,9 @@ from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import Isa
 
 
-@dataclass(frozen=True)
-class PackedDepthwise:
-    """A depthwise convolution's constants, with the plan and the epilogue of its function.
-
-    Attributes:
-        epilogue: how accumulators become outputs.
-        plan: the order that the constants are packed for.
-        constants: the arrays that the function of ``depthwise_conv2d`` takes between data and
-            output: weights int8 or int16 [values]; bias int32 [vectors, lanes]; the arrays of the
-            epilogue.
-    """
-
-    epilogue: Epilogue
-    plan: Plan
-    constants: tuple[Array, ...]
-
-
 def pack_depthwise(
     spec: ConvSpec, weights: Weights, isa: Isa, plan: Plan | None = None
-) -> PackedDepthwise:
+) -> tuple[Plan, Epilogue, tuple[Array, ...]]:
     """Fold zero points into weights and bias, and lay them out.
 
     The kernel multiplies raw uint8 data x by w − zw, which takes 9 bits and a sign: a sum of one or
@@ -48,6 +29,11 @@ def pack_depthwise(
         isa: the instruction set of the kernel.
         plan: replaces the chosen plan, for measurements.
 
+    Returns:
+        The plan, the epilogue, and the arrays that the function of ``depthwise_conv2d`` takes
+        between data and output: weights int8 or int16 [values]; bias
+        int32 [vectors, lanes]; the arrays of the epilogue.
+
     Raises:
         QnnError: if an array does not fit the spec.
     """
@@ -55,10 +41,10 @@ def pack_depthwise(
     folded_bias, scales = fold(spec, weights, centred.transpose(2, 0, 1), 0)
     plan = plan or choose_plan(spec, isa, choose_cells(centred, isa))
     lanes = plan.lane_channels()
-    chosen = choose_epilogue(spec.output, None, scales, lanes)
+    chosen = choose_epilogue(spec.output, scales, lanes)
     bias = deal(folded_bias + chosen.offset, lanes)
     constants = (_lay_out_weights(plan, centred, lanes), bias, *chosen.arrays)
-    return PackedDepthwise(chosen.epilogue, plan, constants)
+    return plan, chosen.epilogue, constants
 
 
 def _lay_out_weights(plan: Plan, centred: Array, lanes: Array) -> Array:

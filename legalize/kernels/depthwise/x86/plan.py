@@ -20,10 +20,10 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.isa.x86 import Isa
+from qnn_ops.arrays import Int64Array
 
 PLANES = 4
 _WIDTHS = ((64, 32, 16), (64, 16), (32, 16), (16,))
@@ -97,7 +97,7 @@ class Phase(NamedTuple):
     columns: int
 
 
-def choose_cells(centred_kernel: npt.NDArray[np.int64], isa: Isa) -> Cells:
+def choose_cells(centred_kernel: Int64Array, isa: Isa) -> Cells:
     """Choose the cheapest products that are exact for these weights w − zw, HWC."""
     low, high = centred_kernel.min(axis=2), centred_kernel.max(axis=2)
     if not isa.has_byte_products or low.min() < -256 or high.max() > 254:
@@ -259,7 +259,7 @@ class Plan:
         """Count the vectors of int32 that hold the channels of all blocks."""
         return sum(section.blocks * PLANES for section in self.sections)
 
-    def lane_channels(self) -> npt.NDArray[np.int64]:
+    def lane_channels(self) -> Int64Array:
         """Tell which channel each lane of the accumulators holds.
 
         Interleaving deals out the values of a vector to four planes of cells: plane i takes values

@@ -17,12 +17,11 @@ _ROUNDINGS = ("tflite", "upward", "float32", "onednn")
 
 
 def _rules_of(isa: Isa) -> ConvRules:
-    def plan(spec: ConvSpec, weights: Weights) -> Ready:
-        packed = pack_depthwise(spec, weights, isa)
-        build = partial(depthwise_conv2d, packed.plan, packed.epilogue)
-        return Ready(spec, packed.constants, build)
+    def ready(spec: ConvSpec, weights: Weights) -> Ready:
+        plan, epilogue, constants = pack_depthwise(spec, weights, isa)
+        return Ready(spec, constants, partial(depthwise_conv2d, plan, epilogue))
 
-    return ConvRules(plan, lambda attrs, _: attrs.rounding in _ROUNDINGS, stages=False)
+    return ConvRules(ready, lambda attrs, _: attrs.rounding in _ROUNDINGS, stages=False)
 
 
 ROWS: list[Row] = [

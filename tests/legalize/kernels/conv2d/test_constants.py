@@ -52,7 +52,7 @@ def test_groups_are_joined_in_order(layout: str, groups: int, per_axis: bool) ->
     def body(x: relax.Expr) -> relax.Expr:
         builder = relax.BlockBuilder.current()
         call = builder.normalize(quantized_conv2d(x, constants[0], bias=constants[1], **attrs))
-        result = each_group(ungrouped)(builder, attrs_of(call), [x, *constants])
+        result = each_group(ungrouped, 1000)(builder, attrs_of(call), [x, *constants])
         assert result is not None
         return result
 

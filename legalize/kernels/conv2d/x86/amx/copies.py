@@ -73,12 +73,11 @@ def copy_pixel(spec: ConvSpec, source: Buffer, origin: Index, target: Buffer, pl
     A run of at most a vector is copied by one vector. A run shorter than a vector is copied so only
     before the last row: data follows it there, and the bytes written past it are overwritten.
     """
-    _, _, width, channels = spec.staged_shape
-    taps, length = spec.kernel_width // spec.taps_per_run, spec.run_length
+    taps, length = spec.runs_per_row, spec.run_length
 
     for ky in range(spec.kernel_height):
         for kx in range(taps):
-            run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+            run = spec.run_start(ky, kx)
             start = place + (ky * taps + kx) * length
 
             def body(offset: Index, size: int, run: int = run, start: Index = start) -> None:

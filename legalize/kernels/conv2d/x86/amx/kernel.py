@@ -32,9 +32,9 @@ from legalize.kernels.conv2d.x86.store import narrow_pixels
 from legalize.kernels.ir.tasks import as_threads, loop_between, share
 from legalize.kernels.ir.vectors import (
     DWORD,
-    Buffer,
     Expr,
     Index,
+    Sums,
     Vector,
     get_lanes,
     kept,
@@ -204,7 +204,6 @@ class TileKernel(ConvKernel):
             write: writes the code after a product of a chunk, given both numbers.
         """
         spec, plan, nr = self.spec, self.plan, section.nr
-        _, _, width, channels = spec.staged_shape
         at_once, turns = plan.tiles_at_once(section), plan.turns_of_block(section)
         first_vector = self._first_vector(section, turn)
         first = self._first_tile(section, turn)
@@ -216,7 +215,7 @@ class TileKernel(ConvKernel):
         products = [(i, j) for i in range(at_once) for j in range(nr)]
         for total in range(len(products)):
             amx.clear(_SUMS[total])
-        height, taps = spec.kernel_height, spec.kernel_width // spec.taps_per_run
+        height, taps = spec.kernel_height, spec.runs_per_row
         if plan.copied:
             height = taps = 1
         piece = plan.chunk * _LANES
@@ -230,7 +229,7 @@ class TileKernel(ConvKernel):
         fetch = fetch_ahead(self.weights, end, share, lines, self.chunks, own_turn)
         passes = hints(plan, section)
         with T.serial(height) as ky, T.serial(taps) as kx:
-            run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+            run = spec.run_start(ky, kx)
             with T.serial(plan.chunks) as k:
                 offset = run + unsigned_min(k * plan.chunk, plan.run_length - plan.chunk)
                 chunk = (ky * taps + kx) * plan.chunks + k
@@ -289,7 +288,7 @@ class TileKernel(ConvKernel):
                     set_lanes(vector, sums, _LANES)
         self._finish(section, first_vector, Pixels(outputs), acc, conditions)
 
-    def _narrowed(self, section: Section, acc: list[list[Buffer]]) -> list[Vector]:
+    def _narrowed(self, section: Section, acc: Sums) -> list[Vector]:
         """Return the outputs of pixels that have four vectors together."""
         if section.nr not in (1, 2) or self.spec.stored.fills_lanes:
             return []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.taps import range_of, runs_per_row, tile_of, with_left_out
+from legalize.kernels.conv2d.taps import range_of, tile_of, with_left_out
 from legalize.kernels.conv2d.tiling import Origins, Section, lies_in_line, tiles_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
@@ -20,7 +20,7 @@ from legalize.kernels.conv2d.x86.tiling import microseconds, registers_of, share
 from legalize.kernels.ir.places import address
 from legalize.kernels.ir.tables import Table
 from legalize.kernels.ir.tasks import loop_between
-from legalize.kernels.ir.vectors import Buffer, Index, Vector, get_lanes, kept, set_lanes
+from legalize.kernels.ir.vectors import Index, Sums, Vector, get_lanes, kept, set_lanes
 
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.dot.plan import DotPlan
@@ -63,7 +63,7 @@ class DotKernel(ConvKernel):
             ways = self._is_in_line(section), at_once, known % at_once, self._lines(section)
             sections.append(ways)
         rest = spec.run_length % spec.k_step
-        return super().form, taps is None, window, runs_per_row(spec), rest, tuple(sections)
+        return super().form, taps is None, window, spec.runs_per_row, rest, tuple(sections)
 
     def _microseconds(self) -> float:
         return microseconds(self.spec, self.products, self.tiling, self.taps)
@@ -144,19 +144,17 @@ class DotKernel(ConvKernel):
     ) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
         """Return the kernel rows and the parts of each run that a tile multiplies."""
         if self.taps is None:
-            return (0, self.spec.kernel_height), (0, runs_per_row(self.spec))
+            return (0, self.spec.kernel_height), (0, self.spec.runs_per_row)
         return self._range(section, first, 0), self._range(section, first, 1)
 
-    def _accumulate(
-        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
-    ) -> None:
+    def _accumulate(self, section: Section, first_vector: Index, first: Index, acc: Sums) -> None:
         if shares_columns(self.spec, self.products, section.nr, section.mr, self.taps):
             self._accumulate_columns(section, first_vector, first, acc)
             return
         spec, products = self.spec, self.products
         sizes = self.sizes
         origins = self._origins(section, first)
-        taps = runs_per_row(spec)
+        taps = spec.runs_per_row
         k_step_size = section.nr * products.lanes * spec.k_step
         known = spec.run_length // spec.k_step
         k_steps = sizes.whole_steps
@@ -221,7 +219,7 @@ class DotKernel(ConvKernel):
         loop_between(*rows, lambda ky: loop_between(*runs, partial(add_run, ky)))
 
     def _accumulate_columns(
-        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
+        self, section: Section, first_vector: Index, first: Index, acc: Sums
     ) -> None:
         """Write the sums of adjacent pixels, which share the columns that they load."""
         spec, products = self.spec, self.products

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.plan import Columns
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.residual import RoundedSum
-from legalize.kernels.ir.vectors import Array, Vector
+from legalize.kernels.ir.tables import Table, Tables
+from legalize.kernels.ir.vectors import Array, Index, Vector, kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +29,7 @@ class Scales:
             further from zero.
         columns: the constants of float32 outputs.
         factor: the factor by which the given accumulators are too large.
+        addend: a tensor that is added before rounding.
     """
 
     multiplier: Array
@@ -34,6 +38,7 @@ class Scales:
     bounds: Array | int
     columns: Columns | None = None
     factor: int = 1
+    addend: Addend | None = None
 
     @property
     def bound(self) -> int:
@@ -65,21 +70,18 @@ class Epilogue(ABC):
 
     @classmethod
     @abstractmethod
-    def choose(
-        cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
-    ) -> Chosen | None:
+    def choose(cls, output: OutputStage, scales: Scales, lanes: Array) -> Chosen | None:
         """Lay out the constants of this sequence; None if it is not exact.
 
         Args:
             output: dtype, zero point, bounds and rounding of the outputs.
-            addend: a tensor that is added before rounding.
             scales: the accumulators' scales.
             lanes: the channel of each lane, [vectors, lanes].
         """
 
     @property
     def constants(self) -> tuple[tuple[str, int], ...]:
-        """Dtype and number of rows of each array; a row is one register, of ``row_lanes``."""
+        """Dtype and number of rows of each array; a row is one register."""
         return ()
 
     @property
@@ -113,6 +115,26 @@ class Epilogue(ABC):
         """
 
 
-def row_lanes(dtype: str, lanes: int) -> int:
-    """Count the values of a dtype in a register that holds ``lanes`` int32."""
-    return 4 * lanes // np.dtype(dtype).itemsize
+Rows = list[tuple[Table, int]]
+"""For each of ``Epilogue.constants`` its parameter, and the values of a row."""
+
+
+def declare_rows(
+    epilogue: Epilogue, tables: Tables, vectors: int, lanes: int, *, is_any: bool = False
+) -> Rows:
+    """Declare a parameter for each array of an epilogue; see ``Tables.parameter``."""
+    found = []
+    for number, (dtype, count) in enumerate(epilogue.constants):
+        width = 4 * lanes // np.dtype(dtype).itemsize
+        shape = (vectors, count, width)
+        found.append((tables.parameter(f"rescale_{number}", shape, dtype, is_any=is_any), width))
+    return found
+
+
+def read_rows(rows: Rows, vector: Index) -> list[Vector]:
+    """Return the functions that read rows of a vector's constants, each row once."""
+
+    def read(table: Table, lanes: int) -> Vector:
+        return cache(lambda row: kept(table[vector, row, T.ramp(0, 1, lanes)]))
+
+    return [read(*each) for each in rows]

@@ -7,7 +7,7 @@ import numpy as np
 
 from legalize.kernels.conv2d.constants import check_scales, fold_zero_points, per_channel
 from legalize.kernels.conv2d.plan import Weights
-from legalize.kernels.conv2d.spec import Addend, ConvSpec, OutputStage
+from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from legalize.kernels.conv2d.x86.epilogue.fixed_point import FixedPoint, General, Sums
 from legalize.kernels.conv2d.x86.epilogue.float32 import Float32
@@ -54,7 +54,9 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
             has_weights = (kernel != zero_point).reshape(spec.out_channels, -1).any(axis=1)
             multiplier, shift, bias = _small_sums(spec.output, has_weights, multiplier, shift, bias)
     folded, bounds = fold_zero_points(spec, kernel, zero_point, bias)
-    return folded, Scales(multiplier, shift, bias, bounds, weights.columns)
+    return folded, Scales(
+        multiplier, shift, bias, bounds, weights.columns, addend=spec.fusion.addend
+    )
 
 
 def _small_sums(
@@ -78,17 +80,12 @@ def _small_sums(
 
 
 def choose_epilogue(
-    output: OutputStage,
-    addend: Addend | None,
-    scales: Scales,
-    lanes: Array,
-    factors: Sequence[int] = (1,),
+    output: OutputStage, scales: Scales, lanes: Array, factors: Sequence[int] = (1,)
 ) -> Chosen:
     """Choose the cheapest sequence that is exact.
 
     Args:
         output: see ``Epilogue.choose``.
-        addend: see ``Epilogue.choose``.
         scales: see ``Epilogue.choose``.
         lanes: see ``Epilogue.choose``.
         factors: the factors by which accumulators may be too large, the cheapest first; the last is
@@ -96,7 +93,7 @@ def choose_epilogue(
     """
     kinds: tuple[type[Epilogue], ...] = (Sums, Real, *EPILOGUES[output.rounding])
     every = (
-        each.choose(output, addend, replace(scales, factor=factor), lanes)
+        each.choose(output, replace(scales, factor=factor), lanes)
         for factor in factors
         for each in kinds
         if factor == 1 or each.takes_factor

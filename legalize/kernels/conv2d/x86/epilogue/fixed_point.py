@@ -24,7 +24,7 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.constants import deal
-from legalize.kernels.conv2d.spec import Addend, OutputStage
+from legalize.kernels.conv2d.spec import OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from legalize.kernels.ir.vectors import Array, Vector, lanes_in
 
@@ -39,9 +39,7 @@ class Sums(Epilogue):
     """The accumulators themselves."""
 
     @classmethod
-    def choose(
-        cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
-    ) -> Chosen | None:
+    def choose(cls, output: OutputStage, scales: Scales, lanes: Array) -> Chosen | None:
         """Serve results of int32."""
         return Chosen(cls()) if output.dtype == "int32" else None
 
@@ -67,9 +65,7 @@ class FixedPoint(Epilogue):
     is_doubled: bool
 
     @classmethod
-    def choose(
-        cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
-    ) -> Chosen | None:
+    def choose(cls, output: OutputStage, scales: Scales, lanes: Array) -> Chosen | None:
         """Serve accumulators that leave some bits free, and shifts to the right."""
         low, high = int((-scales.shift).min()), int((-scales.shift).max())
         if low < 0 or scales.bound >= _MAX_FAST_ACCUMULATOR:
@@ -148,9 +144,7 @@ class General(Epilogue):
     output: OutputStage
 
     @classmethod
-    def choose(
-        cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
-    ) -> Chosen:
+    def choose(cls, output: OutputStage, scales: Scales, lanes: Array) -> Chosen:
         """Serve any multipliers and shifts."""
         multiplier, shift = deal(scales.multiplier, lanes), scales.shift
         arrays = multiplier[:, None], deal(shift, lanes, shift[0])[:, None]

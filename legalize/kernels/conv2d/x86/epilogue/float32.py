@@ -19,15 +19,9 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.constants import deal
-from legalize.kernels.conv2d.spec import Addend, OutputStage
+from legalize.kernels.conv2d.spec import OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
-from legalize.kernels.conv2d.x86.epilogue.steps import (
-    MAX_ACCUMULATOR,
-    MAX_OFFSET,
-    MAX_SHIFT,
-    first_accumulators,
-    fits,
-)
+from legalize.kernels.conv2d.x86.epilogue.steps import MAX_ACCUMULATOR, MAX_OFFSET, fits, steps_of
 from legalize.kernels.ir.vectors import Array, Vector
 from legalize.kernels.isa.x86_instructions import floor_of_product
 
@@ -48,16 +42,12 @@ class Float32(Epilogue):
     factor: int = 1
 
     @classmethod
-    def choose(
-        cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
-    ) -> Chosen | None:
+    def choose(cls, output: OutputStage, scales: Scales, lanes: Array) -> Chosen | None:
         """Serve vectors of AVX512, if there is a proof."""
         # Only AVX512 can round down by an instruction, not by the processor's state.
         if lanes.shape[1] != _LANES:
             return None
-        found = float_scales(
-            output, scales.multiplier, scales.shift, scales.bound, factor=scales.factor
-        )
+        found = float_scales(output, scales)
         if found is None or not fits(scales, found.offset):
             return None
         rows = [found.high, found.low, found.addend]
@@ -103,36 +93,14 @@ class FloatScales:
     addend_below: Array | None
 
 
-def float_scales(
-    output: OutputStage,
-    multiplier: Array,
-    shift: Array,
-    accumulator_bound: int,
-    *,
-    factor: int = 1,
-) -> FloatScales | None:
-    """Find scales for which the sequence is exact.
-
-    Args:
-        output: the rounding, clamp and zero point.
-        multiplier: int32 [channels], not negative.
-        shift: int32 [channels]; positive to the left.
-        accumulator_bound: no accumulator is further from zero.
-        factor: the factor by which accumulators and offsets are too large.
-
-    Returns:
-        None if there is no proof for every channel.
-    """
-    if output.dtype == "int32" or accumulator_bound >= MAX_ACCUMULATOR:
+def float_scales(output: OutputStage, scales: Scales) -> FloatScales | None:
+    """Find scales for which the sequence is exact; None if there is no proof for every channel."""
+    found = steps_of(output, scales)
+    if found is None:
         return None
-    if shift.max() > 0 or shift.min() < -MAX_SHIFT:
-        return None
-    outputs = np.arange(output.low + 1, output.high + 1)
+    steps, scale, outputs, factor = found.first, found.scale, found.outputs, scales.factor
     # A channel whose multiplier is 0 counts as one whose steps are out of reach.
-    q, e = multiplier.astype(np.int64), -shift.astype(np.int64)
-    is_dead = q == 0
-    steps = first_accumulators(output, np.where(is_dead, 1 << 30, q)[:, None], e[:, None], outputs)
-    scale = q * 2.0 ** (-31.0 - e)
+    is_dead = scale == 0
     divided = scale / factor
     high = divided.astype(np.float32)
     high = np.where(high > divided, np.nextafter(high, np.float32(0)), high)
@@ -161,8 +129,8 @@ def float_scales(
     everywhere = np.ones_like(is_below)
     addend = addend_for(~is_below if has_two else everywhere)
     below = addend_for(is_below) if has_two else None
-    scales = FloatScales(offset.astype(np.int32), high, low, addend, below)
-    return scales if _is_exact(output, scales, steps, outputs, is_dead, factor) else None
+    own = FloatScales(offset.astype(np.int32), high, low, addend, below)
+    return own if _is_exact(output, own, steps, outputs, is_dead, factor) else None
 
 
 def _is_exact(

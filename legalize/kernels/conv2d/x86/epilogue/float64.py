@@ -21,7 +21,7 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.constants import deal
-from legalize.kernels.conv2d.spec import Addend, OutputStage
+from legalize.kernels.conv2d.spec import OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from legalize.kernels.ir.vectors import Array, Vector, lanes_in
 from qnn_ops.arithmetic.fixed_point import requantize_float64
@@ -46,9 +46,7 @@ class Magic(Epilogue):
     zero_point: int
 
     @classmethod
-    def choose(
-        cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
-    ) -> Chosen | None:
+    def choose(cls, output: OutputStage, scales: Scales, lanes: Array) -> Chosen | None:
         """Serve rounding "float64", if there is a proof."""
         exact = magic_multiplier(output, scales.multiplier, scales.bound)
         return None if exact is None else Chosen(cls(output.zero_point), _rows(exact, lanes))
@@ -81,9 +79,7 @@ class Double(Magic):
     high: int
 
     @classmethod
-    def choose(
-        cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
-    ) -> Chosen | None:
+    def choose(cls, output: OutputStage, scales: Scales, lanes: Array) -> Chosen | None:
         """Serve rounding "float64"."""
         epilogue = cls(output.zero_point, output.low, output.high)
         return Chosen(epilogue, _rows(scales.multiplier, lanes))

@@ -45,19 +45,17 @@ class OneDnn(Epilogue):
     residual: RoundedSum | None = None
 
     @classmethod
-    def choose(
-        cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
-    ) -> Chosen | None:
+    def choose(cls, output: OutputStage, scales: Scales, lanes: Array) -> Chosen | None:
         """Serve roundings "onednn" and "float32", whose bias is added to the integers."""
         highest = int(np.abs(scales.bias.astype(np.int64)).max(initial=0))
         product = scales.bound * float(scales.multiplier.max(initial=0))
-        if addend is not None:
-            product += _MAX_ADDEND * addend.multiplier
+        if scales.addend is not None:
+            product += _MAX_ADDEND * scales.addend.multiplier
         adds_bias = output.rounding == "onednn" and scales.bound + highest >= _EXACT
         rows = [deal(scales.multiplier, lanes).astype(np.float32)]
         if adds_bias:
             rows.append(deal(scales.bias, lanes).astype(np.float32))
-        epilogue = cls(output.zero_point, addend, adds_bias, product >= _MOST)
+        epilogue = cls(output.zero_point, scales.addend, adds_bias, product >= _MOST)
         return Chosen(epilogue, (np.stack(rows, axis=1),), -scales.bias if adds_bias else 0)
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.constants import deal
-from legalize.kernels.conv2d.spec import Addend, OutputStage
+from legalize.kernels.conv2d.spec import OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from legalize.kernels.ir.arithmetic import rounded_apart
 from legalize.kernels.ir.vectors import Array, Vector, lanes_in
@@ -33,9 +33,7 @@ class Real(Epilogue):
     has_bias: bool
 
     @classmethod
-    def choose(
-        cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
-    ) -> Chosen | None:
+    def choose(cls, output: OutputStage, scales: Scales, lanes: Array) -> Chosen | None:
         """Serve results of float32."""
         columns = scales.columns
         if output.dtype != "float32" or columns is None:

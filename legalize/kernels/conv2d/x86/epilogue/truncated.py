@@ -20,7 +20,7 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.constants import deal
-from legalize.kernels.conv2d.spec import Addend, OutputStage
+from legalize.kernels.conv2d.spec import OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from legalize.kernels.conv2d.x86.epilogue.steps import fits, line_through, steps_of
 from legalize.kernels.ir.vectors import Array, Vector, lanes_in, splat
@@ -41,9 +41,7 @@ class Floor(Epilogue):
     factor: int = 1
 
     @classmethod
-    def choose(
-        cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
-    ) -> Chosen | None:
+    def choose(cls, output: OutputStage, scales: Scales, lanes: Array) -> Chosen | None:
         """Serve vectors of AVX512, if there is a proof."""
         # Only AVX512 can round down by an instruction, not by the processor's state.
         steps = steps_of(output, scales)
@@ -90,9 +88,7 @@ class Truncated(Epilogue):
     factor: int = 1
 
     @classmethod
-    def choose(
-        cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
-    ) -> Chosen | None:
+    def choose(cls, output: OutputStage, scales: Scales, lanes: Array) -> Chosen | None:
         """Serve vectors of AVX512 and rounding "tflite", if there is a proof."""
         steps = steps_of(output, scales)
         if steps is None or lanes.shape[1] != _LANES:

@@ -14,7 +14,7 @@ from legalize.kernels.conv2d.tiling import Section
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.pairs.weights import K_STEP_KINDS, KStepKind, ListedKSteps
-from legalize.kernels.ir.vectors import DWORD, Buffer, Index, get_lanes, kept, set_lanes
+from legalize.kernels.ir.vectors import DWORD, Index, Sums, get_lanes, kept, set_lanes
 from legalize.kernels.isa.x86 import Isa, PairProducts
 
 if TYPE_CHECKING:
@@ -47,9 +47,7 @@ class PairsKernel(ConvKernel):
                 "orders", (blocks, self.k_steps.count, DWORD), "uint8"
             )
 
-    def _accumulate(
-        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
-    ) -> None:
+    def _accumulate(self, section: Section, first_vector: Index, first: Index, acc: Sums) -> None:
         origins = self._origins(section, first).plus(0)
         earlier = self.tiling[: self.tiling.index(section)]
         number = T.truncdiv(first_vector - section.first_vector, section.nr)
@@ -70,7 +68,7 @@ class PairsKernel(ConvKernel):
         k_step: Index,
         start: Index,
         origins: list[Index],
-        acc: list[list[Buffer]],
+        acc: Sums,
         slot: Index,
     ) -> None:
         """Write the products of the K-steps that are added in 16 bits, from ``k_step`` on."""

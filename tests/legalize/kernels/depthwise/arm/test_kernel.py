@@ -20,9 +20,9 @@ each_kind = on_cores(*ISAS)
 
 def case_of(isa: Isa, problem: Problem) -> Case:
     spec = problem.spec
-    packed = pack_depthwise(spec, problem.weights, isa)
-    function = depthwise_conv2d(packed.plan, packed.epilogue)
-    return Case(function, [problem.staged, *packed.constants], spec.out_shape, spec.output.dtype)
+    plan, epilogue, constants = pack_depthwise(spec, problem.weights, isa)
+    function = depthwise_conv2d(plan, epilogue)
+    return Case(function, [problem.staged, *constants], spec.out_shape, spec.output.dtype)
 
 
 def check(core: Core, problems: list[Problem]) -> None:
@@ -81,13 +81,13 @@ def test_large_kernels_are_looped_over(core: Core) -> None:
 def test_small_weights_share_sums_of_16_bits() -> None:
     kernel = np.full((3, 3, 16), 20, np.int8)
     spec = replace(SPEC, out_channels=16)
-    assert len(pack_depthwise(spec, Weights(kernel), NEON).plan.short_sums) == 1
+    assert len(pack_depthwise(spec, Weights(kernel), NEON)[0].short_sums) == 1
     kernel[:] = -127
-    assert [
-        len(terms) for terms in pack_depthwise(spec, Weights(kernel), NEON).plan.short_sums
-    ] == [2] * 4 + [1]
+    assert [len(terms) for terms in pack_depthwise(spec, Weights(kernel), NEON)[0].short_sums] == [
+        2
+    ] * 4 + [1]
     kernel[:] = -128
-    assert len(pack_depthwise(spec, Weights(kernel), NEON).plan.short_sums) == 9
+    assert len(pack_depthwise(spec, Weights(kernel), NEON)[0].short_sums) == 9
 
 
 @pytest.mark.parametrize("core", ISAS, ids=lambda core: core.name)

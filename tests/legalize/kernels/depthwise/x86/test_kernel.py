@@ -80,10 +80,11 @@ def check(
         kernel = np.clip(kernel, zero_point - 128, zero_point + 127).astype(kernel.dtype)
         for row, column in large:
             kernel[row, column, ::7] = 255
-    packed = pack_depthwise(spec, Weights(kernel, zero_point, bias, multiplier, shift), isa, plan)
-    function = depthwise_conv2d(packed.plan, packed.epilogue)
+    weights = Weights(kernel, zero_point, bias, multiplier, shift)
+    plan, epilogue, constants = pack_depthwise(spec, weights, isa, plan)
+    function = depthwise_conv2d(plan, epilogue)
     mcpu, _ = PROCESSORS[isa]
-    got = run_on(mcpu, function, [data, *packed.constants], spec.out_shape, spec.output.dtype)
+    got = run_on(mcpu, function, [data, *constants], spec.out_shape, spec.output.dtype)
     centred = kernel.astype(np.int64) - zero_point
     expected = rescaled(spec, sums(spec, data, centred, bias), multiplier, shift)
     np.testing.assert_array_equal(got, expected)
@@ -114,7 +115,7 @@ def test_an_image_of_three_pixels(isa: Isa) -> None:
 def test_shared_out_to_threads(batch: int) -> None:
     spec = with_channels(64, batch=batch, in_height=61, in_width=60)
     kernel, *_ = constants_of(spec)
-    function = depthwise_conv2d(pack_depthwise(spec, Weights(kernel), AVX512_VNNI).plan, Sums())
+    function = depthwise_conv2d(pack_depthwise(spec, Weights(kernel), AVX512_VNNI)[0], Sums())
     assert "T.parallel" in function.script()
     check(spec)
 
@@ -224,10 +225,10 @@ def test_the_largest_sums_are_exact(isa: Isa, end: int, weight: int) -> None:
     )
     data = np.full(spec.in_shape, ends[end], in_dtype)
     kernel = np.full((3, 3, 64), weight, np.uint8)
-    packed = pack_depthwise(spec, Weights(kernel, 255 - weight), isa)
-    function = depthwise_conv2d(packed.plan, packed.epilogue)
+    plan, epilogue, constants = pack_depthwise(spec, Weights(kernel, 255 - weight), isa)
+    function = depthwise_conv2d(plan, epilogue)
     mcpu, _ = PROCESSORS[isa]
-    got = run_on(mcpu, function, [data, *packed.constants], spec.out_shape, "int32")
+    got = run_on(mcpu, function, [data, *constants], spec.out_shape, "int32")
     assert abs(got).max() == 9 * 255 * 255
     centred = kernel.astype(np.int64) - (255 - weight)
     expected = sums(spec, data, centred, np.zeros(64, np.int64))
@@ -244,7 +245,8 @@ def test_reads_nothing_past_the_data(channels: int, stride: int) -> None:
         check(spec)  # in the emulator every array lies so
         return
     kernel, bias, multiplier, shift = constants_of(spec)
-    packed = pack_depthwise(spec, Weights(kernel, 0, bias, multiplier, shift), AVX512_VNNI)
+    weights = Weights(kernel, 0, bias, multiplier, shift)
+    plan, epilogue, packed = pack_depthwise(spec, weights, AVX512_VNNI)
     size = int(np.prod(spec.in_shape))
     pages = -(-size // mmap.PAGESIZE)
     memory = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
@@ -256,10 +258,10 @@ def test_reads_nothing_past_the_data(channels: int, stride: int) -> None:
     assert start % 64 == 0
     data = bytes_of[start : start + size].view(np.int8).reshape(spec.in_shape)
     data[:] = full_range(np.random.default_rng(1), "int8", spec.in_shape)
-    function = depthwise_conv2d(packed.plan, packed.epilogue)
+    function = depthwise_conv2d(plan, epilogue)
     library = tvm.compile(function, target=tvm.target.Target(TARGET))
     output = tvm.runtime.tensor(np.zeros(spec.out_shape, np.int8))
-    constants = [tvm.runtime.tensor(array) for array in packed.constants]
+    constants = [tvm.runtime.tensor(array) for array in packed]
     library["depthwise_conv2d"](tvm.runtime.from_dlpack(data), *constants, output)
     expected = rescaled(spec, sums(spec, data, kernel, bias), multiplier, shift)
     np.testing.assert_array_equal(output.numpy(), expected)

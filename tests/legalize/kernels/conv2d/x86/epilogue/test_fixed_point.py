@@ -123,7 +123,7 @@ def chosen(spec: ConvSpec, shift: list[int], bound: int) -> Epilogue:
     multiplier = np.full(2, 1 << 30, np.int32)
     scales = Scales(multiplier, np.array(shift, np.int32), 0 * multiplier, bound)
     lanes = np.array([[0, 1, -1, -1, -1, -1, -1, -1]])
-    return choose_epilogue(spec.output, None, scales, lanes).epilogue
+    return choose_epilogue(spec.output, scales, lanes).epilogue
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_takes_accumulators_that_are_a_factor_too_large(factor: int, low: int) -
     scales = Scales(multiplier, shift, 0 * shift, 3_000_000, factor=factor)
     check_epilogue(Float32, spec, scales, accumulators(spec, scales, rng))
     far = replace(scales, bounds=2**31 // factor + 1)
-    assert Float32.choose(spec.output, None, far, LANES) is None
+    assert Float32.choose(spec.output, far, LANES) is None
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_takes_accumulators_that_are_a_factor_too_large(factor: int, low: int) -
 )
 def test_offers_nothing_without_a_proof(change: dict[str, object], shift: int, bound: int) -> None:
     spec = changed(SPEC, zero_point=-128, **change)
-    multiplier = np.array([(1 << 30) + 12345], np.int32)
-    assert float_scales(spec.output, multiplier, np.array([shift], np.int32), bound) is None
+    multiplier, shifts = np.array([(1 << 30) + 12345], np.int32), np.array([shift], np.int32)
+    assert float_scales(spec.output, Scales(multiplier, shifts, 0 * shifts, bound)) is None
 
 
 @pytest.mark.parametrize("name", ["high", "low", "addend", "addend_below", "offset"])
@@ -95,7 +95,7 @@ def test_the_proof_fails_for_other_scales(name: str) -> None:
     from legalize.kernels.conv2d.x86.epilogue import float32 as module
 
     multiplier, shift = np.array([1518500250], np.int32), np.array([-9], np.int32)
-    scales = float_scales(SPEC.output, multiplier, shift, BOUND)
+    scales = float_scales(SPEC.output, Scales(multiplier, shift, 0 * shift, BOUND))
     assert scales is not None
     outputs = np.arange(SPEC.output.low + 1, SPEC.output.high + 1)
     q, e = multiplier.astype(np.int64)[:, None], -shift.astype(np.int64)[:, None]

@@ -59,7 +59,7 @@ def test_takes_accumulators_that_are_a_factor_too_large(epilogue: Any, factor: i
     assert scales.factor == factor
     check_epilogue(epilogue, spec, scales, accumulators(spec, scales, rng))
     wide = replace(scales, bounds=2**31 // factor + 1)
-    assert epilogue.choose(spec.output, None, wide, LANES) is None
+    assert epilogue.choose(spec.output, wide, LANES) is None
 
 
 def test_offers_nothing_where_no_line_passes() -> None:
@@ -87,7 +87,7 @@ def test_serves_bytes_of_avx512(
 ) -> None:
     multiplier = np.full(64, (1 << 30) + 12345, np.int32)
     scales = Scales(multiplier, np.full(64, shift, np.int32), 0 * multiplier, bound)
-    assert Floor.choose(changed(SPEC, **{"low": -3, **change}).output, None, scales, lanes) is None
+    assert Floor.choose(changed(SPEC, **{"low": -3, **change}).output, scales, lanes) is None
 
 
 @pytest.mark.parametrize(
@@ -104,4 +104,4 @@ def test_serves_two_roundings_without_ties(
 ) -> None:
     factors = np.full(64, multiplier, np.int32)
     scales = Scales(factors, np.full(64, shift, np.int32), 0 * factors, BOUND)
-    assert Truncated.choose(changed(SPEC, **change).output, None, scales, LANES) is None
+    assert Truncated.choose(changed(SPEC, **change).output, scales, LANES) is None
