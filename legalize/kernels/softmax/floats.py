@@ -210,9 +210,9 @@ class Kernel:
                 T.buffer_store(self.target, result, [start + (place + lane)])
 
     def _term(self, distance: Any) -> Any:
-        """Return the exponential; for hidden values a 0 that no multiplication underflows to."""
+        """Return the exponential; 0 for values that are hidden or fill up, which underflow."""
         exponential, variable = function_of("exp"), tirx.Var("distance", "float32")
-        if not self.has_masks:
+        if not self.has_masks and self.least == _LANES:
             return exponential(distance)
         # If both comparisons were the same, LLVM would drop the first one.
         zero, least = T.float32(0), T.float32(_LEAST)
