@@ -28,6 +28,7 @@ from legalize.kernels.ir.rows import offset_of
 from legalize.kernels.ir.vectors import Buffer, Index, kept, local_vector
 from legalize.primitives.float_arithmetic import function_of
 from legalize.written import flat, new_function, own_sizes
+from qnn_ops.dialect.sizes import is_open
 
 _LANES = 16
 """The lanes that are summed separately."""
@@ -38,6 +39,9 @@ _ROWS = 8
 """The most rows at a time: each result of a row waits for the one before it."""
 _BLOCK = 1 << 12
 """The most elements at a time, unless a row is longer."""
+_NEAR = 1 << 19
+"""The most elements of a tensor whose rows are computed in blocks. The rows of a larger one wait
+for memory: it is read and written without a break if they are computed one by one."""
 _LEAST = -104.0
 """The exponentials of smaller numbers are 0."""
 
@@ -101,8 +105,8 @@ class Kernel:
             self.others = [next(left) if _is_tensor(step) else None for step in self.steps]
             self.turns = T.truncdiv(self.columns + (_LANES - 1), T.int64(_LANES))
             rows, width = prod(self.outer, start=T.int64(1)), self.turns * _LANES
-            most = T.min(T.min(T.truncdiv(T.int64(_BLOCK), width), T.int64(_ROWS)), rows)
-            most = T.max(most, T.int64(1))
+            is_near = not is_open(self.shape) and prod(self.shape) <= _NEAR
+            most = max(1, min(_BLOCK // self.columns, _ROWS, prod(self.outer))) if is_near else 1
             self.rows = T.alloc_buffer((most * width,), "float32", scope="global")
             self.largest, self.factors = (local_vector(_ROWS, "float32") for _ in range(2))
             self.seen = local_vector(_ROWS, "int64")
