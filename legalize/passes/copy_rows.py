@@ -1,11 +1,12 @@
 """Copy short rows of memory as vectors."""
 
-from math import prod
+from math import gcd, prod
 from typing import Any
 
 import tvm
 from tvm import s_tir, sym, tirx
 from tvm.ir.expr import TensorLoad
+from tvm_ffi import structural_walk
 
 from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 
@@ -33,19 +34,32 @@ def _vectorize(schedule: s_tir.Schedule, block: Any) -> None:
     extent = schedule.get(loops[-1]).extent
     if not isinstance(extent, tirx.IntImm) or len(loops) != len(tir_block.iter_vars):
         return
-    piece = _piece(extent.value, looks_up=len(tir_block.reads) > 1)
-    if piece is None or not _runs_along_memory(tir_block):
-        return
-    *_, row = schedule.split(loops[-1], [None, piece]) if piece < extent.value else loops
-    schedule.vectorize(row)
+    pieces = _pieces(tir_block, extent.value)
+    piece = next((each for each in pieces if _runs_along_memory(tir_block, each)), None)
+    if piece is not None:
+        *_, row = schedule.split(loops[-1], [None, piece]) if piece < extent.value else loops
+        schedule.vectorize(row)
 
 
-def _piece(extent: int, *, looks_up: bool) -> int | None:
-    """Return how many elements of a row make a vector; None if LLVM needs no help."""
-    if extent <= _LONGEST:
-        return extent if extent >= _SHORTEST else None
-    pieces = range(_LONGEST, _SHORTEST_PIECE - 1, -1) if looks_up else ()
-    return next((piece for piece in pieces if extent % piece == 0), None)
+def _pieces(tir_block: Any, extent: int) -> list[int]:
+    """Return how many elements of a row may make a vector; none if LLVM needs no help.
+
+    The places in rows that were cut and moved are quotients and remainders. Within a piece that
+    divides all divisors they run along memory.
+    """
+    whole = [extent] if _SHORTEST <= extent <= _LONGEST else []
+    divisors = [extent]
+
+    def see(node: Any) -> None:
+        if isinstance(node.b, tirx.IntImm):
+            divisors.append(node.b.value)
+
+    structural_walk(tir_block.body, [(tirx.FloorDiv, see), (tirx.FloorMod, see)])
+    common, looks_up = gcd(*divisors), len(tir_block.reads) > 1
+    if common == extent and (whole or not looks_up):
+        return whole
+    pieces = range(_LONGEST, _SHORTEST_PIECE - 1, -1)
+    return whole + [piece for piece in pieces if common % piece == 0][:1]
 
 
 def _copies(tir_block: Any) -> bool:
@@ -55,19 +69,23 @@ def _copies(tir_block: Any) -> bool:
     return isinstance(store.value, TensorLoad) and store.buffer.dtype != "bool"
 
 
-def _runs_along_memory(tir_block: Any) -> bool:
-    """Tell whether neighbours along the last axis are neighbours in source and target memory."""
+def _runs_along_memory(tir_block: Any, piece: int) -> bool:
+    """Tell whether neighbours in a piece of a row are neighbours in source and target memory."""
     last = tir_block.iter_vars[-1]
     copied = tir_block.body.value.source
-    analyzer = sym.Analyzer()
-    for axis in tir_block.iter_vars:
+    analyzer, dtype = sym.Analyzer(), last.var.ty.dtype
+    number, lane = tirx.Var("number", dtype), tirx.Var("lane", dtype)
+    for axis in tir_block.iter_vars[:-1]:
         analyzer.bind(axis.var, axis.dom)
+    analyzer.bind(number, tvm.ir.Range(0, last.dom.extent // piece))
+    analyzer.bind(lane, tvm.ir.Range(0, piece))
+    analyzer.bind(last.var, number * piece + lane)
 
     def step(access: Any) -> Any:
         shape = access.source.shape
         places = [part.min * prod(shape[i + 1 :]) for i, part in enumerate(access.region)]
         address = analyzer.simplify(sum(places, start=last.var * 0))
-        steps = sym.detect_linear_equation(address, [last.var])
+        steps = sym.detect_linear_equation(address, [lane])
         are_single = all(is_one(part.extent) for part in access.region)
         return steps[0] if steps and are_single else None
 

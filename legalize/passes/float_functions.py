@@ -73,8 +73,9 @@ class _Writer(CallRewriter):
         source, taken = self._steps(data)
         shape, others = spec_of(source).shape, [each for _, each in taken if each is not None]
         is_logarithm = name == "relax.nn.log_softmax"
-        function = Kernel(shape, [step for step, _ in taken], is_logarithm).build()
-        if taken and not is_logarithm and _is_causal(*taken[-1], shape):
+        is_causal = bool(taken) and not is_logarithm and _is_causal(*taken[-1], shape)
+        function = Kernel(shape, [step for step, _ in taken], is_logarithm, is_causal).build()
+        if is_causal:
             function = function.with_attr(CAUSAL, shape[-2])
         operands = [self.visit_expr(each) for each in (source, *others)]
         return call_tir(self.builder_, "softmax", function, operands, shape, "float32")

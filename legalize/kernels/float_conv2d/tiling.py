@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 
-from legalize.kernels.float_conv2d.spec import FloatConv
+from legalize.kernels.float_conv2d.spec import FloatConv, tile_size
 from legalize.kernels.isa.base import VectorIsa
 
 MOST_PIXELS = 12
 _LATENCY = 8
 """The number of products that a processor can begin before a sum takes its next product."""
+_LOOP = 2
+"""The cost of a loop's turn beside its loads."""
 _FAR = 2048
 _MOST_FAR = 7
 """The most pixels of a tile if they lie ``_FAR`` bytes apart, and so share places in a cache."""
@@ -45,11 +47,11 @@ def tile_of(isa: VectorIsa, spec: FloatConv) -> tuple[int, int]:
 
     def cost(tile: tuple[int, int]) -> tuple[int, int]:
         """Return the cost of a row of pixels; a load costs a quarter of a product."""
-        most, pixels = tile
+        most, pixels = tile[0], tile_size(count, tile[1])
         sizes = {most: vectors // most, vectors % most: 1}
         turns = -(-count // pixels)
         return sum(
-            turns * blocks * (4 * max(size * pixels, _LATENCY) + size + pixels)
+            turns * blocks * (4 * max(size * pixels, _LATENCY) + size + pixels + _LOOP)
             for size, blocks in sizes.items()
             if size
         ), -most

@@ -131,19 +131,24 @@ class TileKernel:
             lanes, stride = self.lanes, spec.rhs.strides[-2]
             packed = T.alloc_buffer((spec.depth * size * lanes,), "float32", scope="global")
 
-            def whole_tile(least: Index, load: _Load, row: Index, rows: int) -> None:
+            def first_vectors(count: int, least: Index, load: _Load, row: Index, rows: int) -> None:
                 start = kept(lhs + row * spec.lhs.strides[-2])
-                sums = self._sums(load, start, rows, size, self._end(least, start, row, rows))
+                end = self._end(least, start, row, rows)
+                sums = self._sums(lambda k: load(k)[:count], start, rows, count, end)
                 place = output + row * spec.output.strides[-2] + column
-                self._store(sums, place, column, is_last=is_last)
+                self._store(sums, place, column, is_last=is_last and count == size)
 
             def tile(least: Index, load: _Load, row: Index, rows: int) -> None:
                 if not spec.causal_columns:
-                    whole_tile(least, load, row, rows)
+                    first_vectors(size, least, load, row, rows)
                     return
-                is_seen = column < T.truncmod(row, T.int32(spec.causal_columns)) + rows
-                with T.If(is_seen), T.Then():
-                    whole_tile(least, load, row, rows)
+                seen = kept(T.truncmod(row, T.int32(spec.causal_columns)) + rows - column)
+                half = size // 2 * lanes
+                with T.If(seen > half), T.Then():
+                    first_vectors(size, least, load, row, rows)
+                if half:
+                    with T.If(T.And(seen > 0, seen <= half)), T.Then():
+                        first_vectors(size // 2, least, load, row, rows)
 
             def load(buffer: Buffer, place: Callable[[Index, int], Index]) -> _Load:
                 return lambda k: [

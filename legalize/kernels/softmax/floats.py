@@ -1,17 +1,21 @@
 """Softmax of rows of float32, with elementwise operators before it. Sizes may be open.
 
-    for each row
-      values = the steps of the row, filled up with minus infinity
-      last = the last value that a mask leaves
-      terms = exp(values - the largest value)
-      sums of 16 lanes += terms, one vector after the other
-      output = terms * (1 / the sum of the lanes)
+    for each block of rows
+      for each row
+        values = the steps of the row, filled up with minus infinity
+        last = the last value that a mask leaves
+      for each row
+        terms = exp(values - the largest value)
+        sums of 16 lanes += terms, one vector after the other
+      for each row
+        output = terms * (1 / the sum of the lanes)
 
 Past the last value all terms are 0. The order of the sums is that of MLAS. The logarithm of the
-softmax is a value less the largest value, less the logarithm of the sum.
+softmax is a value less the largest value, less the logarithm of the sum. If a constant mask shows
+each row the columns up to its own number, the others are not read.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -24,11 +28,22 @@ from legalize.kernels.ir.rows import offset_of
 from legalize.kernels.ir.vectors import Buffer, Index, kept, local_vector
 from legalize.primitives.float_arithmetic import function_of
 from legalize.written import flat, new_function, own_sizes
+from qnn_ops.dialect.sizes import is_open
 
 _LANES = 16
 """The lanes that are summed separately."""
 _WIDE = 4 * _LANES
 """Elements at a time: the steps of one polynomial wait for each other."""
+
+_ROWS = 8
+"""The most rows at a time: each result of a row waits for the one before it."""
+_BLOCK = 1 << 12
+"""The most elements at a time, unless a row is longer."""
+_NEAR = 1 << 19
+"""The most elements of a tensor whose rows are computed in blocks. The rows of a larger one wait
+for memory: it is read and written without a break if they are computed one by one."""
+_LEAST = -104.0
+"""The exponentials of smaller numbers are 0."""
 
 CONDITION = "int8"
 """The dtype in which conditions are read."""
@@ -63,20 +78,25 @@ class Kernel:
         shape: of the data.
         steps: the operators between the data and the softmax, in order.
         is_logarithm: whether the result is the softmax's logarithm.
+        is_causal: whether the last step hides the columns after each row's own number.
     """
 
     shape: Sequence[Any]
     steps: Sequence[Step]
     is_logarithm: bool
+    is_causal: bool = False
 
     def build(self) -> tirx.PrimFunc:
         """Write the function of the data, the tensors of the steps, and the output."""
         self.sizes: dict[str, Any] = {}
         *self.outer, self.columns = own_sizes(self.shape, self.sizes)
+        is_whole = isinstance(self.columns, int) and self.columns % _LANES == 0
+        self.least = _LANES if is_whole else 1
+        self.has_masks = any(step.dtype == CONDITION for step in self.steps)
         tensors = [step for step in self.steps if _is_tensor(step)]
         with new_function("softmax") as builder:
-            rows = self.shape, "float32"
-            kinds = [rows, *((step.other, step.dtype) for step in tensors), rows]
+            data = self.shape, "float32"
+            kinds = [data, *((step.other, step.dtype) for step in tensors), data]
             self.source, *others, self.target = (
                 flat(each, dtype)
                 for each, (_, dtype) in [(self._argument(*kind), kind) for kind in kinds]
@@ -84,34 +104,23 @@ class Kernel:
             left = iter(others)
             self.others = [next(left) if _is_tensor(step) else None for step in self.steps]
             self.turns = T.truncdiv(self.columns + (_LANES - 1), T.int64(_LANES))
-            self.row = T.alloc_buffer((self.turns * _LANES,), "float32", scope="global")
-            with T.serial(prod(self.outer, start=T.int64(1))) as row:
-                self._write(row)
+            rows, width = prod(self.outer, start=T.int64(1)), self.turns * _LANES
+            is_near = not is_open(self.shape) and prod(self.shape) <= _NEAR
+            most = max(1, min(_BLOCK // self.columns, _ROWS, prod(self.outer))) if is_near else 1
+            self.rows = T.alloc_buffer((most * width,), "float32", scope="global")
+            self.largest, self.factors = (local_vector(_ROWS, "float32") for _ in range(2))
+            self.seen = local_vector(_ROWS, "int64")
+            with T.serial(T.truncdiv(rows + (most - 1), most)) as block:
+                first = kept(block * most)
+                count = kept(T.min(most, rows - first))
+                for write in (self._read, self._add, self._write):
+                    with T.serial(count) as number:
+                        write(first + number, number, kept(number * width))
         return builder.get()
 
     def _argument(self, shape: Sequence[Any], dtype: str) -> Buffer:
         sizes = own_sizes(shape, self.sizes)
         return T.arg("tensor", T.buffer(sizes, "bool" if dtype == CONDITION else dtype))
-
-    def _write(self, row: Index) -> None:
-        """Write the code for a row."""
-        start, element = kept(row * self.columns), self._elements(row)
-        self._columns(lambda place: T.buffer_store(self.row, element(place), [place]))
-        with T.serial(self.turns * _LANES - self.columns) as place:
-            T.buffer_store(self.row, T.float32(-np.inf), [self.columns + place])
-        (most, turns), exponential = self._largest(), function_of("exp")
-        total = self._sum(turns, lambda place: exponential(self.row[place] - most))
-        if self.is_logarithm:
-            shift = kept(T.log(total))
-            self._columns(lambda place: self._put(start, place, self.row[place] - most - shift))
-        else:
-            factor = kept(T.float32(1) / total)
-            with T.serial((self.turns - turns) * _LANES) as place:
-                T.buffer_store(self.row, T.float32(0), [turns * _LANES + place])
-            self._columns(lambda place: self._put(start, place, self.row[place] * factor))
-
-    def _put(self, start: Index, place: Index, value: Any) -> None:
-        T.buffer_store(self.target, value, [start + place])
 
     def _elements(self, row: Index) -> Callable[[Index], Any]:
         """Return a function that computes an element of a row by the steps."""
@@ -143,24 +152,8 @@ class Kernel:
         strides = [0] * (len(self.shape) - len(shape)) + strides
         return kept(offset_of(row, self.outer, strides)), int(shape[-1] != 1)
 
-    def _columns(self, store: Callable[[Index], None]) -> None:
-        """Write the loops over the elements of a row."""
-        whole = kept(T.truncdiv(self.columns, T.int64(_WIDE)))
-        with T.serial(whole) as turn, T.vectorized(T.int64(_WIDE)) as lane:
-            store(turn * _WIDE + lane)
-        with T.serial(self.columns - whole * _WIDE) as place:
-            store(whole * _WIDE + place)
-
-    def _vectors(self, turns: Index, body: Callable[[Index, int], None]) -> None:
-        """Write the loops over vectors of a row: several at a time, then one at a time."""
-        whole = kept(T.truncdiv(turns, T.int64(_WIDE // _LANES)))
-        with T.serial(whole) as turn:
-            body(turn * _WIDE, _WIDE)
-        with T.serial(turns - whole * (_WIDE // _LANES)) as turn:
-            body(whole * _WIDE + turn * _LANES, _LANES)
-
-    def _largest(self) -> tuple[Any, Any]:
-        """Return the largest value, and the number of vectors up to the last value that is seen.
+    def _read(self, row: Index, number: Index, own: Index) -> None:
+        """Write a row's values, the largest one, and the number of vectors up to the last seen.
 
         A condition masks values with the lowest float or minus infinity. The term of such a value
         is 0 if another value is larger, as in a prompt, where a token sees only the tokens before
@@ -168,45 +161,82 @@ class Kernel:
         """
         most, last = (local_vector(_WIDE, dtype) for dtype in ("float32", "int32"))
         lowest = tirx.min_value("float32")
-        has_masks = any(step.dtype == CONDITION for step in self.steps)
+        finds_last = self.has_masks and not self.is_causal
         with T.vectorized(T.int64(_WIDE)) as lane:
             T.buffer_store(most, lowest, [lane])
             T.buffer_store(last, T.int32(0), [lane])
-
-        def compare(place: Index, lanes: int) -> None:
-            end = T.Cast("int32", place) + lanes
+        element, end = self._elements(row), self.columns
+        if self.is_causal:
+            seen = T.truncdiv(T.truncmod(row, self.columns), T.int64(_LANES)) + 1
+            end = kept(T.min(seen * _LANES, self.columns))
+        for place, lanes in _pieces(end, self.least):
             with T.vectorized(T.int64(lanes)) as lane:
-                T.buffer_store(most, T.max(most[lane], self.row[place + lane]), [lane])
-            if not has_masks:
-                return
-            with T.vectorized(T.int64(lanes)) as lane:
-                is_masked = self.row[place + lane] <= lowest  # a NaN is not
-                T.buffer_store(last, T.Select(is_masked, last[lane], end), [lane])
-
-        self._vectors(self.turns, compare)
+                T.buffer_store(self.rows, element(place + lane), [own + (place + lane)])
+                T.buffer_store(most, T.max(most[lane], self.rows[own + (place + lane)]), [lane])
+                if finds_last:
+                    is_masked = self.rows[own + (place + lane)] <= lowest  # a NaN is not
+                    after = T.Cast("int32", place) + lanes
+                    T.buffer_store(last, T.Select(is_masked, last[lane], after), [lane])
+        with T.serial(self.turns * _LANES - self.columns) as place:
+            T.buffer_store(self.rows, T.float32(-np.inf), [own + self.columns + place])
         largest = _folded(most, _WIDE, T.max)
-        if not has_masks:
-            return largest, self.turns
-        end = T.Cast("int64", _folded(last, _WIDE, T.max))
-        return largest, kept(T.Select(end > 0, T.truncdiv(end, T.int64(_LANES)), self.turns))
+        if finds_last:
+            end = T.Cast("int64", _folded(last, _WIDE, T.max))
+            end = T.Select(end > 0, end, self.turns * _LANES)
+        if self.is_causal:
+            hidden = T.Select(largest <= lowest, self.columns - end, T.int64(0))
+            with T.serial(hidden) as place:
+                T.buffer_store(self.rows, lowest, [own + end + place])
+            end = kept(end + hidden)
+        T.buffer_store(self.largest, largest, [number])
+        T.buffer_store(self.seen, T.truncdiv(end + (_LANES - 1), T.int64(_LANES)), [number])
 
-    def _sum(self, turns: Index, term: Callable[[Index], Any]) -> Any:
+    def _add(self, row: Index, number: Index, own: Index) -> None:
+        """Write a row's terms, and what the sum of them contributes to the results."""
+        del row
+        turns, most = kept(self.seen[number]), kept(self.largest[number])
+        total = self._sum(turns, own, lambda value: self._term(value - most))
+        if self.is_logarithm:
+            T.buffer_store(self.factors, T.log(total), [number])
+            return
+        T.buffer_store(self.factors, T.float32(1) / total, [number])
+        with T.serial((self.turns - turns) * _LANES) as place:
+            T.buffer_store(self.rows, T.float32(0), [own + turns * _LANES + place])
+
+    def _write(self, row: Index, number: Index, own: Index) -> None:
+        """Write a row's results."""
+        start, factor = kept(row * self.columns), kept(self.factors[number])
+        for place, lanes in _pieces(self.columns):
+            with T.vectorized(T.int64(lanes)) as lane:
+                value = self.rows[own + (place + lane)]
+                logarithm = value - self.largest[number] - factor
+                result = logarithm if self.is_logarithm else value * factor
+                T.buffer_store(self.target, result, [start + (place + lane)])
+
+    def _term(self, distance: Any) -> Any:
+        """Return the exponential; 0 for values that are hidden or fill up, which underflow."""
+        exponential, variable = function_of("exp"), tirx.Var("distance", "float32")
+        if not self.has_masks and self.least == _LANES:
+            return exponential(distance)
+        # If both comparisons were the same, LLVM would drop the first one.
+        zero, least = T.float32(0), T.float32(_LEAST)
+        term = exponential(tirx.Select(variable < least, zero, variable))
+        return tirx.Let(variable, distance, tirx.Select(variable <= least, zero, term))
+
+    def _sum(self, turns: Index, own: Index, term: Callable[[Any], Any]) -> Any:
         """Write the sum of the terms; store them as the row unless the logarithm is wanted."""
         sums, terms = local_vector(_LANES, "float32"), local_vector(_WIDE, "float32")
         with T.vectorized(T.int64(_LANES)) as lane:
             T.buffer_store(sums, T.float32(0), [lane])
 
-        def add(place: Index, lanes: int) -> None:
+        for place, lanes in _pieces(turns * _LANES, _LANES):
             with T.vectorized(T.int64(lanes)) as lane:
-                T.buffer_store(terms, term(place + lane), [lane])
-            if not self.is_logarithm:
-                with T.vectorized(T.int64(lanes)) as lane:
-                    T.buffer_store(self.row, terms[lane], [place + lane])
+                T.buffer_store(terms, term(self.rows[own + (place + lane)]), [lane])
+                if not self.is_logarithm:
+                    T.buffer_store(self.rows, terms[lane], [own + (place + lane)])
             for first in range(0, lanes, _LANES):
                 with T.vectorized(T.int64(_LANES)) as lane:
                     T.buffer_store(sums, sums[lane] + terms[first + lane], [lane])
-
-        self._vectors(turns, add)
         halves = local_vector(_LANES // 2, "float32")
         with T.vectorized(T.int64(_LANES // 2)) as lane:
             T.buffer_store(halves, sums[lane] + sums[_LANES // 2 + lane], [lane])
@@ -214,6 +244,26 @@ class Kernel:
         while len(left) > 1:
             left = [kept(a + b) for a, b in zip(left[::2], left[1::2], strict=True)]
         return left[0]
+
+
+def _pieces(end: Index, least: int = 1) -> Iterator[tuple[Index, int]]:
+    """Write the loops over elements up to an end: 64 at a time, then 16, then one at a time.
+
+    Args:
+        end: the number of elements, a multiple of ``least``.
+        least: the fewest elements at a time.
+
+    Yields:
+        For each loop, the first element of a turn, and how many there are.
+    """
+    begin: Index = 0
+    for lanes in (_WIDE, _LANES, 1):
+        left = end - begin
+        turns = left // lanes if isinstance(left, int) else kept(T.truncdiv(left, T.int64(lanes)))
+        if lanes >= least and not (isinstance(turns, int) and turns == 0):
+            with T.serial(T.int64(turns)) as turn:
+                yield begin + turn * lanes, lanes
+            begin = kept(begin + turns * lanes)
 
 
 def _is_tensor(step: Step) -> bool:

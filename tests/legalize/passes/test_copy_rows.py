@@ -95,6 +95,24 @@ def pieces(
 
 
 @T.prim_func(private=True, s_tir=True)
+def heads(x: T.Buffer((5, 6, 32), "float32"), y: T.Buffer((6, 160), "float32")) -> None:
+    for i, j in T.grid(6, 160):
+        with T.sblock("rows"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            y[vi, vj] = x[vj // 32, vi, vj % 32]
+
+
+@T.prim_func(private=True, s_tir=True)
+def heads_in_pieces(x: T.Buffer((5, 6, 32), "float32"), y: T.Buffer((6, 160), "float32")) -> None:
+    for i, j_0 in T.grid(6, 5):
+        for j_1 in T.vectorized(32):
+            with T.sblock("rows"):
+                vi = T.axis.spatial(6, i)
+                vj = T.axis.spatial(160, j_0 * 32 + j_1)
+                y[vi, vj] = x[vj // 32, vi, vj % 32]
+
+
+@T.prim_func(private=True, s_tir=True)
 def places_along_rows(
     x: T.Buffer((4, 96), "int8"), table: T.Buffer((96,), "int32"), y: T.Buffer((4, 96), "int8")
 ) -> None:
@@ -131,6 +149,11 @@ _OTHERS = (
     *(computed, transposed, broadcast, truths, long_rows),
     *(places_along_rows, undivided),
 )
+
+
+def test_rows_that_were_cut_become_pieces() -> None:
+    expected = heads_in_pieces.with_attr("global_symbol", "f")
+    tvm.ir.assert_structural_equal(after(heads), expected)
 
 
 @pytest.mark.parametrize("function", _OTHERS)
