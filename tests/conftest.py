@@ -66,12 +66,12 @@ _AS_USERS_DO = ("tvm_qnn/target", "tvm_qnn/library")
 # primitives on several processors have both.
 _ROOT = Path(__file__).parent
 _PASSES = (
-    *("channels_last_rules", "drop_constant_channels", "fold_qdq", "in_strips", "one_function"),
-    *("one_item", "split_words"),
+    *("channels_last_rules", "drop_constant_channels", "fold_qdq", "in_strips"),
+    *("inline_elementwise", "one_function", "one_item", "split_words"),
 )
 _PRIMITIVES = (
     *("activations", "lstm", "onnxruntime", "pools", "primitives", "quantization"),
-    *("quantized_binary", "svdf"),
+    *("quantized_binary", "rows", "svdf"),
 )
 _AS_WRITTEN = (
     "frontends",
