@@ -66,12 +66,13 @@ _AS_USERS_DO = ("tvm_qnn/target", "tvm_qnn/library")
 # primitives on several processors have both.
 _ROOT = Path(__file__).parent
 _PASSES = (
-    *("channels_last_rules", "drop_constant_channels", "fold_qdq", "in_strips"),
-    *("inline_elementwise", "one_function", "one_item", "split_words"),
+    *("channels_last", "channels_last_rules", "drop_constant_channels", "fold_constants"),
+    *("fold_qdq", "in_strips", "inline_elementwise", "one_item", "split_words"),
+    "tabulate_floats",
 )
 _PRIMITIVES = (
-    *("activations", "lstm", "onnxruntime", "pools", "primitives", "quantization"),
-    *("quantized_binary", "rows", "svdf"),
+    *("activations", "float_layers", "layers", "lstm", "onnxruntime", "pools", "primitives"),
+    *("quantization", "quantized_binary", "rows", "svdf"),
 )
 _AS_WRITTEN = (
     "frontends",
