@@ -62,12 +62,22 @@ _AS_USERS_DO = ("tvm_qnn/target", "tvm_qnn/library")
 
 # The tests of these ask what a model or an operator means, how a library is called, or what a
 # command prints. They also leave out LLVM's optimization and the checks of arguments, which take
-# much of their time. Tests of kernels, passes, whole networks, random graphs, code, and primitives
-# on several processors have both.
+# much of their time. Tests of kernels, most passes, whole networks, random graphs, code, and
+# primitives on several processors have both.
 _ROOT = Path(__file__).parent
+_PASSES = (
+    *("channels_last", "channels_last_rules", "drop_constant_channels", "fold_constants"),
+    *("fold_qdq", "in_strips", "inline_elementwise", "one_item", "split_words"),
+    "tabulate_floats",
+)
+_PRIMITIVES = (
+    *("activations", "float_layers", "layers", "lstm", "onnxruntime", "pools", "primitives"),
+    *("quantization", "quantized_binary", "rows", "svdf"),
+)
 _AS_WRITTEN = (
     "frontends",
-    *(f"legalize/primitives/test_{each}.py" for each in ("primitives", "quantized_binary")),
+    *(f"legalize/passes/test_{each}.py" for each in _PASSES),
+    *(f"legalize/primitives/test_{each}.py" for each in _PRIMITIVES),
     *(f"tvm_qnn/{each}" for each in ("litert", "onnxruntime", "relay")),
     *(f"tvm_qnn/{each}" for each in ("cli", "compare", "demo", "evaluate", "text", "throughput")),
     *(f"benchmarks/test_bench_{each}.py" for each in ("one_line", "open_pairs", "open_sizes")),

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 
 from frontends.tflite import from_tflite
 from frontends.tflite.operators import codes_with
-from qnn_ops.errors import QnnError
 from tests.differential.__main__ import main
 from tests.differential.graphs import STEPS, Graph
 from tests.differential.growth import NOT_DRAWN, grow
@@ -19,6 +18,7 @@ from tests.differential.open_file import open_file
 from tests.differential.tflite_file import tflite_file
 from tests.differential.trial import Mismatch, Trial, _gap, run_trial
 from tests.operators.table import imported
+from tests.support.errors import fails
 from tvm_qnn import Library, build
 from tvm_qnn.target.target import NAMES
 
@@ -154,5 +154,4 @@ def test_a_size_that_a_build_fixes_differs() -> None:
     assert len({each[0].shape for each in first.runs}) > 1
     mod, params = from_tflite(first.content)
     library = build(mod, "host", params)
-    with pytest.raises(QnnError, match="input"):
-        library.run(*first.runs[1])
+    fails("input", library.run, *first.runs[1])

@@ -9,6 +9,7 @@ from frontends.builder import ModuleBuilder
 from qnn_ops import quantized_dense
 from qnn_ops.dialect.signature import Signature, TensorInfo, signature_of
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 
 SIGNATURE = Signature((TensorInfo("data", (2, 3), "float32"),), (TensorInfo("y", (2, 3), "int8"),))
 
@@ -59,8 +60,7 @@ def test_what_does_not_fit_is_raised_once_the_function_has_ended(
     def convert() -> list[relax.Expr]:
         raise QnnError("no such axis")
 
-    with pytest.raises(QnnError, match="no such axis"):
-        ModuleBuilder().module(convert, no_signature)
+    fails("no such axis", ModuleBuilder().module, convert, no_signature)
     assert capfd.readouterr().err == ""
 
 

@@ -1,5 +1,4 @@
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -9,6 +8,7 @@ from frontends.tflite.reader import read_model as read_tflite
 from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
 from tests.frontends.mxnet.files import symbol_json
+from tests.support.errors import fails, giving
 from tests.support.processes import printed
 from tvm_qnn import digits
 
@@ -48,31 +48,24 @@ def test_content_tells_more_than_the_name(
     assert format_of(str(tmp_path / name)).name == expected
 
 
-@pytest.mark.parametrize(
-    ("model", "expected"),
-    [
-        (digits.model("int8"), "TFLite"),
-        (bytearray(digits.model("int8")), "TFLite"),
-        (read_tflite(digits.model("int8")), "TFLite"),
-        (SYMBOL, "MXNet"),
-        (read_symbol(SYMBOL), "MXNet"),
-        (Block(), "MXNet"),
-    ],
+test_models_in_memory = giving(
+    lambda model: format_of(model).name,
+    (digits.model("int8"), "TFLite"),
+    (bytearray(digits.model("int8")), "TFLite"),
+    (read_tflite(digits.model("int8")), "TFLite"),
+    (SYMBOL, "MXNet"),
+    (read_symbol(SYMBOL), "MXNet"),
+    (Block(), "MXNet"),
 )
-def test_models_in_memory(model: Any, expected: str) -> None:
-    assert format_of(model).name == expected
 
 
 def test_what_is_no_model_is_told(tmp_path: Path) -> None:
     (tmp_path / "net.pt").touch()
     known = r"which are \.tflite for TFLite, \.json for MXNet, \.onnx for ONNX"
-    with pytest.raises(QnnError, match=rf"net\.pt is no model of a known format, {known}"):
-        format_of(tmp_path / "net.pt")
+    fails(rf"net\.pt is no model of a known format, {known}", format_of, tmp_path / "net.pt")
     for model in (3, b"?"):
-        with pytest.raises(QnnError, match=rf"an object of type {type(model).__name__} is no"):
-            format_of(model)
-    with pytest.raises(OSError, match=r"missing\.tflite"):
-        format_of(tmp_path / "missing.tflite")
+        fails(rf"an object of type {type(model).__name__} is no", format_of, model)
+    fails(r"missing\.tflite", format_of, tmp_path / "missing.tflite", error=OSError)
 
 
 def test_what_is_for_another_format_is_told(tmp_path: Path) -> None:

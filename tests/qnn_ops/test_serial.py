@@ -1,9 +1,8 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
 from qnn_ops.serial import serial
+from tests.support.errors import fails
 
 inside = threading.Semaphore()
 
@@ -30,8 +29,7 @@ def test_one_thread_at_a_time_is_inside() -> None:
 
 
 def test_an_error_lets_others_in() -> None:
-    with pytest.raises(ValueError, match="no"):
-        failing()
+    fails("no", failing, error=ValueError)
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(alone, 1).result(timeout=10) == 1
 

@@ -12,7 +12,7 @@ def fails(
     message: str,
     call: Callable[..., Any],
     *arguments: Any,
-    error: type[Exception] = QnnError,
+    error: type[Exception] | tuple[type[Exception], ...] = QnnError,
     **options: Any,
 ) -> None:
     """Call a function; its error must have this text."""
@@ -21,14 +21,20 @@ def fails(
 
 
 def failing(
-    call: Callable[..., Any], *rows: Any, error: type[Exception] = QnnError
+    call: Callable[..., Any],
+    *rows: Any,
+    match: str = "{}",
+    error: type[Exception] | tuple[type[Exception], ...] = QnnError,
 ) -> Callable[..., None]:
-    """Return a test of a call; each row has its arguments and the error's text."""
+    """Return a test of a call; each row has its arguments and the error's text.
+
+    The text's place in `match` is {}.
+    """
 
     @pytest.mark.parametrize("row", rows)
     def test(row: Any) -> None:
         *arguments, message = row
-        fails(message, call, *arguments, error=error)
+        fails(match.format(message), call, *arguments, error=error)
 
     return test
 

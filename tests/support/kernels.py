@@ -66,8 +66,9 @@ def _arm(core: arm.Core) -> Place:
     return Place(name, core.target, arm.marks(core), lambda cases: arm.run_cases(core, cases))
 
 
+VNNI, VBMI = "avx512-vnni", "avx512-vnni-vbmi"
 X86_PLACES = (
-    x86_place("avx512-vnni-vbmi", "icelake-server"),
+    x86_place(VBMI, "icelake-server"),
     # AVX-VNNI has nothing that AVX2 has not, except for convolutions.
     *(
         x86_place(isa.name, mcpu)
@@ -77,6 +78,10 @@ X86_PLACES = (
 )
 ARM_PLACES = tuple(_arm(core) for core in (arm.CORTEX_A72, arm.CORTEX_A15))
 PLACES = (*X86_PLACES, *ARM_PLACES)
+REGISTERS = [place for place in PLACES if place.name not in (VNNI, VBMI)]
+"""A place for each kind of registers: VNNI adds up products of integers, VBMI looks up bytes."""
+FUSING = [place for place in REGISTERS if place.name not in ("sse4.1", "cortex-a15")]
+"""Where a product and a sum of floats can have one rounding."""
 
 
 def at(places: Iterable[Place]) -> pytest.MarkDecorator:
@@ -92,6 +97,14 @@ def at_x86(names: Collection[str]) -> pytest.MarkDecorator:
 
 each_place = at(PLACES)
 """Run a test for each place as its argument ``place``, if it can run there."""
+each_register = at(REGISTERS)
+"""Likewise, a test of kernels that AVX512-VNNI and VBMI do not change."""
+each_product = at(place for place in PLACES if place.name != VBMI)
+"""Likewise, a test of kernels that look up no bytes."""
+each_x86_product = at(place for place in X86_PLACES if place.name != VBMI)
+"""Likewise, such a test of x86."""
+each_table = at(place for place in PLACES if place.name != VNNI)
+"""Likewise, a test of kernels that add up no products of integers."""
 
 
 def lowered(call: Call, target: Any, constants: Sequence[str] = ()) -> tvm.IRModule:

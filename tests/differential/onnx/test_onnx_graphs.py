@@ -18,6 +18,7 @@ from tests.differential.onnx.file import onnx_file
 from tests.differential.onnx.graphs import FORMS, IN_BOTH, Graph
 from tests.differential.onnx.growth import NOT_DRAWN, grow
 from tests.differential.trial import run_trial
+from tests.support.as_written import compile_as_written
 from tvm_qnn import build
 
 pytestmark = pytest.mark.filterwarnings("ignore:computed in float32")
@@ -43,7 +44,10 @@ def test_first_axes_of_three_sizes(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(200, 203))
-def test_both_forms_of_a_network_give_the_same_integers(seed: int) -> None:
+def test_both_forms_of_a_network_give_the_same_integers(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compile_as_written(monkeypatch)  # what the forms mean is asked, not how it is compiled
     results = []
     for form in FORMS:
         file = onnx_file(seed, 8, form)

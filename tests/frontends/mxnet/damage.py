@@ -10,6 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from frontends.mxnet.errors import MXNetFormatError
+from tests.support.errors import fails
 
 Reader = Callable[[bytes], Any]
 _PLACE = r", byte \d+: "
@@ -37,8 +38,7 @@ def check_truncations(read: Reader, data: bytes) -> None:
     """Assert that a file is read, and that none of its beginnings is."""
     read(data)
     for size in range(len(data)):
-        with pytest.raises(MXNetFormatError, match=_PLACE):
-            read(data[:size])
+        fails(_PLACE, read, data[:size], error=MXNetFormatError)
 
 
 def survives(read: Reader, data: bytes) -> None:

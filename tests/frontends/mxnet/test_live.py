@@ -10,8 +10,8 @@ from frontends.mxnet import from_mxnet
 from frontends.mxnet.graph import Graph
 from frontends.mxnet.live import read_model
 from frontends.mxnet.symbol import read_symbol
-from qnn_ops.errors import QnnError
 from tests.frontends.mxnet.files import array_list, dense, symbol_json
+from tests.support.errors import fails
 
 TEXT = symbol_json(
     [
@@ -63,14 +63,12 @@ def test_a_block_brings_its_parameters() -> None:
 
 
 def test_a_block_that_has_not_run() -> None:
-    with pytest.raises(QnnError, match=r"FreshBlock cannot be exported: Please first call"):
-        read_model(FreshBlock())
+    fails(r"FreshBlock cannot be exported: Please first call", read_model, FreshBlock())
 
 
 @pytest.mark.parametrize("model", [3, None, object()])
 def test_other_objects(model: Any) -> None:
-    with pytest.raises(QnnError, match=r"symbol: got .*, needs a path, bytes or a text of JSON"):
-        read_model(model)
+    fails(r"symbol: got .*, needs a path, bytes or a text of JSON", read_model, model)
 
 
 def test_given_parameters_take_the_place_of_the_blocks() -> None:
@@ -90,8 +88,7 @@ def test_mxnets_own_objects(tmp_path: Path) -> None:
     net = mx.gluon.nn.HybridSequential()
     net.add(mx.gluon.nn.Conv2D(4, 3), mx.gluon.nn.BatchNorm(), mx.gluon.nn.Dense(5))
     net.initialize()
-    with pytest.raises(QnnError, match="HybridSequential cannot be exported"):
-        read_model(net)
+    fails("HybridSequential cannot be exported", read_model, net)
     net.hybridize()
     net(mx.nd.ones((1, 2, 5, 5)))
     net.export(str(tmp_path / "net"))

@@ -25,6 +25,7 @@ from tests.frontends.mxnet.files import (
     shape_bytes,
     sparse,
 )
+from tests.support.errors import fails
 
 ROWS = sparse((4, 2), np.array([[1, 2]], np.float32), np.array([3]))
 CSR = sparse((2, 3), np.array([4, 5], np.float32), np.array([0, 1, 2]), np.array([2, 0]))
@@ -79,15 +80,13 @@ def test_any_bytes_behind_a_header(data: bytes, zipped: bool) -> None:
 
 @pytest.mark.parametrize("source", [None, 3, ["a"], object()])
 def test_not_a_source(source: Any) -> None:
-    with pytest.raises(MXNetFormatError, match=r"params: got .*, needs a path or bytes"):
-        read_params(source)
+    fails(r"params: got .*, needs a path or bytes", read_params, source, error=MXNetFormatError)
 
 
 def test_errors_name_the_file(tmp_path: Path) -> None:
     path = tmp_path / "net.params"
     path.write_bytes(PARAMS[:-1])
-    with pytest.raises(MXNetFormatError, match=re.escape(f"{path}, byte {len(PARAMS) - 1}: ")):
-        read_params(path)
+    fails(re.escape(f"{path}, byte {len(PARAMS) - 1}: "), read_params, path, error=MXNetFormatError)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ NETWORKS = (
 )
 DEVIATING = ("groupconv", "residual", "residual_linear")
 """Where MXNet's own semantics gives other numbers than the corrected one."""
+NEARER = ("groupconv", "residual")
+"""Where the corrected numbers point more in the direction of the real ones."""
 
 
 def tiny(network: str, kind: str) -> tuple[Path, dict[str, np.ndarray]]:
@@ -22,13 +24,11 @@ def tiny(network: str, kind: str) -> tuple[Path, dict[str, np.ndarray]]:
 
 
 @needs_shared
-@pytest.mark.parametrize(
-    ("kind", "kernels"), [("sg-auto", True), ("sg-auto-chan", True), ("sg-auto-chan", False)]
-)
+@pytest.mark.parametrize("kind", ["sg-auto", "sg-auto-chan"])
 @pytest.mark.parametrize("network", NETWORKS)
-def test_tiny_networks_equal_mxnet(network: str, kind: str, kernels: bool) -> None:
+def test_tiny_networks_equal_mxnet(network: str, kind: str) -> None:
     prefix, inputs = tiny(network, kind)
-    (result,) = results_of(prefix, inputs, kernels=kernels)
+    (result,) = results_of(prefix, inputs)
     np.testing.assert_array_equal(result, np.load(f"{prefix}-output.npy"))
 
 
@@ -48,19 +48,11 @@ def test_corrected_semantics_equal_the_evaluator(network: str) -> None:
     (expected,) = evaluator().run(prefix.name, inputs["data"], bug=False, out=str(TINY))
     (result,) = results_of(prefix, inputs, semantics="corrected")
     np.testing.assert_array_equal(result, expected)
-    deviates = network in DEVIATING
-    assert np.array_equal(result, np.load(f"{prefix}-output.npy")) != deviates
-
-
-@needs_shared
-@pytest.mark.parametrize("network", ["groupconv", "residual"])
-def test_corrected_semantics_are_nearer_to_the_floats(network: str) -> None:
-    prefix, inputs = tiny(network, "sg-auto-chan")
-    real = np.load(TINY / f"{network}-float-output.npy").ravel()
-
-    def cosine(semantics: str) -> float:
-        (result,) = results_of(prefix, inputs, semantics=semantics)
-        values = result.ravel()
-        return float(values @ real / np.linalg.norm(values) / np.linalg.norm(real))
-
-    assert cosine("corrected") > cosine("mxnet")
+    theirs = np.load(f"{prefix}-output.npy")
+    assert np.array_equal(result, theirs) != (network in DEVIATING)
+    if network in NEARER:
+        real = np.load(TINY / f"{network}-float-output.npy").ravel()
+        ours, other = (
+            float(each.ravel() @ real / np.linalg.norm(each)) for each in (result, theirs)
+        )
+        assert ours > other

@@ -4,12 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from frontends.mxnet.source import MXNetSource, params_beside
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, Summary
-from qnn_ops.errors import QnnError
 from tests.frontends.mxnet.files import array_list, dense, symbol_json
+from tests.support.errors import fails
 
 DIGITS = Path(__file__).parents[2] / "fixtures" / "mxnet_digits"
 SYMBOL, PARAMS = DIGITS / "digits-symbol.json", DIGITS / "digits-0000.params"
@@ -44,8 +43,7 @@ def test_without_a_shape_the_operators_are_listed() -> None:
 
 
 def test_a_shape_that_does_not_fit_is_an_error() -> None:
-    with pytest.raises(QnnError, match="4"):
-        summary_of(SYMBOL, PARAMS, {"data": (1, 4, 8, 8)})
+    fails("4", summary_of, SYMBOL, PARAMS, {"data": (1, 4, 8, 8)})
 
 
 def test_what_cannot_be_imported_is_part_of_the_answer(tmp_path: Path) -> None:
@@ -76,8 +74,7 @@ def test_what_cannot_be_imported_is_part_of_the_answer(tmp_path: Path) -> None:
 def test_the_newest_parameters_beside_a_symbol(tmp_path: Path) -> None:
     symbol = tmp_path / "net-symbol.json"
     symbol.touch()
-    with pytest.raises(QnnError, match=r"there is no net-0000\.params beside"):
-        params_beside(symbol)
+    fails(r"there is no net-0000\.params beside", params_beside, symbol)
     for name in ("net-0000.params", "net-0007.params", "net-best.params", "other-0009.params"):
         (tmp_path / name).touch()
     assert params_beside(symbol).name == "net-0007.params"

@@ -17,6 +17,7 @@ from frontends.onnx.graph.shapes import STAND_INS
 from frontends.onnx.operators import OPERATORS
 from frontends.onnx.read.names import CUSTOM
 from qnn_ops import QnnError
+from tests.support.errors import fails
 
 TABLES: tuple[dict[Any, Any], ...] = (CONVERTERS, STAND_INS, OPERATORS, CUSTOM)
 DOMAIN = "my.domain"
@@ -87,8 +88,7 @@ def test_attributes_are_plain() -> None:
         assert call.inputs[1] is None
         assert call.constant(2) == [7]
         for index in (0, 1):
-            with pytest.raises(QnnError, match=f"input {index} is not constant"):
-                call.constant(index)
+            fails(f"input {index} is not constant", call.constant, index)
 
 
 def test_a_rule_between_quantized_operators() -> None:
@@ -142,8 +142,7 @@ def test_what_a_rule_raises_names_the_operator() -> None:
 
 @pytest.mark.parametrize(("domain", "name"), [("", "Relu"), ("com.microsoft", "QLinearAdd")])
 def test_own_operators_keep_their_rules(domain: str, name: str) -> None:
-    with pytest.raises(QnnError, match=rf"imports '{name}' of {domain or 'ai.onnx'} itself"):
-        custom(domain, name)
+    fails(rf"imports '{name}' of {domain or 'ai.onnx'} itself", custom, domain, name)
 
 
 def test_a_function_of_the_file_goes_first() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from frontends.onnx import from_onnx
-from tests.support.onnx_graphs import Net, check_equal, on_runtime, pair
+from tests.support.onnx_graphs import Net, each, equal, on_runtime, pair
 from tests.support.x86 import runs_here
 from tvm_qnn import build
 
@@ -34,7 +34,7 @@ CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
 }
 
 
-def model(name: str, *, are_dequantized: bool) -> Net:
+def model(name: str, are_dequantized: bool) -> Net:
     """Return a network whose Relu keeps Conv apart from QuantizeLinear."""
     data, kernel, attributes = CASES[name]
     inputs = {"x": RNG.normal(size=data).astype(np.float32)}
@@ -62,10 +62,7 @@ def model(name: str, *, are_dequantized: bool) -> Net:
     return Net(nodes, inputs, constants, ["y", "z"])
 
 
-@pytest.mark.parametrize("are_dequantized", [True, False], ids=["dequantized", "constant"])
-@pytest.mark.parametrize("name", CASES)
-def test_sums_are_those_of_onnx_runtime(name: str, are_dequantized: bool) -> None:
-    check_equal(*model(name, are_dequantized=are_dequantized), in_float=True)
+test_sums_are_those_of_onnx_runtime = equal(each(model, CASES, (True, False)), in_float=True)
 
 
 # Both matrices, whether the second is a constant, the operator, whether there is a bias.
@@ -80,8 +77,7 @@ PRODUCTS: dict[str, tuple[tuple[int, ...], tuple[int, ...], bool, str, bool]] = 
 }
 
 
-@pytest.mark.parametrize("name", PRODUCTS)
-def test_products_are_those_of_onnx_runtime(name: str) -> None:
+def product_of(name: str) -> Net:
     lhs, rhs, is_constant, operator, has_bias = PRODUCTS[name]
     inputs = {"x": RNG.normal(size=lhs).astype(np.float32)}
     constants: dict[str, Any] = {"s": np.float32(0.02), "z": np.uint8(128)}
@@ -97,19 +93,23 @@ def test_products_are_those_of_onnx_runtime(name: str) -> None:
     else:
         nodes.append(("MatMul", "data w", "m" if has_bias else "y"))
         nodes += [("Add", "m c", "y")] if has_bias else []
-    Net(nodes, inputs, constants).check(in_float=True)
+    return Net(nodes, inputs, constants)
 
 
-@pytest.mark.parametrize("bias", [(1, 40), (1, 1, 40), (1,)])
-@pytest.mark.parametrize("shape", [(5, 600), (2, 5, 600)])
-def test_a_bias_of_other_axes_is_a_part_of_a_product_as_in_onnx_runtime(
-    bias: tuple[int, ...], shape: tuple[int, ...]
-) -> None:
+test_products_are_those_of_onnx_runtime = equal(each(product_of, PRODUCTS), in_float=True)
+
+
+def with_bias(bias: tuple[int, ...], shape: tuple[int, ...]) -> Net:
     inputs = {"x": RNG.normal(size=shape).astype(np.float32)}
     constants = {"w": (600, 40), "c": bias}
     drawn = {name: RNG.normal(size=size).astype(np.float32) for name, size in constants.items()}
     nodes: list[Any] = [("MatMul", "x w", "m"), ("Add", "m c", "y")]
-    Net(nodes, inputs, drawn).check(in_float=True)
+    return Net(nodes, inputs, drawn)
+
+
+test_a_bias_of_other_axes_is_a_part_of_a_product_as_in_onnx_runtime = equal(
+    each(with_bias, [(1, 40), (1, 1, 40), (1,)], [(5, 600), (2, 5, 600)]), in_float=True
+)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
-from qnn_ops.errors import QnnError
 from tests.frontends.onnx.normalize.test_growth import QUANTIZED, proto
+from tests.support.errors import fails
 from tests.support.onnx_graphs import Node, onnx
 
 TELLS = "depends on the data, which values of inputs at import may tell"
@@ -58,5 +58,4 @@ def test_names_that_tvm_changes_are_no_warning() -> None:
 def test_all_open_inputs_are_named_at_once() -> None:
     model = with_inputs(proto([*QUANTIZED, ("Relu", "d", "y")], ["N", 4]), n=[0, None], k=None)
     text = r"'x' has \['N', 4\], 'n' has \[0, '\?'\], 'k' has no shape: give their shapes by name"
-    with pytest.raises(QnnError, match=text):
-        from_onnx(model)
+    fails(text, from_onnx, model)

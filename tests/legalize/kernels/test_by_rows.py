@@ -75,6 +75,10 @@ BODIES: dict[str, tuple[Callable[[relax.Expr], relax.Expr], tuple[int, ...]]] = 
 }
 
 
+MIXING = ("quantized_conv2d",)
+"""Whose softmax mixes rows; rows of the others are those of any number of rows."""
+
+
 @pytest.mark.parametrize("name", BODIES)
 def test_open_rows_are_those_of_a_build_for_their_number(name: str) -> None:
     body, rest = BODIES[name]
@@ -84,11 +88,16 @@ def test_open_rows_are_those_of_a_build_for_their_number(name: str) -> None:
         functions = [each.name_hint for each in lower(opened, target).get_global_vars()]
     assert any(f"z_{name}" in each for each in functions)
     library = tvm_qnn.build(opened, target, num_threads=1)
+    whole = RNG.integers(-128, 128, (300, *rest)).astype(np.int8)
+
+    def fixed(rows: int) -> Any:
+        mod = module({"x": relax.TensorType((rows, *rest), "int8")}, body)
+        return tvm_qnn.build(mod, target, num_threads=1).run(whole[:rows])
+
+    expected = fixed(300)
     for rows in (1, 16, 17, 100, 300):
-        x = RNG.integers(-128, 128, (rows, *rest)).astype(np.int8)
-        fixed = module({"x": relax.TensorType(x.shape, "int8")}, body)
-        expected = tvm_qnn.build(fixed, target, num_threads=1).run(x)
-        np.testing.assert_array_equal(library.run(x), expected)
+        wanted = fixed(rows) if name in MIXING else expected[:rows]
+        np.testing.assert_array_equal(library.run(whole[:rows]), wanted)
 
 
 def test_several_axes_are_rows() -> None:

@@ -23,7 +23,7 @@ from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
 from qnn_ops.dialect.signature import ARITHMETIC
 from qnn_ops.unquantized.float_conv2d import ORDERS
-from tests.support.kernels import PLACES, Place, at
+from tests.support.kernels import FUSING, REGISTERS, Place, at
 from tests.support.modules import module
 from tests.support.operators import run
 from tests.support.programs import Case
@@ -32,9 +32,6 @@ from tvm_qnn.library.library import Library
 
 Array = np.ndarray[Any, Any]
 HASWELL = tvm.target.Target({"kind": "llvm", "mcpu": "haswell"})
-
-FUSING = [place for place in PLACES if place.name not in ("sse4.1", "cortex-a15")]
-"""Where a product and a sum can have one rounding."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +190,7 @@ def test_sums_are_chains_of_fused_products(place: Place, sizes: str) -> None:
 
 @each_size
 @pytest.mark.parametrize("order", ORDERS[:2])
-@at(PLACES)
+@at(REGISTERS)
 def test_sums_have_the_order_that_is_stated(place: Place, order: str, sizes: str) -> None:
     if order != ORDERS[0] and place not in FUSING:
         pytest.skip("products are rounded apart there")

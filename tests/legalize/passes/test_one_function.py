@@ -15,8 +15,8 @@ from legalize.passes import one_function as its_module
 from legalize.passes.bodies import has_buffers
 from legalize.pipeline import calls_pipeline
 from qnn_ops import counted_indices
-from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
+from tests.support.errors import fails
 from tests.support.modules import module
 
 Array = np.ndarray[Any, Any]
@@ -277,5 +277,4 @@ def test_an_error_of_a_function_is_the_runs(monkeypatch: pytest.MonkeyPatch) -> 
     library = tvm_qnn.build(module({"x": TY, "wanted": indices}, body), "host")
     x = np.zeros(SHAPE, np.int32)
     assert library.run(x, np.array([0, 2], np.int32)).shape == (2, 40)
-    with pytest.raises(QnnError, match="it: index 3 is beyond the 3 that there are"):
-        library.run(x, np.array([0, 3], np.int32))
+    fails("it: index 3 is beyond the 3 that there are", library.run, x, np.array([0, 3], np.int32))

@@ -13,7 +13,7 @@ from qnn_ops import dynamic_encoding, dynamic_quantize, quantized_dense
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.dialect.registry import spec_of
 from tests.support.hybrid import float_rows
-from tests.support.kernels import X86_PLACES, Place
+from tests.support.kernels import Place, each_x86_product
 from tests.support.modules import emit, module
 from tests.support.operators import run
 
@@ -126,9 +126,7 @@ def extremes() -> Layer:
     return layer
 
 
-@pytest.mark.parametrize(
-    "place", [pytest.param(place, id=place.name, marks=place.marks) for place in X86_PLACES]
-)
+@each_x86_product
 def test_sums_are_scaled_as_they_stand_there(place: Place) -> None:
     layers = [
         Layer(1, (7, 33), 70),

@@ -10,7 +10,7 @@ from legalize.kernels.kernel import IS_KERNEL
 from legalize.kernels.transpose.kernel import Axis, merged_axes
 from legalize.passes import TransposeBytes
 from tests.support.arrays import full_range
-from tests.support.kernels import Place, each_place
+from tests.support.kernels import Place, each_register
 from tests.support.modules import module
 from tests.support.programs import Case
 
@@ -46,7 +46,7 @@ def kernels(mod: tvm.IRModule) -> list[tuple[str, Any]]:
     ]
 
 
-@each_place
+@each_register
 def test_every_byte_finds_its_place(place: Place) -> None:
     rng = np.random.default_rng(1)
     cases, expected = [], []

@@ -1,32 +1,24 @@
 import math
 
 import numpy as np
-import pytest
 
 from qnn_ops.arithmetic.activations import activation_range
-from qnn_ops.errors import QnnError
+from tests.support.errors import failing, giving
 
-
-@pytest.mark.parametrize(
-    ("kind", "dtype", "scale", "zero_point", "expected"),
-    [
-        ("none", "int8", 0.1, 5, (-128, 127)),
-        ("relu", "uint8", 0.1, 5, (5, 255)),
-        ("relu", "int8", 0.1, -128, (-128, 127)),
-        ("relu6", "uint8", 6 / 255, 0, (0, 255)),
-        ("relu6", "int8", 0.1, -10, (-10, 50)),
-        ("relu6", "int8", 0.01, -10, (-10, 127)),
-        ("relu6", "uint8", 4.0, 7, (7, 9)),  # 6/4 is a tie, rounded away
-        ("relu_n1_to_1", "int8", 0.1, 3, (-7, 13)),
-        ("relu_n1_to_1", "int8", 2.0, 0, (-1, 1)),  # ties on both sides
-        ("relu_n1_to_1", "uint8", 0.01, 20, (0, 120)),
-        ("relu6", "int8", 1e-40, 0, (0, 127)),  # 6/scale is beyond float32
-    ],
+test_table = giving(
+    lambda kind, dtype, scale, zero_point: activation_range(kind, scale, zero_point, dtype),
+    ("none", "int8", 0.1, 5, (-128, 127)),
+    ("relu", "uint8", 0.1, 5, (5, 255)),
+    ("relu", "int8", 0.1, -128, (-128, 127)),
+    ("relu6", "uint8", 6 / 255, 0, (0, 255)),
+    ("relu6", "int8", 0.1, -10, (-10, 50)),
+    ("relu6", "int8", 0.01, -10, (-10, 127)),
+    ("relu6", "uint8", 4.0, 7, (7, 9)),  # 6/4 is a tie, rounded away
+    ("relu_n1_to_1", "int8", 0.1, 3, (-7, 13)),
+    ("relu_n1_to_1", "int8", 2.0, 0, (-1, 1)),  # ties on both sides
+    ("relu_n1_to_1", "uint8", 0.01, 20, (0, 120)),
+    ("relu6", "int8", 1e-40, 0, (0, 127)),  # 6/scale is beyond float32
 )
-def test_table(
-    kind: str, dtype: str, scale: float, zero_point: int, expected: tuple[int, int]
-) -> None:
-    assert activation_range(kind, scale, zero_point, dtype) == expected
 
 
 def test_the_division_is_in_float32() -> None:
@@ -37,16 +29,11 @@ def test_the_division_is_in_float32() -> None:
     assert round(6 / scale) == 10
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("gelu", 0.1, 0, "int8"), "one of none, relu"),
-        (("relu", 0.0, 0, "int8"), "positive and finite"),
-        (("relu", math.nan, 0, "int8"), "positive and finite"),
-        (("relu", 0.1, 200, "int8"), "zero_point must lie within int8"),
-        (("relu", 0.1, 0, "float32"), "dtype must be"),
-    ],
+test_bad = failing(
+    lambda arguments: activation_range(*arguments),
+    (("gelu", 0.1, 0, "int8"), "one of none, relu"),
+    (("relu", 0.0, 0, "int8"), "positive and finite"),
+    (("relu", math.nan, 0, "int8"), "positive and finite"),
+    (("relu", 0.1, 200, "int8"), "zero_point must lie within int8"),
+    (("relu", 0.1, 0, "float32"), "dtype must be"),
 )
-def test_bad(arguments: tuple[str, float, int, str], message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        activation_range(*arguments)

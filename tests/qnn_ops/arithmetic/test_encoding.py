@@ -17,7 +17,7 @@ from qnn_ops.arithmetic.encoding import (
     tflite_asymmetric,
 )
 from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 
 ends = st.floats(-1e6, 1e6, width=32)
 dtypes = st.sampled_from(["int8", "uint8", "int16"])
@@ -141,8 +141,7 @@ class TestTfliteAsymmetric:
         ],
     )
     def test_bad(self, arguments: tuple[float, float, str], message: str) -> None:
-        with pytest.raises(QnnError, match=message):
-            tflite_asymmetric(*arguments)
+        fails(message, tflite_asymmetric, *arguments)
 
 
 class TestSymmetric:
@@ -162,12 +161,10 @@ class TestSymmetric:
 
     @pytest.mark.parametrize("largest", [math.nan, math.inf, -1.0])
     def test_bad_magnitude(self, largest: float) -> None:
-        with pytest.raises(QnnError, match="max_abs must be finite and not negative"):
-            symmetric(largest, "int8")
+        fails("max_abs must be finite and not negative", symmetric, largest, "int8")
 
     def test_unsigned(self) -> None:
-        with pytest.raises(QnnError, match="dtype must be int8 or int16, got uint8"):
-            symmetric(1.0, "uint8")
+        fails("dtype must be int8 or int16, got uint8", symmetric, 1.0, "uint8")
 
 
 class TestSymmetricPerChannel:
@@ -197,10 +194,8 @@ class TestSymmetricPerChannel:
         assert encoding.zero_point == [0, 0]
 
     def test_bad(self) -> None:
-        with pytest.raises(QnnError, match="axis 2 is outside"):
-            symmetric_per_channel(np.ones((2, 2)), 2)
-        with pytest.raises(QnnError, match="weights must be finite, got inf"):
-            symmetric_per_channel([1.0, math.inf], 0)
+        fails("axis 2 is outside", symmetric_per_channel, np.ones((2, 2)), 2)
+        fails("weights must be finite, got inf", symmetric_per_channel, [1.0, math.inf], 0)
 
 
 class TestSnpe:
@@ -249,8 +244,7 @@ class TestSnpe:
         ("low", "high"), [(math.nan, 0.0), (-math.inf, 0.0), (1.0, -1.0), (0.0, 1e300)]
     )
     def test_bad(self, low: float, high: float) -> None:
-        with pytest.raises(QnnError, match="range"):
-            snpe(low, high)
+        fails("range", snpe, low, high)
 
 
 class TestQuantizeArray:
@@ -309,5 +303,4 @@ class TestQuantizeArray:
         ],
     )
     def test_bad(self, call: Any, message: str) -> None:
-        with pytest.raises(QnnError, match=message):
-            call()
+        fails(message, call)

@@ -20,7 +20,7 @@ from qnn_ops.arithmetic.fixed_point import (
     scaled_float32,
     scaled_once,
 )
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 
 LOW, HIGH = -(2**31), 2**31 - 1
 HALF = Fraction(1, 2)
@@ -159,8 +159,7 @@ class TestQuantizeMultiplier:
 
     @pytest.mark.parametrize("bad", [math.nan, math.inf, [0.5, -math.inf]])
     def test_not_finite(self, bad: float) -> None:
-        with pytest.raises(QnnError, match="finite"):
-            quantize_multiplier(bad)
+        fails("finite", quantize_multiplier, bad)
 
 
 class TestSaturatingRoundingDoublingHighMul:
@@ -245,8 +244,7 @@ class TestRoundingDivideByPot:
 
     @pytest.mark.parametrize("exponent", [-1, 32])
     def test_exponent_out_of_range(self, exponent: int) -> None:
-        with pytest.raises(QnnError, match=r"exponent must lie within 0\.\.31"):
-            rounding_divide_by_pot(1, exponent)
+        fails(r"exponent must lie within 0\.\.31", rounding_divide_by_pot, 1, exponent)
 
 
 class TestMultiplyByQuantizedMultiplier:
@@ -316,14 +314,11 @@ class TestMultiplyByQuantizedMultiplier:
 
     @pytest.mark.parametrize("shift", [-32, 32])
     def test_shift_out_of_range(self, shift: int) -> None:
-        with pytest.raises(QnnError, match="shift must lie within"):
-            multiply_by_quantized_multiplier(1, 2**30, shift)
+        fails("shift must lie within", multiply_by_quantized_multiplier, 1, 2**30, shift)
 
     def test_values_beyond_int32(self) -> None:
-        with pytest.raises(QnnError, match="x must lie within"):
-            multiply_by_quantized_multiplier(2**31, 2**30, 0)
-        with pytest.raises(QnnError, match="x must be integers"):
-            multiply_by_quantized_multiplier(1.5, 2**30, 0)
+        fails("x must lie within", multiply_by_quantized_multiplier, 2**31, 2**30, 0)
+        fails("x must be integers", multiply_by_quantized_multiplier, 1.5, 2**30, 0)
 
 
 class TestScaledFloat32:
@@ -361,8 +356,7 @@ class TestClampTo:
 
     @pytest.mark.parametrize(("low", "high"), [(-1, 5), (5, 256), (6, 5)])
     def test_range_does_not_fit(self, low: int, high: int) -> None:
-        with pytest.raises(QnnError, match="within uint8"):
-            clamp_to([0], "uint8", low, high)
+        fails("within uint8", clamp_to, [0], "uint8", low, high)
 
 
 class TestConvMultiplier:
@@ -381,7 +375,5 @@ class TestConvMultiplier:
         assert actual.tolist() == [float(conv_multiplier(0.1, s, 0.07, "int8")) for s in scales]
 
     def test_bad(self) -> None:
-        with pytest.raises(QnnError, match="kernel_dtype must be uint8 or int8"):
-            conv_multiplier(0.1, 0.1, 0.1, "int16")
-        with pytest.raises(QnnError, match="kernel_scale must be positive"):
-            conv_multiplier(0.1, [0.1, -0.1], 0.1, "int8")
+        fails("kernel_dtype must be uint8 or int8", conv_multiplier, 0.1, 0.1, 0.1, "int16")
+        fails("kernel_scale must be positive", conv_multiplier, 0.1, [0.1, -0.1], 0.1, "int8")

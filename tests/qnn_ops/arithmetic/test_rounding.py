@@ -3,9 +3,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from qnn_ops import QnnError
 from qnn_ops.arithmetic.fixed_point import requantize_float64
 from qnn_ops.arithmetic.rounding import ROUNDINGS, check_multiplier, scale_down
+from tests.support.errors import fails
 
 INT32 = np.iinfo(np.int32)
 FULL = (int(INT32.min), int(INT32.max))
@@ -71,8 +71,7 @@ def test_float64_saturates_and_wants_finite_scales() -> None:
         requantize_float64(values, 1e300), [INT32.min, INT32.min, 0, INT32.max, INT32.max]
     )
     np.testing.assert_array_equal(requantize_float64(values, 1.0), values)
-    with pytest.raises(QnnError, match="scale must be finite, got inf"):
-        requantize_float64(values, np.inf)
+    fails("scale must be finite, got inf", requantize_float64, values, np.inf)
 
 
 @pytest.mark.parametrize(
@@ -90,5 +89,4 @@ def test_multipliers_that_the_arithmetic_cannot_take_are_named(
     check_multiplier(largest, rounding)
     check_multiplier(np.array([1e-30, largest]), rounding)
     for multiplier in (too_large, np.array([1.0, too_large])):
-        with pytest.raises(QnnError, match=f"too many for rounding '{rounding}'"):
-            check_multiplier(multiplier, rounding)
+        fails(f"too many for rounding '{rounding}'", check_multiplier, multiplier, rounding)

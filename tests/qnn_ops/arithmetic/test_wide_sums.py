@@ -16,6 +16,7 @@ from qnn_ops.arithmetic.wide_sums import (
 from qnn_ops.dialect.overflow import check_overflow
 from qnn_ops.errors import QnnError
 from tests.support.encodings import encodings
+from tests.support.errors import failing, fails
 
 
 def test_a_multiplier_keeps_15_bits() -> None:
@@ -70,19 +71,14 @@ def test_sums_are_64_bits_wide_unless_the_bias_is_int32() -> None:
     assert dense(600, np.zeros(1, np.int32)).tolist() == [[round((exact - 2**32) / 2**23)]]
 
 
-@pytest.mark.parametrize(
-    ("bias", "changes", "message"),
-    [
-        (None, {"rounding": "tflite"}, "the rounding of 64-bit sums must be one of reduced, float"),
-        (np.zeros(1, np.int32), {"rounding": "reduced"}, "'reduced' needs int16 data"),
-        (np.zeros(1, np.int16), {}, "bias must be int32 or int64, got int16"),
-        (None, {"out_dtype": "int8"}, "out_dtype beside int16 must be int16, got int8"),
-        (None, {"input_zero_point": 1}, "input_zero_point must be 0 for int16, got 1"),
-    ],
+test_what_does_not_go_together = failing(
+    lambda bias, changes: dense(4, bias, **changes),
+    (None, {"rounding": "tflite"}, "the rounding of 64-bit sums must be one of reduced, float"),
+    (np.zeros(1, np.int32), {"rounding": "reduced"}, "'reduced' needs int16 data"),
+    (np.zeros(1, np.int16), {}, "bias must be int32 or int64, got int16"),
+    (None, {"out_dtype": "int8"}, "out_dtype beside int16 must be int16, got int8"),
+    (None, {"input_zero_point": 1}, "input_zero_point must be 0 for int16, got 1"),
 )
-def test_what_does_not_go_together(bias: Any, changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        dense(4, bias, **changes)
 
 
 def test_sums_that_tflite_does_not_define() -> None:
@@ -95,7 +91,5 @@ def test_sums_that_tflite_does_not_define() -> None:
         return check_overflow(relax.BlockBuilder().normalize(call), {})
 
     assert check(2**46) == ""
-    with pytest.raises(QnnError, match=r"sums can reach \d+, TFLite defines them below 2\^47"):
-        check(2**47)
-    with pytest.raises(QnnError, match="scaled, can reach"):
-        check(2**40, output_scale=1e-3)
+    fails(r"sums can reach \d+, TFLite defines them below 2\^47", check, 2**47)
+    fails("scaled, can reach", check, 2**40, output_scale=1e-3)

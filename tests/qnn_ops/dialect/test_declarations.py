@@ -8,6 +8,7 @@ import pytest
 from qnn_ops import QnnError
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.declarations import Declaration
+from tests.support.errors import fails
 
 
 def _has_extra(given: declared.Given) -> bool:
@@ -72,15 +73,13 @@ def test_optional_implied_and_needed_attributes_are_there_where_they_say_somethi
 
 
 def test_what_does_not_fit_is_named() -> None:
-    with pytest.raises(QnnError, match=r"out_min must be an integer, got 0\.5"):
-        attrs("x", 1.0, "int8", out_min=0.5)
+    fails(r"out_min must be an integer, got 0\.5", attrs, "x", 1.0, "int8", out_min=0.5)
     with pytest.raises(QnnError, match="dtype must be int8, uint8, int16 or int32, got 'bool'"):
         attrs("x", 1.0, "bool", out_min=0, out_max=1)
 
 
 def test_arguments_that_do_not_fit_the_signature_are_pythons_own_errors() -> None:
-    with pytest.raises(TypeError, match=r"example\(\) missing 1 required positional argument"):
-        attrs("x", 1.0)
+    fails(r"example\(\) missing 1 required positional argument", attrs, "x", 1.0, error=TypeError)
     with pytest.raises(TypeError, match="unexpected keyword argument 'scales'"):
         attrs("x", 1.0, "int8", scales=1)
 
@@ -120,5 +119,4 @@ def test_a_parameter_that_declares_nothing_is_an_error() -> None:
     def wrong(data: object, axis: int) -> None:
         """Do nothing."""
 
-    with pytest.raises(TypeError, match="wrong: axis declares no attribute"):
-        Declaration(wrong, ("data",))
+    fails("wrong: axis declares no attribute", Declaration, wrong, ("data",), error=TypeError)

@@ -3,8 +3,8 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from qnn_ops import QnnError
 from qnn_ops.dialect import declared
+from tests.support.errors import fails
 
 
 def formed(declaration: Any, value: Any) -> Any:
@@ -41,10 +41,8 @@ def test_values_get_their_form(declaration: Any, value: Any, expected: Any) -> N
 
 
 def test_errors_name_the_attribute() -> None:
-    with pytest.raises(QnnError, match="name must be a list, got 3"):
-        formed(declared.Scales, 3)
-    with pytest.raises(QnnError, match=r"name must be an integer, got 0\.5"):
-        formed(declared.Axes, 0.5)
+    fails("name must be a list, got 3", formed, declared.Scales, 3)
+    fails(r"name must be an integer, got 0\.5", formed, declared.Axes, 0.5)
 
 
 @pytest.mark.parametrize(("end", "dtype", "expected"), [(0, "int8", -128), (1, "uint8", 255)])

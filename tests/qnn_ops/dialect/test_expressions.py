@@ -9,6 +9,7 @@ from tvm import relax, tirx
 
 from qnn_ops.dialect.expressions import Expression, implement, take
 from qnn_ops.dialect.sizes import OpenSizeError, Size
+from tests.support.errors import fails
 from tests.support.operators import run
 
 Array = np.ndarray[Any, Any]
@@ -98,5 +99,4 @@ def test_a_function_of_this_project_is_what_implements_it() -> None:
 
 
 def test_what_is_no_function_of_expressions_is_an_error() -> None:
-    with pytest.raises(KeyError, match="arctan"):
-        computed(np.arctan, FLOATS)
+    fails("arctan", computed, np.arctan, FLOATS, error=KeyError)

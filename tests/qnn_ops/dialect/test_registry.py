@@ -24,6 +24,7 @@ from qnn_ops.dialect.registry import (
     operator_of,
     spec_of,
 )
+from tests.support.errors import fails
 from tests.support.operators import check_round_trips, module_of
 
 Array = np.ndarray[Any, Any]
@@ -84,16 +85,14 @@ def test_every_operator_is_documented(name: str) -> None:
 
 def test_an_operator_without_rules_says_so(scaled: Operator[Any]) -> None:
     use(scaled, None, None)
-    with pytest.raises(QnnError, match="scaled_for_test: the operator has no reference"):
-        scaled.evaluate(np.zeros(3, np.int8))
+    fails("scaled_for_test: the operator has no reference", scaled.evaluate, np.zeros(3, np.int8))
     with pytest.raises(QnnError, match="scaled_for_test: the operator has no type rule"):
         module_of(scaled, [np.zeros(3, np.int8)])
 
 
 def test_a_reference_that_breaks_the_type_rule_is_caught(scaled: Operator[Any]) -> None:
     use(scaled, right_type, lambda _attrs, data: data)
-    with pytest.raises(QnnError, match=r"gave int8\(3,\), the type rule says int32\(3,\)"):
-        scaled.evaluate(np.zeros(3, np.int8))
+    fails(r"gave int8\(3,\), the type rule says int32\(3,\)", scaled.evaluate, np.zeros(3, np.int8))
 
 
 def test_an_operator_computes_prints_parses_and_is_pure(scaled: Operator[Any]) -> None:
@@ -110,8 +109,7 @@ def test_an_operator_computes_prints_parses_and_is_pure(scaled: Operator[Any]) -
 def test_absent_operands_may_only_come_last(scaled: Operator[Any]) -> None:
     data = relax.Var("x", relax.TensorType((2,), "int8"))
     assert len(scaled(data, None, None).args) == 1
-    with pytest.raises(QnnError, match="scaled_for_test: an operand before the last one is miss"):
-        scaled(data, None, data)
+    fails("scaled_for_test: an operand before the last one is miss", scaled, data, None, data)
 
 
 def test_a_call_made_by_hand_without_its_attributes_is_an_error() -> None:
@@ -123,8 +121,7 @@ def test_a_call_made_by_hand_without_its_attributes_is_an_error() -> None:
 def test_a_call_made_by_hand_with_a_missing_operand_is_an_error() -> None:
     attrs = {"scale": 1.0, "zero_point": 0, "out_dtype": "int8", "axis": -1}
     call = relax.Call(quantize.op, [], tvm.ir.make_node("ir.DictAttrs", **attrs))
-    with pytest.raises(QnnError, match="quantize: malformed call"):
-        relax.BlockBuilder().normalize(call)
+    fails("quantize: malformed call", relax.BlockBuilder().normalize, call)
 
 
 def test_a_call_made_by_hand_with_lists_of_the_wrong_length_is_an_error() -> None:
@@ -132,19 +129,16 @@ def test_a_call_made_by_hand_with_lists_of_the_wrong_length_is_an_error() -> Non
     call = quantized_conv2d(data, kernel, 0.5, 1, 0.25, 0, 1.0, 2, "int8")
     attrs = {**{key: call.attrs[key] for key in call.attrs.keys()}, "strides": [1]}  # noqa: SIM118
     broken = relax.Call(call.op, call.args, tvm.ir.make_node("ir.DictAttrs", **attrs))
-    with pytest.raises(QnnError, match="quantized_conv2d: malformed call"):
-        relax.BlockBuilder().normalize(broken)
+    fails("quantized_conv2d: malformed call", relax.BlockBuilder().normalize, broken)
 
 
 def test_what_is_no_expression_is_named() -> None:
-    with pytest.raises(QnnError, match="quantize: data must be a Relax expression, got float"):
-        quantize(1.0, 1.0, 0, "int8")
+    fails("quantize: data must be a Relax expression, got float", quantize, 1.0, 1.0, 0, "int8")
 
 
 def test_operands_of_unknown_shape_are_named() -> None:
     call = quantize(relax.Var("x", relax.TensorType(ndim=1, dtype="float32")), 1.0, 0, "int8")
-    with pytest.raises(QnnError, match="quantize: data must have a shape known at compile"):
-        relax.BlockBuilder().normalize(call)
+    fails("quantize: data must have a shape known at compile", relax.BlockBuilder().normalize, call)
     pair = relax.Var("x", relax.TupleType([relax.TensorType(ndim=1, dtype="uint8")]))
     call = quantized_concat(pair, [1.0], [0], 1.0, 0, "uint8")
     with pytest.raises(QnnError, match=r"quantized_concat: quantized_inputs\[0\] must have a sh"):
@@ -153,8 +147,7 @@ def test_operands_of_unknown_shape_are_named() -> None:
 
 def test_operands_that_are_no_tensors_are_named() -> None:
     call = quantize(relax.Var("x", relax.ShapeType([1, 2])), 1.0, 0, "int8")
-    with pytest.raises(QnnError, match="quantize: data must be a tensor, got"):
-        relax.BlockBuilder().normalize(call)
+    fails("quantize: data must be a tensor, got", relax.BlockBuilder().normalize, call)
     pair = relax.Var("x", relax.TupleType([relax.TensorType((1,), "float32")]))
     with pytest.raises(QnnError, match="quantize: malformed call"):
         relax.BlockBuilder().normalize(quantize(pair, 1.0, 0, "int8"))

@@ -1,4 +1,3 @@
-import pytest
 import tvm
 from tvm import relax
 from tvm.script import ir as I
@@ -14,7 +13,7 @@ from qnn_ops.dialect.signature import (
     with_signature,
 )
 from qnn_ops.dialect.tensor_info import OpenSize
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.modules import adder, module
 
 SIGNATURE = Signature(
@@ -61,8 +60,7 @@ def test_each_field_of_a_tuple_is_an_output() -> None:
 
 
 def test_a_module_without_main_is_an_error() -> None:
-    with pytest.raises(QnnError, match="no function named main"):
-        signature_of(tvm.IRModule())
+    fails("no function named main", signature_of, tvm.IRModule())
 
 
 def test_a_main_in_tir_is_an_error() -> None:
@@ -73,15 +71,13 @@ def test_a_main_in_tir_is_an_error() -> None:
             for i in range(4):
                 x[i] = T.int8(0)
 
-    with pytest.raises(QnnError, match="not a Relax function"):
-        main_function(Module)
+    fails("not a Relax function", main_function, Module)
 
 
 def test_a_shape_that_is_unknown_is_an_error() -> None:
     ty = relax.TensorType(ndim=2, dtype="int8")
     mod = module({"x": ty}, lambda x: relax.op.add(x, x))
-    with pytest.raises(QnnError, match=r"^main's parameter 'x' must have a shape known"):
-        signature_of(mod)
+    fails(r"^main's parameter 'x' must have a shape known", signature_of, mod)
 
 
 def test_open_sizes_have_names_and_bounds() -> None:

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qnn_ops import QnnError
 from qnn_ops.dialect.windows import window_count
+from tests.support.errors import fails
 
 few, some = st.integers(1, 4), st.integers(0, 3)
 
@@ -20,8 +20,7 @@ def test_windows_are_those_whose_taps_all_lie_on_the_padded_image(
     else:
         extent = (window - 1) * dilation + 1
         message = f"spans {extent} pixels along the width, the padded data has {padded}"
-        with pytest.raises(QnnError, match=message):
-            window_count("width", size, window, stride, dilation, before, after)
+        fails(message, window_count, "width", size, window, stride, dilation, before, after)
 
 
 @pytest.mark.parametrize(
@@ -33,5 +32,4 @@ def test_values_out_of_range_are_named(sizes: tuple[int, int, int, int, int]) ->
         f"along the height, .* got window {window}, stride {stride}, dilation {dilation}, "
         f"padding {before} and {after}"
     )
-    with pytest.raises(QnnError, match=message):
-        window_count("height", 5, *sizes)
+    fails(message, window_count, "height", 5, *sizes)

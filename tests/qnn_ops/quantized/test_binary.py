@@ -18,8 +18,8 @@ from qnn_ops.arithmetic.activations import activation_range
 from qnn_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from qnn_ops.dialect.overflow import check_overflow
 from qnn_ops.dialect.registry import Operator
-from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
+from tests.support.errors import fails
 from tests.support.litert import litert
 
 Array = np.ndarray[Any, Any]
@@ -186,8 +186,7 @@ def test_results_too_fine_for_tflite() -> None:
         if fits:
             check_overflow(call, {})
         else:
-            with pytest.raises(QnnError, match="multiplier below 1"):
-                check_overflow(call, {})
+            fails("multiplier below 1", check_overflow, call, {})
 
 
 def test_by_hand_of_quantized_prelu() -> None:

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qnn_ops import QnnError, blockwise_dense
+from qnn_ops import blockwise_dense
+from tests.support.errors import fails
 from tests.support.operators import check_round_trips, module_of
 
 DATA = np.array([[1, 2, 3]], np.float32)
@@ -70,8 +71,8 @@ REFUSED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("message", REFUSED)
 def test_operands_must_fit(message: str) -> None:
-    given = {"data": DATA, "weights": WEIGHTS, "scales": SCALES, "points": SCALES}
+    given: dict[str, Any] = {"data": DATA, "weights": WEIGHTS}
+    given |= {"scales": SCALES, "points": SCALES}
     given |= BLOCKS | REFUSED[message]
     operands = [given.pop(name) for name in blockwise_dense.tensors]
-    with pytest.raises(QnnError, match=f"blockwise_dense: {message}"):
-        module_of(blockwise_dense, operands, **given)
+    fails(f"blockwise_dense: {message}", module_of, blockwise_dense, operands, **given)

@@ -10,6 +10,7 @@ from qnn_ops import QnnError, quantized_concat
 from tests.support.arrays import every_value
 from tests.support.cases import random_concat
 from tests.support.encodings import encodings
+from tests.support.errors import failing, fails
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
 
@@ -91,63 +92,53 @@ def test_round_trips() -> None:
 def test_int8_inputs_that_litert_rejects_are_named() -> None:
     inputs = [np.zeros((1, 2), np.int8), np.zeros((1, 3), np.int8)]
     attrs = {**PLAIN, "out_dtype": "int8", "axis": 1}
-    with pytest.raises(QnnError, match="LiteRT rejects the model"):
-        concat_on_litert(inputs, (1, 5), attrs)
+    fails("LiteRT rejects the model", concat_on_litert, inputs, (1, 5), attrs)
     message = (
         "quantized_concat: int8 inputs must have the output's scale 0.5 and zero point 10, "
         r"got 0.25 and 0 for quantized_inputs\[1\]"
     )
-    with pytest.raises(QnnError, match=message):
-        module_of(quantized_concat, [inputs], **attrs)
+    fails(message, module_of, quantized_concat, [inputs], **attrs)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"input_scales": [0.5]}, "must be equally many, got 2, 1 and 2"),
-        ({"input_zero_points": [1, 2, 3]}, "must be equally many, got 2, 2 and 3"),
-        ({"input_scales": [0.5, 0.0]}, r"input_scales\[1\] must be positive and finite"),
-        (
-            {"input_zero_points": [0, 256]},
-            r"input_zero_points\[1\] must lie within uint8",
-        ),
-        ({"output_zero_point": -1}, "output_zero_point must lie within uint8, got -1"),
-        ({"out_dtype": "int8"}, r"quantized_inputs\[0\] must be int8, got uint8"),
-        ({"out_dtype": "int32"}, "out_dtype must be int8 or uint8 or int16, got int32"),
-        ({"input_scales": 0.5}, "input_scales must be a list, got 0.5"),
-        ({"input_zero_points": None}, "input_zero_points must be a list, got None"),
-        ({"axis": 2}, "axis 2 is outside a tensor of 2 dimensions"),
-        (
-            {"axis": 0},
-            r"inputs\[1\] must have shape \(1, 2\) except for axis 0, got \(1, 3\)",
-        ),
-    ],
+test_what_does_not_fit_is_named = failing(
+    lambda change: module_of(
+        quantized_concat,
+        [[np.zeros((1, 2), np.uint8), np.zeros((1, 3), np.uint8)]],
+        **{**PLAIN, **change},
+    ),
+    ({"input_scales": [0.5]}, "must be equally many, got 2, 1 and 2"),
+    ({"input_zero_points": [1, 2, 3]}, "must be equally many, got 2, 2 and 3"),
+    ({"input_scales": [0.5, 0.0]}, r"input_scales\[1\] must be positive and finite"),
+    (
+        {"input_zero_points": [0, 256]},
+        r"input_zero_points\[1\] must lie within uint8",
+    ),
+    ({"output_zero_point": -1}, "output_zero_point must lie within uint8, got -1"),
+    ({"out_dtype": "int8"}, r"quantized_inputs\[0\] must be int8, got uint8"),
+    ({"out_dtype": "int32"}, "out_dtype must be int8 or uint8 or int16, got int32"),
+    ({"input_scales": 0.5}, "input_scales must be a list, got 0.5"),
+    ({"input_zero_points": None}, "input_zero_points must be a list, got None"),
+    ({"axis": 2}, "axis 2 is outside a tensor of 2 dimensions"),
+    (
+        {"axis": 0},
+        r"inputs\[1\] must have shape \(1, 2\) except for axis 0, got \(1, 3\)",
+    ),
 )
-def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> None:
-    inputs = [np.zeros((1, 2), np.uint8), np.zeros((1, 3), np.uint8)]
-    with pytest.raises(QnnError, match=message):
-        module_of(quantized_concat, [inputs], **{**PLAIN, **change})
 
 
-@pytest.mark.parametrize(
-    ("inputs", "message"),
-    [
-        ([], "quantized_inputs must be at least one tensor"),
-        ([np.zeros((1, 2), np.uint8), np.zeros(2, np.uint8)], r"shape \(1, 2\) except for"),
-        ([np.zeros((1, 2), np.uint8), np.zeros((1, 2), np.int8)], "must be uint8, got int8"),
-    ],
+test_operands_that_do_not_fit_are_named = failing(
+    lambda inputs: module_of(quantized_concat, [inputs], **PLAIN),
+    ([], "quantized_inputs must be at least one tensor"),
+    ([np.zeros((1, 2), np.uint8), np.zeros(2, np.uint8)], r"shape \(1, 2\) except for"),
+    ([np.zeros((1, 2), np.uint8), np.zeros((1, 2), np.int8)], "must be uint8, got int8"),
 )
-def test_operands_that_do_not_fit_are_named(inputs: list[Array], message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        module_of(quantized_concat, [inputs], **PLAIN)
 
 
 def test_what_is_no_expression_is_named() -> None:
     tensor = relax.Var("x", relax.TensorType((1, 2), "uint8"))
     with pytest.raises(QnnError, match=r"quantized_inputs\[1\] must be a Relax expression, got No"):
         quantized_concat([tensor, None], **PLAIN)
-    with pytest.raises(QnnError, match="quantized_inputs must be a list, got 3"):
-        quantized_concat(3, **PLAIN)
+    fails("quantized_inputs must be a list, got 3", quantized_concat, 3, **PLAIN)
 
 
 def test_a_tensor_is_no_tuple() -> None:

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from frontends.tflite.quantization import Quantization
-from qnn_ops import QnnError, quantized_dense
+from qnn_ops import quantized_dense
 from qnn_ops.arithmetic.activations import activation_range
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
+from tests.support.errors import failing
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
 
@@ -153,44 +154,38 @@ def test_round_trips() -> None:
     check_round_trips(quantized_dense, [data, weight], **PLAIN, units=4)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"units": 5}, "units is 5, the weight has 4"),
-        ({"kernel_scale": [0.1, 0.2]}, "kernel_scale has 2 values, the channel axis has 4"),
-        ({"kernel_scale": -1.0}, "kernel_scale must be positive and finite, got -1.0"),
-        ({"input_zero_point": 128}, "input_zero_point must lie within int8, got 128"),
-        ({"output_zero_point": -129}, "output_zero_point must lie within int8, got -129"),
-        ({"out_dtype": "int16"}, "out_dtype is int16, the data is"),
-        ({"rounding": "up"}, "rounding must be one of"),
-        ({"output_scale": 1e-20, "rounding": "upward"}, "the scales do not go together"),
-        ({"out_min": 3, "out_max": 2}, "out_min and out_max must be ordered"),
-    ],
+test_what_does_not_fit_is_named = failing(
+    lambda change: module_of(
+        quantized_dense,
+        [np.zeros((2, 3), np.int8), np.zeros((4, 3), np.int8)],
+        **{**PLAIN, **change},
+    ),
+    ({"units": 5}, "units is 5, the weight has 4"),
+    ({"kernel_scale": [0.1, 0.2]}, "kernel_scale has 2 values, the channel axis has 4"),
+    ({"kernel_scale": -1.0}, "kernel_scale must be positive and finite, got -1.0"),
+    ({"input_zero_point": 128}, "input_zero_point must lie within int8, got 128"),
+    ({"output_zero_point": -129}, "output_zero_point must lie within int8, got -129"),
+    ({"out_dtype": "int16"}, "out_dtype is int16, the data is"),
+    ({"rounding": "up"}, "rounding must be one of"),
+    ({"output_scale": 1e-20, "rounding": "upward"}, "the scales do not go together"),
+    ({"out_min": 3, "out_max": 2}, "out_min and out_max must be ordered"),
+    match="quantized_dense: .*{}",
 )
-def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> None:
-    data, weight = np.zeros((2, 3), np.int8), np.zeros((4, 3), np.int8)
-    with pytest.raises(QnnError, match=f"quantized_dense: .*{message}"):
-        module_of(quantized_dense, [data, weight], **{**PLAIN, **change})
 
 
-@pytest.mark.parametrize(
-    ("operands", "message"),
-    [
-        ([np.zeros((2, 3), np.float32), np.zeros((4, 3), np.int8)], "quantized_data must be int8"),
-        ([np.zeros((2, 3), np.int8), np.zeros((4, 3), np.int32)], "quantized_weight must be int8"),
-        ([np.zeros((2, 3), np.int8), np.zeros((4, 3, 1), np.int8)], "must have 2 dimensions"),
-        ([np.zeros((), np.int8), np.zeros((4, 3), np.int8)], "at least 1 dimension"),
-        ([np.zeros((2, 5), np.int8), np.zeros((4, 3), np.int8)], "has 5 values, .* takes 3"),
-        (
-            [np.zeros((2, 3), np.int8), np.zeros((4, 3), np.int8), np.zeros(3, np.int32)],
-            r"bias must have shape \(4,\), got \(3,\)",
-        ),
-        (
-            [np.zeros((2, 3), np.int8), np.zeros((4, 3), np.int8), np.zeros(4, np.int64)],
-            "bias must be int32, got int64",
-        ),
-    ],
+test_operands_that_do_not_fit_are_named = failing(
+    lambda operands: module_of(quantized_dense, operands, **PLAIN),
+    ([np.zeros((2, 3), np.float32), np.zeros((4, 3), np.int8)], "quantized_data must be int8"),
+    ([np.zeros((2, 3), np.int8), np.zeros((4, 3), np.int32)], "quantized_weight must be int8"),
+    ([np.zeros((2, 3), np.int8), np.zeros((4, 3, 1), np.int8)], "must have 2 dimensions"),
+    ([np.zeros((), np.int8), np.zeros((4, 3), np.int8)], "at least 1 dimension"),
+    ([np.zeros((2, 5), np.int8), np.zeros((4, 3), np.int8)], "has 5 values, .* takes 3"),
+    (
+        [np.zeros((2, 3), np.int8), np.zeros((4, 3), np.int8), np.zeros(3, np.int32)],
+        r"bias must have shape \(4,\), got \(3,\)",
+    ),
+    (
+        [np.zeros((2, 3), np.int8), np.zeros((4, 3), np.int8), np.zeros(4, np.int64)],
+        "bias must be int32, got int64",
+    ),
 )
-def test_operands_that_do_not_fit_are_named(operands: list[Any], message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        module_of(quantized_dense, operands, **PLAIN)

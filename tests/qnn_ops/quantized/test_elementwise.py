@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qnn_ops import QnnError, quantized_add, quantized_multiply, quantized_subtract
+from qnn_ops import quantized_add, quantized_multiply, quantized_subtract
 from qnn_ops.dialect.registry import Operator
 from tests.support.encodings import encodings
+from tests.support.errors import fails
 from tests.support.operators import check_round_trips, module_of
 
 OPERATORS = [quantized_add, quantized_subtract, quantized_multiply]
@@ -39,8 +40,7 @@ def test_what_does_not_fit_is_named(
     operator: Operator[Any], change: dict[str, Any], message: str
 ) -> None:
     operands = [np.zeros((2, 3), np.int8), np.zeros(3, np.uint8)]
-    with pytest.raises(QnnError, match=f"{operator.name}: {message}"):
-        module_of(operator, operands, **{**PLAIN, **change})
+    fails(f"{operator.name}: {message}", module_of, operator, operands, **{**PLAIN, **change})
 
 
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
@@ -63,8 +63,7 @@ def test_what_does_not_fit_is_named(
 def test_operands_that_do_not_fit_are_named(
     operator: Operator[Any], lhs: Any, rhs: Any, message: str
 ) -> None:
-    with pytest.raises(QnnError, match=message):
-        module_of(operator, [lhs, rhs], **PLAIN)
+    fails(message, module_of, operator, [lhs, rhs], **PLAIN)
 
 
 @pytest.mark.parametrize("operator", [quantized_add, quantized_subtract], ids=lambda op: op.name)

@@ -3,7 +3,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qnn_ops import QnnError, quantized_lstm
+from qnn_ops import quantized_lstm
+from tests.support.errors import fails
 from tests.support.lstm import PARTS, lstm_call
 from tests.support.operators import check_round_trips, module_of
 
@@ -47,8 +48,7 @@ def test_an_open_gate_keeps_what_a_cell_holds() -> None:
 def test_operands_that_do_not_fit_are_named(place: int, array: Any, message: str) -> None:
     operands, attrs = lstm_call(3, "plain")
     operands[place] = array
-    with pytest.raises(QnnError, match=f"quantized_lstm: {message}"):
-        module_of(quantized_lstm, operands, **attrs)
+    fails(f"quantized_lstm: {message}", module_of, quantized_lstm, operands, **attrs)
 
 
 @pytest.mark.parametrize(
@@ -65,5 +65,4 @@ def test_operands_that_do_not_fit_are_named(place: int, array: Any, message: str
 )
 def test_numbers_that_do_not_fit_are_named(changes: dict[str, Any], message: str) -> None:
     operands, attrs = lstm_call(4, "all")
-    with pytest.raises(QnnError, match=message):
-        module_of(quantized_lstm, operands, **{**attrs, **changes})
+    fails(message, module_of, quantized_lstm, operands, **{**attrs, **changes})

@@ -11,6 +11,7 @@ from frontends.tflite.quantization import Quantization
 from qnn_ops import float_matmul, quantized_matmul
 from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
+from tests.support.errors import fails
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
 
@@ -126,5 +127,4 @@ def test_shapes_that_do_not_fit(
     shapes: tuple[tuple[int, ...], tuple[int, ...]], message: str
 ) -> None:
     lhs, rhs = (relax.Var("x", relax.TensorType(shape, "int8")) for shape in shapes)
-    with pytest.raises(QnnError, match=re.escape(message)):
-        relax.BlockBuilder().normalize(quantized_matmul(lhs, rhs, *NUMBERS))
+    fails(re.escape(message), relax.BlockBuilder().normalize, quantized_matmul(lhs, rhs, *NUMBERS))

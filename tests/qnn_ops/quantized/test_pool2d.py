@@ -10,6 +10,7 @@ from qnn_ops.arithmetic.activations import activation_range
 from qnn_ops.dialect.windows import window_count
 from tests.support.arrays import full_range
 from tests.support.cases import poolings
+from tests.support.errors import failing
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
 
@@ -105,40 +106,33 @@ def test_round_trips(layout: str) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"pool_type": "min"}, "pool_type must be one of max, avg, got 'min'"),
-        (
-            {"pool_size": (6, 2)},
-            "the window spans 6 pixels along the height, the padded data has 5",
-        ),
-        ({"pool_size": 0}, "window, stride and dilation must be at least 1"),
-        ({"strides": 0}, "window, stride and dilation must be at least 1"),
-        ({"padding": (0, -1)}, "padding at least 0"),
-        ({"padding": (0, 2)}, "covers nothing but padding along the width: padding is 2 and 2"),
-        ({"pool_size": 3000, "padding": 2999}, "at most 8388608 taps"),
-        ({"layout": "NWHC"}, "layout must be one of NHWC, NCHW"),
-        ({"out_min": 3, "out_max": 2}, "out_min and out_max must be ordered"),
-        ({"out_max": 300}, "within int8"),
-    ],
+test_what_does_not_fit_is_named = failing(
+    lambda change: module_of(
+        quantized_pool2d,
+        [np.zeros((1, 5, 5, 4), np.int8)],
+        **{"pool_type": "max", "pool_size": 2, "layout": "NHWC", **change},
+    ),
+    ({"pool_type": "min"}, "pool_type must be one of max, avg, got 'min'"),
+    (
+        {"pool_size": (6, 2)},
+        "the window spans 6 pixels along the height, the padded data has 5",
+    ),
+    ({"pool_size": 0}, "window, stride and dilation must be at least 1"),
+    ({"strides": 0}, "window, stride and dilation must be at least 1"),
+    ({"padding": (0, -1)}, "padding at least 0"),
+    ({"padding": (0, 2)}, "covers nothing but padding along the width: padding is 2 and 2"),
+    ({"pool_size": 3000, "padding": 2999}, "at most 8388608 taps"),
+    ({"layout": "NWHC"}, "layout must be one of NHWC, NCHW"),
+    ({"out_min": 3, "out_max": 2}, "out_min and out_max must be ordered"),
+    ({"out_max": 300}, "within int8"),
 )
-def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> None:
-    attrs = {"pool_type": "max", "pool_size": 2, "layout": "NHWC", **change}
-    with pytest.raises(QnnError, match=message):
-        module_of(quantized_pool2d, [np.zeros((1, 5, 5, 4), np.int8)], **attrs)
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (np.zeros((1, 5, 5, 4), np.float32), "quantized_data must be int8 or uint8"),
-        (np.zeros((5, 5, 4), np.int8), "quantized_data must have 4 dimensions"),
-    ],
+test_data_that_does_not_fit_is_named = failing(
+    lambda data: module_of(quantized_pool2d, [data], pool_type="max", pool_size=2),
+    (np.zeros((1, 5, 5, 4), np.float32), "quantized_data must be int8 or uint8"),
+    (np.zeros((5, 5, 4), np.int8), "quantized_data must have 4 dimensions"),
 )
-def test_data_that_does_not_fit_is_named(data: Any, message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        module_of(quantized_pool2d, [data], pool_type="max", pool_size=2)
 
 
 def test_window_count() -> None:

@@ -9,6 +9,7 @@ from qnn_ops import QnnError
 from qnn_ops.tables import lookup as tables
 from qnn_ops.tables.lookup import Ends
 from tests.support.arrays import every_value, full_range
+from tests.support.errors import fails
 from tests.support.litert import litert
 
 Array = np.ndarray[Any, Any]
@@ -119,8 +120,7 @@ def test_hard_swish_equals_litert(dtype: str) -> None:
 
 def test_hard_swish_refuses_what_litert_refuses() -> None:
     parameters = Ends(1.0, 0, 1 / 128, 0, "int8")
-    with pytest.raises(QnnError, match="output_multiplier_exponent"):
-        litert_table("HARD_SWISH", parameters)
+    fails("output_multiplier_exponent", litert_table, "HARD_SWISH", parameters)
     with pytest.raises(QnnError, match=r"input_scale < 128 \* output_scale, got 1.0 and 0.0078"):
         tables.hard_swish_table(parameters)
     step = np.nextafter(np.float32(1 / 128), np.float32(1))
@@ -156,9 +156,6 @@ def test_leaky_relu_equals_litert(dtype: str) -> None:
     ],
 )
 def test_what_does_not_fit_is_named(parameters: Ends, message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        tables.tanh_table(parameters)
-    with pytest.raises(QnnError, match=message):
-        tables.hard_swish_table(parameters)
-    with pytest.raises(QnnError, match=message):
-        tables.leaky_relu_table(0.5, parameters)
+    fails(message, tables.tanh_table, parameters)
+    fails(message, tables.hard_swish_table, parameters)
+    fails(message, tables.leaky_relu_table, 0.5, parameters)

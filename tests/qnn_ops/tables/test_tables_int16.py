@@ -16,6 +16,7 @@ from qnn_ops.tables.tables_int16 import (
     sqrt_table_int16,
     tanh_table_int16,
 )
+from tests.support.errors import fails
 
 
 def test_lines_lead_from_sample_to_sample() -> None:
@@ -89,7 +90,5 @@ def test_powers_of_two_are_within_a_thousandth_of_their_exponent() -> None:
 def test_what_does_not_fit() -> None:
     with pytest.raises(QnnError, match=r"logistic in int16 must have output scale 2\^-15, got 0.5"):
         logistic_table_int16(0.1, 0.5)
-    with pytest.raises(QnnError, match="input_scale must be positive and finite, got -1"):
-        tanh_table_int16(-1.0, 2.0**-15)
-    with pytest.raises(QnnError, match="int32 does not hold"):
-        leaky_relu_table_int16(0.1, 1.0, 1e-6)
+    fails("input_scale must be positive and finite, got -1", tanh_table_int16, -1.0, 2.0**-15)
+    fails("int32 does not hold", leaky_relu_table_int16, 0.1, 1.0, 1e-6)

@@ -1,13 +1,11 @@
 """By hand; tests/frontends/tflite/converters/test_float_layers.py compares with LiteRT."""
 
-from typing import Any
-
 import numpy as np
-import pytest
 
-from qnn_ops import QnnError, float_conv2d
+from qnn_ops import float_conv2d
 from qnn_ops.dialect.registry import Attrs
 from qnn_ops.unquantized.float_conv2d import ORDERS, parts_of, runs_of
+from tests.support.errors import failing
 from tests.support.operators import check_round_trips, module_of
 
 PIXEL = np.array([2.0**24, 1, 1, -(2.0**24)], np.float32).reshape(1, 1, 1, 4)
@@ -78,26 +76,21 @@ def test_addend_comes_after_the_bias_and_before_the_bounds() -> None:
     assert result.ravel().tolist() == [2.0**23, 0]
 
 
-@pytest.mark.parametrize(
-    ("operands", "attrs", "message"),
-    [
-        ([IMAGE.astype(np.int8), ONES], {}, "data must be float32"),
-        ([IMAGE, ONES], {}, "1 groups of a kernel"),
-        ([PIXEL, ONES, np.ones(2, np.float32)], {}, r"bias must be float32 of shape \(1,\)"),
-        (
-            [PIXEL, ONES, np.ones(1, np.float32), np.ones((1, 1, 2, 1), np.float32)],
-            {},
-            r"addend must be float32 of the result's shape \(1, 1, 1, 1\)",
-        ),
-        ([PIXEL, ONES], {"high": np.inf}, "bounds must be finite"),
-        ([PIXEL, ONES], {"data_layout": "CNHW"}, "data_layout"),
-        ([PIXEL, ONES], {"order": "backward"}, "order"),
-        ([IMAGE, np.ones((1, 5, 5, 1), np.float32)], {}, "the window spans 5 pixels"),
-    ],
+test_operands_must_fit = failing(
+    lambda operands, attrs: module_of(float_conv2d, operands, **attrs),
+    ([IMAGE.astype(np.int8), ONES], {}, "data must be float32"),
+    ([IMAGE, ONES], {}, "1 groups of a kernel"),
+    ([PIXEL, ONES, np.ones(2, np.float32)], {}, r"bias must be float32 of shape \(1,\)"),
+    (
+        [PIXEL, ONES, np.ones(1, np.float32), np.ones((1, 1, 2, 1), np.float32)],
+        {},
+        r"addend must be float32 of the result's shape \(1, 1, 1, 1\)",
+    ),
+    ([PIXEL, ONES], {"high": np.inf}, "bounds must be finite"),
+    ([PIXEL, ONES], {"data_layout": "CNHW"}, "data_layout"),
+    ([PIXEL, ONES], {"order": "backward"}, "order"),
+    ([IMAGE, np.ones((1, 5, 5, 1), np.float32)], {}, "the window spans 5 pixels"),
 )
-def test_operands_must_fit(operands: list[Any], attrs: dict[str, Any], message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        module_of(float_conv2d, operands, **attrs)
 
 
 def test_text_and_json_give_it_back() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from qnn_ops import QnnError, hash_signs
+from tests.support.errors import fails
 from tests.support.operators import module_of
 
 ITEMS, SEEDS = np.arange(6, dtype=np.uint8).reshape(2, 3), np.array([0.5, 1, 7], np.float32)
@@ -25,5 +26,4 @@ def test_operands_must_fit() -> None:
         module_of(hash_signs, [ITEMS, weights[:1], SEEDS])
     with pytest.raises(QnnError, match="items must have at most 60 bytes, got 61"):
         module_of(hash_signs, [np.zeros((2, 61), np.uint8), weights, SEEDS])
-    with pytest.raises(QnnError, match="items must be uint8"):
-        module_of(hash_signs, [ITEMS.astype(np.int8), weights, SEEDS])
+    fails("items must be uint8", module_of, hash_signs, [ITEMS.astype(np.int8), weights, SEEDS])

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from qnn_ops import QnnError, row_moments
+from qnn_ops import row_moments
+from tests.support.errors import fails
 from tests.support.operators import module_of
 
 ROWS = np.array([[1, 2, 6], [4, 4, 4]], np.float32)
@@ -26,9 +27,6 @@ def test_an_order_has_its_own_roundings() -> None:
 
 
 def test_operands_must_fit() -> None:
-    with pytest.raises(QnnError, match="rows must have elements"):
-        module_of(row_moments, [ROWS[:0]], order="welford")
-    with pytest.raises(QnnError, match="order"):
-        module_of(row_moments, [ROWS], order="backward")
-    with pytest.raises(QnnError, match="rows"):
-        module_of(row_moments, [ROWS[0]], order="welford")
+    fails("rows must have elements", module_of, row_moments, [ROWS[:0]], order="welford")
+    fails("order", module_of, row_moments, [ROWS], order="backward")
+    fails("rows", module_of, row_moments, [ROWS[0]], order="welford")

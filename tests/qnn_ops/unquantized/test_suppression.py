@@ -7,6 +7,7 @@ import pytest
 
 from qnn_ops import suppress_boxes, suppress_by_class
 from qnn_ops.errors import QnnError
+from tests.support.errors import failing, fails
 from tests.support.operators import check_round_trips, module_of
 
 Array = np.ndarray[Any, Any]
@@ -35,20 +36,14 @@ def test_round_trips() -> None:
     check_round_trips(suppress_boxes, [BOXES, np.zeros(4, np.float32)], **ATTRS)
 
 
-@pytest.mark.parametrize(
-    ("operands", "attrs", "message"),
-    [
-        ([BOXES, np.zeros(4, np.float16)], {}, "scores must be float32"),
-        ([BOXES, np.zeros(3, np.float32)], {}, r"boxes must have shape \(boxes, 4\)"),
-        ([BOXES, np.zeros(4, np.float32)], {"most": -1}, "most must not be negative, got -1"),
-        ([BOXES, np.zeros(4, np.float32)], {"iou_threshold": np.nan}, "must be numbers"),
-    ],
+test_what_does_not_fit_is_named = failing(
+    lambda operands, attrs: module_of(suppress_boxes, operands, **{**ATTRS, **attrs}),
+    ([BOXES, np.zeros(4, np.float16)], {}, "scores must be float32"),
+    ([BOXES, np.zeros(3, np.float32)], {}, r"boxes must have shape \(boxes, 4\)"),
+    ([BOXES, np.zeros(4, np.float32)], {"most": -1}, "most must not be negative, got -1"),
+    ([BOXES, np.zeros(4, np.float32)], {"iou_threshold": np.nan}, "must be numbers"),
+    match="suppress_boxes: .*{}",
 )
-def test_what_does_not_fit_is_named(
-    operands: list[Array], attrs: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(QnnError, match=f"suppress_boxes: .*{message}"):
-        module_of(suppress_boxes, operands, **{**ATTRS, **attrs})
 
 
 # The second one overlaps the first by as much as the limit.
@@ -95,7 +90,6 @@ def test_what_does_not_fit_is_named_of_suppress_by_class(
 ) -> None:
     operands = [BOXES_SUPPRESS_BY_CLASS, SCORES, COUNT, LIMITS]
     operands[place] = operand
-    with pytest.raises(QnnError, match=f"suppress_by_class: .*{message}"):
-        module_of(suppress_by_class, operands, most=2)
+    fails(f"suppress_by_class: .*{message}", module_of, suppress_by_class, operands, most=2)
     with pytest.raises(QnnError, match="most must be from 0 to 4, got 5"):
         module_of(suppress_by_class, [BOXES_SUPPRESS_BY_CLASS, SCORES, COUNT, LIMITS], most=5)

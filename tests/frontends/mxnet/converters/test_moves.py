@@ -4,31 +4,24 @@ import numpy as np
 import pytest
 
 from frontends.mxnet.converters.moves import new_shape
-from qnn_ops.errors import QnnError
+from tests.support.errors import failing, fails, giving
 from tests.support.mxnet_graphs import computed, graph_of, imported
 
-
 # What MXNet 1.9.1 gives.
-@pytest.mark.parametrize(
-    ("shape", "codes", "is_reverse", "expected"),
-    [
-        ((2, 3, 4), (4, 0, 2), False, (4, 3, 2)),
-        ((2, 3, 4), (6, 1, -1), False, (6, 1, 4)),
-        ((2, 3, 4), (-2,), False, (2, 3, 4)),
-        ((2, 3, 4), (0, 0, 0, 1), False, (2, 3, 4, 1)),
-        ((2, 3, 4), (-1, -2), False, (2, 3, 4)),
-        ((2, 3, 4), (1, 0, -1), False, (1, 3, 8)),
-        ((10, 5, 4), (-1, 0), False, (40, 5)),
-        ((10, 5, 4), (-1, 0), True, (50, 4)),
-        ((2, 3, 4), (-3, 0), True, (6, 4)),
-        ((2, 6), (0, 2, -1, -4), True, (2, 2, 3)),
-        ((2, 6), (0, -4, -1, 3), False, (2, 2, 3)),
-    ],
+test_codes = giving(
+    lambda shape, codes, is_reverse: new_shape(shape, codes, is_reverse=is_reverse),
+    ((2, 3, 4), (4, 0, 2), False, (4, 3, 2)),
+    ((2, 3, 4), (6, 1, -1), False, (6, 1, 4)),
+    ((2, 3, 4), (-2,), False, (2, 3, 4)),
+    ((2, 3, 4), (0, 0, 0, 1), False, (2, 3, 4, 1)),
+    ((2, 3, 4), (-1, -2), False, (2, 3, 4)),
+    ((2, 3, 4), (1, 0, -1), False, (1, 3, 8)),
+    ((10, 5, 4), (-1, 0), False, (40, 5)),
+    ((10, 5, 4), (-1, 0), True, (50, 4)),
+    ((2, 3, 4), (-3, 0), True, (6, 4)),
+    ((2, 6), (0, 2, -1, -4), True, (2, 2, 3)),
+    ((2, 6), (0, -4, -1, 3), False, (2, 2, 3)),
 )
-def test_codes(
-    shape: tuple[int, ...], codes: tuple[int, ...], is_reverse: bool, expected: tuple[int, ...]
-) -> None:
-    assert new_shape(shape, codes, is_reverse=is_reverse) == expected
 
 
 @pytest.mark.parametrize(
@@ -47,8 +40,7 @@ def test_codes(
 )
 @pytest.mark.parametrize("is_reverse", [False])
 def test_codes_that_do_not_fit(codes: tuple[int, ...], message: str, is_reverse: bool) -> None:
-    with pytest.raises(QnnError, match=message):
-        new_shape((2, 3, 4), codes, is_reverse=is_reverse)
+    fails(message, new_shape, (2, 3, 4), codes, is_reverse=is_reverse)
 
 
 DATA = np.array([[7, 8]], np.float32)
@@ -75,15 +67,12 @@ def test_a_quantized_buffer_starts_with_zeros_of_the_datas_dtype() -> None:
     assert (low, high) == (-2, 3)
 
 
-@pytest.mark.parametrize(
-    ("axis", "shape", "message"),
-    [
-        (2, (1, 5), "axis 2 is outside a tensor of 2 dimensions"),
-        (1, (2, 5), r"the buffer must have shape \(1, 2\) except for axis 1"),
-        (1, (1, 5, 1), r"the buffer must have shape"),
-    ],
+test_what_does_not_fit = failing(
+    lambda axis, shape: imported(
+        graph_of("ring_buffer", {"axis": axis}, ["data", "buffer"]),
+        {"data": DATA, "buffer": np.zeros(shape, np.float32)},
+    ),
+    (2, (1, 5), "axis 2 is outside a tensor of 2 dimensions"),
+    (1, (2, 5), r"the buffer must have shape \(1, 2\) except for axis 1"),
+    (1, (1, 5, 1), r"the buffer must have shape"),
 )
-def test_what_does_not_fit(axis: int, shape: tuple[int, ...], message: str) -> None:
-    graph = graph_of("ring_buffer", {"axis": axis}, ["data", "buffer"])
-    with pytest.raises(QnnError, match=message):
-        imported(graph, {"data": DATA, "buffer": np.zeros(shape, np.float32)})

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.mxnet_graphs import computed, graph_of, imported
 
 DATA = np.array([-2, -0.3, 0, 0.5, 1, 3], np.float32)
@@ -83,8 +84,7 @@ def test_requantize(is_calibrated: bool) -> None:
 def test_what_does_not_fit(op: str, attrs: dict[str, Any], dtype: str, message: str) -> None:
     constants = {"low": np.float32(-1), "high": np.float32(1)}
     names = ["data"] if op.endswith("v2") else ["data", "low", "high"]
-    with pytest.raises(QnnError, match=message):
-        imported(graph_of(op, attrs, names), {"data": np.zeros(3, dtype)}, constants)
+    fails(message, imported, graph_of(op, attrs, names), {"data": np.zeros(3, dtype)}, constants)
 
 
 def test_a_range_must_be_one_finite_number() -> None:

@@ -8,6 +8,7 @@ import pytest
 from frontends.errors import UnsupportedOperatorError
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.errors import QnnError
+from tests.support.errors import failing, fails
 from tests.support.mxnet_graphs import computed, graph_of, imported
 
 PRODUCT_RNG = np.random.default_rng(1)
@@ -119,8 +120,7 @@ def test_a_known_bias_counts() -> None:
     )
     weight, bias = np.full((1, 1, 1, 1), 127, np.int8), np.array([127], np.int8)
     constants = {"weight": weight, "bias": bias, **PRODUCT_RANGES, "bhigh": np.float32(2e5)}
-    with pytest.raises(QnnError, match="bias included, can reach"):
-        imported(graph, data, constants, semantics="corrected")
+    fails("bias included, can reach", imported, graph, data, constants, semantics="corrected")
     imported(graph, data, constants)  # MXNet adds the bias as it is
 
 
@@ -202,8 +202,7 @@ def test_tensors_of_two_dtypes_become_int8_of_the_covering_range(is_known: bool)
 def test_the_number_of_inputs_is_checked() -> None:
     graph = graph_of("_contrib_quantized_concat", {"num_args": 3}, NAMES)
     data = {"a": np.zeros((1, 3), np.int8), "b": np.zeros((1, 3), np.int8)}
-    with pytest.raises(QnnError, match="needs 9 inputs, has 6"):
-        imported(graph, data, RANGES_QUANTIZED_CONCAT)
+    fails("needs 9 inputs, has 6", imported, graph, data, RANGES_QUANTIZED_CONCAT)
 
 
 RANGE = {"low": np.float32(-3), "high": np.float32(2)}
@@ -274,11 +273,13 @@ def test_by_hand(dtype: str) -> None:
     assert (low, high) == (-3, 2)
 
 
-@pytest.mark.parametrize(
-    ("attrs", "reason"),
-    [({}, "without a calibrated range"), ({**CALIBRATED, "axis": 3}, "axis 3")],
+test_what_is_not_supported = failing(
+    lambda attrs: imported(
+        graph_of("_contrib_quantized_batch_norm", attrs, NAMES_QUANTIZED_BATCH_NORM),
+        {"data": np.zeros((1, 3, 2, 2), np.int8)},
+        CONSTANTS,
+    ),
+    ({}, "without a calibrated range"),
+    ({**CALIBRATED, "axis": 3}, "axis 3"),
+    error=UnsupportedOperatorError,
 )
-def test_what_is_not_supported(attrs: dict[str, Any], reason: str) -> None:
-    graph = graph_of("_contrib_quantized_batch_norm", attrs, NAMES_QUANTIZED_BATCH_NORM)
-    with pytest.raises(UnsupportedOperatorError, match=reason):
-        imported(graph, {"data": np.zeros((1, 3, 2, 2), np.int8)}, CONSTANTS)

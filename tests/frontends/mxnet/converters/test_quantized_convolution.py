@@ -9,6 +9,7 @@ import pytest
 from frontends.errors import UnsupportedOperatorError
 from frontends.mxnet.graph import Graph
 from qnn_ops.errors import QnnError
+from tests.support.errors import failing
 from tests.support.mxnet_graphs import chain_of, computed, graph_of, imported
 
 RNG = np.random.default_rng(0)
@@ -141,37 +142,31 @@ def test_one_that_was_left_in_floats_is_its_operators() -> None:
     np.testing.assert_array_equal(result, np.maximum(expected, 0))
 
 
-@pytest.mark.parametrize(
-    ("attrs", "nodes", "conv", "message"),
-    [
-        ({"with_act": "true"}, [], {}, "do not agree with the subgraph"),
-        ({}, [("elemwise_add", {}, ["other"])], {}, "with_sum does not agree"),
-        ({}, [], {"kernel": "(3, 3)"}, r"the weight's window is \(1, 1\), attribute kernel"),
-        ({}, [], {"num_filter": 7}, r"the weight must be \[7, I, H, W\]"),
-        ({}, [], {"num_group": 4}, "groups must divide"),
-    ],
+test_what_does_not_fit = failing(
+    lambda attrs, nodes, conv: imported(
+        fused({**CALIBRATED, **attrs}, nodes, conv),
+        {"data": DATA},
+        {"weight": WEIGHT, **RANGE, "other": np.zeros((1, 6, 3, 3), np.int8)},
+    ),
+    ({"with_act": "true"}, [], {}, "do not agree with the subgraph"),
+    ({}, [("elemwise_add", {}, ["other"])], {}, "with_sum does not agree"),
+    ({}, [], {"kernel": "(3, 3)"}, r"the weight's window is \(1, 1\), attribute kernel"),
+    ({}, [], {"num_filter": 7}, r"the weight must be \[7, I, H, W\]"),
+    ({}, [], {"num_group": 4}, "groups must divide"),
 )
-def test_what_does_not_fit(
-    attrs: dict[str, Any], nodes: list[Any], conv: dict[str, Any], message: str
-) -> None:
-    graph = fused({**CALIBRATED, **attrs}, nodes, conv)
-    others = {"other": np.zeros((1, 6, 3, 3), np.int8)}
-    with pytest.raises(QnnError, match=message):
-        imported(graph, {"data": DATA}, {"weight": WEIGHT, **RANGE, **others})
 
 
-@pytest.mark.parametrize(
-    ("nodes", "reason"),
-    [
-        ([("Activation", {"act_type": "tanh"}, [])], "fused activation tanh"),
-        ([("clip", {"a_min": -1, "a_max": 1}, [])], "a fused clip that does not begin at 0"),
-        ([("Pooling", {}, [])], "Pooling in its subgraph"),
-    ],
+test_what_is_not_supported = failing(
+    lambda nodes: imported(
+        fused({**CALIBRATED, "with_act": "true"}, nodes),
+        {"data": DATA},
+        {"weight": WEIGHT, **RANGE},
+    ),
+    ([("Activation", {"act_type": "tanh"}, [])], "fused activation tanh"),
+    ([("clip", {"a_min": -1, "a_max": 1}, [])], "a fused clip that does not begin at 0"),
+    ([("Pooling", {}, [])], "Pooling in its subgraph"),
+    error=UnsupportedOperatorError,
 )
-def test_what_is_not_supported(nodes: list[Any], reason: str) -> None:
-    graph = fused({**CALIBRATED, "with_act": "true"}, nodes)
-    with pytest.raises(UnsupportedOperatorError, match=reason):
-        imported(graph, {"data": DATA}, {"weight": WEIGHT, **RANGE})
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 import tvm_qnn as qnn
 from frontends.onnx import from_onnx
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.onnx_graphs import Held, Net, equal, one, refused, subgraph
 
 RNG = np.random.default_rng(1)
@@ -37,13 +37,9 @@ def test_an_index_that_is_not_there_ends_the_run(operator: str) -> None:
     np.testing.assert_array_equal(library.run(indices), net.theirs()[0])
     for index in (7, -8, 2**40):
         indices[1, 1] = index
-        with pytest.raises(Exception, match="Non-zero status code"):
-            net.theirs()
+        fails("Non-zero status code", net.theirs, error=Exception)
         size = "5|6"
-        with pytest.raises(
-            QnnError, match=f"{operator}.*'y0': index {index} is beyond the [{size}]"
-        ):
-            library.run(indices)
+        fails(f"{operator}.*'y0': index {index} is beyond the [{size}]", library.run, indices)
     indices[1, 1] = 2
     np.testing.assert_array_equal(library.run(indices), net.theirs()[0])
 

@@ -33,7 +33,17 @@ def test_linear(dtype: str, scale: float) -> None:
     assert check(CASES, dtype, scale)
 
 
-@pytest.mark.parametrize("name", SIZES)
+CUBIC = {
+    "twice": [*((mode, -0.75) for mode in MODES), ("half_pixel", -0.5)],
+    "odd scales": [("half_pixel", -0.75), ("align_corners", -0.75)],
+    "a size": [("asymmetric", -0.75), ("half_pixel", -0.5)],
+    "one axis": [("align_corners", -0.75)],
+    "one pixel": [("pytorch_half_pixel", -0.75), ("align_corners", -0.75)],
+}
+"""Places by modes and slopes; where the linear cases put the pixels, these do, too."""
+
+
+@pytest.mark.parametrize("name", CUBIC)
 def test_cubic(name: str) -> None:
     """Bit for bit: the shares, and the order of products and sums, are ONNX Runtime's."""
     data = {"x": np.random.default_rng(5).normal(0, 1, (1, 4, 8, 8)).astype(np.float32)}
@@ -41,7 +51,7 @@ def test_cubic(name: str) -> None:
     constants = {key: each for key, each in zip(names, SIZES[name], strict=False) if len(each)}
     operands = " ".join(["x", "_", *(key if key in constants else "_" for key in names)])
     nodes: list[Node] = []
-    for mode, slope in [*((mode, -0.75) for mode in MODES), ("half_pixel", -0.5)]:
+    for mode, slope in CUBIC[name]:
         attributes = {"coordinate_transformation_mode": mode, "cubic_coeff_a": slope}
         nodes.append(("Resize", operands, f"y{len(nodes)}", {"mode": "cubic", **attributes}))
     Net(nodes, data, constants).check()

@@ -5,6 +5,7 @@ import pytest
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
+from tests.support.errors import fails
 from tests.support.onnx_graphs import Net, Node, onnx
 
 NODES: list[Node] = [
@@ -100,7 +101,5 @@ def test_constants_that_nothing_reads_go() -> None:
 def test_what_is_not_known_is_told() -> None:
     graph = graph_of()
     assert graph.shape("x") == (2, 3)
-    with pytest.raises(UnsupportedError, match="the shape of 'b' must be known"):
-        graph.shape("b")
-    with pytest.raises(UnsupportedError, match="'x' must be a constant"):
-        graph.value("x")
+    fails("the shape of 'b' must be known", graph.shape, "b", error=UnsupportedError)
+    fails("'x' must be a constant", graph.value, "x", error=UnsupportedError)

@@ -14,6 +14,7 @@ import onnx
 
 from frontends.onnx import from_onnx
 from tests.fuzz.corpus.onnx_cases import model
+from tests.support.errors import fails
 
 FLOAT8 = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.FLOAT8E5M2)
 
@@ -38,22 +39,19 @@ FLOAT8 = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.FLOAT8E5M2)
     ],
 )
 def test_operands_that_do_not_fit(constants: dict[str, Any], text: str) -> None:
-    with pytest.raises(UnsupportedOperatorError, match=re.escape(text)):
-        from_onnx(model(**constants))
+    fails(re.escape(text), from_onnx, model(**constants), error=UnsupportedOperatorError)
 
 
 def test_a_number_that_tvm_would_cut() -> None:
     made = model()
     made.graph.node[2].attribute.append(onnx.helper.make_attribute("group", (1 << 32) + 1))
-    with pytest.raises(UnsupportedOperatorError, match="Conv: group is 4294967297"):
-        from_onnx(made)
+    fails("Conv: group is 4294967297", from_onnx, made, error=UnsupportedOperatorError)
 
 
 def test_an_attribute_of_a_function_outside_of_one() -> None:
     made = model()
     made.graph.node[2].attribute[0].ref_attr_name = "window"
-    with pytest.raises(ModelFormatError, match="kernel_shape is an attribute of no function"):
-        from_onnx(made)
+    fails("kernel_shape is an attribute of no function", from_onnx, made, error=ModelFormatError)
 
 
 @pytest.mark.parametrize(("stride", "is_taken"), [(1, True), (2, True), (4, False)])
@@ -67,5 +65,4 @@ def test_strides_beyond_a_window(stride: int, is_taken: bool) -> None:
     if is_taken:
         from_onnx(made)
     else:
-        with pytest.raises(UnsupportedOperatorError, match="strides beyond its window"):
-            from_onnx(made)
+        fails("strides beyond its window", from_onnx, made, error=UnsupportedOperatorError)

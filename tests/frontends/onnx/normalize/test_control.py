@@ -12,6 +12,7 @@ from frontends.onnx import from_onnx
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.normalize.control import write_subgraphs
 from legalize.passes.fold_qdq import fold_qdq
+from tests.support.errors import fails
 from tests.support.onnx_graphs import Net, Node, check_equal, on_runtime, pair, subgraph
 
 DATA = {"x": np.arange(-8, 8, dtype=np.float32).reshape(1, 1, 4, 4)}
@@ -156,8 +157,7 @@ def test_the_data_choose_within_what_they_choose() -> None:
 def test_results_of_other_shapes_are_refused_by_name() -> None:
     nodes = [*CHOSEN, choice(SQUEEZED, AS_IT_IS), ("Mul", "t half", "y")]
     model = Net(nodes, DATA, CONSTANTS).model
-    with pytest.raises(UnsupportedOperatorError, match=r"If.*results of shapes"):
-        from_onnx(model)
+    fails(r"If.*results of shapes", from_onnx, model, error=UnsupportedOperatorError)
 
 
 def test_branches_may_have_the_quantization_of_onnx_runtime() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
+from tests.support.errors import fails
 from tests.support.onnx_networks import Network, Style
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
@@ -40,5 +41,4 @@ def test_operators_beside_scales_of_blocks_are_refused() -> None:
     del reader.attribute[:]
     reader.attribute.append(onnx.helper.make_attribute("axis", 3))
     reader.attribute.append(onnx.helper.make_attribute("block_size", 6))
-    with pytest.raises(UnsupportedOperatorError, match="with a scale or zero point that is no"):
-        from_onnx(model)
+    fails("with a scale or zero point that is no", from_onnx, model, error=UnsupportedOperatorError)

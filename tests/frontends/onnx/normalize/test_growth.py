@@ -9,7 +9,7 @@ import pytest
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.onnx_graphs import Net, Node, check_equal, onnx, pair, subgraph
 
 MOST_MEGABYTES = 256
@@ -90,18 +90,14 @@ CASES: dict[str, tuple[Any, str]] = {
 def test_what_takes_gigabytes_is_refused_before_it_is_made(name: str) -> None:
     model, message = CASES[name]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(UnsupportedOperatorError, match=message):
-        from_onnx(model.SerializeToString())
+    fails(message, from_onnx, model.SerializeToString(), error=UnsupportedOperatorError)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10
     assert grown < MOST_MEGABYTES
 
 
 def test_an_input_of_too_many_elements_is_named() -> None:
     model = proto([*QUANTIZED, ("Relu", "d", "y")], [1 << 62])
-    with pytest.raises(
-        QnnError, match="input 'x': a tensor has 4,611,686,018,427,387,904 elements"
-    ):
-        from_onnx(model)
+    fails("input 'x': a tensor has 4,611,686,018,427,387,904 elements", from_onnx, model)
 
 
 def test_a_range_of_real_numbers_is_added_up_as_there() -> None:

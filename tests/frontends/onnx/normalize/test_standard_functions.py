@@ -3,13 +3,13 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.normalize.standard_functions import write_standard_functions
 from frontends.onnx.source import OnnxSource
+from tests.support.errors import fails
 from tests.support.onnx_graphs import Array, Net, Node, near
 
 REALS = np.random.default_rng(1).normal(0, 2, (2, 4, 6, 8)).astype(np.float32)
@@ -57,5 +57,4 @@ def test_what_has_no_definition_yet_is_refused() -> None:
     node.op_type = "SwiGLU"
     net.opset_import[0].version = 17
     node.domain = "com.microsoft"
-    with pytest.raises(UnsupportedOperatorError, match="SwiGLU: no conversion rule"):
-        from_onnx(net)
+    fails("SwiGLU: no conversion rule", from_onnx, net, error=UnsupportedOperatorError)

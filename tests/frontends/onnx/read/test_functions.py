@@ -7,7 +7,7 @@ import pytest
 
 from frontends.errors import ModelFormatError
 from frontends.onnx import from_onnx
-from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.onnx_graphs import Net, Node, check_equal, node_of, onnx
 
 RNG = np.random.default_rng(8)
@@ -77,5 +77,4 @@ def test_functions_that_grow_are_refused_at_once() -> None:
 
 
 def test_a_function_of_other_operators_is_named() -> None:
-    with pytest.raises(QnnError, match="OwnFirst"):
-        from_onnx(model([function("OwnFirst", [call("Add", "a b", "y")], opset=16)]))
+    fails("OwnFirst", from_onnx, model([function("OwnFirst", [call("Add", "a b", "y")], opset=16)]))

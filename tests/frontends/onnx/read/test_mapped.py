@@ -13,6 +13,7 @@ from frontends.onnx.read.constants import constants_of
 from frontends.onnx.read.mapped import is_mapped, map_constants
 from frontends.onnx.read.reader import read_proto
 from qnn_ops.dialect.registry import constant_of
+from tests.support.errors import fails
 from tests.support.onnx_graphs import Net, Node, on_runtime, onnx, pair
 from tvm_qnn.oracle import onnxruntime_outputs
 
@@ -124,13 +125,11 @@ def test_other_files_are_not_read(change: Any, tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     path = saved(tmp_path / "inner", dense())
     change(path, onnx.ModelProto())
-    with pytest.raises(ModelFormatError, match="external data"):
-        from_onnx(path)
+    fails("external data", from_onnx, path, error=ModelFormatError)
 
 
 def test_a_file_cannot_say_that_it_is_mapped(tmp_path: Path) -> None:
     path = saved(tmp_path, dense())
     _say(path, model := onnx.ModelProto(), f"{'0' * 32}:{tmp_path / 'weights'}")
     for given in (path, model):
-        with pytest.raises(ModelFormatError, match=r"external data|in another file"):
-            from_onnx(given)
+        fails(r"external data|in another file", from_onnx, given, error=ModelFormatError)

@@ -9,6 +9,7 @@ import pytest
 import tvm_qnn as qnn
 from frontends.errors import ModelFormatError
 from frontends.onnx import from_onnx
+from tests.support.errors import fails
 from tests.support.onnx_graphs import Net, check_equal, compiled, on_runtime, onnx
 
 DATA = {"x": np.linspace(-2, 2, 16, dtype=np.float32).reshape(2, 8)}
@@ -120,10 +121,8 @@ def test_a_circle_is_told_by_its_nodes() -> None:
     model = dense()
     model.graph.node[1].input[2] = "m"
     model.graph.node[3].input[0] = "d"
-    with pytest.raises(Exception, match="not acyclic"):
-        on_runtime(model, DATA)
-    with pytest.raises(ModelFormatError, match=r"in a circle: .*Mul 'm'"):
-        from_onnx(model)
+    fails("not acyclic", on_runtime, model, DATA, error=Exception)
+    fails(r"in a circle: .*Mul 'm'", from_onnx, model, error=ModelFormatError)
 
 
 def test_a_tensor_that_nothing_makes_is_named() -> None:

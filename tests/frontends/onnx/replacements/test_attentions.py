@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from frontends.errors import UnsupportedOperatorError
-from tests.support.onnx_graphs import Array, Held, Net, Node, one, refused
+from tests.support.onnx_graphs import Array, Held, Net, Node, each, equal, near, one, refused
 
 BATCH, TOKENS, HEADS, DEPTH, WIDTH = 2, 7, 2, 12, 16
 
@@ -53,25 +53,25 @@ def attention(
     return one("Attention", *operands, results=1 if past is None else 2, **given)
 
 
-@pytest.mark.parametrize("is_causal", [0, 1])
-@pytest.mark.parametrize("mask", MASKS)
-def test_attention_of_floats(mask: str, is_causal: int) -> None:
-    attention(mask=MASKS[mask], unidirectional=is_causal).check_near(NEAR)
+def masked(mask: str, is_causal: int) -> Net:
+    return attention(mask=MASKS[mask], unidirectional=is_causal)
 
 
-@pytest.mark.parametrize(
-    "attributes",
-    [{"scale": 0.7}, {"mask_filter_value": -3.5}, {"qkv_hidden_sizes": [8, 8, 20]}],
-    ids=str,
-)
-def test_attributes(attributes: dict[str, Any]) -> None:
-    attention(mask=RAW, **attributes).check_near(NEAR)
+OTHERS: list[dict[str, Any]] = [
+    {"scale": 0.7},
+    {"mask_filter_value": -3.5},
+    {"qkv_hidden_sizes": [8, 8, 20]},
+]
+test_attention_of_floats = near(each(masked, MASKS, (0, 1)), NEAR)
+test_attributes = near({f"{how}": attention(mask=RAW, **how) for how in OTHERS}, NEAR)
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (BATCH, 1), (1, HEADS), (BATCH, HEADS)])
-def test_what_is_added_to_scores(shape: tuple[int, int]) -> None:
+def added(*shape: int) -> Net:
     addend = reals(np.random.default_rng(2), *shape, TOKENS, TOKENS)
-    attention(mask=RAW, addend=addend).check_near(NEAR)
+    return attention(mask=RAW, addend=addend)
+
+
+test_what_is_added_to_scores = near(each(added, (1, BATCH), (1, HEADS)), NEAR)
 
 
 QUANTIZED: dict[str, tuple[str, bool, str]] = {
@@ -115,16 +115,15 @@ def of_bytes(case: str, mask: Array | None, *, identity: bool = False, **attribu
     return Net(nodes, data, constants)
 
 
-@pytest.mark.parametrize("case", QUANTIZED)
-def test_products_of_bytes_have_every_bit(case: str) -> None:
-    # The softmax of one token is 1, so the result is its value.
-    of_bytes(case, None, identity=True).check()
-
-
-@pytest.mark.parametrize("case", QUANTIZED)
-@pytest.mark.parametrize("mask", ["none", "lengths", "of tokens"])
-def test_attention_of_bytes(case: str, mask: str) -> None:
-    of_bytes(case, MASKS[mask]).check_near(NEAR)
+# The softmax of one token is 1, so the result is its value.
+test_products_of_bytes_have_every_bit = equal(
+    {case: of_bytes(case, None, identity=True) for case in QUANTIZED}
+)
+SOME = {name: MASKS[name] for name in ("none", "lengths", "of tokens")}
+test_attention_of_bytes = near(
+    {f"{case}, {name}": of_bytes(case, mask) for case in QUANTIZED for name, mask in SOME.items()},
+    NEAR,
+)
 
 
 def test_attention_of_bytes_that_sees_what_was_before() -> None:

@@ -8,7 +8,7 @@ import pytest
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.normalize.weight_products import weight_product
-from tests.support.onnx_graphs import Array, Held, Net, Node, one, onnx, pair, refused
+from tests.support.onnx_graphs import Array, Held, Net, Node, each, equal, one, onnx, pair, refused
 
 UNITS = 24
 POINTS = ["none", "bytes", "floats"]
@@ -83,9 +83,8 @@ def test_near_onnx_runtime(bits: int, size: int, depth: int, points: str, level:
         assert (np.abs(ours - theirs) <= 2.0**-21 * (sizes + 1)).all()
 
 
-@pytest.mark.parametrize("kind", [0, 1])
-@pytest.mark.parametrize(("size", "depth"), [(16, 64), (64, 64), (32, 33)])
-def test_four_bits_that_choose_a_number(size: int, depth: int, kind: int) -> None:
+def chosen(sizes: tuple[int, int], kind: int) -> Net:
+    size, depth = sizes
     rng = np.random.default_rng(size)
     count = depth * UNITS
     known = {
@@ -94,7 +93,10 @@ def test_four_bits_that_choose_a_number(size: int, depth: int, kind: int) -> Non
     }
     data = {"x": np.eye(depth, dtype=np.float32)[np.newaxis]}  # the weights themselves
     how = {"N": UNITS, "K": depth, "block_size": size, "quant_type": kind}
-    Net([("MatMulBnb4", "x w s", "y", how)], data, known).check()
+    return Net([("MatMulBnb4", "x w s", "y", how)], data, known)
+
+
+test_four_bits_that_choose_a_number = equal(each(chosen, [(16, 64), (64, 64), (32, 33)], (0, 1)))
 
 
 def test_data_of_zeros() -> None:
@@ -116,8 +118,7 @@ def test_ties_are_rounded_to_even_steps() -> None:
     model(data, constants, accuracy_level=4).check()
 
 
-@pytest.mark.parametrize(("bits", "points"), [(4, False), (4, True), (8, False), (8, True)])
-def test_rows_of_tables_have_every_bit(bits: int, points: bool) -> None:
+def rows_of_table(bits: int, points: bool) -> Net:
     rng = np.random.default_rng(bits)
     values = rng.integers(0, 2**bits, (50, 96))
     constants = {
@@ -129,7 +130,10 @@ def test_rows_of_tables_have_every_bit(bits: int, points: bool) -> None:
     data = {"i": rng.integers(0, 50, (2, 7))}
     attributes = {"bits": bits, "block_size": 32, "gather_axis": 0, "quantize_axis": 1}
     node = ("GatherBlockQuantized", f"t i s {'z' if points else ''}", "y", attributes)
-    Net([node], data, constants).check()
+    return Net([node], data, constants)
+
+
+test_rows_of_tables_have_every_bit = equal(each(rows_of_table, (4, 8), (False, True)))
 
 
 def test_rows_whose_last_block_is_short() -> None:

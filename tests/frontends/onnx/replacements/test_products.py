@@ -15,6 +15,9 @@ from tests.support.onnx_graphs import (
     Net,
     Node,
     compiled,
+    each,
+    equal,
+    near,
     on_runtime,
     one,
     onnx,
@@ -23,28 +26,31 @@ from tests.support.onnx_graphs import (
     refused,
 )
 
+TAILS = ("", " zw", " zw bias", " _ bias")
 
-@pytest.mark.parametrize("tail", ["", " zw", " zw bias", " _ bias"])
-def test_products_of_bytes_with_float_results(tail: str) -> None:
+
+def of_bytes_with_float_results(tail: str) -> Net:
     constants = {**weights("int8", True, "zero"), "sx": np.float32(0.02), "zx": np.uint8(3)}
     rng = np.random.default_rng(1)
     data = {"x": rng.integers(0, 256, (3, 5, 70)).astype(np.uint8)}
     nodes: list[Node] = [("MatMulIntegerToFloat", f"x w sx sw zx{tail}", "y")]
-    Net(nodes, data, constants).check()
+    return Net(nodes, data, constants)
 
 
-@pytest.mark.parametrize("tail", ["", " zw", " zw bias", " _ bias"])
-def test_products_of_floats_and_bytes(tail: str) -> None:
+test_products_of_bytes_with_float_results = equal(each(of_bytes_with_float_results, TAILS))
+
+
+def of_floats_and_bytes(tail: str) -> Net:
     constants = weights("uint8", False, "one" if "zw" in tail else "zero")
     data = {"x": np.random.default_rng(2).normal(0, 3, (3, 5, 70)).astype(np.float32)}
     nodes: list[Node] = [("DynamicQuantizeMatMul", f"x w sw{tail}", "y")]
-    Net(nodes, data, constants).check()
+    return Net(nodes, data, constants)
 
 
-@pytest.mark.parametrize("scales", [(7,), (2, 1, 7), (1,)], ids=str)
-@pytest.mark.parametrize("tail", ["", " bias"])
-@pytest.mark.parametrize("operator", ["MatMulIntegerToFloat", "DynamicQuantizeMatMul"])
-def test_scales_of_several_matrices(operator: str, tail: str, scales: tuple[int, ...]) -> None:
+test_products_of_floats_and_bytes = equal(each(of_floats_and_bytes, TAILS))
+
+
+def of_several_scales(operator: str, tail: str, scales: tuple[int, ...]) -> Net:
     """ONNX Runtime multiplies by scales of one axis after it has added the bias."""
     rng = np.random.default_rng(3)
     is_real = operator.startswith("Dynamic")
@@ -58,7 +64,17 @@ def test_scales_of_several_matrices(operator: str, tail: str, scales: tuple[int,
     data = {"x": reals.astype(np.float32) if is_real else steps.astype(np.uint8)}
     operands = "x w sw _" if is_real else "x w sx sw _ _"
     nodes: list[Node] = [(operator, f"{operands}{tail}", "y")]
-    Net(nodes, data, constants).check()
+    return Net(nodes, data, constants)
+
+
+test_scales_of_several_matrices = equal(
+    each(
+        of_several_scales,
+        ("MatMulIntegerToFloat", "DynamicQuantizeMatMul"),
+        ("", " bias"),
+        [(7,), (2, 1, 7), (1,)],
+    )
+)
 
 
 def parts(dtype: str, *, has_bias: bool) -> tuple[list[Node], dict[str, Array], dict[str, Array]]:
@@ -84,23 +100,25 @@ def parts(dtype: str, *, has_bias: bool) -> tuple[list[Node], dict[str, Array], 
     return nodes, data, {key: np.asarray(value) for key, value in constants.items()}
 
 
-@pytest.mark.parametrize("is_quantized", [True, False])
-@pytest.mark.parametrize("has_bias", [True, False])
-@pytest.mark.parametrize(("alpha", "beta"), [(0.3, 1.0), (1.0, 2.0), (0.5, 2.0)])
-@pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_products_of_bytes(
-    dtype: str, alpha: float, beta: float, has_bias: bool, is_quantized: bool
-) -> None:
+def product_of_bytes(
+    dtype: str, numbers: tuple[float, float], has_bias: bool, is_quantized: bool
+) -> Net:
     nodes, data, constants = parts(dtype, has_bias=has_bias)
-    attributes = {"alpha": alpha, "beta": beta}
+    attributes = dict(zip(("alpha", "beta"), numbers, strict=True))
     nodes.append(("Gemm", "d v c" if has_bias else "d v", "y", attributes))
     if is_quantized:
         nodes.append(("QuantizeLinear", "y sy zx", "r"))
-    net = Net(nodes, data, constants)
-    if has_bias and not is_quantized:
-        net.check_near(2.0**-21, in_float=True)
-    else:
-        net.check(in_float=True)
+    return Net(nodes, data, constants)
+
+
+BYTES = ("uint8", "int8"), [(0.3, 1.0), (1.0, 2.0), (0.5, 2.0)]
+test_quantized_products_of_bytes = equal(
+    each(product_of_bytes, *BYTES, (True, False), [True]), in_float=True
+)
+test_products_of_bytes = equal(each(product_of_bytes, *BYTES, [False], [False]), in_float=True)
+test_products_of_bytes_and_a_bias = near(
+    each(product_of_bytes, *BYTES, [True], [False]), 2.0**-21, in_float=True
+)
 
 
 @pytest.mark.parametrize("operands", ["x w", "x w b"])
@@ -117,9 +135,7 @@ def reals(rng: np.random.Generator, *shape: int) -> Array:
     return rng.normal(0, 1, shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("turned", [(0, 0), (1, 0), (0, 1), (1, 1)])
-@pytest.mark.parametrize("alpha", [1.0, 0.37])
-def test_products_of_matrices(turned: tuple[int, int], alpha: float) -> None:
+def of_matrices(turned: tuple[int, int], alpha: float) -> Net:
     rng = np.random.default_rng(1)
     shapes = [(5, 8), (8, 7)]
     data = {
@@ -127,7 +143,10 @@ def test_products_of_matrices(turned: tuple[int, int], alpha: float) -> None:
         for name, shape, is_turned in zip("ab", shapes, turned, strict=True)
     }
     attributes = {"transA": turned[0], "transB": turned[1], "alpha": alpha}
-    Net([("FusedMatMul", "a b", "y", attributes)], data).check()
+    return Net([("FusedMatMul", "a b", "y", attributes)], data)
+
+
+test_products_of_matrices = equal(each(of_matrices, [(0, 0), (1, 0), (0, 1), (1, 1)], [1.0, 0.37]))
 
 
 ACTIVATIONS: dict[str, dict[str, float]] = {
@@ -139,12 +158,14 @@ ACTIVATIONS: dict[str, dict[str, float]] = {
 }
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_activations_of_products(activation: str) -> None:
+def with_activation(activation: str) -> Net:
     rng = np.random.default_rng(2)
     data, constants = {"x": reals(rng, 4, 8)}, {"w": reals(rng, 6, 8), "b": reals(rng, 6)}
     attributes = {"activation": activation, "transB": 1, **ACTIVATIONS[activation]}
-    Net([("FusedGemm", "x w b", "y", attributes)], data, constants).check()
+    return Net([("FusedGemm", "x w b", "y", attributes)], data, constants)
+
+
+test_activations_of_products = equal(each(with_activation, ACTIVATIONS))
 
 
 def test_a_network_that_onnx_runtime_has_written(tmp_path: Path) -> None:
@@ -184,9 +205,7 @@ PARAMETERS: dict[str, list[float]] = {
 }
 
 
-@pytest.mark.parametrize("activation", PARAMETERS)
-@pytest.mark.parametrize("operands", ["x w", "x w b", "x w b z"])
-def test_convolutions_with_an_activation(activation: str, operands: str) -> None:
+def convolution_with_activation(activation: str, operands: str) -> Net:
     rng = np.random.default_rng(7)
     # Numbers whose sums are the same in any order.
     data = {"x": rng.integers(-8, 8, (2, 3, 6, 6)).astype(np.float32)}
@@ -198,7 +217,12 @@ def test_convolutions_with_an_activation(activation: str, operands: str) -> None
     attributes = {"activation": activation, "activation_params": PARAMETERS[activation]}
     attributes = {key: value for key, value in attributes.items() if value}
     known = {name: array for name, array in known.items() if name in operands.split()}
-    Net([("FusedConv", operands, "y", attributes)], data, known).check()
+    return Net([("FusedConv", operands, "y", attributes)], data, known)
+
+
+test_convolutions_with_an_activation = equal(
+    each(convolution_with_activation, PARAMETERS, ["x w", "x w b", "x w b z"])
+)
 
 
 IMAGE, WINDOW = np.zeros((1, 1, 4, 4), np.float32), np.zeros((1, 1, 3, 3), np.float32)
@@ -244,23 +268,17 @@ def model_of_float_products(form: str, dtype: str) -> Net:
     return Net(nodes, data, constants, ["y"])
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int8"])
-@pytest.mark.parametrize("form", ["Gemm", "Gemm without bias", "MatMul", "QGemm"])
-def test_products_have_all_bits(form: str, dtype: str) -> None:
-    model_of_float_products(form, dtype).check(in_float=True)
+FORMS = ("Gemm", "Gemm without bias", "MatMul", "QGemm")
+test_products_have_all_bits = equal(
+    each(model_of_float_products, FORMS, ("uint8", "int8")), in_float=True
+)
 
 
 # Relu at a point of 0 and a Clip without ends are dropped; Relu at another point is not.
 CLIPS = {"Relu at 0": ("Relu", 0), "Relu at 3": ("Relu", 3), "Clip": ("Clip", 3)}
 
 
-@pytest.mark.parametrize("other", ["", "sums", "clipped"])
-@pytest.mark.parametrize("outputs", ["y", "sums y", "clipped y"])
-@pytest.mark.parametrize("clip", CLIPS)
-@pytest.mark.parametrize("product", ["MatMul", "Gemm"])
-def test_a_clip_that_is_quantized_may_leave_the_product_in_float(
-    product: str, clip: str, outputs: str, other: str
-) -> None:
+def clipped(product: str, clip: str, outputs: str, other: str) -> Net:
     """Sums of multiples of 0.001 meet ties of a scale of 0.06 often enough to tell."""
     name, point = CLIPS[clip]
     rng = np.random.default_rng(1)
@@ -285,4 +303,10 @@ def test_a_clip_that_is_quantized_may_leave_the_product_in_float(
     if other:
         nodes.append(("Abs", other, "absolute"))
         results.append("absolute")
-    Net(nodes, data, constants, results).check(in_float=True)
+    return Net(nodes, data, constants, results)
+
+
+test_a_clip_that_is_quantized_may_leave_the_product_in_float = equal(
+    each(clipped, ("MatMul", "Gemm"), CLIPS, ("y", "sums y", "clipped y"), ("", "sums", "clipped")),
+    in_float=True,
+)

@@ -3,10 +3,9 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
 from frontends.errors import UnsupportedOperatorError
-from tests.support.onnx_graphs import Array, Net
+from tests.support.onnx_graphs import Array, Net, each, near
 
 BATCH, HEADS, TOKENS, WIDTH, PLACES = 2, 3, 5, 16, 20
 
@@ -29,16 +28,16 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("interleaved", [0, 1])
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("half", [WIDTH // 2, 3])
-def test_near_onnx_runtime(shape: str, half: int, interleaved: int) -> None:
+def rotated(shape: str, half: int, interleaved: int) -> Net:
     attrs: dict[str, Any] = {"interleaved": interleaved}
     if half < WIDTH // 2:
         attrs |= {"num_heads": HEADS, "rotary_embedding_dim": 2 * half}
-    net = model(SHAPES[shape], half=half, **attrs)
-    # ONNX Runtime rounds a product and a sum at once, depending on the width.
-    net.check_near(rtol=1e-7, atol=2.0**-22 * np.abs(net.data["x"]).max())
+    return model(SHAPES[shape], half=half, **attrs)
+
+
+# ONNX Runtime rounds a product and a sum at once, depending on the width.
+NEAR = {"rtol": 1e-7, "atol": 3 * 2.0**-22}
+test_near_onnx_runtime = near(each(rotated, SHAPES, (WIDTH // 2, 3), (0, 1)), **NEAR)
 
 
 def test_the_place_of_the_first_token() -> None:
@@ -61,15 +60,16 @@ def standard(
     return Net([node], data, constants, opset=23, standard=["RotaryEmbedding"])
 
 
-@pytest.mark.parametrize("interleaved", [0, 1])
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("half", "has_places"), [(WIDTH // 2, True), (3, True), (3, False)])
-def test_the_standards_is_near(shape: str, half: int, has_places: bool, interleaved: int) -> None:
+def standards(shape: str, how: tuple[int, bool], interleaved: int) -> Net:
+    half, has_places = how
     attrs: dict[str, Any] = {"interleaved": interleaved}
     if half < WIDTH // 2:
         attrs["rotary_embedding_dim"] = 2 * half
-    net = standard(SHAPES[shape], half=half, has_places=has_places, **attrs)
-    net.check_near(rtol=1e-7, atol=2.0**-22 * np.abs(net.data["x"]).max())
+    return standard(SHAPES[shape], half=half, has_places=has_places, **attrs)
+
+
+HOW = [(WIDTH // 2, True), (3, True), (3, False)]
+test_the_standards_is_near = near(each(standards, SHAPES, HOW, (0, 1)), **NEAR)
 
 
 def test_what_is_refused() -> None:

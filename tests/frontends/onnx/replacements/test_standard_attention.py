@@ -3,10 +3,9 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
 from frontends.errors import UnsupportedOperatorError
-from tests.support.onnx_graphs import Array, Net, near, refused
+from tests.support.onnx_graphs import Array, Net, each, near, refused
 
 BATCH, HEADS, TOKENS, SEEN, WIDTH = 2, 4, 5, 7, 8
 
@@ -101,22 +100,23 @@ NEAR = 2.0**-20
 test_near_onnx_runtime = near({name: model(**case) for name, case in CASES.items()}, NEAR)
 
 
-@pytest.mark.parametrize("stage", range(4))
-def test_scores_as_a_result(stage: int) -> None:
+def scores(stage: int) -> Net:
     mask = np.random.default_rng(3).random((TOKENS, SEEN)) < 0.6
     mask[0] = False
     attributes: dict[str, Any] = {"qk_matmul_output_mode": stage, "softcap": 0.7}
-    model(seen=SEEN, mask=mask, has_scores=True, **attributes).check_near(NEAR)
+    return model(seen=SEEN, mask=mask, has_scores=True, **attributes)
 
 
-@pytest.mark.parametrize("is_causal", [0, 1])
-@pytest.mark.parametrize("shape", [(TOKENS, SEEN), (1, TOKENS, SEEN), (BATCH, HEADS, TOKENS, SEEN)])
-@pytest.mark.parametrize("is_bool", [False, True])
-def test_masks(is_bool: bool, shape: tuple[int, ...], is_causal: int) -> None:
+def masked(is_bool: bool, shape: tuple[int, ...], is_causal: int) -> Net:
     rng = np.random.default_rng(2)
     mask = rng.random(shape) < 0.6 if is_bool else reals(rng, *shape)
     mask[..., 0, :] = False if is_bool else -np.inf  # a token that sees nothing
-    model(seen=SEEN, mask=mask, is_causal=is_causal, softcap=3.0 * is_causal).check_near(NEAR)
+    return model(seen=SEEN, mask=mask, is_causal=is_causal, softcap=3.0 * is_causal)
+
+
+SHAPES = [(TOKENS, SEEN), (1, TOKENS, SEEN), (BATCH, HEADS, TOKENS, SEEN)]
+test_scores_as_a_result = near(each(scores, range(4)), NEAR)
+test_masks = near(each(masked, (False, True), SHAPES, (0, 1)), NEAR)
 
 
 test_what_is_refused = refused(

@@ -8,6 +8,7 @@ import pytest
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx.replacements.steps import STEP
 from tests.frontends.onnx.replacements.test_group_queries import model
+from tests.support.errors import fails
 from tests.support.onnx_graphs import Array, compiled, on_runtime, onnx
 
 PAST, TOKENS, LENGTH = 12, 3, 7
@@ -61,5 +62,4 @@ def test_a_bias_of_scores_is_refused() -> None:
     settings: dict[str, Any] = {"past": PAST, "lengths": [LENGTH], "bias": (1, 1)}
     whole, data = model(tokens=TOKENS, **settings)
     step, given = step_of(whole, data)
-    with pytest.raises(UnsupportedOperatorError, match="a step with a bias of scores"):
-        compiled(step, given)
+    fails("a step with a bias of scores", compiled, step, given, error=UnsupportedOperatorError)

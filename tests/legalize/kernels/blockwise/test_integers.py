@@ -14,7 +14,7 @@ from legalize.kernels.isa.x86_vectors import AVX2, AVX512_VNNI, SSE41
 from qnn_ops import blockwise_dense
 from tests.legalize.kernels.blockwise.test_rules import CONSTANTS, HASWELL
 from tests.support.block_weights import exact_layer
-from tests.support.kernels import Call, Place, check_calls, each_place, lowered
+from tests.support.kernels import Call, Place, check_calls, each_product, lowered
 
 ICELAKE = {"kind": "llvm", "mcpu": "icelake-server"}
 
@@ -32,7 +32,7 @@ def layer(bits: int, size: int, count: int = 3) -> Call:
     return Call(blockwise_dense, [rows * 127, weights, scales, points], attrs)
 
 
-@each_place
+@each_product
 def test_largest_sums_are_the_references(place: Place) -> None:
     calls = [layer(bits, size) for bits in (2, 4, 8) for size in (16, 32, 64, 48)]
     calls += [layer(bits, 32, 1) for bits in (2, 4, 8)]

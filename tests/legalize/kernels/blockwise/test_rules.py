@@ -3,7 +3,15 @@ from typing import Any
 
 from qnn_ops import blockwise_dense
 from tests.support.block_weights import POINTS, Shape, exact_layer
-from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
+from tests.support.kernels import (
+    Call,
+    Place,
+    check_calls,
+    each_product,
+    each_register,
+    kernels_of,
+    lowered,
+)
 
 CONSTANTS = ("weights", "scales", "points")
 HASWELL = {"kind": "llvm", "mcpu": "haswell"}
@@ -29,7 +37,7 @@ def call(shape: Shape, points: str, **attrs: Any) -> Call:
     return Call(blockwise_dense, operands, {"bits": bits, "block_size": size, **attrs})
 
 
-@each_place
+@each_register
 def test_layers_are_the_references(place: Place) -> None:
     calls = [call(shape, POINTS[number % 4]) for number, shape in enumerate(SHAPES * 2, 1)]
     check_calls(place, calls, CONSTANTS)
@@ -48,7 +56,7 @@ INTEGER_SHAPES: list[Shape] = [
 ]
 
 
-@each_place
+@each_product
 def test_layers_of_integers_are_the_references(place: Place) -> None:
     calls = [
         call(shape, POINTS[number % 3], quantizes_data=True)

@@ -7,6 +7,7 @@ from tvm import relax
 from legalize.kernels.conv2d.calls import centred, dense_call, spec_of_call
 from qnn_ops import quantized_dense
 from qnn_ops.dialect.registry import attrs_of
+from tests.support.errors import giving
 
 Array = np.ndarray[Any, Any]
 
@@ -22,24 +23,18 @@ def takes(weights: Array, zero_point: int) -> bool:
     return spec is not None
 
 
-@pytest.mark.parametrize(
-    ("depth", "dtype", "value", "zero_point", "taken"),
-    [
-        # Any weights.
-        (8_000, "uint8", 0, 255, True),
-        (16_000, "int8", -128, 0, True),
-        # As large as the first dense layer of VGG, with weights of an ordinary size.
-        (25_088, "int8", 60, 0, True),
-        (25_088, "uint8", 150, 120, True),
-        # Their raw products could take more than half of int32.
-        (25_088, "int8", -128, 0, False),
-        (25_088, "uint8", 0, 255, False),
-    ],
+test_kernels_take_what_stays_within_int32_on_the_way = giving(
+    lambda depth, dtype, value, zero_point: takes(np.full((2, depth), value, dtype), zero_point),
+    # Any weights.
+    (8_000, "uint8", 0, 255, True),
+    (16_000, "int8", -128, 0, True),
+    # As large as the first dense layer of VGG, with weights of an ordinary size.
+    (25_088, "int8", 60, 0, True),
+    (25_088, "uint8", 150, 120, True),
+    # Their raw products could take more than half of int32.
+    (25_088, "int8", -128, 0, False),
+    (25_088, "uint8", 0, 255, False),
 )
-def test_kernels_take_what_stays_within_int32_on_the_way(
-    depth: int, dtype: str, value: int, zero_point: int, taken: bool
-) -> None:
-    assert takes(np.full((2, depth), value, dtype), zero_point) == taken
 
 
 @pytest.mark.parametrize(("bias", "taken"), [(-(2**30) - 128, True), (2**30 + 2**20, False)])

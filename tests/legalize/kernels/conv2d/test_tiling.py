@@ -14,23 +14,17 @@ from legalize.kernels.conv2d.tiling import (
     share_tiles,
     split_vectors,
 )
+from tests.support.errors import giving
 
-
-@pytest.mark.parametrize(
-    ("cut", "parts"),
-    [
-        ((12, 4, False), [(0, 3, 4)]),
-        # Channels that do not fill the last vector are in a block that knows where to stop.
-        ((12, 4, True), [(0, 2, 4), (8, 1, 4)]),
-        ((4, 4, True), [(0, 1, 4)]),
-        ((14, 4, True), [(0, 3, 4), (12, 1, 2)]),
-        ((3, 4, False), [(0, 1, 3)]),
-    ],
+test_vectors_are_cut_into_blocks = giving(
+    lambda cut: split_vectors(*cut),
+    ((12, 4, False), [(0, 3, 4)]),
+    # Channels that do not fill the last vector are in a block that knows where to stop.
+    ((12, 4, True), [(0, 2, 4), (8, 1, 4)]),
+    ((4, 4, True), [(0, 1, 4)]),
+    ((14, 4, True), [(0, 3, 4), (12, 1, 2)]),
+    ((3, 4, False), [(0, 1, 3)]),
 )
-def test_vectors_are_cut_into_blocks(
-    cut: tuple[int, int, bool], parts: list[tuple[int, int, int]]
-) -> None:
-    assert split_vectors(*cut) == parts
 
 
 @pytest.mark.parametrize(("blocks", "tiles", "tasks"), [(1, 7, 3), (5, 3, 4), (3, 4, 2), (2, 1, 4)])

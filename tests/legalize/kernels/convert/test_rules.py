@@ -5,7 +5,7 @@ import pytest
 
 from qnn_ops import dequantize, quantize
 from tests.support.arrays import every_value, full_range
-from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
+from tests.support.kernels import Call, Place, check_calls, each_register, kernels_of, lowered
 
 Array = np.ndarray[Any, Any]
 
@@ -21,7 +21,7 @@ def awkward(rng: np.random.Generator, shape: tuple[int, ...], scale: float) -> A
     return values
 
 
-@each_place
+@each_register
 def test_quantize(place: Place) -> None:
     rng = np.random.default_rng(1)
     calls = []
@@ -33,7 +33,7 @@ def test_quantize(place: Place) -> None:
     check_calls(place, calls)
 
 
-@each_place
+@each_register
 def test_dequantize(place: Place) -> None:
     rng = np.random.default_rng(2)
     calls = [

@@ -5,7 +5,7 @@ import pytest
 
 from qnn_ops import dynamic_encoding, dynamic_quantize
 from tests.qnn_ops.quantized.test_dynamic_quantization import rows
-from tests.support.kernels import Call, Place, check_calls, each_place
+from tests.support.kernels import Call, Place, check_calls, each_register
 
 Array = np.ndarray[Any, Any]
 
@@ -22,7 +22,7 @@ def arrays() -> list[Array]:
     ]
 
 
-@each_place
+@each_register
 def test_rows_are_encoded_and_quantized(place: Place) -> None:
     calls = []
     for number, data in enumerate(arrays()):
@@ -34,7 +34,7 @@ def test_rows_are_encoded_and_quantized(place: Place) -> None:
     check_calls(place, calls)
 
 
-@each_place
+@each_register
 def test_rows_of_onnx_runtime(place: Place) -> None:
     calls = []
     for number, data in enumerate(arrays()):
@@ -48,7 +48,7 @@ def test_rows_of_onnx_runtime(place: Place) -> None:
     check_calls(place, calls)
 
 
-@each_place
+@each_register
 @pytest.mark.parametrize("asymmetric", [False, True])
 def test_what_is_no_number_or_infinite(place: Place, asymmetric: bool) -> None:
     data = np.random.default_rng(2).normal(size=(5, 70)).astype(np.float32)

@@ -15,7 +15,15 @@ from qnn_ops import (
 from qnn_ops.dialect.registry import Operator
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
-from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
+from tests.support.kernels import (
+    Call,
+    Place,
+    check_calls,
+    each_product,
+    each_register,
+    kernels_of,
+    lowered,
+)
 
 OPERATORS = [quantized_add, quantized_subtract, quantized_multiply, quantized_squared_difference]
 SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
@@ -68,14 +76,14 @@ def every_pair(
     )
 
 
-@each_place
+@each_product
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
 def test_shapes_that_broadcast_and_odd_sizes(place: Place, operator: Operator[Any]) -> None:
     rng = np.random.default_rng(1)
     check_calls(place, [random_call(rng, operator, shapes) for shapes in SHAPES])
 
 
-@each_place
+@each_product
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
 def test_every_pair_of_values(place: Place, operator: Operator[Any]) -> None:
     rng = np.random.default_rng(2)
@@ -87,7 +95,7 @@ IRREGULAR = encodings(lhs=(0.02, 3), rhs=(0.031, 7), output=(0.04, 12))
 FAR: dict[str, Any] = {"output_scale": 2.0**-25}
 
 
-@each_place
+@each_product
 def test_sums_without_an_affine_form(place: Place) -> None:
     rng = np.random.default_rng(3)
     operators = [quantized_add, quantized_subtract]
@@ -98,7 +106,7 @@ def test_sums_without_an_affine_form(place: Place) -> None:
     )
 
 
-@each_place
+@each_register
 def test_products_that_float32_cannot_tell(place: Place) -> None:
     rng = np.random.default_rng(4)
     check_calls(place, [every_pair(rng, quantized_multiply, False, **FAR)])
@@ -113,7 +121,7 @@ def real(call: Call, model_dtype: str) -> Call:
     return Call(call.operator, call.operands, attrs)
 
 
-@each_place
+@each_register
 @pytest.mark.parametrize("model_dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("operator", REAL_OPERATORS, ids=lambda operator: operator.name)
 def test_every_pair_of_values_in_float32(
@@ -158,7 +166,7 @@ def test_equal_calls_share_a_function(seed: int) -> None:
     tvm.ir.assert_structural_equal(first, second)
 
 
-@each_place
+@each_product
 @pytest.mark.parametrize(
     "operator",
     [quantized_add, quantized_subtract, quantized_multiply],

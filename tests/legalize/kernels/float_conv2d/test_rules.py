@@ -15,18 +15,18 @@ from tests.support.arm import CORTEX_A72
 from tests.support.assembly import loops
 from tests.support.float_sums import convolutions, long_sums, padded_sums, residual_sums
 from tests.support.kernels import (
-    PLACES,
+    FUSING,
     Call,
     Place,
+    at,
     check_calls,
-    each_place,
+    each_register,
     kernels_of,
     lowered,
 )
 from tests.support.operators import module_of, run
 
 CONSTANTS = ("kernel", "bias")
-FUSING = [place for place in PLACES if place.name not in ("sse4.1", "cortex-a15")]
 HOST = {"kind": "llvm", "mcpu": "haswell"}
 
 
@@ -44,16 +44,14 @@ def fits(call: Call) -> bool:
     return is_padded or (rows <= size[0] and columns <= size[1])
 
 
-@each_place
+@each_register
 def test_kernels_equal_the_reference(place: Place) -> None:
     calls = [*filter(is_kernel_alone, convolutions()), *residual_sums()]
     check_calls(place, calls, CONSTANTS)
 
 
 @pytest.mark.parametrize("order", ORDERS[1:])
-@pytest.mark.parametrize(
-    "place", [pytest.param(place, id=place.name, marks=place.marks) for place in FUSING]
-)
+@at(FUSING)
 def test_kernels_of_onnx_runtime_s_orders(place: Place, order: str) -> None:
     calls = [
         replace(call, attrs={**call.attrs, "order": order})
@@ -73,7 +71,7 @@ def test_kernels_of_a_run(call: Call) -> None:
     np.testing.assert_array_equal(run(mod, arrays, HOST), expected)
 
 
-@each_place
+@each_register
 def test_numbers_that_are_none(place: Place) -> None:
     rng = np.random.default_rng(1)
     data = rng.normal(size=(1, 6, 7, 4)).astype(np.float32)

@@ -1,7 +1,6 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
 from legalize.kernels.border import Border
 from legalize.kernels.isa.base import VectorIsa
@@ -9,7 +8,7 @@ from legalize.kernels.isa.x86_vectors import VECTORS
 from legalize.kernels.join.byte_changes import Change, Clamp, Table
 from legalize.kernels.join.kernel import Part, join
 from tests.support.arrays import full_range
-from tests.support.kernels import X86_PLACES, Place
+from tests.support.kernels import VNNI, Place, at_x86
 from tests.support.programs import Case
 
 Array = np.ndarray[Any, Any]
@@ -48,9 +47,7 @@ def case_of(
     return Case(function, [*data, *tables], wanted.shape, "uint8"), wanted
 
 
-@pytest.mark.parametrize(
-    "place", [pytest.param(place, id=place.name, marks=place.marks) for place in X86_PLACES]
-)
+@at_x86(ISAS.keys() - {VNNI})
 def test_what_is_joined_has_its_border(place: Place) -> None:
     isa = ISAS[place.name]
     cases, expected = zip(

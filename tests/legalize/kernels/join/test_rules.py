@@ -11,7 +11,16 @@ from legalize.kernels.table import vectors_for
 from qnn_ops import quantized_concat, quantized_lookup, quantized_relu, requantize
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
-from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
+from tests.support.kernels import (
+    Call,
+    Place,
+    check_calls,
+    each_place,
+    each_register,
+    each_table,
+    kernels_of,
+    lowered,
+)
 from tests.support.operators import module_of
 from tests.support.programs import Case
 from tvm_qnn import build
@@ -40,7 +49,7 @@ def random_concat(rng: np.random.Generator, dtype: str, axis: int, widths: list[
     return Call(quantized_concat, [inputs], attrs)
 
 
-@each_place
+@each_register
 def test_concatenation(place: Place) -> None:
     rng = np.random.default_rng(1)
     widths = [[64, 96, 32], [1, 7, 2, 31], [65, 200], [16], [33, 15]]
@@ -64,7 +73,7 @@ def test_many_tensors_are_joined_in_steps() -> None:
     np.testing.assert_array_equal(library.run(*call.operands[0]), expected)
 
 
-@each_place
+@each_table
 @pytest.mark.parametrize("operator", [requantize, quantized_relu], ids=["requantize", "relu"])
 def test_functions_of_a_byte(place: Place, operator: Any) -> None:
     rng = np.random.default_rng(2)
@@ -84,7 +93,7 @@ def test_functions_of_a_byte(place: Place, operator: Any) -> None:
     check_calls(place, calls)
 
 
-@each_place
+@each_register
 def test_moves_between_int8_and_uint8(place: Place) -> None:
     attrs = {"input_scale": 0.5, "input_zero_point": 3, "output_scale": 0.5}
     calls = [

@@ -10,11 +10,12 @@ from tests.support.arrays import full_range
 from tests.support.encodings import encodings
 from tests.support.kernels import (
     PLACES,
+    VBMI,
     Call,
     Place,
     at,
     check_calls,
-    each_place,
+    each_product,
     kernels_of,
     lowered,
     x86_place,
@@ -58,7 +59,11 @@ OPEN = range(1 << 20)
 each_size = pytest.mark.parametrize(
     ("place", "opened"),
     [
-        *(pytest.param(each, KNOWN, id=each.name, marks=each.marks) for each in PLACES),
+        *(
+            pytest.param(each, KNOWN, id=each.name, marks=each.marks)
+            for each in PLACES
+            if each.name != VBMI
+        ),
         *(
             pytest.param(each, OPEN, id=f"open-{each.name}", marks=each.marks)
             for each in BYTE_PRODUCTS
@@ -158,7 +163,7 @@ def test_long_sums_of_an_open_depth(place: Place) -> None:
     check_calls(place, calls)
 
 
-@each_place
+@each_product
 def test_dense_layers_whose_weights_vary(place: Place) -> None:
     rng = np.random.default_rng(5)
     operands = [full_range(rng, "int8", shape) for shape in ((2, 7, 30), (19, 30))]

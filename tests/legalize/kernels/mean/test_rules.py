@@ -5,7 +5,7 @@ import pytest
 
 from qnn_ops import quantized_mean
 from tests.support.arrays import full_range
-from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
+from tests.support.kernels import Call, Place, check_calls, each_register, kernels_of, lowered
 
 
 def random_mean(
@@ -25,7 +25,7 @@ def random_mean(
     return Call(quantized_mean, [full_range(rng, dtype, shape)], attrs)
 
 
-@each_place
+@each_register
 def test_means_of_rows_and_columns(place: Place) -> None:
     rng = np.random.default_rng(1)
     check_calls(
@@ -51,7 +51,7 @@ def test_means_of_rows_and_columns(place: Place) -> None:
     )
 
 
-@each_place
+@each_register
 def test_means_in_float32(place: Place) -> None:
     rng = np.random.default_rng(4)
     calls = [
@@ -75,7 +75,7 @@ def test_means_in_float32(place: Place) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
-@each_place
+@each_register
 def test_sums_of_the_largest_values(place: Place, dtype: str) -> None:
     call = random_mean(np.random.default_rng(2), (1, 1024, 3), [1])
     ends = np.iinfo(dtype)

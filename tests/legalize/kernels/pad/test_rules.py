@@ -4,7 +4,7 @@ import pytest
 from legalize.kernels.pad.kernel import merged_axes
 from qnn_ops import quantized_pad
 from tests.support.arrays import full_range
-from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
+from tests.support.kernels import Call, Place, check_calls, each_register, kernels_of, lowered
 
 
 def random_pad(rng: np.random.Generator, shape: tuple[int, ...], widths: list[int]) -> Call:
@@ -13,7 +13,7 @@ def random_pad(rng: np.random.Generator, shape: tuple[int, ...], widths: list[in
     return Call(quantized_pad, [full_range(rng, dtype, shape)], attrs)
 
 
-@each_place
+@each_register
 def test_any_axes(place: Place) -> None:
     rng = np.random.default_rng(1)
     check_calls(

@@ -17,7 +17,7 @@ from tests.support.kernels import (
     Call,
     Place,
     check_calls,
-    each_place,
+    each_register,
     kernels_of,
     lowered,
 )
@@ -83,7 +83,7 @@ def pooling(
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
-@each_place
+@each_register
 def test_every_instruction_set(
     place: Place, monkeypatch: pytest.MonkeyPatch, *, is_shared: bool
 ) -> None:
@@ -131,7 +131,7 @@ def test_poolings_of_many_sizes_have_one_function() -> None:
     assert len({code(sizes[0]), *others}) == 7
 
 
-@each_place
+@each_register
 def test_averages_of_large_images(place: Place) -> None:
     rng = np.random.default_rng(6)
     cases: list[tuple[tuple[int, ...], tuple[int, int], dict[str, Any]]] = [

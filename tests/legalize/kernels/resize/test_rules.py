@@ -5,7 +5,7 @@ import pytest
 
 from qnn_ops import quantized_resize2d
 from tests.support.arrays import full_range
-from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
+from tests.support.kernels import Call, Place, check_calls, each_register, kernels_of, lowered
 
 CENTERS = [(False, False), (True, False), (False, True)]
 
@@ -20,7 +20,7 @@ def resize(
     )
 
 
-@each_place
+@each_register
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_bilinear(place: Place, dtype: str) -> None:
     rng = np.random.default_rng(1)
@@ -32,7 +32,7 @@ def test_bilinear(place: Place, dtype: str) -> None:
     )
 
 
-@each_place
+@each_register
 def test_nearest_neighbour(place: Place) -> None:
     rng = np.random.default_rng(2)
     shapes = [((1, 5, 6, 40), [9, 13]), ((2, 4, 3, 3), [8, 6]), ((1, 7, 9, 5), [3, 9])]

@@ -11,7 +11,15 @@ from tests.support.arm import CORTEX_A15, CORTEX_A72, Core
 from tests.support.arrays import full_range
 from tests.support.assembly import loops
 from tests.support.encodings import encodings
-from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
+from tests.support.kernels import (
+    Call,
+    Place,
+    check_calls,
+    each_register,
+    each_table,
+    kernels_of,
+    lowered,
+)
 
 ATTRS = encodings(input=(0.1, 3), output=(1 / 256, -128), out_dtype="int8")
 
@@ -28,7 +36,7 @@ def random_softmax(rng: np.random.Generator, shape: tuple[int, ...], two_values:
     return Call(quantized_softmax, [data >> 7 if two_values else data], attrs)
 
 
-@each_place
+@each_table
 def test_the_kernel_equals_the_reference(place: Place) -> None:
     rng = np.random.default_rng(1)
     # Long rows of equal values reach sums of 512 and more.
@@ -42,7 +50,7 @@ def test_the_kernel_equals_the_reference(place: Place) -> None:
     check_calls(place, calls)
 
 
-@each_place
+@each_table
 def test_many_even_rows_equal_the_reference(place: Place) -> None:
     rng = np.random.default_rng(4)
     calls = [
@@ -53,7 +61,7 @@ def test_many_even_rows_equal_the_reference(place: Place) -> None:
     check_calls(place, calls)
 
 
-@each_place
+@each_register
 def test_the_kernel_of_onnx_runtime_equals_the_reference(place: Place) -> None:
     rng = np.random.default_rng(2)
     calls = []

@@ -4,7 +4,7 @@ import numpy as np
 
 from qnn_ops import quantized_svdf, quantized_svdf_state
 from tests.support.arrays import full_range
-from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
+from tests.support.kernels import Call, Place, check_calls, each_register, kernels_of, lowered
 
 Array = np.ndarray[Any, Any]
 
@@ -55,7 +55,7 @@ def remembered(shape: tuple[int, ...], dtype: str, seed: int) -> Call:
     return Call(quantized_svdf_state, operands, attrs)
 
 
-@each_place
+@each_register
 def test_states_and_results_are_the_references(place: Place) -> None:
     calls = []
     for seed, shape in enumerate(SHAPES):

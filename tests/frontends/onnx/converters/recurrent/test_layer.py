@@ -11,6 +11,7 @@ from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from frontends.onnx.source import OnnxSource
 from qnn_ops.errors import LeftInFloatWarning
+from tests.support.errors import fails
 from tests.support.onnx_graphs import check_equal, on_runtime
 from tests.support.onnx_recurrent import GATES, recurrent
 
@@ -61,8 +62,7 @@ def test_weights_that_the_run_tells_are_refused() -> None:
     shape = list(weights.dims)
     model.graph.initializer.remove(weights)
     model.graph.input.append(onnx.helper.make_tensor_value_info("w", 1, shape))
-    with pytest.raises(UnsupportedOperatorError, match=r"GRU.*W must be a constant"):
-        from_onnx(model)
+    fails(r"GRU.*W must be a constant", from_onnx, model, error=UnsupportedOperatorError)
 
 
 @pytest.mark.parametrize("op", GATES)

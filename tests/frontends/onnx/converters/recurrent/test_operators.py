@@ -15,6 +15,8 @@ from tests.support.onnx_graphs import (
     Net,
     check_equal,
     compiled,
+    each,
+    equal,
     on_runtime,
     one,
     pair,
@@ -37,25 +39,26 @@ def test_equal_to_onnx_runtime(
     direction: str, linear: int, lengths: tuple[int, ...] | None
 ) -> None:
     model, data = recurrent("GRU", direction=direction, lengths=lengths, linear_before_reset=linear)
-    outputs, hidden = check_equal(model, data, primitives=direction == "bidirectional")
+    both = direction == "bidirectional" and lengths is not None
+    outputs, hidden = check_equal(model, data, primitives=both)
     assert len(np.unique(outputs)) > 20
     assert hidden[:, 1].any() == (lengths is None)
 
 
-@pytest.mark.parametrize("linear", [0, 1])
-@pytest.mark.parametrize(
-    "attributes",
-    [
-        {"clip": 0.5},
-        {"activations": ["Tanh", "Sigmoid"]},
-        {"activations": ["Relu", "Relu"], "clip": 0.9},
-        {"activations": ["Affine", "LeakyRelu"], "activation_alpha": [0.4], "clip": 1.5},
-        {"activations": ["HardSigmoid", "Softsign"]},
-    ],
-    ids=str,
+ATTRIBUTES: list[dict[str, Any]] = [
+    {"clip": 0.5},
+    {"activations": ["Tanh", "Sigmoid"]},
+    {"activations": ["Relu", "Relu"], "clip": 0.9},
+    {"activations": ["Affine", "LeakyRelu"], "activation_alpha": [0.4], "clip": 1.5},
+    {"activations": ["HardSigmoid", "Softsign"]},
+]
+# Functions of gates are the same where the reset is applied before and after the product.
+test_attributes = equal(
+    {
+        f"{how}": recurrent("GRU", linear_before_reset=number % 2, **how)
+        for number, how in enumerate(ATTRIBUTES)
+    }
 )
-def test_attributes(linear: int, attributes: dict[str, Any]) -> None:
-    recurrent("GRU", linear_before_reset=linear, **attributes).check()
 
 
 @pytest.mark.parametrize(("without", "results"), [("b", "_ h"), ("h", "y"), ("bh", "y h")])
@@ -86,7 +89,8 @@ def test_equal_to_onnx_runtime_of_lstm(
     op: str, direction: str, lengths: tuple[int, ...] | None
 ) -> None:
     model, data = recurrent(op, direction=direction, lengths=lengths)
-    outputs, hidden, cells = check_equal(model, data, primitives=direction == "bidirectional")
+    # A length of 0 is there only where both directions are.
+    outputs, hidden, cells = check_equal(model, data, primitives=0 in (lengths or ()))
     assert len(np.unique(outputs)) > 20
     if lengths is not None:
         for row, length in enumerate(lengths):
@@ -94,52 +98,45 @@ def test_equal_to_onnx_runtime_of_lstm(
             assert hidden[:, row].any() == cells[:, row].any() == (length > 0)
 
 
-@pytest.mark.parametrize("per_channel", [False, True])
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
-def test_weights_of_bytes(dtype: str, per_channel: bool) -> None:
-    model, data = recurrent(
-        "DynamicQuantizeLSTM",
-        direction="bidirectional",
-        dtype=dtype,
-        per_channel=per_channel,
-        units=33,
-        size=40,
-    )
-    check_equal(model, data)
+def of_bytes(dtype: str, per_channel: bool) -> Net:
+    how: dict[str, Any] = {"direction": "bidirectional", "units": 33, "size": 40}
+    return recurrent("DynamicQuantizeLSTM", dtype=dtype, per_channel=per_channel, **how)
 
 
-@BOTH
-@pytest.mark.parametrize("results", ["_ h c", "y", "_ _ c"])
-def test_results_may_be_left_out(op: str, results: str) -> None:
-    # Of sequences that end, ONNX Runtime keeps the last hidden values where they are no outputs.
-    # They count for the range of those that go on.
-    recurrent(op, lengths=(1, 5, 2), results=results, direction="reverse").check()
+test_weights_of_bytes = equal(each(of_bytes, ("int8", "uint8"), (False, True)))
 
 
-@BOTH
-@pytest.mark.parametrize("without", ["b", "hc", "bcp"])
-def test_operands_may_be_left_out(op: str, without: str) -> None:
-    recurrent(op, without=without, direction="bidirectional").check()
-
-
-@BOTH
-@pytest.mark.parametrize(
-    "attributes",
-    [
-        {"clip": 0.4},
-        {"input_forget": 1},
-        {"activations": ["sigmoid", "Relu", "Affine"], "activation_alpha": [0.7]},
-        {
-            "activations": ["HardSigmoid", "LeakyRelu", "Tanh"],
-            "activation_alpha": [0.3, 0.2],
-            "activation_beta": [0.4],
-        },
-        {"activations": ["HardSigmoid", "Softsign", "ThresholdedRelu"], "activation_alpha": [0.3]},
-    ],
-    ids=str,
+# Of sequences that end, ONNX Runtime keeps the last hidden values where they are no outputs. They
+# count for the range of those that go on.
+test_results_may_be_left_out = equal(
+    {
+        f"{op} {results}": recurrent(op, lengths=(1, 5, 2), results=results, direction="reverse")
+        for op in KINDS
+        for results in ("_ h c", "y", "_ _ c")
+    }
 )
-def test_attributes_of_lstm(op: str, attributes: dict[str, Any]) -> None:
-    recurrent(op, **attributes).check()
+test_operands_may_be_left_out = equal(
+    {
+        f"{op} {without}": recurrent(op, without=without, direction="bidirectional")
+        for op in KINDS
+        for without in ("b", "hc", "bcp")
+    }
+)
+ATTRIBUTES_OF_LSTM: list[dict[str, Any]] = [
+    {"clip": 0.4},
+    {"input_forget": 1},
+    {"activations": ["sigmoid", "Relu", "Affine"], "activation_alpha": [0.7]},
+    {
+        "activations": ["HardSigmoid", "LeakyRelu", "Tanh"],
+        "activation_alpha": [0.3, 0.2],
+        "activation_beta": [0.4],
+    },
+    {"activations": ["HardSigmoid", "Softsign", "ThresholdedRelu"], "activation_alpha": [0.3]},
+]
+# Both operators have one converter; only their products differ.
+test_attributes_of_lstm = equal(
+    {f"{how}": recurrent(KINDS[number % 2], **how) for number, how in enumerate(ATTRIBUTES_OF_LSTM)}
+)
 
 
 @pytest.mark.parametrize("name", ["Elu", "ScaledTanh", "Softplus"])
@@ -308,17 +305,12 @@ def test_one_row_is_added_up_in_another_order() -> None:
     recurrent("RNN", batch=1, activations=["Relu"]).check_near(2.0**-20)
 
 
-@pytest.mark.parametrize(
-    "attributes",
-    [
-        {"clip": 0.5, "activations": ["Relu"]},
-        {"clip": -1.0, "activations": ["Softsign"]},
-        {"activations": ["LeakyRelu", "Tanh"]},
-        {"activations": ["HardSigmoid"]},
-        {"activations": ["Softsign"], "without": "bh", "results": "_ h"},
-        {"activations": ["Softsign"], "without": "h", "results": "y"},
-    ],
-    ids=str,
-)
-def test_attributes_of_rnn(attributes: dict[str, Any]) -> None:
-    recurrent("RNN", **attributes).check()
+ATTRIBUTES_OF_RNN: list[dict[str, Any]] = [
+    {"clip": 0.5, "activations": ["Relu"]},
+    {"clip": -1.0, "activations": ["Softsign"]},
+    {"activations": ["LeakyRelu", "Tanh"]},
+    {"activations": ["HardSigmoid"]},
+    {"activations": ["Softsign"], "without": "bh", "results": "_ h"},
+    {"activations": ["Softsign"], "without": "h", "results": "y"},
+]
+test_attributes_of_rnn = equal({f"{how}": recurrent("RNN", **how) for how in ATTRIBUTES_OF_RNN})

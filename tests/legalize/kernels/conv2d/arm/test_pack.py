@@ -9,6 +9,7 @@ from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.isa.arm import DOTPROD, I8MM, NEON, LongProducts
 from qnn_ops.errors import QnnError
 from tests.support.convolutions import SPEC
+from tests.support.errors import fails
 
 Array = np.ndarray[Any, Any]
 
@@ -66,7 +67,6 @@ def test_two_products_are_added_in_16_bits_unless_both_can_be_the_largest() -> N
 
 
 def test_arrays_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(QnnError, match="the kernel must be int8 of shape"):
-        pack_conv2d(DENSE, Weights(KERNEL[:3]), DOTPROD)
+    fails("the kernel must be int8 of shape", pack_conv2d, DENSE, Weights(KERNEL[:3]), DOTPROD)
     with pytest.raises(QnnError, match="bias must have one value or 4"):
         pack_conv2d(DENSE, Weights(KERNEL, 0, np.zeros(3, np.int32)), DOTPROD)

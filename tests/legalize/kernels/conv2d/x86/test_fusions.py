@@ -12,7 +12,7 @@ from legalize.lower import lower
 from qnn_ops import quantized_add, quantized_conv2d, quantized_subtract
 from qnn_ops.dialect.registry import Operator, constant_of
 from tests.support.arrays import full_range
-from tests.support.kernels import X86_PLACES, Place
+from tests.support.kernels import X86_PLACES, Place, each_x86_product
 from tests.support.modules import module
 from tests.support.programs import Case
 
@@ -29,9 +29,6 @@ CONV: dict[str, Any] = {
 }
 # A difference of a vector's bytes by 128 that got lost would show in each of them.
 DTYPES = [("int8", "uint8", "int8"), ("uint8", "int8", "uint8"), ("int8", "int8", "uint8")]
-each_x86_place = pytest.mark.parametrize(
-    "place", [pytest.param(place, id=place.name, marks=place.marks) for place in X86_PLACES]
-)
 
 
 class Problem:
@@ -111,7 +108,7 @@ def check(place: Place, problems: list[Problem]) -> None:
         assert np.unique(result).size > 20
 
 
-@each_x86_place
+@each_x86_product
 def test_sums_equal_the_references(place: Place) -> None:
     """One run for all, as it may be of an emulator."""
     # A ragged vector, pieces of two and four, and less than a vector.
@@ -138,7 +135,7 @@ def in_float32(*arguments: Any, model_dtype: str, is_rhs: bool, **changes: Any) 
     return problem
 
 
-@each_x86_place
+@each_x86_product
 def test_sums_in_float32_equal_the_references(place: Place) -> None:
     shapes = list(zip((37, 64, 5), DTYPES, (False, True, False), strict=True))
     problems = [

@@ -3,7 +3,8 @@
 import ctypes
 import mmap
 from dataclasses import replace
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -20,7 +21,8 @@ from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
 from tests.support.convolutions import changed
 from tests.support.definition import rescaled
-from tests.support.x86 import PROCESSORS, TARGET, each_isa, needs_vnni, run_on, runs_here
+from tests.support.programs import Case
+from tests.support.x86 import PROCESSORS, TARGET, each_isa, needs_vnni, run_cases, run_on, runs_here
 
 Array = np.ndarray[Any, Any]
 
@@ -66,28 +68,37 @@ def constants_of(spec: ConvSpec, seed: int = 0) -> tuple[Array, Array, Array, Ar
     return kernel, bias, multiplier, shift
 
 
-def check(
-    spec: ConvSpec,
-    zero_point: int = 0,
-    isa: Isa = AVX512_VNNI,
-    plan: Plan | None = None,
-    large: list[tuple[int, int]] | None = None,
-) -> None:
-    """Compare with the definition; ``large`` are the only taps with weights of more than 8 bits."""
-    data = full_range(np.random.default_rng(1), spec.in_dtype, spec.in_shape)
-    kernel, bias, multiplier, shift = constants_of(spec)
-    if large is not None:
-        kernel = np.clip(kernel, zero_point - 128, zero_point + 127).astype(kernel.dtype)
-        for row, column in large:
-            kernel[row, column, ::7] = 255
-    weights = Weights(kernel, zero_point, bias, multiplier, shift)
-    plan, epilogue, constants = pack_depthwise(spec, weights, isa, plan)
-    function = depthwise_conv2d(plan, epilogue)
-    mcpu, _ = PROCESSORS[isa]
-    got = run_on(mcpu, function, [data, *constants], spec.out_shape, spec.output.dtype)
-    centred = kernel.astype(np.int64) - zero_point
-    expected = rescaled(spec, sums(spec, data, centred, bias), multiplier, shift)
-    np.testing.assert_array_equal(got, expected)
+class Example(NamedTuple):
+    """A convolution; ``large`` are the only taps with weights of more than 8 bits."""
+
+    spec: ConvSpec
+    zero_point: int = 0
+    plan: Plan | None = None
+    large: list[tuple[int, int]] | None = None
+
+    def case(self, isa: Isa) -> tuple[Case, Array]:
+        """Return the call of the kernel, and the result by the definition."""
+        spec, zero_point = self.spec, self.zero_point
+        data = full_range(np.random.default_rng(1), spec.in_dtype, spec.in_shape)
+        kernel, bias, multiplier, shift = constants_of(spec)
+        if self.large is not None:
+            kernel = np.clip(kernel, zero_point - 128, zero_point + 127).astype(kernel.dtype)
+            for row, column in self.large:
+                kernel[row, column, ::7] = 255
+        weights = Weights(kernel, zero_point, bias, multiplier, shift)
+        plan, epilogue, constants = pack_depthwise(spec, weights, isa, self.plan)
+        function = depthwise_conv2d(plan, epilogue)
+        centred = kernel.astype(np.int64) - zero_point
+        expected = rescaled(spec, sums(spec, data, centred, bias), multiplier, shift)
+        return Case(function, [data, *constants], spec.out_shape, spec.output.dtype), expected
+
+
+def check(*examples: Example, isa: Isa = AVX512_VNNI) -> None:
+    """Compile examples together, and compare each with the definition."""
+    cases, expected = zip(*(each.case(isa) for each in examples), strict=True)
+    results = run_cases(PROCESSORS[isa][0], cases)
+    for result, wanted, example in zip(results, expected, examples, strict=True):
+        np.testing.assert_array_equal(result, wanted, err_msg=str(example))
 
 
 def with_channels(channels: int, **change: Any) -> ConvSpec:
@@ -95,19 +106,21 @@ def with_channels(channels: int, **change: Any) -> ConvSpec:
 
 
 @needs_vnni
-@pytest.mark.parametrize(
-    ("channels", "out_dtype"),
-    [*((count, "int8") for count in (1, 3, 8, 15, 16, 17, 24, 32, 65, 127)), (3, "int32")],
-)
-def test_any_number_of_channels(channels: int, out_dtype: str) -> None:
-    check(with_channels(channels, in_height=4, in_width=5, dtype=out_dtype))
+def test_any_number_of_channels() -> None:
+    counts = [(count, "int8") for count in (1, 3, 8, 15, 16, 17, 24, 32, 65, 127)]
+    check(
+        *(
+            Example(with_channels(channels, in_height=4, in_width=5, dtype=dtype))
+            for channels, dtype in (*counts, (3, "int32"))
+        )
+    )
 
 
 @each_isa
 def test_an_image_of_three_pixels(isa: Isa) -> None:
     # LLVM 22 crashed on the code that remained after unrolling.
     window = {"kernel_height": 1, "kernel_width": 2, "strides": (2, 2), "padding": (0, 0, 0, 1)}
-    check(with_channels(6, in_height=1, in_width=3, **window), isa=isa)
+    check(Example(with_channels(6, in_height=1, in_width=3, **window)), isa=isa)
 
 
 @needs_vnni
@@ -117,23 +130,25 @@ def test_shared_out_to_threads(batch: int) -> None:
     kernel, *_ = constants_of(spec)
     function = depthwise_conv2d(pack_depthwise(spec, Weights(kernel), AVX512_VNNI)[0], Sums())
     assert "T.parallel" in function.script()
-    check(spec)
+    check(Example(spec))
 
 
 @needs_vnni
-@pytest.mark.parametrize(
-    ("rows", "tiles", "stride"), [(1, 1, 1), (1, 7, 2), (2, 3, 1), (3, 2, 2), (4, 1, 3)]
-)
-def test_every_plan_computes_the_same(rows: int, tiles: int, stride: int) -> None:
-    spec = with_channels(48, in_height=13, in_width=14, strides=(stride, stride))
-    check(spec, plan=Plan(spec, AVX512_VNNI, Cells(4), rows, tiles))
+def test_every_plan_computes_the_same() -> None:
+    examples = []
+    for rows, tiles, stride in ((1, 1, 1), (1, 7, 2), (2, 3, 1), (3, 2, 2), (4, 1, 3)):
+        spec = with_channels(48, in_height=13, in_width=14, strides=(stride, stride))
+        plan = Plan(spec, AVX512_VNNI, Cells(4), rows, tiles)
+        examples.append(Example(spec, plan=plan))
+    check(*examples)
 
 
 @needs_vnni
-@pytest.mark.parametrize("widths", [(64, 32, 16), (64, 16), (32, 16), (16,)])
-def test_blocks_of_any_width_compute_the_same(widths: tuple[int, ...]) -> None:
+def test_blocks_of_any_width_compute_the_same() -> None:
     spec = with_channels(116, in_height=5, in_width=7)
-    check(spec, plan=Plan(spec, AVX512_VNNI, Cells(4), 2, 2, widths))
+    widths = (64, 32, 16), (64, 16), (32, 16), (16,)
+    plans = [Plan(spec, AVX512_VNNI, Cells(4), 2, 2, each) for each in widths]
+    check(*(Example(spec, plan=plan) for plan in plans))
 
 
 @needs_vnni
@@ -160,54 +175,46 @@ def test_any_window(
         dilation=dilation,
         padding=padding,
     )
-    check(spec)
-    check(replace(spec, strides=(3, 2), kernel_dtype="uint8"), zero_point=101)
+    other = replace(spec, strides=(3, 2), kernel_dtype="uint8")
+    check(Example(spec), Example(other, zero_point=101))
 
 
 @each_isa
-@pytest.mark.parametrize("zero_point", [0, 101])
-def test_every_instruction_set_and_zero_point(isa: Isa, zero_point: int) -> None:
+def test_every_instruction_set_and_zero_point(isa: Isa) -> None:
     """Weights then take more than 8 bits: two terms of them, or two products at a time."""
     spec = with_channels(57, kernel_dtype="uint8", in_dtype="uint8", input_zero_point=200)
-    check(spec, zero_point, isa)
+    check(Example(spec), Example(spec, 101), isa=isa)
 
 
 @needs_vnni
-@pytest.mark.parametrize("large", [[(0, 0)], [(2, 1)], [(0, 2), (1, 0), (1, 2)]])
-@pytest.mark.parametrize("stride", [1, 2])
-def test_few_taps_with_large_weights(large: list[tuple[int, int]], stride: int) -> None:
-    spec = with_channels(80, kernel_dtype="uint8", strides=(stride, stride))
-    check(spec, 101, large=large)
+def test_few_taps_with_large_weights() -> None:
+    specs = [with_channels(80, kernel_dtype="uint8", strides=(each, each)) for each in (1, 2)]
+    larges = [(0, 0)], [(2, 1)], [(0, 2), (1, 0), (1, 2)]
+    check(*(Example(spec, 101, large=large) for spec in specs for large in larges))
 
 
 @needs_vnni
 def test_a_large_weight_of_a_wide_kernel() -> None:
     spec = with_channels(16, kernel_dtype="uint8", kernel_height=9, kernel_width=11)
-    check(replace(spec, padding=(4, 5, 4, 5)), 101, large=[(3, 7)])
+    check(Example(replace(spec, padding=(4, 5, 4, 5)), 101, large=[(3, 7)]))
 
 
 @each_isa
 def test_sums_of_every_instruction_set(isa: Isa) -> None:
     spec = with_channels(41, dtype="int32", strides=(2, 2), in_height=5, in_width=6)
-    check(spec, isa=isa)
+    check(Example(spec), isa=isa)
 
 
 @needs_vnni
-@pytest.mark.parametrize("out_dtype", ["int8", "uint8"])
-@pytest.mark.parametrize("in_dtype", ["int8", "uint8"])
-@pytest.mark.parametrize("rounding", ["tflite", "upward"])
-def test_dtypes_and_clamps(in_dtype: str, out_dtype: str, rounding: str) -> None:
-    spec = changed(
-        SPEC,
-        in_dtype=in_dtype,
-        dtype=out_dtype,
-        input_zero_point=7,
-        zero_point=20,
-        low=10,
-        high=90,
-        rounding=rounding,
+def test_dtypes_and_clamps() -> None:
+    numbers: dict[str, Any] = {"input_zero_point": 7, "zero_point": 20, "low": 10, "high": 90}
+    bytes_of = ("int8", "uint8")
+    check(
+        *(
+            Example(changed(SPEC, in_dtype=into, dtype=out, rounding=rounding, **numbers))
+            for into, out, rounding in product(bytes_of, bytes_of, ("tflite", "upward"))
+        )
     )
-    check(spec)
 
 
 @each_isa
@@ -242,7 +249,7 @@ def test_reads_nothing_past_the_data(channels: int, stride: int) -> None:
     """The data ends where a page begins that must not be read."""
     spec = with_channels(channels, strides=(stride, stride))
     if not runs_here(TARGET["mcpu"]):
-        check(spec)  # in the emulator every array lies so
+        check(Example(spec))  # in the emulator every array lies so
         return
     kernel, bias, multiplier, shift = constants_of(spec)
     weights = Weights(kernel, 0, bias, multiplier, shift)

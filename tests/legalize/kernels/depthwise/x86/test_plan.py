@@ -12,22 +12,18 @@ from legalize.kernels.depthwise.x86.plan import (
 )
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, ISAS, SSE41, Isa
 from tests.legalize.kernels.depthwise.x86.test_kernel import SPEC, with_channels
+from tests.support.errors import giving
 
-
-@pytest.mark.parametrize(
-    ("weights", "isa", "expected"),
-    [
-        ((-128, 127), AVX512_VNNI, Cells(4)),
-        ((-128, 128), AVX512_VNNI, Cells(4, ((0, 1),))),
-        ((-256, 254), AVX_VNNI, Cells(4, ((0, 0), (0, 1)))),
-        ((0, 255), AVX_VNNI, Cells(2)),
-        ((-1, 1), AVX_VNNI, Cells(4)),
-        ((-1, 1), AVX512BW, Cells(2)),
-        ((-1, 1), SSE41, Cells(2)),
-    ],
+test_choice_of_the_cells = giving(
+    lambda weights, isa: choose_cells(np.array(weights, np.int64).reshape(1, 2, 1), isa),
+    ((-128, 127), AVX512_VNNI, Cells(4)),
+    ((-128, 128), AVX512_VNNI, Cells(4, ((0, 1),))),
+    ((-256, 254), AVX_VNNI, Cells(4, ((0, 0), (0, 1)))),
+    ((0, 255), AVX_VNNI, Cells(2)),
+    ((-1, 1), AVX_VNNI, Cells(4)),
+    ((-1, 1), AVX512BW, Cells(2)),
+    ((-1, 1), SSE41, Cells(2)),
 )
-def test_choice_of_the_cells(weights: tuple[int, int], isa: Isa, expected: Cells) -> None:
-    assert choose_cells(np.array(weights, np.int64).reshape(1, 2, 1), isa) == expected
 
 
 @pytest.mark.parametrize("isa", [AVX512_VNNI, AVX2, SSE41], ids=lambda isa: isa.name)

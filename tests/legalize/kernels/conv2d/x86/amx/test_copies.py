@@ -15,6 +15,7 @@ from tests.legalize.kernels.conv2d.x86.amx.test_kernel import arguments
 from tests.legalize.kernels.conv2d.x86.amx.test_plan import sized
 from tests.support.convolutions import SPEC as SMALL
 from tests.support.convolutions import changed, problem_of
+from tests.support.errors import giving
 from tests.support.tiles import use_soft_tiles
 from tests.support.x86 import needs_native_vnni, run_on
 
@@ -85,11 +86,15 @@ def _check(spec: ConvSpec, nr: int, zero_point: int, copied: int) -> None:
     np.testing.assert_array_equal(got, problem.result, err_msg=f"{spec}\n{plan}")
 
 
-@pytest.mark.parametrize(
-    ("length", "pitch"), [(9, 16), (27, 32), (33, 64), (147, 192), (2592, 2624), (1024, 1088)]
+test_copies_begin_with_lines_of_the_cache = giving(
+    pitch_of,
+    (9, 16),
+    (27, 32),
+    (33, 64),
+    (147, 192),
+    (2592, 2624),
+    (1024, 1088),
 )
-def test_copies_begin_with_lines_of_the_cache(length: int, pitch: int) -> None:
-    assert pitch_of(length) == pitch
 
 
 def test_some_convolutions_are_not_copied() -> None:

@@ -1,13 +1,12 @@
 from dataclasses import replace
 
-import pytest
-
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.amx.near import Hints, Working, hints, working
 from legalize.kernels.conv2d.x86.amx.plan import cut_copied_to_width, cut_to_width
 from tests.legalize.kernels.conv2d.x86.amx.test_kernel import arguments, instructions
 from tests.legalize.kernels.conv2d.x86.amx.test_kernel import pointwise as problem_of
 from tests.legalize.kernels.conv2d.x86.amx.test_plan import sized
+from tests.support.errors import giving
 
 
 def hints_of(spec: ConvSpec, nr: int) -> Hints:
@@ -30,26 +29,20 @@ def test_taps_read_data_several_times() -> None:
     assert working(copied, copied.tiling[0]).reads == 1
 
 
-@pytest.mark.parametrize(
-    ("spec", "nr", "expected"),
-    [
-        # 36 KiB of weights and one of data stay near.
-        (sized(56, 56, 64, 64, 3), 4, Hints()),
-        (sized(56, 56, 256, 64, 1), 4, Hints()),
-        # Each put out the other: 32 KiB and 32; 24 and 24.
-        (sized(14, 14, 1024, 256, 1), 2, Hints(data=True)),
-        (sized(17, 17, 768, 192, 1), 2, Hints(data=True)),
-        # Weights that do not fit, which leave the data where it is: 64 KiB beside 16.
-        (sized(14, 14, 1024, 256, 1), 4, Hints(weights=True)),
-        (sized(14, 14, 256, 256, 3), 2, Hints(weights=True)),
-        # Neither would stay.
-        (sized(8, 8, 2048, 448, 1), 2, Hints()),
-    ],
+test_what_does_not_fit_beside_the_other_passes_by = giving(
+    hints_of,
+    # 36 KiB of weights and one of data stay near.
+    (sized(56, 56, 64, 64, 3), 4, Hints()),
+    (sized(56, 56, 256, 64, 1), 4, Hints()),
+    # Each put out the other: 32 KiB and 32; 24 and 24.
+    (sized(14, 14, 1024, 256, 1), 2, Hints(data=True)),
+    (sized(17, 17, 768, 192, 1), 2, Hints(data=True)),
+    # Weights that do not fit, which leave the data where it is: 64 KiB beside 16.
+    (sized(14, 14, 1024, 256, 1), 4, Hints(weights=True)),
+    (sized(14, 14, 256, 256, 3), 2, Hints(weights=True)),
+    # Neither would stay.
+    (sized(8, 8, 2048, 448, 1), 2, Hints()),
 )
-def test_what_does_not_fit_beside_the_other_passes_by(
-    spec: ConvSpec, nr: int, expected: Hints
-) -> None:
-    assert hints_of(spec, nr) == expected
 
 
 def test_the_kernel_loads_with_the_hint() -> None:

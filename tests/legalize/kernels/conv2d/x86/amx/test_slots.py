@@ -1,29 +1,23 @@
 import pytest
 
 from legalize.kernels.conv2d.x86.amx.slots import Slots, slots_of
+from tests.support.errors import giving
 
-
-@pytest.mark.parametrize(
-    ("rows", "tiles", "chunks", "products", "expected"),
-    [
-        # Many chunks: two pixels after the last product of the first ones.
-        (16, 2, 36, 4, Slots(1, (3,), 16)),
-        (16, 1, 36, 4, Slots(2, (3,), 8)),
-        (16, 2, 9, 4, Slots(1, (1, 3), 8)),
-        (16, 2, 4, 4, Slots(1, (0, 1, 2, 3), 4)),
-        # Few: more pixels a slot.
-        (16, 2, 3, 4, Slots(2, (0, 1, 2, 3), 2)),
-        (16, 2, 1, 4, Slots(4, (0, 1, 2, 3), 1)),
-        (16, 1, 1, 4, Slots(4, (0, 1, 2, 3), 1)),
-        # Narrow blocks have fewer products.
-        (13, 1, 2, 1, Slots(7, (0,), 2)),
-        (1, 1, 5, 3, Slots(1, (2,), 1)),
-    ],
+test_two_pixels_follow_a_product_where_that_is_enough = giving(
+    slots_of,
+    # Many chunks: two pixels after the last product of the first ones.
+    (16, 2, 36, 4, Slots(1, (3,), 16)),
+    (16, 1, 36, 4, Slots(2, (3,), 8)),
+    (16, 2, 9, 4, Slots(1, (1, 3), 8)),
+    (16, 2, 4, 4, Slots(1, (0, 1, 2, 3), 4)),
+    # Few: more pixels a slot.
+    (16, 2, 3, 4, Slots(2, (0, 1, 2, 3), 2)),
+    (16, 2, 1, 4, Slots(4, (0, 1, 2, 3), 1)),
+    (16, 1, 1, 4, Slots(4, (0, 1, 2, 3), 1)),
+    # Narrow blocks have fewer products.
+    (13, 1, 2, 1, Slots(7, (0,), 2)),
+    (1, 1, 5, 3, Slots(1, (2,), 1)),
 )
-def test_two_pixels_follow_a_product_where_that_is_enough(
-    rows: int, tiles: int, chunks: int, products: int, expected: Slots
-) -> None:
-    assert slots_of(rows, tiles, chunks, products) == expected
 
 
 @pytest.mark.parametrize("tiles", [1, 2])

@@ -9,11 +9,11 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan, prefers_words
 from legalize.kernels.conv2d.x86.plan import Packed
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, ISAS, SSE41, Isa
-from qnn_ops.errors import QnnError
 from tests.legalize.kernels.conv2d.x86.test_tiling import make_spec
 from tests.support.arrays import full_range
 from tests.support.convolutions import changed
 from tests.support.definition import accumulators
+from tests.support.errors import failing, fails
 from tests.support.x86 import each_isa, run_convs
 
 Array = np.ndarray[Any, Any]
@@ -89,25 +89,19 @@ def test_constants_fit_the_function(isa: Isa) -> None:
 
 def test_other_roundings_are_refused() -> None:
     spec = changed(SPEC, dtype="int8", rounding="reduced")
-    with pytest.raises(QnnError, match="rounding must be tflite or upward, got reduced"):
-        packed_of(spec, KERNEL, 130)
+    fails("rounding must be tflite or upward, got reduced", packed_of, spec, KERNEL, 130)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((KERNEL[:, :, :1], 130), r"kernel must be uint8 of shape \(16, 1, 2, 6\)"),
-        ((KERNEL.view(np.int8), 130), "got int8"),
-        ((KERNEL, np.array([1, 2])), "one zero point"),
-        ((KERNEL, 128), "has_asymmetric_kernel"),
-        ((KERNEL, 130, np.zeros(3, np.int32)), "bias must have one value or 16"),
-        ((KERNEL, 130, None, -1), "multiplier must not be negative"),
-        ((KERNEL, 130, None, 1, 32), r"shift must be in -31\.\.31"),
-    ],
+test_what_does_not_fit_is_refused = failing(
+    lambda arguments: packed_of(SPEC, *arguments),
+    ((KERNEL[:, :, :1], 130), r"kernel must be uint8 of shape \(16, 1, 2, 6\)"),
+    ((KERNEL.view(np.int8), 130), "got int8"),
+    ((KERNEL, np.array([1, 2])), "one zero point"),
+    ((KERNEL, 128), "has_asymmetric_kernel"),
+    ((KERNEL, 130, np.zeros(3, np.int32)), "bias must have one value or 16"),
+    ((KERNEL, 130, None, -1), "multiplier must not be negative"),
+    ((KERNEL, 130, None, 1, 32), r"shift must be in -31\.\.31"),
 )
-def test_what_does_not_fit_is_refused(arguments: tuple[object, ...], message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        packed_of(SPEC, *arguments)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ import pytest
 import tvm
 
 from qnn_ops import quantized_add, quantized_subtract
-from tests.legalize.kernels.conv2d.x86.test_fusions import DTYPES, Problem, check, each_x86_place
-from tests.support.kernels import Place
+from tests.legalize.kernels.conv2d.x86.test_fusions import DTYPES, Problem, check
+from tests.support.kernels import Place, each_x86_product
 
 
-@each_x86_place
+@each_x86_product
 def test_four_vectors_and_those_that_are_left(place: Place) -> None:
     problems = [
         Problem(operator, channels, dtypes, is_rhs=operator is quantized_add)

@@ -66,10 +66,21 @@ def case_of(problem: Problem, isa: Isa, plan: WinogradPlan | None = None) -> Cas
     return Case(function, inputs, spec.target_shape, spec.output.dtype)
 
 
+TOLD_APART = {
+    AVX512_VNNI: (0, 1, 2, 5, 6, 7, 12, 21, 22),
+    AVX512BW: (0, 1, 2, 5, 6, 10, 14, 15, 23),
+    AVX2: (0, 1, 2, 3, 5, 6, 20),
+    SSE41: (0, 1, 2, 4, 7),
+}
+"""The places of those of 24 convolutions that together reach every branch that all reach."""
+
+
 @each_place
 def test_outputs_equal_the_definition(place: Place) -> None:
-    drawn = problems(1, 24, ISAS[place.name])
-    results = place.run([case_of(problem, ISAS[place.name]) for problem in drawn])
+    isa = ISAS[place.name]
+    every = problems(1, 24, isa)
+    drawn = [every[number] for number in TOLD_APART[isa]]
+    results = place.run([case_of(problem, isa) for problem in drawn])
     for problem, result in zip(drawn, results, strict=True):
         np.testing.assert_array_equal(result, problem.result, err_msg=str(problem.spec))
 
