@@ -9,7 +9,6 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
-from frontends.onnx.read.package import onnx_package
 from qnn_ops import float_function
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.dialect.registry import constant_of, spec_of
@@ -30,9 +29,7 @@ def _is_inf(call: Call) -> Any:
     """Tell whether numbers are infinite, with both signs or with one of them."""
     (data,) = call.arrays(1)
     wanted = {"positive": np.inf, "negative": -np.inf}
-    found = [
-        data == value for sign, value in wanted.items() if call.attributes.get(f"detect_{sign}", 1)
-    ]
+    found = [data == end for sign, end in wanted.items() if call.integer(f"detect_{sign}", 1)]
     if len(found) == 2:
         return found[0] | found[1]
     return found[0] if found else relax.const(np.zeros(data.shape, bool))
@@ -47,9 +44,7 @@ def _extreme(call: Call) -> relax.Expr:
 @converter("BitCast")
 def _bit_cast(call: Call) -> relax.Expr:
     """Reinterpret the bits of each element as an element of another dtype."""
-    (data,) = call.operands(1)
-    kind = int(call.attributes.get("to", 0))
-    dtype = str(onnx_package().helper.tensor_dtype_to_np_dtype(kind).name)
+    (data,), dtype = call.operands(1), call.dtype("to")
     if np.dtype(dtype).itemsize != np.dtype(spec_of(data).dtype).itemsize:
         raise UnsupportedError(f"elements of {spec_of(data).dtype} as {dtype}")
     if "bool" in (dtype, spec_of(data).dtype):  # TVM has bools of one bit in expressions
@@ -64,8 +59,7 @@ def _bit_cast(call: Call) -> relax.Expr:
 @converter("BitShift")
 def _bit_shift(call: Call) -> Any:
     """Shift bits; a negative shift, or one beyond the width, shifts all of them out."""
-    data, distance = call.arrays(2)
-    direction = call.attributes.get("direction", b"").decode()
+    (data, distance), direction = call.arrays(2), call.text("direction")
     if "int" not in data.dtype.name or direction not in ("LEFT", "RIGHT"):
         raise UnsupportedError(f"{data.dtype} in direction {direction!r}")
     info = np.iinfo(data.dtype)
@@ -113,10 +107,10 @@ def _pow(call: Call) -> relax.Expr:
 def _mod(call: Call) -> Any:
     """Return remainders; they have the divisor's sign, or with ``fmod`` the dividend's."""
     lhs, rhs = call.arrays(2)
-    if lhs.dtype.kind != "f" and not call.attributes.get("fmod", 0):
+    if lhs.dtype.kind != "f" and not call.integer("fmod"):
         return lhs % rhs
     rest = lhs.to(R.mod(lhs.expr, rhs.expr))
-    if call.attributes.get("fmod", 0):
+    if call.integer("fmod"):
         return rest
     is_other = ((rest < 0) & (rhs > 0)) | ((rest > 0) & (rhs < 0))
     size = np.abs(np.where(is_other, rest + rhs, rest))
@@ -145,11 +139,10 @@ def _gelu(call: Call) -> Any:
     The approximate form replaces the error function by the hyperbolic tangent of a cubic function
     of the data, with ONNX Runtime's factors.
     """
-    approximation = call.attributes.get("approximate", b"none")
-    if approximation not in (b"none", b"tanh"):
+    (data,), approximation = call.arrays(1), call.text("approximate", "none")
+    if approximation not in ("none", "tanh"):
         raise UnsupportedError(f"the approximation {approximation!r} is not known")
-    (data,) = call.arrays(1)
-    if approximation == b"none":
+    if approximation == "none":
         shape = data.to(R.erf((data * 0.5**0.5).expr))
     else:
         inner = data * (0.035677408136300125 * data * data + _LINEAR)

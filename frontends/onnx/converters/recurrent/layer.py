@@ -10,17 +10,14 @@ from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.known import known_array
 from frontends.onnx.converters.products import ByteWeights, FloatWeights
-from frontends.onnx.converters.recurrent.gates import text_of
-from frontends.onnx.converters.registry import Call
+from frontends.onnx.converters.registry import Array, Call
 from frontends.steps import reversed_steps, run_steps
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
 from qnn_ops.dialect.registry import constant_of, spec_of
 from qnn_ops.dialect.signature import ARITHMETIC
 from qnn_ops.dialect.sizes import as_extent, is_open, least
 
-Array = np.ndarray[Any, Any]
 Weights = FloatWeights | ByteWeights
 
 _BACKWARD = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
@@ -78,21 +75,21 @@ class Layer:
         Raises:
             UnsupportedError: an operand or attribute is not imported, or ONNX Runtime refuses it.
         """
-        self.block, self.kind, attributes = call.builder, kind, call.attributes
+        self.call, self.kind = call, kind
         self.builder = ModuleBuilder(block=call.builder)
         self.emit = self.builder.emit
         # The operands of an LSTM, and their encodings.
         (x, w, r, b, self.lengths, *states, p, sw, zw, sr, zr) = call.operands(12)
-        direction = text_of(attributes.get("direction", "forward"))
+        direction = call.text("direction", "forward")
         if direction not in _BACKWARD:
             raise UnsupportedError(f"direction is {direction!r}")
         self.backward = _BACKWARD[direction]
-        if attributes.get("layout", 0):
+        if call.integer("layout"):
             raise UnsupportedError("layout is 1, which ONNX Runtime refuses, too")
-        self.units = int(attributes.get("hidden_size", 0))
+        self.units = call.integer("hidden_size")
         if self.units < 1:
             raise UnsupportedError("hidden_size must be stated, and positive")
-        self.is_given = bool(attributes["tvm_custom"]["outputs"][0])
+        self.is_given = bool(call.outputs[0])
         spec = spec_of(x)
         if len(spec.shape) != 3 or spec.dtype != "float32" or 0 in spec.shape:
             raise UnsupportedError(f"X is {spec.dtype} of shape {list(spec.shape)}")
@@ -279,7 +276,7 @@ class Layer:
 
     def _constant(self, name: str, operand: relax.Expr, shape: tuple[int, ...]) -> Array:
         """Return the value of a constant, or of a dequantized constant."""
-        value = known_array(self.block, operand)
+        value = self.call.known(operand)
         if value is None:
             raise UnsupportedError(f"{name} must be a constant")
         if value.shape != shape:

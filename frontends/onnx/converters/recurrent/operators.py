@@ -21,7 +21,7 @@ def _gru(call: Call) -> relax.Expr:
     """
     layer = Layer(call, Kind(gates=3))
     functions = Functions(call.attributes, ("Sigmoid", "Tanh"), len(layer.backward))
-    units, is_linear = layer.units, bool(call.attributes.get("linear_before_reset", 0))
+    units, is_linear = layer.units, bool(call.integer("linear_before_reset"))
 
     def step(
         inner: ModuleBuilder, sums: Any, states: list[Any], parameters: Parameters, index: int
@@ -68,7 +68,7 @@ def _lstm(call: Call) -> relax.Expr:
     """
     layer = Layer(call, Kind(gates=4, states=2))
     functions = Functions(call.attributes, ("Sigmoid", "Tanh", "Tanh"), len(layer.backward))
-    units, is_coupled = layer.units, bool(call.attributes.get("input_forget", 0))
+    units, is_coupled = layer.units, bool(call.integer("input_forget"))
 
     def step(
         inner: ModuleBuilder, sums: Any, states: list[Any], parameters: Parameters, index: int
