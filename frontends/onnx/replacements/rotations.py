@@ -1,13 +1,12 @@
 """Rotary embeddings, ONNX Runtime's and the standard's, as simpler nodes."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.replacements.registry import operands_of, rule
+from frontends.onnx.replacements.registry import Call, rule
 
 _OF_POSITIONS, _OF_TOKENS, _OF_HEADS = 2, 3, 4
 """The number of axes of tables by position, of data whose heads lie side by side, and of heads."""
@@ -31,28 +30,28 @@ class Rotation:
 
 
 @rule("RotaryEmbedding")
-def _rotary_embedding(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+def _rotary_embedding(call: Call) -> None:
     """Write a RotaryEmbedding.
 
     The standard's operator has its positions last, or has none if its tables are by token.
     """
-    is_standard = node.domain != "com.microsoft"
+    graph, is_standard = call.graph, call.node.domain != "com.microsoft"
     if is_standard:
-        data, cosines, sines, positions = operands_of(inputs, 3, 4)
+        data, cosines, sines, positions = call.operands(3, 4)
     else:
-        data, positions, cosines, sines = operands_of(inputs, 4, 4)
+        data, positions, cosines, sines = call.operands(4, 4)
     rank = len(graph.shape(cosines))
     if rank != (_OF_POSITIONS if positions else _OF_TOKENS):
         raise UnsupportedError(f"cosines of {rank} axes")
-    if attrs.get("is_packed_batching", 0):
+    if call.integer("is_packed_batching"):
         raise UnsupportedError("is_packed_batching is not imported")
     shape = graph.shape(data)
-    rotation = Rotation(cosines, sines, bool(attrs.get("interleaved", 0)))
+    rotation = Rotation(cosines, sines, bool(call.integer("interleaved")))
     half = graph.shape(cosines)[-1]
     if len(shape) == _OF_HEADS:
         tokens, width, heads_axis = shape[2], shape[3], 1
     elif len(shape) == _OF_TOKENS:
-        count = int(attrs.get("num_heads", 0)) or shape[2] // (2 * half)
+        count = call.integer("num_heads") or shape[2] // (2 * half)
         if not count or shape[2] % count:
             raise UnsupportedError(f"a width of {shape[2]} for {count} heads")
         tokens, width, heads_axis = shape[1], shape[2] // count, 2
@@ -62,7 +61,7 @@ def _rotary_embedding(graph: Graph, node: Any, inputs: list[str], attrs: dict[st
     if not is_standard and graph.shape(positions) == (1,):  # the position of the first token
         positions = graph.add("Add", positions, np.arange(tokens)[None])
     turned = rotated(graph, rotation, data, positions, (width, heads_axis))
-    graph.add("Reshape", turned, shape, output=node.output[0])
+    call.end("Reshape", turned, shape)
 
 
 def rotated(
