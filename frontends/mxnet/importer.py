@@ -17,7 +17,7 @@ import frontends.mxnet.converters  # noqa: F401 (registers the rules)
 from frontends.builder import Imported, ModuleBuilder
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.mxnet.attributes import Attributes
-from frontends.mxnet.converters.context import CONVERTERS, Context, Operand, Rule
+from frontends.mxnet.converters.context import CONVERTERS, Context, Operand
 from frontends.mxnet.graph import SEMANTICS, Entry, Graph, Node, reachable
 from frontends.mxnet.interface import Dtypes, Shapes, input_specs, signature
 from frontends.mxnet.live import read_model
@@ -107,10 +107,8 @@ class _Walk:
     """The conversion of one graph."""
 
     def __init__(self, conversion: Conversion, graph: Graph, values: dict[Entry, Value]) -> None:
-        self.conversion = conversion
-        self.builder = conversion.builder
-        self.graph = graph
-        self.values = values
+        self.conversion, self.builder = conversion, conversion.builder
+        self.graph, self.values = graph, values
         self.exprs: dict[Entry, relax.Expr] = {}
         self.unknown: set[int] = set()
 
@@ -128,7 +126,8 @@ class _Walk:
             except UnsupportedError as error:
                 self._refuse(number, str(error))
             except (ValueError, TypeError, RuntimeError, ArithmeticError) as error:
-                raise QnnError(f"{self._where(number)}: {reason_of(error)}") from error
+                where = f"operator {number} {node.op} {node.name!r}"
+                raise QnnError(f"{where}: {reason_of(error)}") from error
         return [self._value(head) for head in self.graph.heads if head.node not in self.unknown]
 
     def _refuse(self, number: int, reason: str) -> None:
@@ -139,18 +138,9 @@ class _Walk:
 
     def _apply(self, node: Node) -> list[Value]:
         operands = [self._operand(entry) for entry in node.inputs]
-        conversion = self.conversion
-        rule: Rule = CONVERTERS[node.op]
-        results = rule(
-            Context(
-                node,
-                Attributes(node.attrs),
-                operands,
-                conversion.builder,
-                conversion.semantics,
-                conversion.convert_subgraph,
-            )
-        )
+        how = self.conversion.semantics, self.conversion.convert_subgraph
+        ctx = Context(node, Attributes(node.attrs), operands, self.builder, *how)
+        results = CONVERTERS[node.op](ctx)
         return results if isinstance(results, list) else [results]
 
     def _define(self, number: int, node: Node, results: Sequence[Value]) -> None:
@@ -189,10 +179,6 @@ class _Walk:
             name = self.builder.fresh(node.name)
             self.exprs[entry] = self.builder.add_constant(name, value)
         return self.exprs[entry]
-
-    def _where(self, number: int) -> str:
-        node = self.graph.nodes[number]
-        return f"operator {number} {node.op} {node.name!r}"
 
 
 def _names(graph: Graph, node: Node) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -10,6 +11,7 @@ from frontends.builder import ModuleBuilder
 from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.graph import Graph, Node
 from frontends.mxnet.scalars import Array, Number, Value, is_known
+from qnn_ops.dialect.checks import check_axis
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 from qnn_ops.modules import Rules
@@ -75,10 +77,33 @@ class Context:
         """Return all inputs as expressions."""
         return [self.expr(position) for position in range(self.arity)]
 
+    def array(self, position: int) -> Any:
+        """Return an input that behaves like a numpy array."""
+        return self.builder.array(self.expr(position))
+
     def shape(self, position: int) -> tuple[int, ...]:
         """Return an input's shape."""
         value = self.operand(position).read()
         return value.shape if isinstance(value, np.ndarray) else spec_of(value).shape
+
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Return the shapes of all inputs."""
+        return [self.shape(position) for position in range(self.arity)]
+
+    @property
+    def rank(self) -> int:
+        """The number of axes of the first input."""
+        return len(self.shape(0))
+
+    def axis(self, default: int | None = None, name: str = "axis", more: int = 0) -> int:
+        """Return an attribute that names an axis of the first input, counted from its first axis.
+
+        Args:
+            default: if the attribute is missing; None if it must be there.
+            name: of the attribute.
+            more: the number of axes that are counted besides those of the input.
+        """
+        return check_axis(self.attrs.integer(name, default), self.rank + more)
 
     def dtype(self, position: int) -> str:
         """Return an input's dtype."""

@@ -27,12 +27,11 @@ def image_layout(ctx: Context) -> str:
     Raises:
         UnsupportedError: it has another number of spatial dimensions.
     """
-    rank = len(ctx.shape(0))
     layout = ctx.attrs.text("layout", LAYOUTS[0])
-    if rank != 4 or layout not in LAYOUTS:
+    if ctx.rank != 4 or layout not in LAYOUTS:
         raise UnsupportedError(
             f"only images of layout {' or '.join(LAYOUTS)} are supported, got {layout} and "
-            f"{rank} dimensions"
+            f"{ctx.rank} dimensions"
         )
     return layout
 
@@ -60,28 +59,15 @@ def convert_convolution(ctx: Context) -> relax.Expr:
     """Convolve in two dimensions, in groups or not; the kernel has the data's layout."""
     layout = image_layout(ctx)
     kernel_layout = layout.replace("N", "O").replace("C", "I")
-    groups, filters = ctx.attrs.integer("num_group", 1), ctx.attrs.integer("num_filter")
-    channels = ctx.shape(0)[layout.index("C")]
     window = pair(ctx, "kernel", None, 1)
-    if groups < 1 or channels % groups or filters % groups:
-        raise QnnError(
-            f"num_group must divide the {channels} channels of the data and num_filter, "
-            f"{filters}, got {groups}"
-        )
+    groups, channels, filters = _channels(ctx, layout)
     sizes = {"O": filters, "I": channels // groups, "H": window[0], "W": window[1]}
     check_weight(ctx, tuple(sizes[letter] for letter in kernel_layout))
     strides, padding = pair(ctx, "stride", 1, 1), pair(ctx, "pad", 0, 0)
     dilation = pair(ctx, "dilate", 1, 1)
-    for name, size, taps, stride, step, pad in zip(
-        ("height", "width"),
-        image_size(ctx, layout),
-        window,
-        strides,
-        dilation,
-        padding,
-        strict=True,
-    ):
-        window_count(name, size, taps, stride, step, pad, pad)
+    steps = image_size(ctx, layout), window, strides, dilation, padding, padding
+    for name, *numbers in zip(("height", "width"), *steps, strict=True):
+        window_count(name, *numbers)
     result = R.nn.conv2d(
         ctx.expr(0),
         ctx.expr(1),
@@ -93,6 +79,18 @@ def convert_convolution(ctx: Context) -> relax.Expr:
         kernel_layout=kernel_layout,
     )
     return with_bias(ctx, result, filters, layout.index("C"), 4)
+
+
+def _channels(ctx: Context, layout: str) -> tuple[int, int, int]:
+    """Return the numbers of groups, and of channels of the data and of the result."""
+    groups, filters = ctx.attrs.integer("num_group", 1), ctx.attrs.integer("num_filter")
+    channels = ctx.shape(0)[layout.index("C")]
+    if groups < 1 or channels % groups or filters % groups:
+        raise QnnError(
+            f"num_group must divide the {channels} channels of the data and num_filter, "
+            f"{filters}, got {groups}"
+        )
+    return groups, channels, filters
 
 
 def check_weight(ctx: Context, needed: tuple[int, ...]) -> None:
@@ -128,13 +126,7 @@ def convert_deconvolution(ctx: Context) -> relax.Expr:
     layout = image_layout(ctx)
     if layout != "NCHW" or ctx.attrs.integers("target_shape", ()):
         raise UnsupportedError("only layout NCHW without a target_shape is supported")
-    groups, filters = ctx.attrs.integer("num_group", 1), ctx.attrs.integer("num_filter")
-    channels = ctx.shape(0)[1]
-    if groups < 1 or channels % groups or filters % groups:
-        raise QnnError(
-            f"num_group must divide the {channels} channels of the data and num_filter, "
-            f"{filters}, got {groups}"
-        )
+    groups, channels, filters = _channels(ctx, layout)
     kernel = pair(ctx, "kernel", None, 1)
     check_weight(ctx, (channels, filters // groups, *kernel))
     strides, dilation = pair(ctx, "stride", 1, 1), pair(ctx, "dilate", 1, 1)
@@ -183,7 +175,7 @@ def convert_fully_connected(ctx: Context) -> relax.Expr:
 @converter("dot")
 def convert_dot(ctx: Context) -> relax.Expr:
     """Return the product of two matrices."""
-    if len(ctx.shape(0)) != 2 or len(ctx.shape(1)) != 2:
+    if ctx.rank != 2 or len(ctx.shape(1)) != 2:
         raise UnsupportedError(
             f"only matrices are supported, got shapes {ctx.shape(0)} and {ctx.shape(1)}"
         )
@@ -193,7 +185,7 @@ def convert_dot(ctx: Context) -> relax.Expr:
 @converter("batch_dot")
 def convert_batch_dot(ctx: Context) -> relax.Expr:
     """Multiply pairs of matrices."""
-    if len(ctx.shape(0)) != 3 or len(ctx.shape(1)) != 3 or ctx.shape(0)[0] != ctx.shape(1)[0]:
+    if ctx.rank != 3 or len(ctx.shape(1)) != 3 or ctx.shape(0)[0] != ctx.shape(1)[0]:
         raise QnnError(
             f"the inputs must be equally many matrices, got {ctx.shape(0)} and {ctx.shape(1)}"
         )
@@ -202,8 +194,7 @@ def convert_batch_dot(ctx: Context) -> relax.Expr:
 
 def _product(ctx: Context, axes: list[int]) -> relax.Expr:
     """Multiply both inputs; ``axes`` is the order of axes of a transposed input."""
-    names = ("transpose_a", "transpose_b")
-    flags = [ctx.attrs.flag(name, False) for name in names]
+    flags = [ctx.attrs.flag(name, False) for name in ("transpose_a", "transpose_b")]
     shapes = [
         [ctx.shape(position)[axis] for axis in axes] if flag else ctx.shape(position)
         for position, flag in enumerate(flags)

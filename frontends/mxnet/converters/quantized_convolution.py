@@ -28,7 +28,7 @@ from frontends.mxnet.converters.quantization import (
     quantized,
     range_at,
 )
-from frontends.mxnet.converters.quantized import bias_expr, product_range, saturated_int32
+from frontends.mxnet.converters.quantized import bias_expr, product_range, saturated_int32, window
 from frontends.mxnet.scalars import Array, Number, Value, scalar, to_expr
 from qnn_ops import fused_multiply_add, quantized_conv2d
 from qnn_ops.dialect.attributes import dtype_range
@@ -108,27 +108,21 @@ def convert_fused_convolution(ctx: Context) -> list[Value]:
 def _read(ctx: Context) -> _Convolution:
     fused = read_fused(ctx, "Convolution")
     check_quantized(ctx, 0)
-    if len(ctx.shape(0)) != 4 or fused.main.text("layout", "NCHW") != "NCHW":
+    if ctx.rank != 4 or fused.main.text("layout", "NCHW") != "NCHW":
         raise UnsupportedError("only images of layout NCHW are supported")
     weight, bias = _folded(ctx, fused)
-    attrs = _window(replace(ctx, attrs=fused.main), weight)
+    main = replace(ctx, attrs=fused.main)
+    if weight.shape[2:] != (size := pair(main, "kernel", None, 1)):
+        raise QnnError(f"the weight's window is {weight.shape[2:]}, attribute kernel {size}")
     first, last = _activations(ctx, fused)
     addend, after = fused.position("sum"), len(fused.names)
     if bool(addend) != ctx.attrs.flag("with_sum", False):
         raise QnnError("attribute with_sum does not agree with the subgraph")
     if addend is not None:
         check_quantized(ctx, addend)
-    return _Convolution(
-        ctx,
-        attrs,
-        weight,
-        bias,
-        range_at(ctx, after),
-        first,
-        last,
-        addend,
-        None if addend is None else range_at(ctx, after + 2),
-    )
+    addend_range = None if addend is None else range_at(ctx, after + 2)
+    constants = window(main), weight, bias, range_at(ctx, after)
+    return _Convolution(ctx, *constants, first, last, addend, addend_range)
 
 
 def _folded(ctx: Context, fused: Fused) -> tuple[Array, Array | None]:
@@ -150,21 +144,6 @@ def _folded(ctx: Context, fused: Fused) -> tuple[Array, Array | None]:
         gamma = np.ones_like(gamma)
     eps = fused.batch_norm.real("eps", 1e-3)
     return folding.fold_batch_norm(weight, bias, gamma, beta, mean, variance, eps)
-
-
-def _window(ctx: Context, weight: Array) -> dict[str, Any]:
-    """Return the attributes of the convolution itself; ``ctx`` has those of the subgraph."""
-    window = pair(ctx, "kernel", None, 1)
-    if weight.shape[2:] != window:
-        raise QnnError(f"the weight's window is {weight.shape[2:]}, attribute kernel {window}")
-    return {
-        "strides": pair(ctx, "stride", 1, 1),
-        "padding": pair(ctx, "pad", 0, 0),
-        "dilation": pair(ctx, "dilate", 1, 1),
-        "groups": ctx.attrs.integer("num_group", 1),
-        "data_layout": "NCHW",
-        "kernel_layout": "OIHW",
-    }
 
 
 def _activations(ctx: Context, fused: Fused) -> tuple[Activation | None, Activation | None]:
