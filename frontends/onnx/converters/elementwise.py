@@ -150,23 +150,14 @@ def _gelu(call: Call) -> Any:
     return 0.5 * data * (shape + 1)
 
 
-def _hard_sigmoid(data: Any, alpha: float, beta: float) -> Any:
-    _check_float(data)
-    return np.minimum(np.maximum(rounded(data * alpha) + beta, 0), 1)
-
-
-@converter("HardSigmoid")
-def _of_attributes(call: Call) -> Any:
-    (data,) = call.arrays(1)
-    alpha, beta = call.attributes.get("alpha", 0.2), call.attributes.get("beta", 0.5)
-    return _hard_sigmoid(data, alpha, beta)
-
-
-@converter("HardSwish")
-def _hard_swish(call: Call) -> Any:
-    """Multiply the data by its HardSigmoid, as ONNX Runtime does."""
-    (data,) = call.arrays(1)
-    return data * _hard_sigmoid(data, 1 / 6, 0.5)
+@converter("HardSigmoid", "HardSwish")
+def _hard_sigmoid(call: Call) -> Any:
+    """Return a line between 0 and 1; HardSwish multiplies the data by it, as ONNX Runtime does."""
+    (data,), is_swish = call.reals(1), call.op == "HardSwish"
+    alpha = call.attributes.get("alpha", 1 / 6 if is_swish else 0.2)
+    line = rounded(data * alpha) + call.attributes.get("beta", 0.5)
+    bounded = np.minimum(np.maximum(line, 0), 1)
+    return data * bounded if is_swish else bounded
 
 
 @converter("Clip")
@@ -190,19 +181,12 @@ def _clip(call: Call) -> relax.Expr:
 
 @converter("PRelu")
 def _prelu(call: Call) -> Any:
-    data, slope = call.arrays(2)
-    _check_float(data)
+    data, slope = call.reals(2)
     return np.where(data < 0, data * slope, data)
 
 
 @converter("ThresholdedRelu")
 def _thresholded_relu(call: Call) -> Any:
     """Return the elements above a threshold; 0 replaces the other elements and NaN."""
-    (data,) = call.arrays(1)
-    _check_float(data)
+    (data,) = call.reals(1)
     return np.where(data > call.attributes.get("alpha", 1.0), data, 0)
-
-
-def _check_float(data: Any) -> None:
-    if data.dtype != "float32":
-        raise UnsupportedError("its data must be float32")

@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Call, converter, one_number
+from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.read.constants import range_of
 from frontends.ranges import of_sizes
 from qnn_ops import counted_indices, top_indices
@@ -113,8 +113,8 @@ def _one_hot(call: Call) -> Any:
 
     A negative index counts from the end; an index out of range equals none of the numbers.
     """
-    indices, depth, values = call.arrays(3)
-    count = one_number(depth.expr, "the depth")
+    indices, _, values = call.arrays(3)
+    count = call.number(1, "the depth")
     shape, dtype = indices.shape, indices.dtype
     if count < 1 or count * int(np.prod(shape, dtype=np.int64)) > _MOST:
         raise UnsupportedError(f"the depth must be from 1 to what memory takes, got {count}")
@@ -137,8 +137,7 @@ def _one_hot(call: Call) -> Any:
 @converter("TopK")
 def _top_k(call: Call) -> relax.Expr:
     """Return the largest or smallest elements along an axis, and their indices, in stable order."""
-    data, count = call.arrays(2)
-    number = one_number(count.expr, "the number of elements")
+    (data,), number = call.arrays(1), call.number(1, "the number of elements")
     if not call.integer("sorted", 1):
         raise UnsupportedError("elements in an order that is not told")
     shape = data.shape

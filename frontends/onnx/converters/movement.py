@@ -71,21 +71,13 @@ def _widths(given: Any, axes: relax.Expr | None, rank: int) -> list[tuple[int, i
 
 @converter("Tile")
 def _tile(call: Call) -> relax.Expr:
-    data, repeats = call.operands(2)
-    return R.tile(data, _numbers(repeats))
+    return R.tile(call.given[0], call.constant(1, "its numbers").tolist())
 
 
 @converter("Expand")
 def _expand(call: Call) -> relax.Expr:
-    data, shape = call.operands(2)
-    return R.broadcast_to(data, np.broadcast_shapes(spec_of(data).shape, tuple(_numbers(shape))))
-
-
-def _numbers(expr: relax.Expr) -> list[int]:
-    known = constant_of(expr)
-    if known is None:
-        raise UnsupportedError("its numbers must be constant")
-    return [int(each) for each in known]
+    (data,), shape = call.operands(1), call.constant(1, "its numbers").tolist()
+    return R.broadcast_to(data, np.broadcast_shapes(spec_of(data).shape, tuple(shape)))
 
 
 @converter("ReverseSequence")

@@ -109,9 +109,7 @@ class ByteWeights:
 def _matmul_nbits(call: Call) -> relax.Expr:
     """Multiply by weights of a few bits, with operands and attributes of ``blockwise_dense``."""
     data, weights, scales, points = call.operands(4)
-    size, shape = call.integer("block_size"), spec_of(data).shape
-    if spec_of(data).dtype != "float32":
-        raise UnsupportedError("its data must be float32")
+    size, shape = call.integer("block_size"), call.reals(1)[0].shape
     blocks = spec_of(scales).shape[1]
     if not shape or -(-shape[-1] // size) != blocks:
         raise UnsupportedError(f"data of shape {list(shape)} for {blocks} blocks of {size}")

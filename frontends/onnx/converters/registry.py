@@ -51,6 +51,39 @@ class Call:
         """Return ``count`` operands, which behave like numpy arrays."""
         return [None if each is None else self.array(each) for each in self.operands(count)]
 
+    def reals(self, count: int) -> list[Any]:
+        """Return ``count`` operands like ``arrays``, of which the first must be float32."""
+        found = self.arrays(count)
+        if found[0].dtype != "float32":
+            raise UnsupportedError("its data must be float32")
+        return found
+
+    def constant(self, index: int, name: str) -> Array:
+        """Return the value of an operand, whose role is ``name``; it must be a constant."""
+        expr = self.operands(index + 1)[index]
+        if expr is None or (value := constant_of(expr)) is None:
+            raise UnsupportedError(f"{name} must be constant")
+        return value
+
+    def number(self, index: int, name: str, default: int | None = None) -> int:
+        """Return the integer of a constant operand.
+
+        Args:
+            index: of the operand.
+            name: the operand's role, for the error.
+            default: if the operand may be left out.
+
+        Raises:
+            UnsupportedError: it is no constant, or has several numbers.
+        """
+        expr = self.operands(index + 1)[index]
+        if expr is None and default is not None:
+            return default
+        known = None if expr is None else constant_of(expr)
+        if known is None or known.size != 1:
+            raise UnsupportedError(f"{name} must be one constant number")
+        return int(known.item())
+
     def array(self, expr: relax.Expr) -> Any:
         """Return an expression that behaves like a numpy array."""
         return Expression(self.builder, expr)
@@ -91,22 +124,6 @@ class Call:
     def _value(self, expr: relax.Expr) -> relax.Expr | None:
         """Return the value of a variable, None for an input; other expressions as they are."""
         return self.builder.lookup_binding(expr) if isinstance(expr, relax.Var) else expr
-
-
-def one_number(expr: relax.Expr, name: str) -> int:
-    """Return the integer of a constant.
-
-    Args:
-        expr: an operand.
-        name: the operand's role, for the error.
-
-    Raises:
-        UnsupportedError: it is no constant, or has several numbers.
-    """
-    known = constant_of(expr)
-    if known is None or known.size != 1:
-        raise UnsupportedError(f"{name} must be one constant number")
-    return int(known.item())
 
 
 def text_of(value: Any) -> str:

@@ -124,12 +124,8 @@ class Layer:
             self._direction(index, parameters, rows, step)
             for index, parameters in enumerate(self.parameters)
         ]
-        return relax.Tuple(
-            [
-                self._joined(each, axis)
-                for each, axis in zip(zip(*parts, strict=True), (1, 0, 0), strict=False)
-            ]
-        )
+        pairs = zip(zip(*parts, strict=True), (1, 0, 0), strict=False)
+        return relax.Tuple([self._joined(each, axis) for each, axis in pairs])
 
     def _joined(self, parts: Sequence[relax.Expr], axis: int) -> relax.Expr:
         wide = [self.emit(R.expand_dims(part, axis)) for part in parts]
@@ -180,11 +176,9 @@ class Layer:
         If outputs are wanted, ONNX Runtime keeps hidden values in the outputs, which are 0 beyond a
         sequence's end. This matters if the hidden values of a batch are quantized with one range.
         """
-        emit = builder.emit
-        following = [emit(R.where(going, new[0], self._zeros(emit) if self.is_given else old[0]))]
-        pairs = zip(new[1:], old[1:], strict=False)
-        following += [emit(R.where(going, each, before)) for each, before in pairs]
-        return [*following, emit(R.where(going, new[0], old[-1]))]
+        hidden = self._zeros(builder.emit) if self.is_given else old[0]
+        pairs = [(new[0], hidden), *zip(new[1:], old[1:], strict=False), (new[0], old[-1])]
+        return [builder.emit(R.where(going, each, before)) for each, before in pairs]
 
     def _zeros(self, emit: Callable[[relax.Expr], relax.Var]) -> relax.Expr:
         shape = self.batch, self.units
@@ -284,12 +278,7 @@ class Layer:
         return value
 
     def _weights(
-        self,
-        name: str,
-        operand: relax.Expr,
-        depth: int,
-        scale: relax.Expr | None,
-        point: relax.Expr | None,
+        self, name: str, operand: relax.Expr, depth: int, scale: Any, point: Any
     ) -> list[Weights]:
         """Return the weights of each direction."""
         count, columns = len(self.backward), self.kind.gates * self.units

@@ -12,7 +12,6 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
 from qnn_ops.dialect.expressions import operand
-from qnn_ops.dialect.registry import constant_of
 
 _MOST_ELEMENTS = 1 << 24
 
@@ -20,11 +19,8 @@ _MOST_ELEMENTS = 1 << 24
 @converter("Col2Im")
 def _col2im(call: Call) -> Any:
     """Add up each pixel's values in the columns, one tap after the other."""
-    data, *given = call.arrays(3)
-    known = [constant_of(each.expr) for each in given]
-    if any(each is None for each in known):
-        raise UnsupportedError("the shapes of the image and the block must be constant")
-    image, block = ([int(size) for size in each] for each in known if each is not None)
+    (data,), what = call.arrays(1), "the shapes of the image and the block"
+    image, block = (call.constant(index, what).tolist() for index in (1, 2))
     rank, (batch, depth, columns) = len(image), data.shape
     stride, dilation = (call.integers(name, [1] * rank) for name in ("strides", "dilations"))
     before, axes = call.integers("pads", [0] * 2 * rank), range(rank)

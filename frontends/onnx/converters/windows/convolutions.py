@@ -43,16 +43,15 @@ class Window:
         return Window(*row, [0, *self.beyond], self.groups)
 
     @property
+    def steps(self) -> dict[str, Any]:
+        """The attributes of a convolution."""
+        steps = {"strides": self.strides, "padding": self.padding, "dilation": self.dilations}
+        return {**steps, "groups": self.groups}
+
+    @property
     def options(self) -> dict[str, Any]:
         """The attributes of a convolution of images whose channels are first."""
-        return {
-            "strides": self.strides,
-            "padding": self.padding,
-            "dilation": self.dilations,
-            "groups": self.groups,
-            "data_layout": "NCHW",
-            "kernel_layout": "OIHW",
-        }
+        return {**self.steps, "data_layout": "NCHW", "kernel_layout": "OIHW"}
 
 
 def window_of(call: Call, image: Sequence[int], kernel: Sequence[int]) -> Window:
@@ -143,14 +142,7 @@ def _conv(call: Call) -> relax.Expr:
     if _is_plain(call, weights):
         result = float_conv2d(data, weights, **window.options, order=ORDERS[1])
     else:
-        result = _OPERATORS[rank](
-            data,
-            weights,
-            strides=window.strides,
-            padding=window.padding,
-            dilation=window.dilations,
-            groups=window.groups,
-        )
+        result = _OPERATORS[rank](data, weights, **window.steps)
     if bias is None:
         return result
     return R.add(call.emit(result), R.reshape(bias, (1, -1, *[1] * rank)))

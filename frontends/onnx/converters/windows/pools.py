@@ -119,27 +119,19 @@ def _mean_of_columns(data: Any, kernel: list[int], window: Window, *, includes: 
 def _pooled(kind: str, call: Call, **extra: Any) -> relax.Expr:
     (data,), kernel = call.operands(1), call.integers("kernel_shape")
     window = window_of(call, spec_of(data).shape[2:], kernel)
-    if len(kernel) == 1:  # a row of an image
+    is_row = len(kernel) == 1  # of an image
+    if is_row:
         data, kernel, window = call.emit(R.expand_dims(data, [2])), [1, *kernel], window.as_row()
-        return R.squeeze(call.emit(_call(kind, data, kernel, window, extra)), [2])
-    return _call(kind, data, kernel, window, extra)
-
-
-def _call(
-    kind: str, data: relax.Expr, kernel: list[int], window: Window, extra: dict[str, Any]
-) -> relax.Expr:
-    operator = _OPERATORS.get((kind, len(kernel)))
+    rank, padding = len(kernel), window.padding
+    operator = _OPERATORS.get((kind, rank))
     if operator is None:
-        raise UnsupportedError(f"a window of {len(kernel)} dimensions is not imported")
-    padding = window.padding
+        raise UnsupportedError(f"a window of {rank} dimensions is not imported")
     if extra.get("count_include_pad") and any(window.beyond):
         # Stated padding counts as elements; padding beyond it does not.
-        rank = len(kernel)
         sides = [0, 0, 0, 0]
         for axis, beyond in enumerate(window.beyond):
             sides += [padding[axis], padding[axis + rank] - beyond]
         data, extra = R.nn.pad(data, sides), {"count_include_pad": False}
         padding = [0] * rank + window.beyond
-    parts = (kernel, window.strides, padding, window.dilations)
-    result: relax.Expr = operator(data, *parts, **extra)
-    return result
+    result = operator(data, kernel, window.strides, padding, window.dilations, **extra)
+    return R.squeeze(call.emit(result), [2]) if is_row else result
