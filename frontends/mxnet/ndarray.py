@@ -185,24 +185,9 @@ _INDEX_ARRAYS = {_UNDEFINED: 0, _DENSE: 0, _ROW_SPARSE: 1, _CSR: 2}
 _MAX_ELEMENTS = 2**60
 
 _BFLOAT16 = 12
-_TYPES: dict[int, np.dtype[Any]] = {
-    flag: np.dtype(name)
-    for flag, name in {
-        0: "<f4",
-        1: "<f8",
-        2: "<f2",
-        3: "u1",
-        4: "<i4",
-        5: "i1",
-        6: "<i8",
-        7: "?",
-        8: "<i2",
-        9: "<u2",
-        10: "<u4",
-        11: "<u8",
-        _BFLOAT16: "<u2",
-    }.items()
-}
+_NAMES = "<f4 <f8 <f2 u1 <i4 i1 <i8 ? <i2 <u2 <u4 <u8 <u2"
+_TYPES = {flag: np.dtype(name) for flag, name in enumerate(_NAMES.split())}
+"""The types of elements by number; bfloat16, the last one, is read as uint16."""
 
 
 def read_array(cursor: Cursor, what: str) -> Array | None:

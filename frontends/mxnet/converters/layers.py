@@ -5,6 +5,7 @@ All work on floats, except for the pool of quantized data.
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -54,30 +55,31 @@ def pair(ctx: Context, name: str, default: int | None, least: int) -> tuple[int,
     return values[0], values[1]
 
 
+def window_of(ctx: Context, layout: str = "NCHW") -> dict[str, Any]:
+    """Return the attributes of a convolution, whose kernel has the data's layout."""
+    return {
+        "strides": pair(ctx, "stride", 1, 1),
+        "padding": pair(ctx, "pad", 0, 0),
+        "dilation": pair(ctx, "dilate", 1, 1),
+        "groups": ctx.attrs.integer("num_group", 1),
+        "data_layout": layout,
+        "kernel_layout": layout.replace("N", "O").replace("C", "I"),
+    }
+
+
 @converter("Convolution", "Convolution_v1")
 def convert_convolution(ctx: Context) -> relax.Expr:
     """Convolve in two dimensions, in groups or not; the kernel has the data's layout."""
     layout = image_layout(ctx)
-    kernel_layout = layout.replace("N", "O").replace("C", "I")
-    window = pair(ctx, "kernel", None, 1)
+    taps, window = pair(ctx, "kernel", None, 1), window_of(ctx, layout)
     groups, channels, filters = _channels(ctx, layout)
-    sizes = {"O": filters, "I": channels // groups, "H": window[0], "W": window[1]}
-    check_weight(ctx, tuple(sizes[letter] for letter in kernel_layout))
-    strides, padding = pair(ctx, "stride", 1, 1), pair(ctx, "pad", 0, 0)
-    dilation = pair(ctx, "dilate", 1, 1)
-    steps = image_size(ctx, layout), window, strides, dilation, padding, padding
+    sizes = {"O": filters, "I": channels // groups, "H": taps[0], "W": taps[1]}
+    check_weight(ctx, tuple(sizes[letter] for letter in window["kernel_layout"]))
+    names = ("strides", "dilation", "padding", "padding")
+    steps = image_size(ctx, layout), taps, *(window[name] for name in names)
     for name, *numbers in zip(("height", "width"), *steps, strict=True):
         window_count(name, *numbers)
-    result = R.nn.conv2d(
-        ctx.expr(0),
-        ctx.expr(1),
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        data_layout=layout,
-        kernel_layout=kernel_layout,
-    )
+    result = R.nn.conv2d(ctx.expr(0), ctx.expr(1), **window)
     return with_bias(ctx, result, filters, layout.index("C"), 4)
 
 
@@ -131,9 +133,8 @@ def convert_deconvolution(ctx: Context) -> relax.Expr:
     check_weight(ctx, (channels, filters // groups, *kernel))
     strides, dilation = pair(ctx, "stride", 1, 1), pair(ctx, "dilate", 1, 1)
     padding, adjustment = pair(ctx, "pad", 0, 0), pair(ctx, "adj", 0, 0)
-    for size, window, stride, step, pad, adjusted in zip(
-        image_size(ctx, layout), kernel, strides, dilation, padding, adjustment, strict=True
-    ):
+    steps = image_size(ctx, layout), kernel, strides, dilation, padding, adjustment
+    for size, window, stride, step, pad, adjusted in zip(*steps, strict=True):
         full = (size - 1) * stride + (window - 1) * step + 1 + adjusted
         if adjusted >= stride or full <= 2 * pad:
             raise QnnError(
@@ -285,24 +286,11 @@ def convert_pooling(ctx: Context) -> relax.Expr:
     if ctx.attrs.flag("global_pool", False):
         return _GLOBAL[kind](data, [layout.index("H"), layout.index("W")], keepdims=True)
     windows = pooling_windows(ctx, layout)
+    window, taps = (windows.size, windows.strides, list(windows.padding)), prod(windows.size)
     if kind == "max":
-        return R.nn.max_pool2d(
-            data, windows.size, windows.strides, list(windows.padding), layout=layout
-        )
-    return _mean(ctx, windows, layout, is_sum=kind == "sum")
-
-
-def _mean(ctx: Context, windows: Windows, layout: str, *, is_sum: bool) -> relax.Expr:
-    taps = windows.size[0] * windows.size[1]
-    mean = R.nn.avg_pool2d(
-        ctx.expr(0),
-        windows.size,
-        windows.strides,
-        list(windows.padding),
-        count_include_pad=True,
-        layout=layout,
-    )
-    if is_sum:
+        return R.nn.max_pool2d(data, *window, layout=layout)
+    mean = R.nn.avg_pool2d(data, *window, count_include_pad=True, layout=layout)
+    if kind == "sum":
         return R.multiply(mean, relax.const(np.float32(taps)))
     if (windows.counts == taps).all():
         return mean
@@ -326,14 +314,10 @@ def convert_quantized_pooling(ctx: Context) -> list[Value]:
     if not ctx.attrs.flag("global_pool", False):
         windows = pooling_windows(ctx, layout)
         size, strides, padding = windows.size, windows.strides, windows.padding
+    rounding = "half_even" if kind == "avg" else "half_away"
+    includes = kind == "avg" and ctx.attrs.flag("count_include_pad", True)
+    window = size, strides, padding, layout
     pooled = quantized_pool2d(
-        ctx.expr(0),
-        kind,
-        size,
-        strides,
-        padding,
-        layout,
-        rounding="half_even" if kind == "avg" else "half_away",
-        count_include_pad=kind == "avg" and ctx.attrs.flag("count_include_pad", True),
+        ctx.expr(0), kind, *window, rounding=rounding, count_include_pad=includes
     )
     return [pooled, *bounds]

@@ -47,11 +47,9 @@ def new_shape(
     except (StopIteration, IndexError):
         raise QnnError(f"shape {list(codes)} asks for more axes than {tuple(shape)} has") from None
     total, rest = prod(shape), prod(size for size in sizes if size != _INFER)
-    count = sizes.count(_INFER)
-    if count > 1 or min(sizes, default=1) < _INFER or (count and (not rest or total % rest)):
-        raise QnnError(f"shape {list(codes)} does not fit a tensor of shape {tuple(shape)}")
-    result = tuple(total // rest if size == _INFER else size for size in sizes)
-    if prod(result) != total:
+    result = tuple(total // (rest or 1) if size == _INFER else size for size in sizes)
+    is_odd = sizes.count(_INFER) > 1 or min(sizes, default=1) < _INFER
+    if is_odd or (_INFER in sizes and not rest) or prod(result) != total:
         raise QnnError(f"shape {list(codes)} does not fit a tensor of shape {tuple(shape)}")
     return result
 

@@ -13,7 +13,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.mxnet.converters.context import Context, converter
-from frontends.mxnet.converters.layers import pair
+from frontends.mxnet.converters.layers import pair, window_of
 from frontends.mxnet.converters.quantization import (
     Range,
     calibrated_range,
@@ -107,18 +107,6 @@ SUMS: tuple[Any, ...] = (1.0, 0, 1.0, 0, 1.0, 0, "int32")
 """The encodings of data, weight and result of a layer that gives int32 sums."""
 
 
-def window(ctx: Context) -> dict[str, Any]:
-    """Return the attributes of a convolution of layout NCHW."""
-    return {
-        "strides": pair(ctx, "stride", 1, 1),
-        "padding": pair(ctx, "pad", 0, 0),
-        "dilation": pair(ctx, "dilate", 1, 1),
-        "groups": ctx.attrs.integer("num_group", 1),
-        "data_layout": "NCHW",
-        "kernel_layout": "OIHW",
-    }
-
-
 @converter("_contrib_quantized_conv")
 def convert_quantized_conv(ctx: Context) -> list[Value]:
     """Return the sums of a convolution.
@@ -137,7 +125,7 @@ def convert_quantized_conv(ctx: Context) -> list[Value]:
         scaled = _scaled_bias(ctx, bias, dtype, ranges)
     kernel, bias = ctx.parameter(weight, "_kernel"), scaled if is_known(scaled) else None
     sums: relax.Expr = quantized_conv2d(
-        ctx.expr(0), kernel, *SUMS, **window(ctx), bias=int32_parameter(ctx, bias)
+        ctx.expr(0), kernel, *SUMS, **window_of(ctx), bias=int32_parameter(ctx, bias)
     )
     if not is_known(scaled):
         sums = _saturated_sum(ctx.emit(sums), scaled.reshape(1, -1, 1, 1).expr)

@@ -20,7 +20,7 @@ from frontends.mxnet.converters.fused import (
     scaled_bias,
     weight_of,
 )
-from frontends.mxnet.converters.layers import pair
+from frontends.mxnet.converters.layers import pair, window_of
 from frontends.mxnet.converters.quantization import (
     Range,
     calibrated_range,
@@ -28,7 +28,7 @@ from frontends.mxnet.converters.quantization import (
     quantized,
     range_at,
 )
-from frontends.mxnet.converters.quantized import bias_expr, product_range, saturated_int32, window
+from frontends.mxnet.converters.quantized import bias_expr, product_range, saturated_int32
 from frontends.mxnet.scalars import Array, Number, Value, scalar, to_expr
 from qnn_ops import fused_multiply_add, quantized_conv2d
 from qnn_ops.dialect.attributes import dtype_range
@@ -121,7 +121,7 @@ def _read(ctx: Context) -> _Convolution:
     if addend is not None:
         check_quantized(ctx, addend)
     addend_range = None if addend is None else range_at(ctx, after + 2)
-    constants = window(main), weight, bias, range_at(ctx, after)
+    constants = window_of(main), weight, bias, range_at(ctx, after)
     return _Convolution(ctx, *constants, first, last, addend, addend_range)
 
 
