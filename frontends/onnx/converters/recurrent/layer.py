@@ -30,21 +30,23 @@ class Parameters:
     """The parameters of one direction.
 
     Attributes:
+        index: of the direction.
         data: weights of the data.
         hidden: weights of hidden values.
         biases: of the data and of hidden values, [gates · units] each; None if there are none.
         peepholes: [3 · units]; None if there are none.
     """
 
+    index: int
     data: Weights
     hidden: Weights
     biases: tuple[Array, Array] | None
     peepholes: Array | None
 
 
-Step = Callable[[ModuleBuilder, Any, list[Any], Parameters, int], list[Any]]
-"""``step(builder, sums, states, parameters, index)`` computes with expressions. It returns the new
-states of one direction, the hidden values first; ``index`` is the index of the direction."""
+Step = Callable[[ModuleBuilder, Any, list[Any], Parameters], list[Any]]
+"""``step(builder, sums, states, parameters)`` computes with expressions. It returns the new states
+of one direction, the hidden values first."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ class Layer:
         peepholes = None if p is None else self._constant("P", p, (count, 3 * self.units))
         self.parameters = [
             Parameters(
+                i,
                 data[i],
                 hidden[i],
                 None if biases is None else (biases[i, :columns], biases[i, columns:]),
@@ -120,10 +123,7 @@ class Layer:
         """Return the outputs of all steps and the last states, of both directions."""
         masked = self._masked(self.data)
         rows = self.emit(R.reshape(masked, (self.steps * self.batch, self.size)))
-        parts = [
-            self._direction(index, parameters, rows, step)
-            for index, parameters in enumerate(self.parameters)
-        ]
+        parts = [self._direction(parameters, rows, step) for parameters in self.parameters]
         pairs = zip(zip(*parts, strict=True), (1, 0, 0), strict=False)
         return relax.Tuple([self._joined(each, axis) for each, axis in pairs])
 
@@ -131,11 +131,9 @@ class Layer:
         wide = [self.emit(R.expand_dims(part, axis)) for part in parts]
         return wide[0] if len(wide) == 1 else self.emit(R.concat(wide, axis))
 
-    def _direction(
-        self, index: int, parameters: Parameters, rows: relax.Expr, step: Step
-    ) -> list[relax.Expr]:
+    def _direction(self, parameters: Parameters, rows: relax.Expr, step: Step) -> list[relax.Expr]:
         """Return outputs, [steps, batch, units], and last states, [batch, units]."""
-        emit = self.emit
+        emit, index = self.emit, parameters.index
         products = parameters.data.product(self.builder, self.builder.array(rows))
         if self.kind.adds_bias and parameters.biases is not None:
             products = products + np.add(*parameters.biases)
@@ -152,7 +150,7 @@ class Layer:
             builder: ModuleBuilder, read: Sequence[relax.Expr], old: Sequence[relax.Expr]
         ) -> Sequence[relax.Expr]:
             sums, *states = map(builder.array, (read[0], *old[: len(self.states)]))
-            new = [each.expr for each in step(builder, sums, states, parameters, index)]
+            new = [each.expr for each in step(builder, sums, states, parameters)]
             if idle is None:
                 return new
             return self._kept(builder, read[1], old, new)
