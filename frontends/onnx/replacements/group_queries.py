@@ -13,7 +13,7 @@ from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.standard import INT64
 from frontends.onnx.replacements.heads import LOWEST, Heads
 from frontends.onnx.replacements.registry import Call, rule
-from frontends.onnx.replacements.rotations import Rotation, rotated
+from frontends.onnx.replacements.rotations import Rotation
 from qnn_ops.dialect.sizes import is_open
 
 _OPERANDS = 12
@@ -54,10 +54,10 @@ def _group_query_attention(call: Call) -> None:
             if own_positions:
                 raise UnsupportedError("positions beside a past of open length")
     if call.integer("do_rotary"):
-        rotation = Rotation(cosines, sines, bool(call.integer("rotary_interleaved")))
+        is_interleaved = bool(call.integer("rotary_interleaved"))
+        rotation = Rotation(graph, cosines, sines, is_interleaved, width, 2)
         positions = _positions(graph, tokens, firsts, own_positions, is_first=is_first)
-        for index in (0, 1):
-            parts[index] = rotated(graph, rotation, parts[index], positions, (width, 2))
+        parts[:2] = [rotation.turned(part, positions) for part in parts[:2]]
     pasts = [past_key, past_value]
     if call.integer(STEP):
         if bias or is_first:

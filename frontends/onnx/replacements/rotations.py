@@ -14,19 +14,61 @@ _OF_POSITIONS, _OF_TOKENS, _OF_HEADS = 2, 3, 4
 
 @dataclass(frozen=True)
 class Rotation:
-    """The tables that rotate heads of [batch, tokens, heads, width].
+    """The tables that rotate heads, and the layout of the heads.
 
     Attributes:
+        graph: the model.
         cosines: by position, [positions, half of the rotated width], or by token, [batch, tokens,
             half].
         sines: in the shape of the cosines.
         is_interleaved: whether pairs that are rotated together are neighbours; otherwise they come
             from two halves.
+        width: of a head, the last of the data's four axes.
+        axis: of heads.
     """
 
+    graph: Graph
     cosines: str
     sines: str
     is_interleaved: bool
+    width: int
+    axis: int
+
+    def turned(self, data: str, positions: str) -> str:
+        """Write rotated heads; each product is rounded before the sum.
+
+        Args:
+            data: a tensor of four axes.
+            positions: of tokens, [batch, tokens]; empty if the tables are by token.
+        """
+        graph, half = self.graph, self.graph.shape(self.cosines)[-1]
+        if 2 * half > self.width:
+            raise UnsupportedError(f"{2 * half} numbers to turn in heads of {self.width}")
+        factors = []
+        for table in (self.cosines, self.sines):
+            # ONNX Runtime does not look up the positions of padding.
+            found = graph.add("Gather", table, positions, axis=0, nearest=1) if positions else table
+            factors.append(graph.unsqueezed(found, self.axis))
+        cosines, sines = factors
+        if self.is_interleaved:
+            first, second = (self._cut(data, start, 2 * half, 2) for start in (0, 1))
+        else:
+            first, second = (self._cut(data, start, start + half) for start in (0, half))
+        parts = []
+        for op, one, other in (("Sub", first, second), ("Add", second, first)):
+            products = graph.add("Mul", one, cosines), graph.add("Mul", other, sines)
+            parts.append(graph.add(op, *products))
+        if self.is_interleaved:
+            pairs = [graph.unsqueezed(part, _OF_HEADS) for part in parts]
+            whole = graph.add("Concat", *pairs, axis=_OF_HEADS)
+            parts = [graph.add("Reshape", whole, (0, 0, 0, -1))]
+        if 2 * half < self.width:
+            parts.append(self._cut(data, 2 * half, self.width))
+        return graph.add("Concat", *parts, axis=3)
+
+    def _cut(self, data: str, start: int, end: int, step: int = 1) -> str:
+        """Return elements of heads, from ``start`` to before ``end``, by steps."""
+        return self.graph.add("Slice", data, [start], [end], [3], [step])
 
 
 @rule("RotaryEmbedding")
@@ -46,7 +88,6 @@ def _rotary_embedding(call: Call) -> None:
     if call.integer("is_packed_batching"):
         raise UnsupportedError("is_packed_batching is not imported")
     shape = graph.shape(data)
-    rotation = Rotation(cosines, sines, bool(call.integer("interleaved")))
     half = graph.shape(cosines)[-1]
     if len(shape) == _OF_HEADS:
         tokens, width, heads_axis = shape[2], shape[3], 1
@@ -60,48 +101,6 @@ def _rotary_embedding(call: Call) -> None:
         raise UnsupportedError(f"data of {len(shape)} axes")
     if not is_standard and graph.shape(positions) == (1,):  # the position of the first token
         positions = graph.add("Add", positions, np.arange(tokens)[None])
-    turned = rotated(graph, rotation, data, positions, (width, heads_axis))
-    call.end("Reshape", turned, shape)
-
-
-def rotated(
-    graph: Graph, rotation: Rotation, data: str, positions: str, layout: tuple[int, int]
-) -> str:
-    """Write rotated heads; each product is rounded before the sum.
-
-    Args:
-        graph: the model.
-        rotation: the tables.
-        data: a tensor of four axes; the last one is a head's width.
-        positions: of tokens, [batch, tokens]; empty if the tables are by token.
-        layout: the width of a head, and the axis of heads.
-    """
-    (width, heads_axis), half = layout, graph.shape(rotation.cosines)[-1]
-    if 2 * half > width:
-        raise UnsupportedError(f"{2 * half} numbers to turn in heads of {width}")
-    factors = []
-    for table in (rotation.cosines, rotation.sines):
-        # ONNX Runtime does not look up the positions of padding.
-        found = graph.add("Gather", table, positions, axis=0, nearest=1) if positions else table
-        factors.append(graph.unsqueezed(found, heads_axis))
-    cosines, sines = factors
-    if rotation.is_interleaved:
-        first, second = (_cut(graph, data, start, 2 * half, 2) for start in (0, 1))
-    else:
-        first, second = (_cut(graph, data, start, start + half) for start in (0, half))
-    parts = []
-    for op, one, other in (("Sub", first, second), ("Add", second, first)):
-        products = graph.add("Mul", one, cosines), graph.add("Mul", other, sines)
-        parts.append(graph.add(op, *products))
-    if rotation.is_interleaved:
-        pairs = [graph.unsqueezed(part, _OF_HEADS) for part in parts]
-        whole = graph.add("Concat", *pairs, axis=_OF_HEADS)
-        parts = [graph.add("Reshape", whole, (0, 0, 0, -1))]
-    if 2 * half < width:
-        parts.append(_cut(graph, data, 2 * half, width))
-    return graph.add("Concat", *parts, axis=3)
-
-
-def _cut(graph: Graph, data: str, start: int, end: int, step: int = 1) -> str:
-    """Return elements of heads, from ``start`` to before ``end``, by steps."""
-    return graph.add("Slice", data, [start], [end], [3], [step])
+    is_interleaved = bool(call.integer("interleaved"))
+    rotation = Rotation(graph, cosines, sines, is_interleaved, width, heads_axis)
+    call.end("Reshape", rotation.turned(data, positions), shape)
