@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -76,10 +75,6 @@ class Context:
     def exprs(self) -> list[relax.Expr]:
         """Return all inputs as expressions."""
         return [self.expr(position) for position in range(self.arity)]
-
-    def array(self, position: int) -> Any:
-        """Return an input that behaves like a numpy array."""
-        return self.builder.array(self.expr(position))
 
     def shape(self, position: int) -> tuple[int, ...]:
         """Return an input's shape."""
