@@ -85,6 +85,12 @@ class Context:
         """Return the shapes of all inputs."""
         return [self.shape(position) for position in range(self.arity)]
 
+    def check_shape(self, position: int, needed: tuple[int, ...], name: str = "") -> None:
+        """Raise unless an input has a shape; the error calls it ``name``, or by its own name."""
+        if self.shape(position) != needed:
+            what = name or repr(self.operand(position).name)
+            raise QnnError(f"{what} must have shape {needed}, got {self.shape(position)}")
+
     @property
     def rank(self) -> int:
         """The number of axes of the first input."""

@@ -74,7 +74,8 @@ def convert_convolution(ctx: Context) -> relax.Expr:
     taps, window = pair(ctx, "kernel", None, 1), window_of(ctx, layout)
     groups, channels, filters = _channels(ctx, layout)
     sizes = {"O": filters, "I": channels // groups, "H": taps[0], "W": taps[1]}
-    check_weight(ctx, tuple(sizes[letter] for letter in window["kernel_layout"]))
+    needed = tuple(sizes[letter] for letter in window["kernel_layout"])
+    ctx.check_shape(1, needed, "the weight")
     names = ("strides", "dilation", "padding", "padding")
     steps = image_size(ctx, layout), taps, *(window[name] for name in names)
     for name, *numbers in zip(("height", "width"), *steps, strict=True):
@@ -95,12 +96,6 @@ def _channels(ctx: Context, layout: str) -> tuple[int, int, int]:
     return groups, channels, filters
 
 
-def check_weight(ctx: Context, needed: tuple[int, ...]) -> None:
-    """Raise unless the weight, the second input, has the shape that the attributes imply."""
-    if ctx.shape(1) != needed:
-        raise QnnError(f"the weight must have shape {needed}, got {ctx.shape(1)}")
-
-
 def with_bias(
     ctx: Context, result: relax.Expr, channels: int, axis: int, rank: int, *, no_bias: bool = False
 ) -> relax.Expr:
@@ -116,8 +111,7 @@ def with_bias(
     """
     if ctx.attrs.flag("no_bias", no_bias):
         return result
-    if ctx.shape(2) != (channels,):
-        raise QnnError(f"the bias must have shape ({channels},), got {ctx.shape(2)}")
+    ctx.check_shape(2, (channels,), "the bias")
     shape = [channels if index == axis else 1 for index in range(rank)]
     return R.add(result, R.reshape(ctx.expr(2), shape))
 
@@ -130,7 +124,7 @@ def convert_deconvolution(ctx: Context) -> relax.Expr:
         raise UnsupportedError("only layout NCHW without a target_shape is supported")
     groups, channels, filters = _channels(ctx, layout)
     kernel = pair(ctx, "kernel", None, 1)
-    check_weight(ctx, (channels, filters // groups, *kernel))
+    ctx.check_shape(1, (channels, filters // groups, *kernel), "the weight")
     strides, dilation = pair(ctx, "stride", 1, 1), pair(ctx, "dilate", 1, 1)
     padding, adjustment = pair(ctx, "pad", 0, 0), pair(ctx, "adj", 0, 0)
     steps = image_size(ctx, layout), kernel, strides, dilation, padding, adjustment
@@ -163,7 +157,7 @@ def convert_fully_connected(ctx: Context) -> relax.Expr:
         shape = (shape[0], prod(shape[1:]))
         data = R.reshape(data, shape)
     outputs = ctx.attrs.integer("num_hidden")
-    check_weight(ctx, (outputs, shape[-1]))
+    ctx.check_shape(1, (outputs, shape[-1]), "the weight")
     known = ctx.known(1)
     if known is None:
         weight = R.permute_dims(ctx.expr(1))

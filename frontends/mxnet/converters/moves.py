@@ -14,7 +14,6 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.mxnet.converters.context import Context, converter
-from frontends.mxnet.converters.layers import check_weight
 from frontends.mxnet.converters.quantization import check_quantized, range_at
 from frontends.mxnet.scalars import Value
 from qnn_ops.dialect.checks import check_axis
@@ -257,8 +256,8 @@ def convert_split(ctx: Context) -> list[relax.Expr]:
 @converter("Embedding")
 def convert_embedding(ctx: Context) -> relax.Expr:
     """Return the row of the weight at each index; an index out of range is clamped."""
-    rows = ctx.attrs.integer("input_dim")
-    check_weight(ctx, (rows, ctx.attrs.integer("output_dim")))
+    sizes = ctx.attrs.integer("input_dim"), ctx.attrs.integer("output_dim")
+    ctx.check_shape(1, sizes, "the weight")
     return R.take(ctx.expr(1), _indices(ctx, 0), 0, "clip")
 
 

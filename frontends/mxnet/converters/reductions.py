@@ -98,12 +98,9 @@ def convert_batch_norm(ctx: Context) -> relax.Expr:
 
 def _channels(ctx: Context, position: int, count: int) -> Array:
     """Return a parameter of one value per channel."""
-    values = ctx.constant(position).astype(np.float32)
-    if values.shape != (count,):
-        raise QnnError(
-            f"{ctx.operand(position).name!r} must have shape ({count},), got {values.shape}"
-        )
-    return values
+    values = ctx.constant(position)
+    ctx.check_shape(position, (count,))
+    return values.astype(np.float32)
 
 
 def _const(value: float) -> relax.Expr:
@@ -163,11 +160,7 @@ def _normalized(ctx: Context, axes: list[int], channels: int, epsilon: float) ->
     shape = ctx.shape(0)
     around = [size if axis == channels else 1 for axis, size in enumerate(shape)]
     for position in (1, 2):
-        if ctx.shape(position) != (shape[channels],):
-            raise QnnError(
-                f"{ctx.operand(position).name!r} must have shape ({shape[channels]},), "
-                f"got {ctx.shape(position)}"
-            )
+        ctx.check_shape(position, (shape[channels],))
     gamma, beta = (R.reshape(ctx.expr(position), around) for position in (1, 2))
     centred = ctx.emit(R.subtract(ctx.expr(0), R.mean(ctx.expr(0), axes, keepdims=True)))
     variance = R.mean(R.square(centred), axes, keepdims=True)
