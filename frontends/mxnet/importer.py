@@ -5,7 +5,6 @@ A walk over the graph emits its operators, and collects those that cannot be con
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,7 @@ import frontends.mxnet.converters  # noqa: F401 (registers the rules)
 from frontends.builder import Imported, ModuleBuilder
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.mxnet.attributes import Attributes
-from frontends.mxnet.converters.context import CONVERTERS, Context, Operand, Rule
+from frontends.mxnet.converters.context import CONVERTERS, Context, Operand
 from frontends.mxnet.graph import SEMANTICS, Entry, Graph, Node, reachable
 from frontends.mxnet.interface import Dtypes, Shapes, input_specs, signature
 from frontends.mxnet.live import read_model
@@ -59,63 +58,32 @@ def _operators(graph: Graph) -> Iterable[tuple[int, Node]]:
     )
 
 
-@dataclass
-class Conversion:
-    """Emits graphs into one function.
+class _Conversion:
+    """Emits the operators of one graph into a function.
 
     Attributes:
-        builder: the function's builder.
-        semantics: one of ``frontends.mxnet.format.SEMANTICS``.
         problems: operators that rules refused, so far.
     """
 
-    builder: ModuleBuilder
-    semantics: str
-    problems: list[Problem] = field(default_factory=list)
+    def __init__(
+        self, graph: Graph, values: dict[Entry, Value], builder: ModuleBuilder, semantics: str
+    ) -> None:
+        """Begin with the values of the graph's variables that an operator reads.
 
-    def convert(self, graph: Graph, values: dict[Entry, Value]) -> list[Value]:
-        """Emit a graph.
-
-        Args:
-            graph: the graph.
-            values: the values of its variables that an operator reads. The conversion adds the
-                values of the operators that it reaches.
-
-        Returns:
-            The values of its heads; fewer, if there are ``problems``.
-
-        Raises:
-            QnnError: an operator's attributes or inputs do not fit; names the operator.
+        The conversion adds the values of the operators that it reaches.
         """
-        return _Walk(self, graph, values).run()
-
-    def convert_subgraph(self, graph: Graph, inputs: Sequence[Value]) -> list[Value]:
-        """Emit the graph inside an operator, given its variables in order."""
-        entries = [Entry(number) for number, node in enumerate(graph.nodes) if node.is_variable]
-        if len(entries) != len(inputs):
-            raise QnnError(f"the subgraph has {len(entries)} variables, got {len(inputs)} inputs")
-        count = len(self.problems)
-        results = self.convert(graph, dict(zip(entries, inputs, strict=True)))
-        if len(self.problems) > count:
-            reasons = [f"{op} in its subgraph: {why}" for _, op, why, _ in self.problems[count:]]
-            del self.problems[count:]
-            raise UnsupportedError("; ".join(reasons))
-        return results
-
-
-class _Walk:
-    """The conversion of one graph."""
-
-    def __init__(self, conversion: Conversion, graph: Graph, values: dict[Entry, Value]) -> None:
-        self.conversion = conversion
-        self.builder = conversion.builder
-        self.graph = graph
-        self.values = values
+        self.graph, self.values, self.builder, self.semantics = graph, values, builder, semantics
+        self.problems: list[Problem] = []
         self.exprs: dict[Entry, relax.Expr] = {}
         self.unknown: set[int] = set()
 
     @np.errstate(all="ignore")
     def run(self) -> list[Value]:
+        """Emit the graph, and return the values of its heads; fewer, if there are ``problems``.
+
+        Raises:
+            QnnError: an operator's attributes or inputs do not fit; names the operator.
+        """
         for number, node in _operators(self.graph):
             if node.op not in CONVERTERS:
                 self._refuse(number, _NO_RULE)
@@ -128,29 +96,33 @@ class _Walk:
             except UnsupportedError as error:
                 self._refuse(number, str(error))
             except (ValueError, TypeError, RuntimeError, ArithmeticError) as error:
-                raise QnnError(f"{self._where(number)}: {reason_of(error)}") from error
+                where = f"operator {number} {node.op} {node.name!r}"
+                raise QnnError(f"{where}: {reason_of(error)}") from error
         return [self._value(head) for head in self.graph.heads if head.node not in self.unknown]
+
+    def _inside(self, graph: Graph, inputs: Sequence[Value]) -> list[Value]:
+        """Emit the graph inside an operator, given its variables in order."""
+        entries = [Entry(number) for number, node in enumerate(graph.nodes) if node.is_variable]
+        if len(entries) != len(inputs):
+            raise QnnError(f"the subgraph has {len(entries)} variables, got {len(inputs)} inputs")
+        values = dict(zip(entries, inputs, strict=True))
+        inner = _Conversion(graph, values, self.builder, self.semantics)
+        results = inner.run()
+        if inner.problems:
+            reasons = [f"{op} in its subgraph: {why}" for _, op, why, _ in inner.problems]
+            raise UnsupportedError("; ".join(reasons))
+        return results
 
     def _refuse(self, number: int, reason: str) -> None:
         node = self.graph.nodes[number]
         self.unknown.add(number)
-        problem = (number, node.op, reason, _names(self.graph, node))
-        self.conversion.problems.append(problem)
+        self.problems.append((number, node.op, reason, _names(self.graph, node)))
 
     def _apply(self, node: Node) -> list[Value]:
         operands = [self._operand(entry) for entry in node.inputs]
-        conversion = self.conversion
-        rule: Rule = CONVERTERS[node.op]
-        results = rule(
-            Context(
-                node,
-                Attributes(node.attrs),
-                operands,
-                conversion.builder,
-                conversion.semantics,
-                conversion.convert_subgraph,
-            )
-        )
+        given = node, Attributes(node.attrs), operands, self.builder
+        ctx = Context(*given, self.semantics, self._inside)
+        results = CONVERTERS[node.op](ctx)
         return results if isinstance(results, list) else [results]
 
     def _define(self, number: int, node: Node, results: Sequence[Value]) -> None:
@@ -189,10 +161,6 @@ class _Walk:
             name = self.builder.fresh(node.name)
             self.exprs[entry] = self.builder.add_constant(name, value)
         return self.exprs[entry]
-
-    def _where(self, number: int) -> str:
-        node = self.graph.nodes[number]
-        return f"operator {number} {node.op} {node.name!r}"
 
 
 def _names(graph: Graph, node: Node) -> list[str]:
@@ -271,7 +239,7 @@ def import_graph(
         for number, node in enumerate(graph.nodes):
             if node.is_variable and node.name in known:
                 values[Entry(number)] = known[node.name]
-        convert = partial(_convert, graph, Conversion(builder, semantics), values)
+        convert = partial(_convert, _Conversion(graph, values, builder, semantics))
         return builder.module(convert, partial(signature, graph, inputs))
     except UnsupportedOperatorError:
         raise
@@ -281,13 +249,13 @@ def import_graph(
         raise
 
 
-def _convert(graph: Graph, conversion: Conversion, values: dict[Entry, Value]) -> list[relax.Expr]:
+def _convert(conversion: _Conversion) -> list[relax.Expr]:
     """Emit the operators, and tell the builder which variables hold their results."""
-    heads = conversion.convert(graph, values)
+    heads = conversion.run()
     if conversion.problems:
         raise UnsupportedOperatorError(conversion.problems)
-    for number, node in enumerate(graph.nodes):
-        value = values.get(Entry(number))
+    for number, node in enumerate(conversion.graph.nodes):
+        value = conversion.values.get(Entry(number))
         # Values known when importing take no time, and a forwarded value is another's result.
         if not node.is_variable and isinstance(value, relax.Var):
             conversion.builder.results.setdefault(value.name, number)

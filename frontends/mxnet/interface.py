@@ -102,17 +102,13 @@ def signature(
     graph: Graph, inputs: Mapping[int, TensorSpec], outputs: Sequence[relax.Expr]
 ) -> Signature:
     """Return inputs' and outputs' names, shapes and dtypes; outputs have their MXNet names."""
-    names = output_names(graph)
-    return Signature(
-        inputs=tuple(
-            TensorInfo(graph.nodes[number].name, spec.shape, spec.dtype)
-            for number, spec in inputs.items()
-        ),
-        outputs=tuple(
-            TensorInfo(name, spec_of(expr).shape, spec_of(expr).dtype)
-            for name, expr in zip(names, outputs, strict=True)
-        ),
+    named = [(graph.nodes[number].name, spec) for number, spec in inputs.items()]
+    results = zip(output_names(graph), map(spec_of, outputs), strict=True)
+    given, made = (
+        tuple(TensorInfo(name, spec.shape, spec.dtype) for name, spec in pairs)
+        for pairs in (named, results)
     )
+    return Signature(given, made)
 
 
 def output_names(graph: Graph) -> list[str]:

@@ -43,12 +43,12 @@ class Cursor:
         source: the same.
         data: the same.
         position: the next byte to read.
+        what: the part of the file that is being read, for errors.
     """
 
     def __init__(self, source: str, data: memoryview) -> None:
-        self.source = source
-        self.data = data
-        self.position = 0
+        self.source, self.data = source, data
+        self.position, self.what = 0, ""
         self._growth = _FREE_GROWTH + _GROWTH * len(data)
 
     @property
@@ -60,74 +60,65 @@ class Cursor:
         """Return an error about a byte of the file."""
         return format_error(self.source, offset, problem)
 
-    def take(self, size: int, what: str) -> memoryview:
+    def fault(self, offset: int, problem: str) -> MXNetFormatError:
+        """Return an error about the part of the file that is being read."""
+        return self.error(offset, f"{self.what} {problem}")
+
+    def take(self, size: int) -> memoryview:
         """Return the next bytes.
 
         Raises:
             MXNetFormatError: the file has fewer bytes.
         """
-        if not 0 <= size <= self.left:
-            raise self.error(
-                self.position,
-                f"{what} needs {size} bytes, but the file ends after {self.left}",
-            )
         start = self.position
+        if not 0 <= size <= self.left:
+            raise self.fault(start, f"needs {size} bytes, but the file ends after {self.left}")
         self.position += size
         return self.data[start : self.position]
 
-    def numbers(self, layout: str, what: str) -> tuple[int, ...]:
+    def numbers(self, layout: str) -> tuple[int, ...]:
         """Return the next little-endian numbers, by the letters of `struct`."""
         layout = f"<{layout}"
-        return struct.unpack(layout, self.take(struct.calcsize(layout), what))
+        return struct.unpack(layout, self.take(struct.calcsize(layout)))
 
     def count(self, item_size: int, what: str) -> int:
         """Return the next u64, a count of items of at least ``item_size`` bytes."""
-        start = self.position
-        (count,) = self.numbers("Q", f"the number of {what.removeprefix('the ')}")
+        start, self.what = self.position, f"the number of {what}"
+        (count,) = self.numbers("Q")
         if count * item_size > self.left:
-            raise self.error(
-                start, f"{what} are {count}, more than fit into the {self.left} bytes behind"
-            )
+            problem = f"are {count}, more than fit into the {self.left} bytes behind"
+            raise self.error(start, f"the {what} {problem}")
         return count
 
-    def array(self, shape: Sequence[int], dtype: np.dtype[Any], what: str) -> Array:
+    def array(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
         """Return the next array, copied; its elements are contiguous."""
-        data = self.take(math.prod(shape) * dtype.itemsize, what)
+        data = self.take(math.prod(shape) * dtype.itemsize)
         return np.frombuffer(data, dtype).reshape(shape).copy()
 
-    def grow(self, size: int, offset: int, what: str) -> None:
+    def grow(self, size: int, offset: int) -> None:
         """Account for bytes in memory that are not in the file.
 
         Args:
             size: the number of bytes.
             offset: where in the file they come from.
-            what: their purpose, for errors.
 
         Raises:
             MXNetFormatError: they are too many for a file of this size.
         """
         self._growth -= size
         if self._growth < 0:
-            raise self.error(
-                offset,
-                f"{what} unpacks to {size} bytes, too many for a file of {len(self.data)}",
-            )
+            problem = f"unpacks to {size} bytes, too many for a file of {len(self.data)}"
+            raise self.fault(offset, problem)
 
 
 def expand(
-    cursor: Cursor,
-    offset: int,
-    what: str,
-    shape: tuple[int, ...],
-    values: Array,
-    indices: Sequence[Array],
+    cursor: Cursor, offset: int, shape: tuple[int, ...], values: Array, indices: Sequence[Array]
 ) -> Array:
     """Expand a sparse array to a dense one.
 
     Args:
         cursor: the file, which limits the growth of arrays.
         offset: the offset of the array in the file.
-        what: the array's name in errors.
         shape: the dense shape.
         values: the stored elements; whole slices along axis 0, or a list of single ones.
         indices: for row_sparse, the indices of the slices; for csr, where each row begins among
@@ -142,8 +133,8 @@ def expand(
     """
     problem = _problem(shape, values, indices)
     if problem:
-        raise cursor.error(offset, f"{what} is sparse, but {problem}")
-    cursor.grow(math.prod(shape) * values.itemsize, offset, what)
+        raise cursor.fault(offset, f"is sparse, but {problem}")
+    cursor.grow(math.prod(shape) * values.itemsize, offset)
     dense = np.zeros(shape, values.dtype)
     if len(indices) == 1:
         dense[indices[0].astype(np.int64)] = values
@@ -185,32 +176,16 @@ _INDEX_ARRAYS = {_UNDEFINED: 0, _DENSE: 0, _ROW_SPARSE: 1, _CSR: 2}
 _MAX_ELEMENTS = 2**60
 
 _BFLOAT16 = 12
-_TYPES: dict[int, np.dtype[Any]] = {
-    flag: np.dtype(name)
-    for flag, name in {
-        0: "<f4",
-        1: "<f8",
-        2: "<f2",
-        3: "u1",
-        4: "<i4",
-        5: "i1",
-        6: "<i8",
-        7: "?",
-        8: "<i2",
-        9: "<u2",
-        10: "<u4",
-        11: "<u8",
-        _BFLOAT16: "<u2",
-    }.items()
-}
+_NAMES = "<f4 <f8 <f2 u1 <i4 i1 <i8 ? <i2 <u2 <u4 <u8 <u2"
+_TYPES = {flag: np.dtype(name) for flag, name in enumerate(_NAMES.split())}
+"""The types of elements by number; bfloat16, the last one, is read as uint16."""
 
 
-def read_array(cursor: Cursor, what: str) -> Array | None:
+def read_array(cursor: Cursor) -> Array | None:
     """Read the array at the cursor.
 
     Args:
         cursor: is at the array, and after it when the function returns.
-        what: the array's name in errors.
 
     Returns:
         The array, expanded if it is sparse, in float32 if it is bfloat16; None if it has no shape.
@@ -219,20 +194,20 @@ def read_array(cursor: Cursor, what: str) -> Array | None:
         MXNetFormatError: the array is damaged or does not fit into the file.
     """
     start = cursor.position
-    (magic,) = cursor.numbers("I", what)
+    (magic,) = cursor.numbers("I")
     if magic in (_V2, _V3):
-        return _read_stored(cursor, what, scalars=magic == _V3)
+        return _read_stored(cursor, scalars=magic == _V3)
     if magic == _V1:
-        shape = _shape(cursor, what)
+        shape = _shape(cursor)
     elif magic <= MAX_RANK:
-        shape = cursor.numbers(f"{magic}I", what)
+        shape = cursor.numbers(f"{magic}I")
     else:
-        raise cursor.error(start, f"{what} begins with {magic:#x}, which no array does")
+        raise cursor.fault(start, f"begins with {magic:#x}, which no array does")
     if not shape:
         return None
-    cursor.numbers("ii", what)  # the device it was on
-    flag = _type(cursor, what)
-    return _elements(cursor, shape, flag, what)
+    cursor.numbers("ii")  # the device it was on
+    flag = _type(cursor)
+    return _elements(cursor, shape, flag)
 
 
 def widen_bfloat16(bits: Array) -> Array:
@@ -240,61 +215,59 @@ def widen_bfloat16(bits: Array) -> Array:
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
-def _read_stored(cursor: Cursor, what: str, scalars: bool) -> Array | None:
+def _read_stored(cursor: Cursor, scalars: bool) -> Array | None:
     start = cursor.position
-    (storage,) = cursor.numbers("i", what)
+    (storage,) = cursor.numbers("i")
     if storage not in _INDEX_ARRAYS:
-        raise cursor.error(start, f"{what} has storage type {storage}, needs -1 to 2")
+        raise cursor.fault(start, f"has storage type {storage}, needs -1 to 2")
     if _INDEX_ARRAYS[storage]:
         # MXNet saves a stale shape of a new sparse array; the shapes of the indices give it, too.
-        _shape(cursor, what)
-    shape = _shape(cursor, what)
+        _shape(cursor)
+    shape = _shape(cursor)
     if shape is None or (not shape and not scalars) or -1 in shape:
         return None
-    cursor.numbers("ii", what)  # the device it was on
-    flag = _type(cursor, what)
+    cursor.numbers("ii")  # the device it was on
+    flag = _type(cursor)
     if not _INDEX_ARRAYS[storage]:
-        return _elements(cursor, shape, flag, what)
-    return _read_sparse(cursor, storage, shape, flag, what)
+        return _elements(cursor, shape, flag)
+    return _read_sparse(cursor, storage, shape, flag)
 
 
-def _read_sparse(
-    cursor: Cursor, storage: int, shape: tuple[int, ...], flag: int, what: str
-) -> Array:
+def _read_sparse(cursor: Cursor, storage: int, shape: tuple[int, ...], flag: int) -> Array:
     offset = cursor.position
     layouts: list[tuple[int, tuple[int, ...]]] = []
     for _ in range(_INDEX_ARRAYS[storage]):
-        index_flag = _type(cursor, what)
-        length = _shape(cursor, what)
+        index_flag = _type(cursor)
+        length = _shape(cursor)
         if length is None or len(length) != 1:
-            raise cursor.error(offset, f"{what} is sparse, but its indices are no lists")
+            raise cursor.fault(offset, "is sparse, but its indices are no lists")
         layouts.append((index_flag, length))
     count = layouts[-1][1][0]
-    values = _elements(cursor, (count, *(shape[1:] if storage == _ROW_SPARSE else ())), flag, what)
-    indices = [_elements(cursor, length, index_flag, what) for index_flag, length in layouts]
-    return expand(cursor, offset, what, shape, values, indices)
+    values = _elements(cursor, (count, *(shape[1:] if storage == _ROW_SPARSE else ())), flag)
+    indices = [_elements(cursor, length, index_flag) for index_flag, length in layouts]
+    return expand(cursor, offset, shape, values, indices)
 
 
-def _elements(cursor: Cursor, shape: tuple[int, ...], flag: int, what: str) -> Array:
+def _elements(cursor: Cursor, shape: tuple[int, ...], flag: int) -> Array:
     # numpy multiplies the other dimensions even if one is 0.
     if any(size < 0 for size in shape) or math.prod(size or 1 for size in shape) >= _MAX_ELEMENTS:
-        raise cursor.error(cursor.position, f"{what} is of shape {shape}, which no array has")
-    array = cursor.array(shape, _TYPES[flag], what)
+        raise cursor.fault(cursor.position, f"is of shape {shape}, which no array has")
+    array = cursor.array(shape, _TYPES[flag])
     return widen_bfloat16(array) if flag == _BFLOAT16 else array
 
 
-def _shape(cursor: Cursor, what: str) -> tuple[int, ...] | None:
+def _shape(cursor: Cursor) -> tuple[int, ...] | None:
     """Return a shape; None if it is unknown."""
     start = cursor.position
-    (rank,) = cursor.numbers("i", what)
+    (rank,) = cursor.numbers("i")
     if rank > MAX_RANK:
-        raise cursor.error(start, f"{what} has rank {rank}, needs at most {MAX_RANK}")
-    return None if rank < 0 else cursor.numbers(f"{rank}q", what)
+        raise cursor.fault(start, f"has rank {rank}, needs at most {MAX_RANK}")
+    return None if rank < 0 else cursor.numbers(f"{rank}q")
 
 
-def _type(cursor: Cursor, what: str) -> int:
+def _type(cursor: Cursor) -> int:
     start = cursor.position
-    (flag,) = cursor.numbers("i", what)
+    (flag,) = cursor.numbers("i")
     if flag not in _TYPES:
-        raise cursor.error(start, f"{what} has type {flag}, needs 0 to {max(_TYPES)}")
+        raise cursor.fault(start, f"has type {flag}, needs 0 to {max(_TYPES)}")
     return flag

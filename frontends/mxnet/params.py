@@ -119,36 +119,36 @@ def _offset(info: zipfile.ZipInfo) -> int:
 
 def _unpack(cursor: Cursor, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[str, bytes]:
     """Return a member's header and the data after it."""
-    offset, what = _offset(info), repr(info.filename)
+    offset, cursor.what = _offset(info), repr(info.filename)
     if info.compress_type not in _METHODS:
-        raise cursor.error(offset, f"{what} is compressed by method {info.compress_type}")
+        raise cursor.fault(offset, f"is compressed by method {info.compress_type}")
     # This limit also applies to members that are only stored, as members may overlap.
-    cursor.grow(info.file_size, offset, what)
+    cursor.grow(info.file_size, offset)
     try:
         content = archive.read(info)
     except _ZIP_ERRORS as error:
-        raise cursor.error(offset, f"{what} cannot be unpacked: {error}") from None
+        raise cursor.fault(offset, f"cannot be unpacked: {error}") from None
     size_layout = "<H" if content[6:7] == b"\1" else "<I"
     start = _PREAMBLE - 2 + struct.calcsize(size_layout)
     if not content.startswith(_MAGIC) or len(content) < start:
-        raise cursor.error(offset, f"{what} is no array of numpy's")
+        raise cursor.fault(offset, "is no array of numpy's")
     (size,) = struct.unpack_from(size_layout, content, _PREAMBLE - 2)
     if start + size > len(content):
-        raise cursor.error(offset, f"{what} ends within its header")
+        raise cursor.fault(offset, "ends within its header")
     return content[start : start + size].decode("latin-1"), content[start + size :]
 
 
 def _read_member(cursor: Cursor, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
-    offset, what = _offset(info), repr(info.filename)
+    offset = _offset(info)
     header, data = _unpack(cursor, archive, info)
     match = _HEADER.fullmatch(header)
     if match is None or match["dtype"] not in _DTYPES:
-        raise cursor.error(offset, f"{what} has a header that no parameter has: {header[:80]!r}")
+        raise cursor.fault(offset, f"has a header that no parameter has: {header[:80]!r}")
     dtype = np.dtype(_DTYPES[match["dtype"]])
     shape = tuple(int(size) for size in re.findall(r"\d+", match["shape"]))
     if len(shape) > MAX_RANK or math.prod(shape) * dtype.itemsize != len(data):
-        raise cursor.error(
-            offset, f"{what} is of shape {shape} and type {dtype}, but of {len(data)} bytes"
+        raise cursor.fault(
+            offset, f"is of shape {shape} and type {dtype}, but of {len(data)} bytes"
         )
     array = np.frombuffer(data, dtype)
     array = array.reshape(shape, order="F" if match["fortran"] == "True" else "C")
@@ -157,28 +157,21 @@ def _read_member(cursor: Cursor, archive: zipfile.ZipFile, info: zipfile.ZipInfo
 
 
 def _read_sparse(cursor: Cursor, archive: zipfile.ZipFile, folder: str, members: Members) -> Array:
-    offset, what = _offset(members["format"]), repr(folder)
+    offset = _offset(members["format"])
     # MXNet writes an invalid header here; numpy writes letters of four bytes.
     kind = _unpack(cursor, archive, members["format"])[1].replace(b"\0", b"").decode("latin-1")
+    cursor.what = repr(folder)
     needed = {"csr": ("indptr", "indices"), "row_sparse": ("indices",)}.get(kind)
     if needed is None or {"data", "shape", *needed} - members.keys():
-        raise cursor.error(
-            offset, f"{what} is of format {kind[:20]!r} with the members {sorted(members)}"
-        )
+        raise cursor.fault(offset, f"is of format {kind[:20]!r} with the members {sorted(members)}")
     arrays = {
         name: _read_member(cursor, archive, members[name]) for name in ("data", "shape", *needed)
     }
-    shape = arrays["shape"]
+    shape, cursor.what = arrays["shape"], repr(folder)
     if shape.ndim != 1 or shape.dtype.kind not in "iu" or not 0 < shape.size <= MAX_RANK:
-        raise cursor.error(offset, f"{what} has no shape")
-    return expand(
-        cursor,
-        offset,
-        what,
-        tuple(int(size) for size in shape),
-        arrays["data"],
-        [arrays[name] for name in needed],
-    )
+        raise cursor.fault(offset, "has no shape")
+    sizes, indices = tuple(int(size) for size in shape), [arrays[name] for name in needed]
+    return expand(cursor, offset, sizes, arrays["data"], indices)
 
 
 _LIST_MAGIC = 0x112
@@ -228,16 +221,18 @@ def _open(params: Any) -> Cursor:
 
 
 def _read_list(cursor: Cursor) -> list[tuple[str, Array]]:
-    (magic,) = cursor.numbers("Q", "the magic number")
+    cursor.what = "the magic number"
+    (magic,) = cursor.numbers("Q")
     if magic != _LIST_MAGIC:
         raise cursor.error(0, f"begins with {magic:#x}, MXNet's lists of arrays with 0x112")
-    cursor.numbers("Q", "the reserved number")
-    arrays = [
-        read_array(cursor, f"array {index}")
-        for index in range(cursor.count(SMALLEST_ARRAY, "the arrays"))
-    ]
+    cursor.what = "the reserved number"
+    cursor.numbers("Q")
+    arrays = []
+    for index in range(cursor.count(SMALLEST_ARRAY, "arrays")):
+        cursor.what = f"array {index}"
+        arrays.append(read_array(cursor))
     start = cursor.position
-    names = [_name(cursor, index) for index in range(cursor.count(_LENGTH_SIZE, "the names"))]
+    names = [_name(cursor, index) for index in range(cursor.count(_LENGTH_SIZE, "names"))]
     if names and len(names) != len(arrays):
         raise cursor.error(start, f"there are {len(arrays)} arrays, but {len(names)} names")
     if len(set(names)) != len(names):
@@ -249,10 +244,10 @@ def _read_list(cursor: Cursor) -> list[tuple[str, Array]]:
 
 
 def _name(cursor: Cursor, index: int) -> str:
-    what = f"name {index}"
-    (length,) = cursor.numbers("Q", what)
+    cursor.what = f"name {index}"
+    (length,) = cursor.numbers("Q")
     start = cursor.position
     try:
-        return bytes(cursor.take(length, what)).decode("utf-8")
+        return bytes(cursor.take(length)).decode("utf-8")
     except UnicodeDecodeError:
-        raise cursor.error(start, f"{what} is not UTF-8 text") from None
+        raise cursor.fault(start, "is not UTF-8 text") from None

@@ -77,8 +77,7 @@ def custom(domain: str, name: str) -> Callable[[CustomRule], CustomRule]:
 
     def decorate(rule: CustomRule) -> CustomRule:
         def convert(call: Call) -> relax.Expr:
-            own = call.attributes.pop("tvm_custom")
-            made = _results(call.builder, rule, call.given, own["outputs"], call.attributes)
+            made = _results(call.builder, rule, call.given, call.outputs, call.attributes)
             return made[0] if len(made) == 1 else relax.Tuple(made)
 
         def stand_in(model: Any, node: Any) -> Any:

@@ -21,7 +21,7 @@ from frontends.errors import (
     reason_of,
 )
 from frontends.naming import owners, with_results
-from frontends.onnx.converters.indices import count_indices
+from frontends.onnx.converters.indices import counted_operands
 from frontends.onnx.converters.open_shapes import OPEN
 from frontends.onnx.converters.registry import CONVERTERS, Call
 from frontends.onnx.graph.graph import Graph
@@ -84,8 +84,8 @@ class _GraphImporter(ONNXGraphImporter):
     ) -> Any:
         number, node = next(self.numbers)
         values = [self._value(name, each) for name, each in zip(node.input, inputs, strict=False)]
-        attrs["tvm_custom"] |= {"outputs": list(node.output), "opset": opset}
-        call = Call(op_name, self.bb, list(inputs), attrs)
+        stated = {name: each for name, each in attrs.items() if name != "tvm_custom"}
+        call = Call(op_name, self.bb, list(inputs), stated, list(node.output), opset)
         try:
             if op_name in OPEN and any(map(_has_open_size, (*values, *inputs))):
                 return self._kept(OPEN[op_name](call, values))
@@ -93,7 +93,7 @@ class _GraphImporter(ONNXGraphImporter):
                 for index in DECIDING.get(op_name, ()):
                     if index < len(inputs) and not _is_known(inputs[index]):
                         raise UnsupportedError(f"{node.input[index]!r} {_DEPENDS}")
-                count_indices(self.bb, op_name, inputs, attrs)
+                inputs[:] = counted_operands(call)
                 return self._kept(super()._convert_operator(op_name, inputs, attrs, opset))
             result = CONVERTERS[op_name](call)
             result = result.expr if isinstance(result, Expression) else result

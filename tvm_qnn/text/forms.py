@@ -12,7 +12,7 @@ from typing import Any
 from frontends.onnx.read.constants import with_values
 from frontends.onnx.read.package import onnx_package
 from frontends.onnx.read.reader import read_proto
-from frontends.onnx.replacements.steps import STEP
+from frontends.onnx.replacements.group_queries import STEP
 from qnn_ops.errors import QnnError
 from tvm_qnn.text.names import COLUMNS, IDS, MASK, NEW, PLACES
 

@@ -5,7 +5,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.mxnet.converters.context import Context, converter
+from frontends.mxnet.converters.context import CONVERTERS, Context, Rule, converter
 from frontends.mxnet.scalars import Array, Value
 from qnn_ops.errors import QnnError
 
@@ -16,36 +16,6 @@ _DTYPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8")
 def convert_cast(ctx: Context) -> relax.Expr:
     """Return the values in another dtype; integer dtypes drop the fraction of floats."""
     return R.astype(ctx.expr(0), _dtype(ctx))
-
-
-@converter("zeros_like")
-def convert_zeros_like(ctx: Context) -> Array:
-    """Return zeros of the input's shape and dtype."""
-    return np.zeros(ctx.shape(0), ctx.dtype(0))
-
-
-@converter("ones_like")
-def convert_ones_like(ctx: Context) -> Array:
-    """Return ones of the input's shape and dtype."""
-    return np.ones(ctx.shape(0), ctx.dtype(0))
-
-
-@converter("_zeros")
-def convert_zeros(ctx: Context) -> Array:
-    """Return zeros."""
-    return np.zeros(_sizes(ctx), _dtype(ctx))
-
-
-@converter("_ones")
-def convert_ones(ctx: Context) -> Array:
-    """Return ones."""
-    return np.ones(_sizes(ctx), _dtype(ctx))
-
-
-@converter("_full")
-def convert_full(ctx: Context) -> Array:
-    """Return one value everywhere."""
-    return np.full(_sizes(ctx), ctx.attrs.real("value"), _dtype(ctx))
 
 
 @converter("_arange")
@@ -74,16 +44,19 @@ def _sizes(ctx: Context) -> tuple[int, ...]:
     return sizes
 
 
+_CONSTANTS: dict[str, Rule] = {
+    "_full": lambda ctx: np.full(_sizes(ctx), ctx.attrs.real("value"), _dtype(ctx)),
+    "_ones": lambda ctx: np.ones(_sizes(ctx), _dtype(ctx)),
+    "_zeros": lambda ctx: np.zeros(_sizes(ctx), _dtype(ctx)),
+    "ones_like": lambda ctx: np.ones(ctx.shape(0), ctx.dtype(0)),
+    "zeros_like": lambda ctx: np.zeros(ctx.shape(0), ctx.dtype(0)),
+}
+CONVERTERS.update(_CONSTANTS)
+
+
 @converter(
-    "BlockGrad",
-    "LinearRegressionOutput",
-    "MAERegressionOutput",
-    "MakeLoss",
-    "_copy",
-    "_identity_with_attr_like_rhs",
-    "identity",
-    "make_loss",
-    "stop_gradient",
+    *("BlockGrad", "LinearRegressionOutput", "MAERegressionOutput", "MakeLoss", "_copy"),
+    *("_identity_with_attr_like_rhs", "identity", "make_loss", "stop_gradient"),
 )
 def convert_identity(ctx: Context) -> Value:
     """Return the first input."""

@@ -10,6 +10,7 @@ from frontends.builder import ModuleBuilder
 from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.graph import Graph, Node
 from frontends.mxnet.scalars import Array, Number, Value, is_known
+from qnn_ops.dialect.checks import check_axis
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 from qnn_ops.modules import Rules
@@ -79,6 +80,31 @@ class Context:
         """Return an input's shape."""
         value = self.operand(position).read()
         return value.shape if isinstance(value, np.ndarray) else spec_of(value).shape
+
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Return the shapes of all inputs."""
+        return [self.shape(position) for position in range(self.arity)]
+
+    def check_shape(self, position: int, needed: tuple[int, ...], name: str = "") -> None:
+        """Raise unless an input has a shape; the error calls it ``name``, or by its own name."""
+        if self.shape(position) != needed:
+            what = name or repr(self.operand(position).name)
+            raise QnnError(f"{what} must have shape {needed}, got {self.shape(position)}")
+
+    @property
+    def rank(self) -> int:
+        """The number of axes of the first input."""
+        return len(self.shape(0))
+
+    def axis(self, default: int | None = None, name: str = "axis", more: int = 0) -> int:
+        """Return an attribute that names an axis of the first input, counted from its first axis.
+
+        Args:
+            default: if the attribute is missing; None if it must be there.
+            name: of the attribute.
+            more: the number of axes that are counted besides those of the input.
+        """
+        return check_axis(self.attrs.integer(name, default), self.rank + more)
 
     def dtype(self, position: int) -> str:
         """Return an input's dtype."""

@@ -10,7 +10,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.mxnet.converters.context import Context, converter
+from frontends.mxnet.converters.context import CONVERTERS, Context, Rule, converter
 from qnn_ops.dialect.checks import check_axis
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.comparisons import unequal
@@ -41,16 +41,15 @@ _NAMES: dict[_Function, tuple[str, str, str, str]] = {
 _COMPARISONS = (R.equal, unequal, R.greater, R.greater_equal, R.less, R.less_equal)
 
 
-def _register(
-    function: _Function,
-    names: Sequence[str],
-    operands: Callable[[Context], tuple[relax.Expr, relax.Expr]],
-) -> None:
-    @converter(*names)
+def _of_two(
+    function: _Function, operands: Callable[[Context], tuple[relax.Expr, relax.Expr]]
+) -> Rule:
     def convert(ctx: Context) -> relax.Expr:
         result = function(*operands(ctx))
         # MXNet's truth values are 1 and 0 in the inputs' dtype.
         return R.astype(result, ctx.dtype(0)) if function in _COMPARISONS else result
+
+    return convert
 
 
 def _of_same_shape(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
@@ -77,20 +76,20 @@ def _number(ctx: Context) -> relax.Expr:
 
 
 for _function, (_of_one_shape, _of_several, _new, _old) in _NAMES.items():
-    _register(_function, _of_one_shape.split(), _of_same_shape)
-    _register(_function, [f"broadcast_{each}" for each in _of_several.split()], _broadcast)
-    _names = [f"_{_new}_scalar", f"_{_old}Scalar"]
-    _register(_function, _names, lambda ctx: (ctx.expr(0), _number(ctx)))
+    converter(*_of_one_shape.split())(_of_two(_function, _of_same_shape))
+    _wide = (f"broadcast_{each}" for each in _of_several.split())
+    converter(*_wide)(_of_two(_function, _broadcast))
+    _rule = _of_two(_function, lambda ctx: (ctx.expr(0), _number(ctx)))
+    converter(f"_{_new}_scalar", f"_{_old}Scalar")(_rule)
     if _function in (R.subtract, R.divide, R.power):
-        _names = [f"_r{_new}_scalar", f"_R{_old}Scalar"]
-        _register(_function, _names, lambda ctx: (_number(ctx), ctx.expr(0)))
+        _rule = _of_two(_function, lambda ctx: (_number(ctx), ctx.expr(0)))
+        converter(f"_r{_new}_scalar", f"_R{_old}Scalar")(_rule)
 
 
 @converter("add_n", "ElementWiseSum")
 def convert_add_n(ctx: Context) -> relax.Expr:
     """Return the sum of tensors of one shape."""
-    shapes = {ctx.shape(position) for position in range(ctx.arity)}
-    if len(shapes) != 1:
+    if len(shapes := set(ctx.shapes())) != 1:
         raise QnnError(f"all inputs must have one shape, got {sorted(shapes)}")
     return reduce(R.add, ctx.exprs())
 
@@ -134,15 +133,13 @@ UNARY: dict[str, Callable[[relax.Expr], relax.Expr]] = {
 """The functions, by MXNet's name."""
 
 
-def _register_unary(name: str, function: Callable[[relax.Expr], relax.Expr]) -> None:
-    @converter(name)
-    def convert(ctx: Context) -> relax.Expr:
-        return function(ctx.expr(0))
+def _of_one(function: Callable[[relax.Expr], relax.Expr]) -> Rule:
+    return lambda ctx: function(ctx.expr(0))
 
 
-for _unary_name, _unary in UNARY.items():
-    if _unary_name != "softrelu":  # only an act_type has this name
-        _register_unary(_unary_name, _unary)
+for _name, _unary in UNARY.items():
+    if _name != "softrelu":  # only an act_type has this name
+        CONVERTERS[_name] = _of_one(_unary)
 
 
 @converter("hard_sigmoid")
@@ -155,8 +152,7 @@ def convert_hard_sigmoid(ctx: Context) -> relax.Expr:
 @converter("clip")
 def convert_clip(ctx: Context) -> relax.Expr:
     """Clamp to a_min and a_max."""
-    low, high = ctx.attrs.real("a_min"), ctx.attrs.real("a_max")
-    return R.clip(ctx.expr(0), low, high)
+    return R.clip(ctx.expr(0), ctx.attrs.real("a_min"), ctx.attrs.real("a_max"))
 
 
 _ACTIVATIONS = ("relu", "sigmoid", "softrelu", "softsign", "tanh")
@@ -178,10 +174,6 @@ def convert_leaky_relu(ctx: Context) -> relax.Expr:
     return _LEAKY[ctx.attrs.text("act_type", "leaky", tuple(_LEAKY))](ctx)
 
 
-def _leaky(ctx: Context) -> relax.Expr:
-    return R.nn.leakyrelu(ctx.expr(0), ctx.attrs.real("slope", 0.25))
-
-
 def _randomized(ctx: Context) -> relax.Expr:
     # Outside of training, the slope is the mean of the random slopes.
     low, high = ctx.attrs.real("lower_bound", 0.125), ctx.attrs.real("upper_bound", 0.334)
@@ -189,67 +181,53 @@ def _randomized(ctx: Context) -> relax.Expr:
 
 
 def _exponential(x: relax.Expr, scale: float, alpha: float) -> relax.Expr:
-    one, zero = (relax.const(np.float32(value)) for value in (1, 0))
-    below = R.multiply(R.subtract(R.exp(x), one), relax.const(np.float32(scale * alpha)))
-    above = x if scale == 1 else R.multiply(x, relax.const(np.float32(scale)))
-    return R.where(R.greater(x, zero), above, below)
+    below = R.multiply(R.subtract(R.exp(x), _const(1)), _const(scale * alpha))
+    above = x if scale == 1 else R.multiply(x, _const(scale))
+    return R.where(R.greater(x, _const(0)), above, below)
 
 
 def _parametric(ctx: Context) -> relax.Expr:
     """Apply one slope to all, or one per channel."""
     x, slope = ctx.expr(0), ctx.expr(1)
-    rank, channels = len(ctx.shape(0)), ctx.shape(0)[1:2]
+    rank, channels = ctx.rank, ctx.shape(0)[1:2]
     if ctx.shape(1) not in ((1,), channels):
         raise QnnError(f"gamma must have shape (1,) or {channels}, got {ctx.shape(1)}")
     if rank > 1:
         slope = R.reshape(slope, [1, ctx.shape(1)[0], *[1] * (rank - 2)])
-    return R.where(R.greater(x, relax.const(np.float32(0))), x, R.multiply(x, slope))
+    return R.where(R.greater(x, _const(0)), x, R.multiply(x, slope))
 
 
 _LEAKY: dict[str, Callable[[Context], relax.Expr]] = {
     "elu": lambda ctx: _exponential(ctx.expr(0), 1, ctx.attrs.real("slope", 0.25)),
     "gelu": lambda ctx: R.nn.gelu(ctx.expr(0)),
-    "leaky": _leaky,
+    "leaky": lambda ctx: R.nn.leakyrelu(ctx.expr(0), ctx.attrs.real("slope", 0.25)),
     "prelu": _parametric,
     "rrelu": _randomized,
     "selu": lambda ctx: _exponential(ctx.expr(0), _SELU_SCALE, _SELU_ALPHA),
 }
 
 
-_AlongAxis = Callable[[relax.Expr, int], relax.Expr]
-
-
-@converter("softmax")
+@converter("softmax", "log_softmax")
 def convert_softmax(ctx: Context) -> relax.Expr:
-    """Divide exponentials by their sum along an axis."""
-    return _along_axis(ctx, R.nn.softmax)
-
-
-@converter("log_softmax")
-def convert_log_softmax(ctx: Context) -> relax.Expr:
-    """Return the logarithm of softmax."""
-    return _along_axis(ctx, R.nn.log_softmax)
-
-
-def _along_axis(ctx: Context, function: _AlongAxis) -> relax.Expr:
+    """Divide exponentials by their sum along an axis, or return the logarithm of that."""
     if ctx.attrs.flag("use_length", False):
         raise UnsupportedError("use_length is not supported")
     if ctx.attrs.text("dtype", "float32") != "float32":
         raise UnsupportedError("only dtype float32 is supported")
-    data, axis = ctx.expr(0), check_axis(ctx.attrs.integer("axis", -1), len(ctx.shape(0)))
+    data, axis = ctx.expr(0), ctx.axis(-1)
     temperature = ctx.attrs.real("temperature", 1)
     if temperature <= 0:
         raise QnnError(f"attribute temperature must be positive, got {temperature}")
     if temperature != 1:
-        data = R.divide(data, relax.const(np.float32(temperature)))
-    return function(data, axis)
+        data = R.divide(data, _const(temperature))
+    return getattr(R.nn, ctx.node.op)(data, axis)
 
 
 @converter("SoftmaxOutput", "Softmax")
 def convert_softmax_output(ctx: Context) -> relax.Expr:
     """Compute the softmax before a loss, the end of a trained network; labels are not read."""
     if ctx.attrs.flag("multi_output", False):
-        return R.nn.softmax(ctx.expr(0), check_axis(1, len(ctx.shape(0))))
+        return R.nn.softmax(ctx.expr(0), check_axis(1, ctx.rank))
     if ctx.attrs.flag("preserve_shape", False):
         return R.nn.softmax(ctx.expr(0), -1)
     shape = ctx.shape(0)
@@ -265,5 +243,5 @@ def convert_softmax_activation(ctx: Context) -> relax.Expr:
     something else.
     """
     if ctx.attrs.text("mode", "instance", ("channel", "instance")) == "channel":
-        return R.nn.softmax(ctx.expr(0), check_axis(1, len(ctx.shape(0))))
+        return R.nn.softmax(ctx.expr(0), check_axis(1, ctx.rank))
     return R.nn.softmax(ctx.expr(0), -1)

@@ -81,12 +81,8 @@ def read_fused(ctx: Context, main: str) -> Fused:
         names += ["gamma", "beta", "mean", "variance"]
     if any(node.op == "elemwise_add" for node in nodes):
         names.append("sum")
-    return Fused(
-        attrs,
-        batch_norm,
-        tuple(_activation(node) for node in nodes if node.op in _ACTIVATIONS),
-        tuple(names),
-    )
+    activations = tuple(_activation(node) for node in nodes if node.op in _ACTIVATIONS)
+    return Fused(attrs, batch_norm, activations, tuple(names))
 
 
 def _activation(node: Node) -> Activation:
@@ -95,10 +91,8 @@ def _activation(node: Node) -> Activation:
         return Activation(attrs.text("act_type"), attrs)
     if node.op == "clip" and attrs.real("a_min") != 0:
         raise UnsupportedError("a fused clip that does not begin at 0")
-    return Activation(
-        node.op if node.op in _FUNCTIONS else attrs.text("act_type", "leaky"),
-        attrs,
-    )
+    kind = node.op if node.op in _FUNCTIONS else attrs.text("act_type", "leaky")
+    return Activation(kind, attrs)
 
 
 def activated(

@@ -5,6 +5,7 @@ All work on floats, except for the pool of quantized data.
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -27,12 +28,11 @@ def image_layout(ctx: Context) -> str:
     Raises:
         UnsupportedError: it has another number of spatial dimensions.
     """
-    rank = len(ctx.shape(0))
     layout = ctx.attrs.text("layout", LAYOUTS[0])
-    if rank != 4 or layout not in LAYOUTS:
+    if ctx.rank != 4 or layout not in LAYOUTS:
         raise UnsupportedError(
             f"only images of layout {' or '.join(LAYOUTS)} are supported, got {layout} and "
-            f"{rank} dimensions"
+            f"{ctx.rank} dimensions"
         )
     return layout
 
@@ -55,50 +55,45 @@ def pair(ctx: Context, name: str, default: int | None, least: int) -> tuple[int,
     return values[0], values[1]
 
 
+def window_of(ctx: Context, layout: str = "NCHW") -> dict[str, Any]:
+    """Return the attributes of a convolution, whose kernel has the data's layout."""
+    return {
+        "strides": pair(ctx, "stride", 1, 1),
+        "padding": pair(ctx, "pad", 0, 0),
+        "dilation": pair(ctx, "dilate", 1, 1),
+        "groups": ctx.attrs.integer("num_group", 1),
+        "data_layout": layout,
+        "kernel_layout": layout.replace("N", "O").replace("C", "I"),
+    }
+
+
 @converter("Convolution", "Convolution_v1")
 def convert_convolution(ctx: Context) -> relax.Expr:
     """Convolve in two dimensions, in groups or not; the kernel has the data's layout."""
     layout = image_layout(ctx)
-    kernel_layout = layout.replace("N", "O").replace("C", "I")
+    taps, window = pair(ctx, "kernel", None, 1), window_of(ctx, layout)
+    groups, channels, filters = _channels(ctx, layout)
+    sizes = {"O": filters, "I": channels // groups, "H": taps[0], "W": taps[1]}
+    needed = tuple(sizes[letter] for letter in window["kernel_layout"])
+    ctx.check_shape(1, needed, "the weight")
+    names = ("strides", "dilation", "padding", "padding")
+    steps = image_size(ctx, layout), taps, *(window[name] for name in names)
+    for name, *numbers in zip(("height", "width"), *steps, strict=True):
+        window_count(name, *numbers)
+    result = R.nn.conv2d(ctx.expr(0), ctx.expr(1), **window)
+    return with_bias(ctx, result, filters, layout.index("C"), 4)
+
+
+def _channels(ctx: Context, layout: str) -> tuple[int, int, int]:
+    """Return the numbers of groups, and of channels of the data and of the result."""
     groups, filters = ctx.attrs.integer("num_group", 1), ctx.attrs.integer("num_filter")
     channels = ctx.shape(0)[layout.index("C")]
-    window = pair(ctx, "kernel", None, 1)
     if groups < 1 or channels % groups or filters % groups:
         raise QnnError(
             f"num_group must divide the {channels} channels of the data and num_filter, "
             f"{filters}, got {groups}"
         )
-    sizes = {"O": filters, "I": channels // groups, "H": window[0], "W": window[1]}
-    check_weight(ctx, tuple(sizes[letter] for letter in kernel_layout))
-    strides, padding = pair(ctx, "stride", 1, 1), pair(ctx, "pad", 0, 0)
-    dilation = pair(ctx, "dilate", 1, 1)
-    for name, size, taps, stride, step, pad in zip(
-        ("height", "width"),
-        image_size(ctx, layout),
-        window,
-        strides,
-        dilation,
-        padding,
-        strict=True,
-    ):
-        window_count(name, size, taps, stride, step, pad, pad)
-    result = R.nn.conv2d(
-        ctx.expr(0),
-        ctx.expr(1),
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        data_layout=layout,
-        kernel_layout=kernel_layout,
-    )
-    return with_bias(ctx, result, filters, layout.index("C"), 4)
-
-
-def check_weight(ctx: Context, needed: tuple[int, ...]) -> None:
-    """Raise unless the weight, the second input, has the shape that the attributes imply."""
-    if ctx.shape(1) != needed:
-        raise QnnError(f"the weight must have shape {needed}, got {ctx.shape(1)}")
+    return groups, channels, filters
 
 
 def with_bias(
@@ -116,8 +111,7 @@ def with_bias(
     """
     if ctx.attrs.flag("no_bias", no_bias):
         return result
-    if ctx.shape(2) != (channels,):
-        raise QnnError(f"the bias must have shape ({channels},), got {ctx.shape(2)}")
+    ctx.check_shape(2, (channels,), "the bias")
     shape = [channels if index == axis else 1 for index in range(rank)]
     return R.add(result, R.reshape(ctx.expr(2), shape))
 
@@ -128,20 +122,13 @@ def convert_deconvolution(ctx: Context) -> relax.Expr:
     layout = image_layout(ctx)
     if layout != "NCHW" or ctx.attrs.integers("target_shape", ()):
         raise UnsupportedError("only layout NCHW without a target_shape is supported")
-    groups, filters = ctx.attrs.integer("num_group", 1), ctx.attrs.integer("num_filter")
-    channels = ctx.shape(0)[1]
-    if groups < 1 or channels % groups or filters % groups:
-        raise QnnError(
-            f"num_group must divide the {channels} channels of the data and num_filter, "
-            f"{filters}, got {groups}"
-        )
+    groups, channels, filters = _channels(ctx, layout)
     kernel = pair(ctx, "kernel", None, 1)
-    check_weight(ctx, (channels, filters // groups, *kernel))
+    ctx.check_shape(1, (channels, filters // groups, *kernel), "the weight")
     strides, dilation = pair(ctx, "stride", 1, 1), pair(ctx, "dilate", 1, 1)
     padding, adjustment = pair(ctx, "pad", 0, 0), pair(ctx, "adj", 0, 0)
-    for size, window, stride, step, pad, adjusted in zip(
-        image_size(ctx, layout), kernel, strides, dilation, padding, adjustment, strict=True
-    ):
+    steps = image_size(ctx, layout), kernel, strides, dilation, padding, adjustment
+    for size, window, stride, step, pad, adjusted in zip(*steps, strict=True):
         full = (size - 1) * stride + (window - 1) * step + 1 + adjusted
         if adjusted >= stride or full <= 2 * pad:
             raise QnnError(
@@ -170,7 +157,7 @@ def convert_fully_connected(ctx: Context) -> relax.Expr:
         shape = (shape[0], prod(shape[1:]))
         data = R.reshape(data, shape)
     outputs = ctx.attrs.integer("num_hidden")
-    check_weight(ctx, (outputs, shape[-1]))
+    ctx.check_shape(1, (outputs, shape[-1]), "the weight")
     known = ctx.known(1)
     if known is None:
         weight = R.permute_dims(ctx.expr(1))
@@ -183,7 +170,7 @@ def convert_fully_connected(ctx: Context) -> relax.Expr:
 @converter("dot")
 def convert_dot(ctx: Context) -> relax.Expr:
     """Return the product of two matrices."""
-    if len(ctx.shape(0)) != 2 or len(ctx.shape(1)) != 2:
+    if ctx.rank != 2 or len(ctx.shape(1)) != 2:
         raise UnsupportedError(
             f"only matrices are supported, got shapes {ctx.shape(0)} and {ctx.shape(1)}"
         )
@@ -193,7 +180,7 @@ def convert_dot(ctx: Context) -> relax.Expr:
 @converter("batch_dot")
 def convert_batch_dot(ctx: Context) -> relax.Expr:
     """Multiply pairs of matrices."""
-    if len(ctx.shape(0)) != 3 or len(ctx.shape(1)) != 3 or ctx.shape(0)[0] != ctx.shape(1)[0]:
+    if ctx.rank != 3 or len(ctx.shape(1)) != 3 or ctx.shape(0)[0] != ctx.shape(1)[0]:
         raise QnnError(
             f"the inputs must be equally many matrices, got {ctx.shape(0)} and {ctx.shape(1)}"
         )
@@ -202,8 +189,7 @@ def convert_batch_dot(ctx: Context) -> relax.Expr:
 
 def _product(ctx: Context, axes: list[int]) -> relax.Expr:
     """Multiply both inputs; ``axes`` is the order of axes of a transposed input."""
-    names = ("transpose_a", "transpose_b")
-    flags = [ctx.attrs.flag(name, False) for name in names]
+    flags = [ctx.attrs.flag(name, False) for name in ("transpose_a", "transpose_b")]
     shapes = [
         [ctx.shape(position)[axis] for axis in axes] if flag else ctx.shape(position)
         for position, flag in enumerate(flags)
@@ -294,24 +280,11 @@ def convert_pooling(ctx: Context) -> relax.Expr:
     if ctx.attrs.flag("global_pool", False):
         return _GLOBAL[kind](data, [layout.index("H"), layout.index("W")], keepdims=True)
     windows = pooling_windows(ctx, layout)
+    window, taps = (windows.size, windows.strides, list(windows.padding)), prod(windows.size)
     if kind == "max":
-        return R.nn.max_pool2d(
-            data, windows.size, windows.strides, list(windows.padding), layout=layout
-        )
-    return _mean(ctx, windows, layout, is_sum=kind == "sum")
-
-
-def _mean(ctx: Context, windows: Windows, layout: str, *, is_sum: bool) -> relax.Expr:
-    taps = windows.size[0] * windows.size[1]
-    mean = R.nn.avg_pool2d(
-        ctx.expr(0),
-        windows.size,
-        windows.strides,
-        list(windows.padding),
-        count_include_pad=True,
-        layout=layout,
-    )
-    if is_sum:
+        return R.nn.max_pool2d(data, *window, layout=layout)
+    mean = R.nn.avg_pool2d(data, *window, count_include_pad=True, layout=layout)
+    if kind == "sum":
         return R.multiply(mean, relax.const(np.float32(taps)))
     if (windows.counts == taps).all():
         return mean
@@ -335,14 +308,10 @@ def convert_quantized_pooling(ctx: Context) -> list[Value]:
     if not ctx.attrs.flag("global_pool", False):
         windows = pooling_windows(ctx, layout)
         size, strides, padding = windows.size, windows.strides, windows.padding
+    rounding = "half_even" if kind == "avg" else "half_away"
+    includes = kind == "avg" and ctx.attrs.flag("count_include_pad", True)
+    window = size, strides, padding, layout
     pooled = quantized_pool2d(
-        ctx.expr(0),
-        kind,
-        size,
-        strides,
-        padding,
-        layout,
-        rounding="half_even" if kind == "avg" else "half_away",
-        count_include_pad=kind == "avg" and ctx.attrs.flag("count_include_pad", True),
+        ctx.expr(0), kind, *window, rounding=rounding, count_include_pad=includes
     )
     return [pooled, *bounds]

@@ -14,7 +14,6 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.mxnet.converters.context import Context, converter
-from frontends.mxnet.converters.layers import check_weight
 from frontends.mxnet.converters.quantization import check_quantized, range_at
 from frontends.mxnet.scalars import Value
 from qnn_ops.dialect.checks import check_axis
@@ -47,11 +46,9 @@ def new_shape(
     except (StopIteration, IndexError):
         raise QnnError(f"shape {list(codes)} asks for more axes than {tuple(shape)} has") from None
     total, rest = prod(shape), prod(size for size in sizes if size != _INFER)
-    count = sizes.count(_INFER)
-    if count > 1 or min(sizes, default=1) < _INFER or (count and (not rest or total % rest)):
-        raise QnnError(f"shape {list(codes)} does not fit a tensor of shape {tuple(shape)}")
-    result = tuple(total // rest if size == _INFER else size for size in sizes)
-    if prod(result) != total:
+    result = tuple(total // (rest or 1) if size == _INFER else size for size in sizes)
+    is_odd = sizes.count(_INFER) > 1 or min(sizes, default=1) < _INFER
+    if is_odd or (_INFER in sizes and not rest) or prod(result) != total:
         raise QnnError(f"shape {list(codes)} does not fit a tensor of shape {tuple(shape)}")
     return result
 
@@ -123,19 +120,18 @@ def convert_reshape_like(ctx: Context) -> relax.Expr:
 @converter("transpose")
 def convert_transpose(ctx: Context) -> relax.Expr:
     """Transpose to the given order of axes; without one, reverse it."""
-    rank = len(ctx.shape(0))
-    axes = ctx.attrs.integers("axes", ()) or tuple(reversed(range(rank)))
-    axes = tuple(check_axis(axis, rank) for axis in axes)
-    if sorted(axes) != list(range(rank)):
-        raise QnnError(f"attribute axes must name each of {rank} axes once, got {list(axes)}")
+    axes = ctx.attrs.integers("axes", ()) or tuple(reversed(range(ctx.rank)))
+    axes = tuple(check_axis(axis, ctx.rank) for axis in axes)
+    if sorted(axes) != list(range(ctx.rank)):
+        raise QnnError(f"attribute axes must name each of {ctx.rank} axes once, got {list(axes)}")
     return R.permute_dims(ctx.expr(0), axes)
 
 
 @converter("SwapAxis", "swapaxes")
 def convert_swap_axis(ctx: Context) -> relax.Expr:
     """Exchange two axes."""
-    axes = list(range(len(ctx.shape(0))))
-    first, second = (check_axis(ctx.attrs.integer(name, 0), len(axes)) for name in ("dim1", "dim2"))
+    axes = list(range(ctx.rank))
+    first, second = (ctx.axis(0, name) for name in ("dim1", "dim2"))
     axes[first], axes[second] = axes[second], axes[first]
     return R.permute_dims(ctx.expr(0), axes)
 
@@ -144,7 +140,7 @@ def convert_swap_axis(ctx: Context) -> relax.Expr:
 def convert_expand_dims(ctx: Context) -> relax.Expr:
     """Insert an axis of size 1."""
     shape = list(ctx.shape(0))
-    shape.insert(check_axis(ctx.attrs.integer("axis"), len(shape) + 1), 1)
+    shape.insert(ctx.axis(more=1), 1)
     return R.reshape(ctx.expr(0), shape)
 
 
@@ -184,13 +180,9 @@ def convert_quantized_ring_buffer(ctx: Context) -> list[Value]:
 
 
 def _append(ctx: Context, buffer: relax.Expr) -> relax.Expr:
-    shape, buffered = ctx.shape(0), ctx.shape(1)
-    axis = check_axis(ctx.attrs.integer("axis"), len(shape))
-    if len(buffered) != len(shape) or any(
-        sizes[0] != sizes[1]
-        for index, sizes in enumerate(zip(shape, buffered, strict=True))
-        if index != axis
-    ):
+    shape, buffered, axis = ctx.shape(0), ctx.shape(1), ctx.axis()
+    rests = [(*each[:axis], *each[axis + 1 :]) for each in (shape, buffered)]
+    if len(buffered) != len(shape) or rests[0] != rests[1]:
         raise QnnError(f"the buffer must have shape {shape} except for axis {axis}, got {buffered}")
     joined = ctx.emit(R.concat([buffer, ctx.expr(0)], axis))
     size = shape[axis]
@@ -216,8 +208,7 @@ def convert_slice(ctx: Context) -> relax.Expr:
 @converter("slice_axis")
 def convert_slice_axis(ctx: Context) -> relax.Expr:
     """Slice from begin to end along an axis."""
-    axis = check_axis(ctx.attrs.integer("axis"), len(ctx.shape(0)))
-    end = ctx.attrs.integer("end") if ctx.attrs.has("end") else None
+    axis, end = ctx.axis(), ctx.attrs.integer("end") if ctx.attrs.has("end") else None
     return _parts(ctx, {axis: slice(ctx.attrs.integer("begin"), end)})
 
 
@@ -236,10 +227,8 @@ def _parts(ctx: Context, parts: dict[int, slice]) -> relax.Expr:
     ranges = {axis: range(ctx.shape(0)[axis])[part] for axis, part in parts.items()}
     if not all(ranges.values()):
         raise QnnError(f"nothing is left of shape {ctx.shape(0)}")
-    begins = [part.start for part in ranges.values()]
-    ends = [_end(part) for part in ranges.values()]
-    steps = [part.step for part in ranges.values()]
-    return R.strided_slice(ctx.expr(0), list(ranges), begins, ends, steps)
+    found = [(part.start, _end(part), part.step) for part in ranges.values()]
+    return R.strided_slice(ctx.expr(0), list(ranges), *map(list, zip(*found, strict=True)))
 
 
 def _end(part: range) -> int:
@@ -251,9 +240,7 @@ def _end(part: range) -> int:
 @converter("SliceChannel", "split")
 def convert_split(ctx: Context) -> list[relax.Expr]:
     """Split into equal parts along an axis."""
-    shape = ctx.shape(0)
-    axis = check_axis(ctx.attrs.integer("axis", 1), len(shape))
-    count = ctx.attrs.integer("num_outputs")
+    shape, axis, count = ctx.shape(0), ctx.axis(1), ctx.attrs.integer("num_outputs")
     if count < 1 or shape[axis] % count:
         raise QnnError(f"{count} outputs do not divide the {shape[axis]} of axis {axis}")
     size = shape[axis] // count
@@ -269,8 +256,8 @@ def convert_split(ctx: Context) -> list[relax.Expr]:
 @converter("Embedding")
 def convert_embedding(ctx: Context) -> relax.Expr:
     """Return the row of the weight at each index; an index out of range is clamped."""
-    rows = ctx.attrs.integer("input_dim")
-    check_weight(ctx, (rows, ctx.attrs.integer("output_dim")))
+    sizes = ctx.attrs.integer("input_dim"), ctx.attrs.integer("output_dim")
+    ctx.check_shape(1, sizes, "the weight")
     return R.take(ctx.expr(1), _indices(ctx, 0), 0, "clip")
 
 
@@ -279,8 +266,7 @@ def convert_take(ctx: Context) -> relax.Expr:
     """Return the slices at indices along an axis; an index out of range is clamped."""
     if ctx.attrs.text("mode", "clip") != "clip":
         raise UnsupportedError("only mode clip is supported")
-    axis = check_axis(ctx.attrs.integer("axis", 0), len(ctx.shape(0)))
-    return R.take(ctx.expr(0), _indices(ctx, 1), axis, "clip")
+    return R.take(ctx.expr(0), _indices(ctx, 1), ctx.axis(0), "clip")
 
 
 def _indices(ctx: Context, position: int) -> relax.Expr:
@@ -291,8 +277,8 @@ def _indices(ctx: Context, position: int) -> relax.Expr:
 @converter("Concat", "concat")
 def convert_concat(ctx: Context) -> relax.Expr:
     """Concatenate all inputs along an axis."""
-    shapes = [ctx.shape(position) for position in range(_count(ctx))]
-    axis = check_axis(ctx.attrs.integer("dim", 1), len(shapes[0]))
+    shapes = _shapes(ctx)
+    axis = ctx.axis(1, "dim")
     others = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}
     if len(others) != 1 or len({len(shape) for shape in shapes}) != 1:
         raise QnnError(f"the inputs must have one shape except for axis {axis}, got {shapes}")
@@ -302,18 +288,18 @@ def convert_concat(ctx: Context) -> relax.Expr:
 @converter("stack")
 def convert_stack(ctx: Context) -> relax.Expr:
     """Stack all inputs along a new axis."""
-    shapes = [ctx.shape(position) for position in range(_count(ctx))]
+    shapes = _shapes(ctx)
     if len(set(shapes)) != 1:
         raise QnnError(f"the inputs must have one shape, got {shapes}")
-    axis = check_axis(ctx.attrs.integer("axis", 0), len(shapes[0]) + 1)
-    return R.stack(ctx.exprs(), axis)
+    return R.stack(ctx.exprs(), ctx.axis(0, more=1))
 
 
-def _count(ctx: Context) -> int:
+def _shapes(ctx: Context) -> list[tuple[int, ...]]:
+    """Return the shapes of all inputs, which an attribute counts."""
     count = ctx.attrs.integer("num_args", ctx.arity)
     if count != ctx.arity or count < 1:
         raise QnnError(f"attribute num_args is {count}, there are {ctx.arity} inputs")
-    return count
+    return ctx.shapes()
 
 
 @converter("tile")
@@ -331,10 +317,7 @@ def convert_repeat(ctx: Context) -> relax.Expr:
     repeats = ctx.attrs.integer("repeats")
     if repeats < 1:
         raise QnnError(f"attribute repeats must be at least 1, got {repeats}")
-    axis = ctx.attrs.integer("axis") if ctx.attrs.has("axis") else None
-    if axis is not None:
-        check_axis(axis, len(ctx.shape(0)))
-    return R.repeat(ctx.expr(0), repeats, axis)
+    return R.repeat(ctx.expr(0), repeats, ctx.axis() if ctx.attrs.has("axis") else None)
 
 
 @converter("UpSampling")
@@ -343,7 +326,7 @@ def convert_up_sampling(ctx: Context) -> relax.Expr:
     if ctx.attrs.text("sample_type") != "nearest" or ctx.arity != 1:
         raise UnsupportedError("only sample_type nearest of a single input is supported")
     scale = ctx.attrs.integer("scale")
-    if len(ctx.shape(0)) != 4 or scale < 1:
+    if ctx.rank != 4 or scale < 1:
         raise QnnError(
             f"the data must have 4 dimensions and scale be at least 1, got {ctx.shape(0)} and "
             f"{scale}"

@@ -13,7 +13,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.mxnet.converters.context import Context, converter
-from frontends.mxnet.converters.layers import pair
+from frontends.mxnet.converters.layers import pair, window_of
 from frontends.mxnet.converters.quantization import (
     Range,
     calibrated_range,
@@ -103,6 +103,10 @@ def rows_of(ctx: Context, depth: int, *, flatten: bool) -> relax.Expr:
     return ctx.emit(R.reshape(ctx.expr(0), (shape[0], depth)))
 
 
+SUMS: tuple[Any, ...] = (1.0, 0, 1.0, 0, 1.0, 0, "int32")
+"""The encodings of data, weight and result of a layer that gives int32 sums."""
+
+
 @converter("_contrib_quantized_conv")
 def convert_quantized_conv(ctx: Context) -> list[Value]:
     """Return the sums of a convolution.
@@ -110,7 +114,7 @@ def convert_quantized_conv(ctx: Context) -> list[Value]:
     MXNet reports their range as if the data were int8, and adds the bias unscaled, in the bias's
     own steps. The corrected semantics do neither.
     """
-    if len(ctx.shape(0)) != 4 or ctx.attrs.text("layout", "NCHW") != "NCHW":
+    if ctx.rank != 4 or ctx.attrs.text("layout", "NCHW") != "NCHW":
         raise UnsupportedError("only images of layout NCHW are supported")
     dtype = check_quantized(ctx, 0)
     weight, bias, ranges = _constants(ctx)
@@ -119,24 +123,9 @@ def convert_quantized_conv(ctx: Context) -> list[Value]:
     scaled: Number = bias
     if bias is not None and ctx.is_corrected:
         scaled = _scaled_bias(ctx, bias, dtype, ranges)
-    known = scaled if is_known(scaled) else None
+    kernel, bias = ctx.parameter(weight, "_kernel"), scaled if is_known(scaled) else None
     sums: relax.Expr = quantized_conv2d(
-        ctx.expr(0),
-        ctx.parameter(weight, "_kernel"),
-        input_scale=1.0,
-        input_zero_point=0,
-        kernel_scale=1.0,
-        kernel_zero_point=0,
-        output_scale=1.0,
-        output_zero_point=0,
-        out_dtype="int32",
-        strides=pair(ctx, "stride", 1, 1),
-        padding=pair(ctx, "pad", 0, 0),
-        dilation=pair(ctx, "dilate", 1, 1),
-        groups=ctx.attrs.integer("num_group", 1),
-        data_layout="NCHW",
-        kernel_layout="OIHW",
-        bias=int32_parameter(ctx, known),
+        ctx.expr(0), kernel, *SUMS, **window_of(ctx), bias=int32_parameter(ctx, bias)
     )
     if not is_known(scaled):
         sums = _saturated_sum(ctx.emit(sums), scaled.reshape(1, -1, 1, 1).expr)
@@ -153,8 +142,7 @@ def convert_quantized_fully_connected(ctx: Context) -> list[Value]:
         raise QnnError(f"the weight must have 2 dimensions, got shape {weight.shape}")
     rows = rows_of(ctx, weight.shape[1], flatten=ctx.attrs.flag("flatten", True))
     kernel = ctx.parameter(weight, "_kernel")
-    arguments: tuple[Any, ...] = (rows, kernel, 1.0, 0, 1.0, 0, 1.0, 0, "int32")
-    sums: relax.Expr = quantized_dense(*arguments, rounding="onednn")
+    sums: relax.Expr = quantized_dense(rows, kernel, *SUMS, rounding="onednn")
     if bias is not None:
         scaled = _scaled_bias(ctx, bias, dtype, ranges)
         # oneDNN adds the bias in float32.
@@ -208,10 +196,8 @@ def convert_quantized_elemwise_add(ctx: Context) -> list[Value]:
     if calibrated is not None:
         dtype = "uint8" if dtypes == ["uint8", "uint8"] else "int8"
         steps = calibrated.steps_per_unit(dtype)
-        factors = [
-            steps / (levels(own) / bounds.magnitude)
-            for own, bounds in zip(dtypes, ranges, strict=True)
-        ]
+        pairs = zip(dtypes, ranges, strict=True)
+        factors = [steps / (levels(own) / bounds.magnitude) for own, bounds in pairs]
         return [quantized(_sum(ctx, dtypes, factors), scalar(1), dtype), *calibrated]
     high = ranges[0].magnitude + ranges[1].magnitude
     factors = [
@@ -325,9 +311,7 @@ def _scale_and_shift(ctx: Context, source: Number, target: Number) -> tuple[Arra
     Source: quantized_batch_norm.cc and mkldnn_quantized_batch_norm.cc of MXNet 1.9.1. They ignore
     fix_gamma. The scale and shift assume a variance of one, to which oneDNN adds eps again.
     """
-    gamma, beta, mean, variance = (
-        ctx.constant(position).astype(np.float32) for position in range(1, 5)
-    )
+    gamma, beta, mean, variance = (ctx.constant(n).astype(np.float32) for n in range(1, 5))
     eps = ctx.attrs.real("eps", 1e-3)
     inverse = (1.0 / np.sqrt(variance.astype(np.float64) + eps)).astype(np.float32)
     weight = gamma * inverse * source / target

@@ -20,7 +20,7 @@ from frontends.mxnet.converters.fused import (
     scaled_bias,
     weight_of,
 )
-from frontends.mxnet.converters.layers import pair
+from frontends.mxnet.converters.layers import pair, window_of
 from frontends.mxnet.converters.quantization import (
     Range,
     calibrated_range,
@@ -77,20 +77,17 @@ class _Convolution:
         """Steps per unit of the data."""
         return self.data_range.steps_per_unit(self.ctx.dtype(0))
 
-    def sums(self, kernel: Array) -> relax.Expr:
-        """Return the int32 sums of the convolution alone."""
-        weights = self.ctx.parameter(kernel, "_kernel")
-        return self._call(weights, 1.0, "int32", rounding="tflite")
-
-    def _call(
-        self, kernel: relax.Expr, scale: float | list[float], dtype: str, **others: Any
+    def call(
+        self, kernel: Array, bias: Array | None, scale: Any, dtype: str, **others: Any
     ) -> relax.Expr:
+        """Return the convolution with quantized weights and bias."""
+        weights = self.ctx.parameter(kernel, "_kernel")
+        added = None if bias is None else self.ctx.parameter(bias, "_bias")
         # The scales are in units of a step of the result: only MXNet's own float32 multiplier is
         # right, and a quotient of three scales might differ from it.
-        data = self.ctx.expr(0)
-        return quantized_conv2d(
-            data, kernel, 1.0, 0, scale, 0, 1.0, 0, dtype, **self.attrs, **others
-        )
+        encodings = (1.0, 0, scale, 0, 1.0, 0, dtype)
+        others |= self.attrs
+        return quantized_conv2d(self.ctx.expr(0), weights, *encodings, bias=added, **others)
 
 
 @converter("_sg_mkldnn_conv", "_sg_onednn_conv")
@@ -108,27 +105,21 @@ def convert_fused_convolution(ctx: Context) -> list[Value]:
 def _read(ctx: Context) -> _Convolution:
     fused = read_fused(ctx, "Convolution")
     check_quantized(ctx, 0)
-    if len(ctx.shape(0)) != 4 or fused.main.text("layout", "NCHW") != "NCHW":
+    if ctx.rank != 4 or fused.main.text("layout", "NCHW") != "NCHW":
         raise UnsupportedError("only images of layout NCHW are supported")
     weight, bias = _folded(ctx, fused)
-    attrs = _window(replace(ctx, attrs=fused.main), weight)
+    main = replace(ctx, attrs=fused.main)
+    if weight.shape[2:] != (size := pair(main, "kernel", None, 1)):
+        raise QnnError(f"the weight's window is {weight.shape[2:]}, attribute kernel {size}")
     first, last = _activations(ctx, fused)
     addend, after = fused.position("sum"), len(fused.names)
     if bool(addend) != ctx.attrs.flag("with_sum", False):
         raise QnnError("attribute with_sum does not agree with the subgraph")
     if addend is not None:
         check_quantized(ctx, addend)
-    return _Convolution(
-        ctx,
-        attrs,
-        weight,
-        bias,
-        range_at(ctx, after),
-        first,
-        last,
-        addend,
-        None if addend is None else range_at(ctx, after + 2),
-    )
+    addend_range = None if addend is None else range_at(ctx, after + 2)
+    constants = window_of(main), weight, bias, range_at(ctx, after)
+    return _Convolution(ctx, *constants, first, last, addend, addend_range)
 
 
 def _folded(ctx: Context, fused: Fused) -> tuple[Array, Array | None]:
@@ -150,21 +141,6 @@ def _folded(ctx: Context, fused: Fused) -> tuple[Array, Array | None]:
         gamma = np.ones_like(gamma)
     eps = fused.batch_norm.real("eps", 1e-3)
     return folding.fold_batch_norm(weight, bias, gamma, beta, mean, variance, eps)
-
-
-def _window(ctx: Context, weight: Array) -> dict[str, Any]:
-    """Return the attributes of the convolution itself; ``ctx`` has those of the subgraph."""
-    window = pair(ctx, "kernel", None, 1)
-    if weight.shape[2:] != window:
-        raise QnnError(f"the weight's window is {weight.shape[2:]}, attribute kernel {window}")
-    return {
-        "strides": pair(ctx, "stride", 1, 1),
-        "padding": pair(ctx, "pad", 0, 0),
-        "dilation": pair(ctx, "dilate", 1, 1),
-        "groups": ctx.attrs.integer("num_group", 1),
-        "data_layout": "NCHW",
-        "kernel_layout": "OIHW",
-    }
 
 
 def _activations(ctx: Context, fused: Fused) -> tuple[Activation | None, Activation | None]:
@@ -221,14 +197,7 @@ def _rounded(
         others["addend"] = ctx.expr(conv.addend)
         others["addend_scale"] = float(factor)
         others["relu_before_addend"] = conv.first is not None and conv.first.kind == "relu"
-    result = conv._call(
-        ctx.parameter(kernel, "_kernel"),
-        factors.tolist(),
-        dtype,
-        bias=ctx.parameter(bias, "_bias"),
-        rounding="onednn",
-        **others,
-    )
+    result = conv.call(kernel, bias, factors.tolist(), dtype, rounding="onednn", **others)
     # Readers take these bits of uint8 for int8.
     return result if dtype == conv.out_dtype else R.astype(ctx.emit(result), conv.out_dtype)
 
@@ -264,13 +233,7 @@ def _leaky(conv: _Convolution, kernel: Array, bias: Array, factors: Array) -> re
     if conv.addend is not None:
         raise UnsupportedError("a fused LeakyReLU before a sum")
     assert conv.first is not None
-    sums = conv._call(
-        ctx.parameter(kernel, "_kernel"),
-        1.0,
-        "int32",
-        bias=ctx.parameter(bias, "_bias"),
-        rounding="onednn",
-    )
+    sums = conv.call(kernel, bias, 1.0, "int32", rounding="onednn")
     factor = ctx.parameter(factors.reshape(-1, 1, 1), "_factors")
     value = R.multiply(R.astype(sums, "float32"), factor)
     return quantized(activated(ctx, value, conv.first, scalar(1)), scalar(1), "int8")
@@ -282,7 +245,8 @@ def _uncalibrated(conv: _Convolution) -> list[Value]:
     weight_range = Range(scalar(conv.weight.min()), scalar(conv.weight.max()))
     weight_steps = weight_range.steps_per_unit("int8")
     steps = conv.data_steps * weight_steps
-    sums: relax.Expr = conv.sums(folding.quantize_weight(conv.weight, weight_steps))
+    kernel = folding.quantize_weight(conv.weight, weight_steps)
+    sums = conv.call(kernel, None, 1.0, "int32", rounding="tflite")
     value = R.astype(ctx.emit(sums), "float32")
     if conv.bias is not None:
         bias = scaled_bias(ctx, conv.bias.reshape(-1, 1, 1), steps)

@@ -28,6 +28,7 @@ from frontends.mxnet.converters.quantization import (
     range_at,
 )
 from frontends.mxnet.converters.quantized import (
+    SUMS,
     int32_parameter,
     product_range,
     rows_of,
@@ -64,11 +65,11 @@ class _Dense:
     def sums(self) -> relax.Expr:
         """Multiply data by weight and add the bias: float32 whole numbers, or int32 if known."""
         weight = self.ctx.parameter(self.weight, "_kernel")
-        arguments = (self.rows, weight, 1.0, 0, 1.0, 0, 1.0, 0, "int32")
+        bias = int32_parameter(self.ctx, self.bias) if is_known(self.bias) else None
+        dense = quantized_dense(self.rows, weight, *SUMS, bias=bias, rounding="onednn")
+        sums = self.ctx.emit(dense)
         if is_known(self.bias):
-            bias = int32_parameter(self.ctx, self.bias)
-            return self.ctx.emit(quantized_dense(*arguments, bias=bias, rounding="onednn"))
-        sums = self.ctx.emit(quantized_dense(*arguments, rounding="onednn"))
+            return sums
         return self.ctx.emit(R.add(R.astype(sums, "float32"), self.bias.expr))
 
 
@@ -135,11 +136,7 @@ def _per_unit(ctx: Context, fused: Fused, data_steps: Number) -> tuple[Array, Ar
 
 
 def _per_tensor(
-    ctx: Context,
-    fused: Fused,
-    data_steps: Number,
-    weight_range: Range,
-    bias_range: Range | None,
+    ctx: Context, fused: Fused, data_steps: Number, weight_range: Range, bias_range: Range | None
 ) -> tuple[Array, Array, Number]:
     """Return weights that were quantized offline, with one range for all of them."""
     kernel, steps = ctx.constant(1), weight_range.steps_per_unit("int8")
@@ -183,19 +180,10 @@ def _calibrated(dense: _Dense, calibrated: Range) -> relax.Expr:
     out_steps = calibrated.steps_per_unit("int8")
     factor = known_steps(out_steps / dense.data_steps / dense.steps)
     bias = None if dense.bias is None else known_steps(dense.bias)
-    return quantized_dense(
-        dense.rows,
-        dense.ctx.parameter(dense.weight, "_kernel"),
-        1.0,
-        0,
-        factor.tolist(),
-        0,
-        1.0,
-        0,
-        "int8",
-        bias=int32_parameter(dense.ctx, bias),
-        rounding="onednn",
-    )
+    kernel = dense.ctx.parameter(dense.weight, "_kernel")
+    encodings = (1.0, 0, factor.tolist(), 0, 1.0, 0, "int8")
+    added = int32_parameter(dense.ctx, bias)
+    return quantized_dense(dense.rows, kernel, *encodings, bias=added, rounding="onednn")
 
 
 def _activated_dtype(dense: _Dense, activation: Activation) -> str:

@@ -9,7 +9,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.extremes import index_of
-from frontends.mxnet.converters.context import Context, converter
+from frontends.mxnet.converters.context import Context, Rule, converter
 from frontends.mxnet.scalars import Array
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.dialect.checks import check_axis
@@ -18,11 +18,12 @@ from qnn_ops.errors import QnnError
 _Function = Callable[..., relax.Expr]
 
 
-def _register(function: _Function, names: tuple[str, ...]) -> None:
-    @converter(*names)
+def _reduced(function: _Function) -> Rule:
     def convert(ctx: Context) -> relax.Expr:
         keepdims = ctx.attrs.flag("keepdims", False)
         return _of_rank_one(ctx, function(ctx.expr(0), _axes(ctx), keepdims=keepdims))
+
+    return convert
 
 
 for _function, _names in {
@@ -32,12 +33,12 @@ for _function, _names in {
     R.prod: ("prod",),
     R.sum: ("sum", "sum_axis"),
 }.items():
-    _register(_function, _names)
+    converter(*_names)(_reduced(_function))
 
 
 def _axes(ctx: Context) -> list[int]:
     """Return the axes to reduce: the named axes or, with exclude, all others; all by default."""
-    rank = len(ctx.shape(0))
+    rank = ctx.rank
     named = [check_axis(axis, rank) for axis in ctx.attrs.integers("axis", ())]
     if len(set(named)) != len(named):
         raise QnnError(f"attribute axis names an axis twice: {named}")
@@ -54,28 +55,16 @@ def _of_rank_one(ctx: Context, result: relax.Expr) -> relax.Expr:
     return result if len(result.ty.shape.values) else R.reshape(result, [1])
 
 
-@converter("argmax")
-def convert_argmax(ctx: Context) -> relax.Expr:
-    """Find the index of the largest value, the first of equal ones, as a float."""
-    return _index(ctx, R.argmax)
-
-
-@converter("argmin")
-def convert_argmin(ctx: Context) -> relax.Expr:
-    """Find the index of the smallest value, the first of equal ones, as a float."""
-    return _index(ctx, R.argmin)
-
-
 @converter("argmax_channel")
 def convert_argmax_channel(ctx: Context) -> relax.Expr:
     """Find the index of the largest value of each row, as a float."""
-    return R.astype(index_of(R.argmax, ctx.expr(0), check_axis(1, len(ctx.shape(0)))), "float32")
+    return R.astype(index_of(R.argmax, ctx.expr(0), check_axis(1, ctx.rank)), "float32")
 
 
-def _index(ctx: Context, function: _Function) -> relax.Expr:
-    axis = ctx.attrs.integer("axis") if ctx.attrs.has("axis") else None
-    if axis is not None:
-        axis = check_axis(axis, len(ctx.shape(0)))
+@converter("argmax", "argmin")
+def convert_extreme(ctx: Context) -> relax.Expr:
+    """Find the index of the largest or smallest value, the first of equal ones, as a float."""
+    axis, function = ctx.axis() if ctx.attrs.has("axis") else None, getattr(R, ctx.node.op)
     index = index_of(function, ctx.expr(0), axis, ctx.attrs.flag("keepdims", False))
     return _of_rank_one(ctx, R.astype(index, "float32"))
 
@@ -88,8 +77,7 @@ def convert_batch_norm(ctx: Context) -> relax.Expr:
     """Subtract the running mean, multiply by gamma / the running deviation, and add beta."""
     if ctx.attrs.flag("output_mean_var", False):
         raise UnsupportedError("the mean and variance as outputs are of use in training only")
-    shape = ctx.shape(0)
-    axis = check_axis(ctx.attrs.integer("axis", 1), len(shape))
+    shape, axis = ctx.shape(0), ctx.axis(1)
     gamma, beta, mean, variance = (_channels(ctx, index, shape[axis]) for index in range(1, 5))
     if ctx.attrs.flag("fix_gamma", True):
         gamma = np.ones_like(gamma)
@@ -110,12 +98,9 @@ def convert_batch_norm(ctx: Context) -> relax.Expr:
 
 def _channels(ctx: Context, position: int, count: int) -> Array:
     """Return a parameter of one value per channel."""
-    values = ctx.constant(position).astype(np.float32)
-    if values.shape != (count,):
-        raise QnnError(
-            f"{ctx.operand(position).name!r} must have shape ({count},), got {values.shape}"
-        )
-    return values
+    values = ctx.constant(position)
+    ctx.check_shape(position, (count,))
+    return values.astype(np.float32)
 
 
 def _const(value: float) -> relax.Expr:
@@ -125,13 +110,9 @@ def _const(value: float) -> relax.Expr:
 @converter("L2Normalization")
 def convert_l2_normalization(ctx: Context) -> relax.Expr:
     """Divide by the L2 norm of an item, a pixel or a channel."""
-    rank = len(ctx.shape(0))
-    axes = {
-        "instance": list(range(1, rank)),
-        "channel": [1],
-        "spatial": list(range(2, rank)),
-    }[ctx.attrs.text("mode", "instance", ("channel", "instance", "spatial"))]
-    if not axes or rank <= max(axes):
+    kinds = {"channel": [1], "instance": [*range(1, ctx.rank)], "spatial": [*range(2, ctx.rank)]}
+    axes = kinds[ctx.attrs.text("mode", "instance", tuple(kinds))]
+    if not axes or ctx.rank <= max(axes):
         raise QnnError(f"the data must have more dimensions, got shape {ctx.shape(0)}")
     squares = R.sum(R.square(ctx.expr(0)), axes, keepdims=True)
     length = R.sqrt(R.add(squares, _const(ctx.attrs.real("eps", 1e-10))))
@@ -161,10 +142,9 @@ def convert_lrn(ctx: Context) -> relax.Expr:
 @converter("InstanceNorm")
 def convert_instance_norm(ctx: Context) -> relax.Expr:
     """Normalize by each channel's own mean and deviation, times gamma, plus beta."""
-    rank = len(ctx.shape(0))
-    if rank < 3:
+    if ctx.rank < 3:
         raise QnnError(f"the data must have at least 3 dimensions, got shape {ctx.shape(0)}")
-    return _normalized(ctx, list(range(2, rank)), 1, 1e-3)
+    return _normalized(ctx, list(range(2, ctx.rank)), 1, 1e-3)
 
 
 @converter("LayerNorm")
@@ -172,7 +152,7 @@ def convert_layer_norm(ctx: Context) -> relax.Expr:
     """Normalize by the mean and deviation along an axis, times gamma, plus beta."""
     if ctx.attrs.flag("output_mean_var", False):
         raise UnsupportedError("the mean and variance as outputs are of use in training only")
-    axis = check_axis(ctx.attrs.integer("axis", -1), len(ctx.shape(0)))
+    axis = ctx.axis(-1)
     return _normalized(ctx, [axis], axis, 1e-5)
 
 
@@ -180,11 +160,7 @@ def _normalized(ctx: Context, axes: list[int], channels: int, epsilon: float) ->
     shape = ctx.shape(0)
     around = [size if axis == channels else 1 for axis, size in enumerate(shape)]
     for position in (1, 2):
-        if ctx.shape(position) != (shape[channels],):
-            raise QnnError(
-                f"{ctx.operand(position).name!r} must have shape ({shape[channels]},), "
-                f"got {ctx.shape(position)}"
-            )
+        ctx.check_shape(position, (shape[channels],))
     gamma, beta = (R.reshape(ctx.expr(position), around) for position in (1, 2))
     centred = ctx.emit(R.subtract(ctx.expr(0), R.mean(ctx.expr(0), axes, keepdims=True)))
     variance = R.mean(R.square(centred), axes, keepdims=True)

@@ -10,7 +10,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
 from qnn_ops import suppress_by_class
-from qnn_ops.dialect.expressions import Expression, operand
+from qnn_ops.dialect.expressions import operand
 from qnn_ops.dialect.registry import constant_of, spec_of
 from qnn_ops.unquantized.comparisons import unequal
 from qnn_ops.unquantized.suppression import ROW
@@ -39,16 +39,16 @@ def _non_zero(call: Call) -> relax.Expr:
 def _compress(call: Call) -> relax.Expr:
     """Return the elements whose condition is true, along an axis or of the flattened data."""
     data, condition = call.operands(2)
-    axis, shape = call.attributes.get("axis"), spec_of(data).shape
+    axis = call.attributes.get("axis")
     if axis is None:
-        data, axis = call.emit(R.reshape(data, (prod(shape),))), 0
+        data, axis = call.emit(R.reshape(data, (prod(spec_of(data).shape),))), 0
     size, (length, *others) = spec_of(data).shape[axis], spec_of(condition).shape
     if others or length > size:
         raise UnsupportedError(f"{length} truth values for {size} elements")
     known = constant_of(condition)
     if known is not None:
         return R.take(data, relax.const(np.flatnonzero(known), "int64"), axis, mode="clip")
-    indices, count = _indices(Expression(call.builder, condition))
+    indices, count = _indices(call.array(condition))
     return relax.Tuple([call.emit(R.take(data, indices.expr, axis, mode="clip")), count.expr])
 
 
@@ -92,14 +92,14 @@ def _non_max_suppression(call: Call) -> relax.Expr:
         for each in (overlap, least)
     ]
     asked = relax.const(np.zeros(1, np.int64), "int64") if count is None else count
-    call_of_all = suppress_by_class(
+    rows = suppress_by_class(
         boxes,
         scores,
         emit(R.reshape(asked, (1,))),
         emit(R.concat(parts, 0)),
         most=most,
-        has_centers=bool(call.attributes.get("center_point_box", 0)),
+        has_centers=bool(call.integer("center_point_box")),
         takes_all=least is None,
     )
-    found = Expression(call.builder, call_of_all)
+    found = call.array(rows)
     return relax.Tuple([found[1:].expr, found[:1, :1].reshape(1).expr])

@@ -9,7 +9,6 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
-from frontends.onnx.read.package import onnx_package
 from qnn_ops import float_function
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.dialect.registry import constant_of, spec_of
@@ -30,9 +29,7 @@ def _is_inf(call: Call) -> Any:
     """Tell whether numbers are infinite, with both signs or with one of them."""
     (data,) = call.arrays(1)
     wanted = {"positive": np.inf, "negative": -np.inf}
-    found = [
-        data == value for sign, value in wanted.items() if call.attributes.get(f"detect_{sign}", 1)
-    ]
+    found = [data == end for sign, end in wanted.items() if call.integer(f"detect_{sign}", 1)]
     if len(found) == 2:
         return found[0] | found[1]
     return found[0] if found else relax.const(np.zeros(data.shape, bool))
@@ -47,9 +44,7 @@ def _extreme(call: Call) -> relax.Expr:
 @converter("BitCast")
 def _bit_cast(call: Call) -> relax.Expr:
     """Reinterpret the bits of each element as an element of another dtype."""
-    (data,) = call.operands(1)
-    kind = int(call.attributes.get("to", 0))
-    dtype = str(onnx_package().helper.tensor_dtype_to_np_dtype(kind).name)
+    (data,), dtype = call.operands(1), call.dtype("to")
     if np.dtype(dtype).itemsize != np.dtype(spec_of(data).dtype).itemsize:
         raise UnsupportedError(f"elements of {spec_of(data).dtype} as {dtype}")
     if "bool" in (dtype, spec_of(data).dtype):  # TVM has bools of one bit in expressions
@@ -64,8 +59,7 @@ def _bit_cast(call: Call) -> relax.Expr:
 @converter("BitShift")
 def _bit_shift(call: Call) -> Any:
     """Shift bits; a negative shift, or one beyond the width, shifts all of them out."""
-    data, distance = call.arrays(2)
-    direction = call.attributes.get("direction", b"").decode()
+    (data, distance), direction = call.arrays(2), call.text("direction")
     if "int" not in data.dtype.name or direction not in ("LEFT", "RIGHT"):
         raise UnsupportedError(f"{data.dtype} in direction {direction!r}")
     info = np.iinfo(data.dtype)
@@ -113,10 +107,10 @@ def _pow(call: Call) -> relax.Expr:
 def _mod(call: Call) -> Any:
     """Return remainders; they have the divisor's sign, or with ``fmod`` the dividend's."""
     lhs, rhs = call.arrays(2)
-    if lhs.dtype.kind != "f" and not call.attributes.get("fmod", 0):
+    if lhs.dtype.kind != "f" and not call.integer("fmod"):
         return lhs % rhs
     rest = lhs.to(R.mod(lhs.expr, rhs.expr))
-    if call.attributes.get("fmod", 0):
+    if call.integer("fmod"):
         return rest
     is_other = ((rest < 0) & (rhs > 0)) | ((rest > 0) & (rhs < 0))
     size = np.abs(np.where(is_other, rest + rhs, rest))
@@ -145,11 +139,10 @@ def _gelu(call: Call) -> Any:
     The approximate form replaces the error function by the hyperbolic tangent of a cubic function
     of the data, with ONNX Runtime's factors.
     """
-    approximation = call.attributes.get("approximate", b"none")
-    if approximation not in (b"none", b"tanh"):
+    (data,), approximation = call.arrays(1), call.text("approximate", "none")
+    if approximation not in ("none", "tanh"):
         raise UnsupportedError(f"the approximation {approximation!r} is not known")
-    (data,) = call.arrays(1)
-    if approximation == b"none":
+    if approximation == "none":
         shape = data.to(R.erf((data * 0.5**0.5).expr))
     else:
         inner = data * (0.035677408136300125 * data * data + _LINEAR)
@@ -157,23 +150,14 @@ def _gelu(call: Call) -> Any:
     return 0.5 * data * (shape + 1)
 
 
-def _hard_sigmoid(data: Any, alpha: float, beta: float) -> Any:
-    _check_float(data)
-    return np.minimum(np.maximum(rounded(data * alpha) + beta, 0), 1)
-
-
-@converter("HardSigmoid")
-def _of_attributes(call: Call) -> Any:
-    (data,) = call.arrays(1)
-    alpha, beta = call.attributes.get("alpha", 0.2), call.attributes.get("beta", 0.5)
-    return _hard_sigmoid(data, alpha, beta)
-
-
-@converter("HardSwish")
-def _hard_swish(call: Call) -> Any:
-    """Multiply the data by its HardSigmoid, as ONNX Runtime does."""
-    (data,) = call.arrays(1)
-    return data * _hard_sigmoid(data, 1 / 6, 0.5)
+@converter("HardSigmoid", "HardSwish")
+def _hard_sigmoid(call: Call) -> Any:
+    """Return a line between 0 and 1; HardSwish multiplies the data by it, as ONNX Runtime does."""
+    (data,), is_swish = call.reals(1), call.op == "HardSwish"
+    alpha = call.attributes.get("alpha", 1 / 6 if is_swish else 0.2)
+    line = rounded(data * alpha) + call.attributes.get("beta", 0.5)
+    bounded = np.minimum(np.maximum(line, 0), 1)
+    return data * bounded if is_swish else bounded
 
 
 @converter("Clip")
@@ -197,19 +181,12 @@ def _clip(call: Call) -> relax.Expr:
 
 @converter("PRelu")
 def _prelu(call: Call) -> Any:
-    data, slope = call.arrays(2)
-    _check_float(data)
+    data, slope = call.reals(2)
     return np.where(data < 0, data * slope, data)
 
 
 @converter("ThresholdedRelu")
 def _thresholded_relu(call: Call) -> Any:
     """Return the elements above a threshold; 0 replaces the other elements and NaN."""
-    (data,) = call.arrays(1)
-    _check_float(data)
+    (data,) = call.reals(1)
     return np.where(data > call.attributes.get("alpha", 1.0), data, 0)
-
-
-def _check_float(data: Any) -> None:
-    if data.dtype != "float32":
-        raise UnsupportedError("its data must be float32")

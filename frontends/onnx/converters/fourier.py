@@ -6,10 +6,7 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.known import one_number
-from frontends.onnx.converters.registry import Call, converter
-
-Array = np.ndarray[Any, Any]
+from frontends.onnx.converters.registry import Array, Call, converter
 
 _MOST = 1 << 25
 """The most numbers in a matrix of waves, and in all frames."""
@@ -18,22 +15,18 @@ _AXIS_AS_OPERAND = 20
 
 @converter("DFT")
 def _dft(call: Call) -> Any:
-    (data,), (_, length, given) = call.arrays(1), call.operands(3)
+    (data,) = call.arrays(1)
     shape = data.shape
-    rank, is_inverse = len(shape), bool(call.attributes.get("inverse", 0))
-    axis = (
-        -2
-        if call.attributes["tvm_custom"]["opset"] >= _AXIS_AS_OPERAND
-        else int(call.attributes.get("axis", 1))
-    )
-    axis = (axis if given is None else one_number(given, "its axis")) % rank
+    rank, is_inverse = len(shape), bool(call.integer("inverse"))
+    axis = -2 if call.opset >= _AXIS_AS_OPERAND else call.integer("axis", 1)
+    axis = call.number(2, "its axis", axis) % rank
     if rank < 2 or axis == rank - 1 or shape[-1] not in (1, 2):
         raise UnsupportedError(f"along axis {axis} of data of shape {shape}")
-    half = bool(call.attributes.get("onesided", 0))
+    half = bool(call.integer("onesided"))
     if half and shape[-1] != (2 if is_inverse else 1):
         raise UnsupportedError("one side alone of complex numbers, or from real ones")
     size = 2 * (shape[axis] - 1) if half and is_inverse else shape[axis]
-    size = size if length is None else one_number(length, "its length")
+    size = call.number(1, "its length", size)
     order = [each for each in range(rank - 1) if each != axis]
     rows = np.transpose(data, [*order, axis, rank - 1])
     taken = min(size // 2 + 1 if half and is_inverse else size, shape[axis])
@@ -47,13 +40,13 @@ def _dft(call: Call) -> Any:
 @converter("STFT")
 def _stft(call: Call) -> Any:
     """Transform overlapping frames of signals, each multiplied by a window."""
-    (data, _, window), (_, step, _, length) = call.arrays(3), call.operands(4)
+    (data, _, window), length = call.arrays(3), call.operands(4)[3]
     shape = data.shape if data.ndim == 3 else (*data.shape, 1)
-    hop = one_number(step, "its step")
+    hop = call.number(1, "its step")
     if length is None and window is None:
         raise UnsupportedError("neither a window nor a length of frames")
-    size = window.shape[0] if length is None else one_number(length, "the frames' length")
-    half = bool(call.attributes.get("onesided", 1))
+    size = call.number(3, "the frames' length", None if window is None else window.shape[0])
+    half = bool(call.integer("onesided", 1))
     if len(shape) != 3 or shape[2] not in (1, 2) or not (hop > 0 and 0 < size <= shape[1]):
         raise UnsupportedError(f"frames of {size} of data of shape {data.shape}")
     if (half and shape[2] != 1) or (window is not None and window.shape != (size,)):

@@ -9,13 +9,10 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.known import one_number
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.read.constants import range_of
-from frontends.onnx.read.package import onnx_package
 from frontends.ranges import of_sizes
 from qnn_ops import counted_indices, top_indices
-from qnn_ops.dialect.expressions import Expression
 from qnn_ops.dialect.registry import constant_of, spec_of
 from qnn_ops.dialect.sizes import Size
 
@@ -33,12 +30,12 @@ _FEW = 64
 @converter("Gather")
 def _gather(call: Call) -> relax.Expr:
     data, indices = call.operands(2)
-    axis = int(call.attributes.get("axis", 0)) % len(spec_of(data).shape)
+    axis = call.axis(len(spec_of(data).shape), 0)
     known = [constant_of(each) for each in (data, indices)]
     if known[0] is not None and known[1] is not None and known[0].size <= _FEW:
         with suppress(IndexError):  # the run reports it
             return relax.const(np.take(known[0], known[1], axis), str(known[0].dtype))
-    indices = _counted(call.builder, "Gather", indices, spec_of(data).shape[axis], call.attributes)
+    indices = _counted(call, indices, spec_of(data).shape[axis])
     return R.take(data, indices, axis, mode="clip")
 
 
@@ -46,45 +43,36 @@ def _gather(call: Call) -> relax.Expr:
 def _gather_elements(call: Call) -> relax.Expr:
     data, indices = call.operands(2)
     shape = spec_of(data).shape
-    axis = int(call.attributes.get("axis", 0)) % len(shape)
-    indices = _counted(call.builder, "GatherElements", indices, shape[axis], call.attributes)
-    return R.gather_elements(data, indices, axis)
+    axis = call.axis(len(shape), 0)
+    return R.gather_elements(data, _counted(call, indices, shape[axis]), axis)
 
 
-def count_indices(
-    builder: relax.BlockBuilder, name: str, operands: list[Any], attributes: dict[str, Any]
-) -> None:
-    """Normalize and check the indices of GatherND, ScatterElements or ScatterND."""
-    if name not in ("GatherND", "ScatterElements", "ScatterND"):
-        return
-    shape, indices = spec_of(operands[0]).shape, operands[1]
-    if name == "ScatterElements":
-        size = shape[int(attributes.get("axis", 0)) % len(shape)]
-        operands[1] = _counted(builder, name, indices, size, attributes)
-        return
-    first, (*rest, depth) = int(attributes.get("batch_dims", 0)), spec_of(indices).shape
+def counted_operands(call: Call) -> list[Any]:
+    """Return the operands; indices of GatherND, ScatterElements and ScatterND are checked."""
+    if call.op not in ("GatherND", "ScatterElements", "ScatterND"):
+        return [*call.given]
+    data, indices, *others = call.given
+    shape, emit = spec_of(data).shape, call.emit
+    if call.op == "ScatterElements":
+        return [data, _counted(call, indices, shape[call.axis(len(shape), 0)]), *others]
+    first, (*rest, depth) = call.integer("batch_dims"), spec_of(indices).shape
     columns = []
     for number, size in enumerate(shape[first : first + depth]):
         axis = len(rest)
         known = constant_of(indices)
         if known is None:
-            column = builder.emit(R.strided_slice(indices, [axis], [number], [number + 1]))
+            column = emit(R.strided_slice(indices, [axis], [number], [number + 1]))
         else:
             column = relax.const(known[..., number : number + 1], str(known.dtype))
-        columns.append(_counted(builder, name, column, size, attributes))
-    operands[1] = columns[0] if len(columns) == 1 else builder.emit(R.concat(columns, len(rest)))
+        columns.append(_counted(call, column, size))
+    counted = columns[0] if len(columns) == 1 else emit(R.concat(columns, len(rest)))
+    return [data, counted, *others]
 
 
-def _counted(
-    builder: relax.BlockBuilder,
-    name: str,
-    indices: relax.Expr,
-    size: int,
-    attributes: dict[str, Any],
-) -> relax.Expr:
+def _counted(call: Call, indices: relax.Expr, size: int) -> relax.Expr:
     """Return indices counted from the first element; an index out of range ends the run."""
-    known, dtype = constant_of(indices), spec_of(indices).dtype
-    is_nearest = bool(attributes.get(NEAREST, 0))
+    known, dtype, builder = constant_of(indices), spec_of(indices).dtype, call.builder
+    is_nearest = bool(call.integer(NEAREST))
     if isinstance(size, Size) and (known is not None or not is_nearest):
         return _counted_open(builder, known, size, dtype)
     if known is not None:
@@ -94,12 +82,11 @@ def _counted(
     if size == 0 or 0 in spec_of(indices).shape:
         return indices
     if not is_nearest:
-        source = f"{name} that gives {attributes['tvm_custom']['outputs'][0]!r}"
+        source = f"{call.op} that gives {call.outputs[0]!r}"
         return builder.emit(counted_indices(indices, size, source, from_end=True))
-    given: Any = Expression(builder, indices)
-    number: Any = size
+    given, number = call.array(indices), size
     if isinstance(size, Size):
-        number = Expression(builder, builder.emit(of_sizes(builder, np.array([size], object))))
+        number = call.array(of_sizes(builder, np.array([size], object)))
     counted = np.where(given < 0, given + number, given)
     return np.minimum(np.maximum(counted, 0), number - 1).expr
 
@@ -126,14 +113,14 @@ def _one_hot(call: Call) -> Any:
 
     A negative index counts from the end; an index out of range equals none of the numbers.
     """
-    indices, depth, values = call.arrays(3)
-    count = one_number(depth.expr, "the depth")
+    indices, _, values = call.arrays(3)
+    count = call.number(1, "the depth")
     shape, dtype = indices.shape, indices.dtype
     if count < 1 or count * int(np.prod(shape, dtype=np.int64)) > _MOST:
         raise UnsupportedError(f"the depth must be from 1 to what memory takes, got {count}")
     if dtype not in ("int32", "int64"):
         raise UnsupportedError(f"indices must be int32 or int64, got {dtype}")
-    rank, axis = len(shape), int(call.attributes.get("axis", -1))
+    rank, axis = len(shape), call.integer("axis", -1)
     if not -rank - 1 <= axis <= rank:
         raise UnsupportedError(f"the axis must be from {-rank - 1} to {rank}, got {axis}")
     if values.shape != (2,):
@@ -150,18 +137,17 @@ def _one_hot(call: Call) -> Any:
 @converter("TopK")
 def _top_k(call: Call) -> relax.Expr:
     """Return the largest or smallest elements along an axis, and their indices, in stable order."""
-    data, count = call.arrays(2)
-    number = one_number(count.expr, "the number of elements")
-    if not call.attributes.get("sorted", 1):
+    (data,), number = call.arrays(1), call.number(1, "the number of elements")
+    if not call.integer("sorted", 1):
         raise UnsupportedError("elements in an order that is not told")
     shape = data.shape
-    axis = int(call.attributes.get("axis", -1)) % len(shape)
+    axis = call.axis(len(shape), -1)
     if data.dtype != "float32" or not 0 < number <= shape[axis]:
         raise UnsupportedError(f"{number} of {shape[axis]} elements of {data.dtype}")
     order = [*(each for each in range(len(shape)) if each != axis), axis]
     outer = [shape[each] for each in order[:-1]]
     rows: Any = np.transpose(data, order).reshape(prod(outer), shape[axis])
-    keys = rows if call.attributes.get("largest", 1) else -rows
+    keys = rows if call.integer("largest", 1) else -rows
     indices = data.to(top_indices(keys.expr, number))
     back = [order.index(each) for each in range(len(shape))]
     chosen = data.to(R.gather_elements(rows.expr, indices.expr, axis=1))
@@ -174,12 +160,10 @@ def _top_k(call: Call) -> relax.Expr:
 def _eye_like(call: Call) -> relax.Expr:
     """Return a matrix of the data's shape with ones on a diagonal."""
     (data,) = call.operands(1)
-    shape, dtype = spec_of(data).shape, spec_of(data).dtype
-    if stated := int(call.attributes.get("dtype", 0)):
-        dtype = str(onnx_package().helper.tensor_dtype_to_np_dtype(stated))
+    shape, dtype = spec_of(data).shape, call.dtype("dtype") or spec_of(data).dtype
     if len(shape) != 2 or np.prod(shape, dtype=np.int64) > _MOST:
         raise UnsupportedError(f"a matrix of shape {shape}")
-    return relax.const(np.eye(*shape, k=int(call.attributes.get("k", 0)), dtype=dtype), dtype)
+    return relax.const(np.eye(*shape, k=call.integer("k"), dtype=dtype), dtype)
 
 
 @converter("Range")

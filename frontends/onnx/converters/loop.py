@@ -34,7 +34,7 @@ def _loop(call: Call) -> relax.Expr:
         begin.append(call.emit(R.reshape(count, ())))
     begin = [call.emit(each) for each in begin]
     specs = [spec_of(each) for each in begin]
-    step = _body(body, specs, len(carried), int(call.attributes["opset"]))
+    step = _body(body, specs, len(carried), call.integer("opset"))
     if [spec_of(relax.Var("made", ty)) for ty in step.ret_ty.fields] != specs:
         raise UnsupportedError("tensors whose shapes or types change from iteration to iteration")
     if any(0 in spec.shape for spec in specs):

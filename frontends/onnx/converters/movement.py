@@ -9,7 +9,6 @@ from tvm.relax import op as R
 from frontends.bounds import check_indices
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.known import known_number
 from frontends.onnx.converters.registry import Call, converter
 from frontends.steps import reversed_steps
 from qnn_ops.dialect.registry import constant_of, spec_of
@@ -37,12 +36,12 @@ def _pad(call: Call) -> relax.Expr:
             begin, end = max(-before, 0), shape[axis] - max(-after, 0)
             data = call.emit(R.strided_slice(data, [axis], [begin], [end]))
     widths = [(max(before, 0), max(after, 0)) for before, after in widths]
-    mode = call.attributes.get("mode", b"constant").decode()
+    mode = call.text("mode", "constant")
     if mode == "constant":
-        value = 0.0 if fill is None else known_number(call.builder, fill)
-        if value is None:
+        known = np.zeros(1) if fill is None else call.known(fill)
+        if known is None or known.size != 1:
             raise UnsupportedError("its value must be constant")
-        value = call.attributes.get("value", value)
+        value = call.attributes.get("value", float(known.item()))
         return R.nn.pad(data, [side for pair in widths for side in pair], "constant", value)
     if mode not in _MODES:
         raise UnsupportedError(f"mode {mode!r} is not known")
@@ -72,21 +71,13 @@ def _widths(given: Any, axes: relax.Expr | None, rank: int) -> list[tuple[int, i
 
 @converter("Tile")
 def _tile(call: Call) -> relax.Expr:
-    data, repeats = call.operands(2)
-    return R.tile(data, _numbers(repeats))
+    return R.tile(call.given[0], call.constant(1, "its numbers").tolist())
 
 
 @converter("Expand")
 def _expand(call: Call) -> relax.Expr:
-    data, shape = call.operands(2)
-    return R.broadcast_to(data, np.broadcast_shapes(spec_of(data).shape, tuple(_numbers(shape))))
-
-
-def _numbers(expr: relax.Expr) -> list[int]:
-    known = constant_of(expr)
-    if known is None:
-        raise UnsupportedError("its numbers must be constant")
-    return [int(each) for each in known]
+    (data,), shape = call.operands(1), call.constant(1, "its numbers").tolist()
+    return R.broadcast_to(data, np.broadcast_shapes(spec_of(data).shape, tuple(shape)))
 
 
 @converter("ReverseSequence")
@@ -94,8 +85,7 @@ def _reverse_sequence(call: Call) -> relax.Expr:
     """Reverse the first steps along an axis; each row of the batch has its own number of steps."""
     data, lengths = call.arrays(2)
     shape = data.shape
-    batch = int(call.attributes.get("batch_axis", 1))
-    along = int(call.attributes.get("time_axis", 0))
+    batch, along = call.integer("batch_axis", 1), call.integer("time_axis")
     if {batch, along} != {0, 1} or len(shape) < 2 or lengths.shape != (shape[batch],):
         raise UnsupportedError(f"axes {batch} and {along} of {shape}, lengths of {lengths.shape}")
     known = constant_of(lengths.expr)
@@ -105,7 +95,7 @@ def _reverse_sequence(call: Call) -> relax.Expr:
     return reversed_steps(ModuleBuilder(block=call.builder), data.expr, count, along, batch)
 
 
-_ORDERS = {b"DCR": [0, 3, 5, 1, 2, 4], b"CRD": [0, 1, 3, 5, 2, 4]}
+_ORDERS = {"DCR": [0, 3, 5, 1, 2, 4], "CRD": [0, 1, 3, 5, 2, 4]}
 """The order of axes by mode: a block's rows and columns before the channels, or behind them."""
 _IMAGE = 4
 """The number of axes of images."""
@@ -115,12 +105,11 @@ _IMAGE = 4
 def _space_to_depth(call: Call) -> Any:
     """Turn the pixels of blocks into channels, in images whose channels are first."""
     (data,) = call.arrays(1)
-    shape, size = data.shape, int(call.attributes.get("blocksize", 0))
-    mode = call.attributes.get("mode", b"DCR")
+    shape, size, mode = data.shape, call.integer("blocksize"), call.text("mode", "DCR")
     if len(shape) != _IMAGE or size < 1 or shape[2] % size or shape[3] % size:
         raise UnsupportedError(f"blocks of {size} in data of shape {list(shape)}")
     if mode not in _ORDERS:
-        raise UnsupportedError(f"mode {mode.decode()!r} is not known")
+        raise UnsupportedError(f"mode {mode!r} is not known")
     batch, channels, rows, columns = shape[0], shape[1], shape[2] // size, shape[3] // size
     blocks = data.reshape(batch, channels, rows, size, columns, size)
     return np.transpose(blocks, _ORDERS[mode]).reshape(batch, channels * size * size, rows, columns)

@@ -17,7 +17,7 @@ from qnn_ops.arithmetic.rounded import rounded
 def _batch_normalization(call: Call) -> Any:
     """Multiply by the scale over the deviation, and add a constant for each channel."""
     data, *numbers = call.arrays(5)
-    if call.attributes["tvm_custom"]["num_outputs"] != 1 or call.attributes.get("training_mode", 0):
+    if len(call.outputs) != 1 or call.integer("training_mode"):
         raise UnsupportedError("training is not imported")
     if any((each.shape, each.dtype) != (data.shape[1:2], "float32") for each in numbers):
         raise UnsupportedError("it must have one number of float32 for each channel")
@@ -75,20 +75,6 @@ def normalized(
     return data.to(fused).reshape(*shape)
 
 
-def order_of(attributes: dict[str, Any], count: int, names: tuple[str, str], least: int) -> str:
-    """Return the stated order, or the order of MLAS, which uses vectors from some size on.
-
-    Args:
-        attributes: the operator's; ONNX Runtime's own operators may state an order.
-        count: the elements of a row.
-        names: the orders of short rows and of longer ones.
-        least: the fewest elements of a longer row.
-    """
-    if "order" in attributes:
-        return str(attributes["order"].decode())
-    return names[count >= least]
-
-
 _LEAST_LAYER = 8
 """Elements of a row that MLAS has vectors for."""
 
@@ -105,11 +91,12 @@ def _layer_normalization(call: Call) -> Any:
     shape = data.shape
     if data.dtype != "float32":
         raise UnsupportedError("it must be of float32")
-    axis = int(call.attributes.get("axis", -1)) % len(shape)
-    order = order_of(call.attributes, prod(shape[axis:]), ("welford", "vectors"), _LEAST_LAYER)
+    axis = call.axis(len(shape), -1)
+    usual = "vectors" if prod(shape[axis:]) >= _LEAST_LAYER else "welford"
+    order = call.text("order", usual)
     epsilon = call.attributes.get("epsilon", 1e-5)
     result = normalized(data, axis, order, epsilon, (scale, bias))
-    count = int(call.attributes["tvm_custom"]["num_outputs"])
+    count = len(call.outputs)
     if count == 1:
         return result
     mean, squares = moments(data, axis, order)
@@ -132,22 +119,22 @@ def _rms_normalization(call: Call) -> Any:
     """
     data, scale = call.arrays(2)
     shape = data.shape
-    if data.dtype != "float32" or call.attributes.get("stash_type", 1) != 1:
+    if data.dtype != "float32" or call.integer("stash_type", 1) != 1:
         raise UnsupportedError("it must be of float32")
-    axis = int(call.attributes.get("axis", -1))
+    axis = call.integer("axis", -1)
     if axis not in range(-len(shape), len(shape)):
         raise UnsupportedError(f"axis {axis} of data of shape {list(shape)}")
     axis %= len(shape)
-    order = order_of(call.attributes, prod(shape[axis:]), ("squares", "vector_squares"), _LEAST_RMS)
+    usual = "vector_squares" if prod(shape[axis:]) >= _LEAST_RMS else "squares"
     epsilon = call.attributes.get("epsilon", 1e-5)
-    return normalized(data, axis, order, epsilon, (scale, None))
+    return normalized(data, axis, call.text("order", usual), epsilon, (scale, None))
 
 
 @converter("LpNormalization")
 def _normalize(call: Call) -> Any:
     """Divide by the largest magnitude along an axis, then by the norm of the result; 0 stays 0."""
     (data,) = call.arrays(1)
-    axis, degree = int(call.attributes.get("axis", -1)), int(call.attributes.get("p", 2))
+    axis, degree = call.integer("axis", -1), call.integer("p", 2)
     if degree not in (1, 2) or not -data.ndim <= axis < data.ndim:
         raise UnsupportedError(f"a norm of degree {degree} along axis {axis}")
     most = np.abs(data).max([axis], keepdims=True)
@@ -160,10 +147,8 @@ def _normalize(call: Call) -> Any:
 @converter("LpPool")
 def _pool(call: Call) -> Any:
     """Add up powers in each window, and take the root of the sum."""
-    (data,) = call.arrays(1)
-    degree = int(call.attributes.get("p", 2))
-    kernel = [int(each) for each in call.attributes.get("kernel_shape", ())]
-    window = window_of(call.attributes, data.shape[2:], kernel)
+    (data,), degree, kernel = call.arrays(1), call.integer("p", 2), call.integers("kernel_shape")
+    window = window_of(call, data.shape[2:], kernel)
     powers, half = _power(data, degree), len(kernel)
     if any(window.padding):
         sides = zip(window.padding[:half], window.padding[half:], strict=True)
@@ -176,7 +161,7 @@ def _pool(call: Call) -> Any:
 @converter("GlobalLpPool")
 def _pool_all(call: Call) -> Any:
     (data,) = call.arrays(1)
-    degree, axes = int(call.attributes.get("p", 2)), list(range(2, data.ndim))
+    degree, axes = call.integer("p", 2), list(range(2, data.ndim))
     return _root(_power(data, degree).sum(axes, data.dtype, True), degree)
 
 

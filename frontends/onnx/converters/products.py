@@ -12,12 +12,10 @@ from tvm.relax import op as R
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.quantization import quantized
-from frontends.onnx.converters.registry import Call, converter
+from frontends.onnx.converters.registry import Array, Call, converter
 from frontends.onnx.converters.windows.convolutions import data_point, weight_points
 from qnn_ops import blockwise_dense, quantized_dense
 from qnn_ops.dialect.registry import constant_of, spec_of
-
-Array = np.ndarray[Any, Any]
 
 
 @converter("MatMulInteger")
@@ -111,9 +109,7 @@ class ByteWeights:
 def _matmul_nbits(call: Call) -> relax.Expr:
     """Multiply by weights of a few bits, with operands and attributes of ``blockwise_dense``."""
     data, weights, scales, points = call.operands(4)
-    size, shape = int(call.attributes["block_size"]), spec_of(data).shape
-    if spec_of(data).dtype != "float32":
-        raise UnsupportedError("its data must be float32")
+    size, shape = call.integer("block_size"), call.reals(1)[0].shape
     blocks = spec_of(scales).shape[1]
     if not shape or -(-shape[-1] // size) != blocks:
         raise UnsupportedError(f"data of shape {list(shape)} for {blocks} blocks of {size}")
@@ -122,8 +118,8 @@ def _matmul_nbits(call: Call) -> relax.Expr:
         weights,
         scales,
         points,
-        bits=int(call.attributes["bits"]),
+        bits=call.integer("bits"),
         block_size=size,
-        quantizes_data=bool(call.attributes["quantizes_data"]),
+        quantizes_data=bool(call.integer("quantizes_data")),
     )
     return call.emit(products)

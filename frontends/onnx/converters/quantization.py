@@ -1,5 +1,6 @@
 """QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,11 @@ from tvm.relax import op as R
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
-from frontends.onnx.read.package import onnx_package
 from qnn_ops import dequantize, dynamic_encoding, dynamic_quantize, quantize
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.dialect.checks import ACTIVATIONS
-from qnn_ops.dialect.expressions import Expression
 from qnn_ops.dialect.registry import constant_of, spec_of
-
-Array = np.ndarray[Any, Any]
 
 _INTEGERS = (*ACTIVATIONS, "uint16")
 
@@ -25,11 +22,11 @@ _INTEGERS = (*ACTIVATIONS, "uint16")
 @converter("QuantizeLinear")
 def _quantize_linear(call: Call) -> Any:
     data, scale, point = call.operands(3)
-    dtype = _result_dtype(point, call.attributes)
-    _check_dtypes(spec_of(data).dtype == "float32", scale, dtype in _INTEGERS, dtype)
-    encoding = Encoding(call.builder, data, scale, point, call.attributes)
+    dtype = (call.dtype("output_dtype") or "uint8") if point is None else spec_of(point).dtype
+    _check_dtypes([data, scale], _INTEGERS, dtype)
+    encoding = Encoding(call, data, scale, point)
     # A node with the attribute "apart" belongs to no group: its data are sums of integers.
-    if encoding.is_known and dtype in ACTIVATIONS and not call.attributes.get("apart", 0):
+    if encoding.is_known and dtype in ACTIVATIONS and not call.integer("apart"):
         array = constant_of(data)
         if array is not None:  # a node makes these weights, but kernels read constants
             made = quantize.evaluate(
@@ -55,8 +52,8 @@ def _quantize_linear(call: Call) -> Any:
 def _dequantize_linear(call: Call) -> Any:
     data, scale, point = call.operands(3)
     dtype = spec_of(data).dtype
-    _check_dtypes(True, scale, dtype in (*_INTEGERS, "int32"), dtype)
-    encoding = Encoding(call.builder, data, scale, point, call.attributes)
+    _check_dtypes([scale], (*_INTEGERS, "int32"), dtype)
+    encoding = Encoding(call, data, scale, point)
     if encoding.is_known and dtype != "uint16":
         scales, points = encoding.known()
         return dequantize(data, scales, points, axis=encoding.axis)
@@ -70,17 +67,12 @@ class Encoding:
     """Scales and zero points beside the data that they belong to."""
 
     def __init__(
-        self,
-        builder: relax.BlockBuilder,
-        data: relax.Expr,
-        scale: relax.Expr,
-        point: relax.Expr | None,
-        attributes: dict[str, Any],
+        self, call: Call, data: relax.Expr, scale: relax.Expr, point: relax.Expr | None = None
     ) -> None:
-        self.builder, self.scale, self.point = builder, scale, point
+        self.call, self.scale, self.point = call, scale, point
         self.shape, self.sizes = spec_of(data).shape, spec_of(scale).shape
-        self.block = int(attributes.get("block_size", 0))
-        rank, axis = len(self.shape), int(attributes.get("axis", 1))
+        self.block = call.integer("block_size")
+        rank, axis = len(self.shape), call.integer("axis", 1)
         count = int(np.prod(self.sizes))
         self.axis = -1 if count == 1 and not self.block else axis % max(rank, 1)
         if not -rank <= axis < rank and self.axis >= 0:
@@ -114,45 +106,35 @@ class Encoding:
 
     def scales(self) -> Any:
         """Return the scales in a shape that broadcasts to the data's."""
-        return Expression(self.builder, self._laid_out(self.scale))
+        return self.call.array(self._laid_out(self.scale))
 
     def points(self) -> Any:
         """Return the zero points in a shape that broadcasts to the data's, as int32."""
-        point = self.point
-        if point is None:
-            point = relax.const(np.zeros((1,) * len(self.shape), np.int32))
-        else:
-            point = self._laid_out(point)
-            if (known := constant_of(point)) is not None:
-                point = relax.const(known.astype(np.int32))
-        return Expression(self.builder, point).astype(np.int32)
+        if self.point is None:
+            return self.call.array(relax.const(np.zeros((1,) * len(self.shape), np.int32)))
+        point = self._laid_out(self.point)
+        if (known := constant_of(point)) is not None:
+            point = relax.const(known.astype(np.int32))
+        return self.call.array(point).astype(np.int32)
 
     def _laid_out(self, values: relax.Expr) -> relax.Expr:
         if self.block:
             repeated = R.repeat(values, self.block, self.axis)
             extent = self.shape[self.axis]
-            return self.builder.emit(R.strided_slice(repeated, [self.axis], [0], [extent]))
+            return self.call.emit(R.strided_slice(repeated, [self.axis], [0], [extent]))
         shape = [-1 if each == self.axis else 1 for each in range(len(self.shape))]
         laid_out = shape if self.axis >= 0 else ()
         known = constant_of(values)
         if known is not None:
             return relax.const(known.reshape(laid_out))
-        return self.builder.emit(R.reshape(values, laid_out))
+        return self.call.emit(R.reshape(values, laid_out))
 
 
-def _result_dtype(point: relax.Expr | None, attributes: dict[str, Any]) -> str:
-    stated = int(attributes.get("output_dtype", 0))
-    if point is not None:
-        return spec_of(point).dtype
-    if not stated:
-        return "uint8"
-    return str(onnx_package().helper.tensor_dtype_to_np_dtype(stated).name)
-
-
-def _check_dtypes(has_float_data: bool, scale: relax.Expr, has_integers: bool, dtype: str) -> None:
-    if not has_float_data or spec_of(scale).dtype != "float32":
+def _check_dtypes(reals: Sequence[relax.Expr], integers: Sequence[str], dtype: str) -> None:
+    """Refuse real numbers of other dtypes than float32, and integers of unknown dtypes."""
+    if any(spec_of(each).dtype != "float32" for each in reals):
         raise UnsupportedError("real numbers and scales must be float32")
-    if not has_integers:
+    if dtype not in integers:
         raise UnsupportedError(f"{dtype} is not imported")
 
 
@@ -171,12 +153,11 @@ def _quantize(call: Call) -> Any:
     data, scale = call.operands(2)
     if spec_of(data).dtype != "float32":
         raise UnsupportedError("real numbers must be float32")
-    kind = call.attributes["dtype"].decode()
+    kind = call.text("dtype")
     if kind not in _FORMS:
         raise UnsupportedError(f"{kind} is not imported")
     bits, least, most = _FORMS[kind]
-    encoding = Encoding(call.builder, data, scale, None, call.attributes)
-    ratio = call.arrays(1)[0] / encoding.scales()
+    ratio = call.arrays(1)[0] / Encoding(call, data, scale).scales()
     size, step = np.abs(ratio), ratio.to(relax.const(np.float32(2.0 ** (least - bits))))
     for exponent in range(least + 1, int(np.log2(most)) + 1):
         step = np.where(size >= 2.0**exponent, 2.0 ** (exponent - bits), step)
@@ -189,8 +170,7 @@ def _quantize(call: Call) -> Any:
 @converter("DequantizeFloat8")
 def _dequantize(call: Call) -> Any:
     data, scale = call.operands(2)
-    encoding = Encoding(call.builder, data, scale, None, call.attributes)
-    return call.arrays(1)[0] * encoding.scales()
+    return call.arrays(1)[0] * Encoding(call, data, scale).scales()
 
 
 _LOWEST = -128  # the zero point that is 0 as uint8

@@ -9,19 +9,16 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.known import is_dequantized
 from frontends.onnx.converters.registry import Call, converter
 from qnn_ops.dialect.registry import constant_of, spec_of
 
 
-def axes_of(given: Any, attributes: dict[str, Any], rank: int) -> list[int]:
+def _axes(call: Call) -> list[int]:
     """Return the axes, from an attribute or an operand, counted from the first axis."""
-    axes = attributes.get("axes", ())
+    (data, given), axes = call.arrays(2), call.integers("axes")
+    rank = data.ndim
     if given is not None:
-        known = constant_of(given.expr)
-        if known is None:
-            raise UnsupportedError("its axes must be constant")
-        axes = known.reshape(-1).tolist()
+        axes = call.constant(1, "its axes").reshape(-1).tolist()
     if any(not -rank <= axis < rank for axis in axes):
         raise UnsupportedError(f"axes {list(axes)} are outside a tensor of {rank} dimensions")
     return sorted({int(axis) % rank for axis in axes})
@@ -36,20 +33,19 @@ def _extreme(call: Call) -> Any:
     except for some at the beginning of its vectors.
     """
     reduction, infinity = (R.max, -np.inf) if call.op == "ReduceMax" else (R.min, np.inf)
-    data, given = call.arrays(2)
-    axes = axes_of(given, call.attributes, data.ndim)
-    if not axes and call.attributes.get("noop_with_empty_axes", 0):
+    (data,), axes = call.arrays(1), _axes(call)
+    if not axes and call.integer("noop_with_empty_axes"):
         return data
     if 0 in data.shape:
         raise UnsupportedError("it has no elements")
-    keeps = bool(call.attributes.get("keepdims", 1))
+    keeps = bool(call.integer("keepdims", 1))
 
     def reduced(values: Any, function: Callable[..., relax.Expr] = reduction) -> Any:
         return values.to(function(values.expr, axis=axes or None, keepdims=keeps))
 
     if data.dtype == bool:
         return reduced(data.astype(np.uint8)).astype(bool)
-    if data.dtype.kind != "f" or is_dequantized(call.builder, data.expr):
+    if data.dtype.kind != "f" or call.is_dequantized(data.expr):
         return reduced(data)
     limit = np.asarray(infinity, data.dtype)
     numbers: Any = np.where(np.isnan(data), limit, data)
@@ -81,13 +77,13 @@ def _log_sum_exp(call: Call) -> Any:
 
 
 def _parts(call: Call) -> tuple[Any, list[int], bool]:
-    data, given = call.arrays(2)
+    (data,) = call.arrays(1)
     if data.dtype.kind != "f":
         raise UnsupportedError(f"its data must be real numbers, got {data.dtype}")
-    axes = axes_of(given, call.attributes, data.ndim)
-    if not axes and call.attributes.get("noop_with_empty_axes", 0):
+    axes = _axes(call)
+    if not axes and call.integer("noop_with_empty_axes"):
         raise UnsupportedError("no axes are all axes: noop_with_empty_axes is not imported")
-    return data, axes or list(range(data.ndim)), bool(call.attributes.get("keepdims", 1))
+    return data, axes or list(range(data.ndim)), bool(call.integer("keepdims", 1))
 
 
 # The float32 lanes of the vectors that Eigen adds, on every processor.
@@ -96,18 +92,16 @@ _LANES = 4
 
 @converter("ReduceMean")
 def _reduce_mean(call: Call) -> Any:
-    data, given = call.arrays(2)
+    (data,) = call.reals(1)
     shape = data.shape
-    if data.dtype != "float32":
-        raise UnsupportedError("its data must be float32")
-    axes = axes_of(given, call.attributes, len(shape))
-    if not axes and call.attributes.get("noop_with_empty_axes", 0):
+    axes = _axes(call)
+    if not axes and call.integer("noop_with_empty_axes"):
         return data
     axes = axes or list(range(len(shape)))
     long = [each for each, size in enumerate(shape) if size > 1]
     reduced = [each for each in long if each in axes]
     count = prod(shape[each] for each in axes)
-    keeps = bool(call.attributes.get("keepdims", 1))
+    keeps = bool(call.integer("keepdims", 1))
     if reduced != long[len(long) - len(reduced) :]:
         # A mean here stands for a GlobalAveragePool, whose sums may have another order.
         return data.sum(axes, np.float32, keeps) / count
@@ -175,7 +169,7 @@ def _cum_prod(call: Call) -> relax.Expr:
     axis, emit = int(known.item()) % rank, call.emit
 
     def turned(each: relax.Expr) -> relax.Expr:
-        return emit(R.flip(each, axis)) if call.attributes.get("reverse", 0) else emit(each)
+        return emit(R.flip(each, axis)) if call.integer("reverse") else emit(each)
 
-    is_exclusive = bool(call.attributes.get("exclusive", 0))
+    is_exclusive = bool(call.integer("exclusive"))
     return turned(emit(R.cumprod(turned(data), axis, exclusive=is_exclusive)))

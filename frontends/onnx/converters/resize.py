@@ -9,12 +9,9 @@ from tvm.relax import op as R
 
 from frontends.bounds import check_indices
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Call, converter
+from frontends.onnx.converters.registry import Array, Call, converter
 from qnn_ops.arithmetic.rounded import rounded
-from qnn_ops.dialect.expressions import Expression
 from qnn_ops.dialect.registry import constant_of
-
-Array = np.ndarray[Any, Any]
 
 _NEIGHBOURS = range(-1, 3)
 
@@ -75,26 +72,26 @@ def _half_away(x: Array) -> Array:
 def _resize(call: Call) -> Any:
     # The operator of version 10 has no region of interest.
     data, *_, scales, sizes = call.operands(4) if len(call.given) != 2 else (*call.given, None)
-    mode = call.attributes.get("mode", b"nearest")
-    if mode not in (b"linear", b"nearest", b"cubic") or call.attributes.get("antialias", 0):
+    mode = call.text("mode", "nearest")
+    if mode not in ("linear", "nearest", "cubic") or call.integer("antialias"):
         raise UnsupportedError("only linear, nearest and cubic are imported, without antialias")
-    if call.attributes.get("keep_aspect_ratio_policy", b"stretch") != b"stretch":
+    if call.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise UnsupportedError("only the policy stretch is imported")
-    data = Expression(call.builder, data)
+    data = call.array(data)
     shape = data.shape
-    axes = [int(axis) % len(shape) for axis in call.attributes.get("axes", range(len(shape)))]
+    axes = [axis % len(shape) for axis in call.integers("axes", range(len(shape)))]
     factors, extents = _factors(scales, sizes, [shape[axis] for axis in axes])
     if min(extents) < 1:
         raise UnsupportedError("a size must be positive")
     check_indices(max(extents))
-    if mode != b"nearest":
-        if call.attributes.get("exclude_outside", 0):
+    if mode != "nearest":
+        if call.integer("exclude_outside"):
             raise UnsupportedError("exclude_outside is not imported")
-        between = _linear if mode == b"linear" else _cubic
+        between = _linear if mode == "linear" else _cubic
         pairs = zip(factors, extents, strict=True)
-        return between(data, call.attributes, dict(zip(axes, pairs, strict=True)))
+        return between(call, data, dict(zip(axes, pairs, strict=True)))
     for axis, factor, extent in zip(axes, factors, extents, strict=True):
-        indices = _indices(call.attributes, shape[axis], extent, factor)
+        indices = _indices(call, shape[axis], extent, factor)
         if indices.tolist() != list(range(shape[axis])):
             data = _taken(data, indices, axis)
     return data
@@ -117,18 +114,18 @@ def _factors(
     return factors, extents
 
 
-def _indices(attributes: dict[str, Any], size: int, extent: int, factor: Any) -> Array:
+def _indices(call: Call, size: int, extent: int, factor: Any) -> Array:
     """Return the old index along an axis from which each new one takes its value."""
-    rounding = attributes.get("nearest_mode", b"round_prefer_floor").decode()
+    rounding = call.text("nearest_mode", "round_prefer_floor")
     if rounding not in _ROUNDINGS:
         raise UnsupportedError(f"nearest_mode {rounding!r} is not known")
-    old = _coordinates(attributes, size, extent, factor)
+    old = _coordinates(call, size, extent, factor)
     return np.clip(_ROUNDINGS[rounding](old), 0, size - 1).astype(np.int64)
 
 
-def _coordinates(attributes: dict[str, Any], size: int, extent: int, factor: Any) -> Array:
+def _coordinates(call: Call, size: int, extent: int, factor: Any) -> Array:
     """Return the position of each new pixel among the old ones, in float32."""
-    mode = attributes.get("coordinate_transformation_mode", b"half_pixel").decode()
+    mode = call.text("coordinate_transformation_mode", "half_pixel")
     new, half = np.arange(extent).astype(np.float32), np.float32(0.5)
     if factor == 1:
         return new
@@ -143,20 +140,19 @@ def _coordinates(attributes: dict[str, Any], size: int, extent: int, factor: Any
     raise UnsupportedError(f"positions by {mode} are not imported")
 
 
-def _linear(data: Any, attributes: dict[str, Any], sizes: dict[int, tuple[Any, int]]) -> Any:
+def _linear(call: Call, data: Any, sizes: dict[int, tuple[Any, int]]) -> Any:
     """Return the sum of four neighbours times their shares, in ONNX Runtime's order.
 
     Args:
+        call: the operator.
         data: images, channels first, or one image.
-        attributes: of the operator.
         sizes: the scale and the new size of axes.
     """
     axes, shape, sides = _axes(data, sizes), data.shape, []
     for axis in axes:
         factor, extent = sizes.get(axis, (np.float32(1), shape[axis]))
-        sides.append(
-            _neighbours(_coordinates(attributes, shape[axis], extent, factor), shape[axis])
-        )
+        old = _coordinates(call, shape[axis], extent, factor)
+        sides.append(_neighbours(old, shape[axis]))
     (rows, tops), (columns, lefts) = sides
     total = None
     for row, down in zip(rows, tops, strict=True):
@@ -182,16 +178,15 @@ def _axes(data: Any, sizes: dict[int, tuple[Any, int]]) -> list[int]:
     return axes
 
 
-def _cubic(data: Any, attributes: dict[str, Any], sizes: dict[int, tuple[Any, int]]) -> Any:
+def _cubic(call: Call, data: Any, sizes: dict[int, tuple[Any, int]]) -> Any:
     """Resize along rows, then along columns; the arguments are those of ``_linear``."""
     shape = data.shape
     for axis in reversed(_axes(data, sizes)):
         factor, extent = sizes.get(axis, (np.float32(1), shape[axis]))
         if factor == 1 and extent == shape[axis]:
             continue
-        old = _coordinates(attributes, shape[axis], extent, factor)
-        slope = attributes.get("cubic_coeff_a", -0.75)
-        data = _resize_cubic(data, axis, old, slope)
+        old = _coordinates(call, shape[axis], extent, factor)
+        data = _resize_cubic(data, axis, old, call.attributes.get("cubic_coeff_a", -0.75))
     return data
 
 

@@ -13,7 +13,7 @@ from frontends.onnx.graph.shapes import infer
 from frontends.onnx.graph.tensors import dtypes_of
 from frontends.onnx.read.constants import Array, range_of
 from frontends.onnx.read.deciding import EXACT
-from frontends.onnx.read.names import graphs_of, read_outside
+from frontends.onnx.read.names import read_by
 from frontends.onnx.read.package import onnx_package
 
 _OF_VALUES = ("Compress", "NonZero", "Unique")
@@ -149,7 +149,5 @@ def _read_nodes(nodes: list[Any], results: set[str]) -> list[Any]:
     for node in reversed(nodes):
         if not read.isdisjoint(node.output):
             needed.append(node)
-            read.update(node.input)
-            for inner in graphs_of(node):
-                read.update(read_outside(inner))
+            read.update(read_by(node))
     return needed[::-1]

@@ -101,14 +101,6 @@ def sizes_of(value: Any) -> Shape:
     return tuple(sizes)
 
 
-def _same(shapes: list[Any], *_: Any) -> Shape:
-    return sizes_of(shapes[0])
-
-
-def _broadcast(shapes: list[Any], *_: Any) -> Shape:
-    return broadcast(*map(sizes_of, shapes))
-
-
 def _product(shapes: list[Any], *_: Any) -> Shape:
     one, other = sizes_of(shapes[0]), sizes_of(shapes[1])
     if min(len(one), len(other)) < 2:
@@ -132,21 +124,9 @@ def _flatten(shapes: list[Any], _: Any, attributes: dict[str, Any]) -> Shape:
     return prod(shape[:axis]), prod(shape[axis:])
 
 
-def _expand(shapes: list[Any], values: Sequence[Any], _: Any) -> Shape:
-    return broadcast(sizes_of(shapes[0]), sizes_of(values[1]))
-
-
 def _tile(shapes: list[Any], values: Sequence[Any], _: Any) -> Shape:
     pairs = zip(sizes_of(shapes[0]), sizes_of(values[1]), strict=True)
     return tuple(size * count for size, count in pairs)
-
-
-def _filled(_: Any, values: Sequence[Any], __: Any) -> Shape:
-    return sizes_of(values[0])
-
-
-def _range(_: Any, values: Sequence[Any], __: Any) -> Shape:
-    return (length_of(*ends_of_range(values)),)
 
 
 def ends_of_range(values: Sequence[Any]) -> Shape:
@@ -238,15 +218,15 @@ def _pad(shapes: list[Any], values: Sequence[Any], attributes: dict[str, Any]) -
 _SAME = (*UNARY, "CumSum", "LayerNormalization", "RMSNormalization", "Softmax", "Trilu")
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(BROADCASTING, _broadcast),
-    **dict.fromkeys(_SAME, _same),
+    **dict.fromkeys(BROADCASTING, lambda shapes, *_: broadcast(*map(sizes_of, shapes))),
+    **dict.fromkeys(_SAME, lambda shapes, *_: sizes_of(shapes[0])),
     **dict.fromkeys(("MatMul", "MatMulInteger"), _product),
     "Concat": _concat,
-    "ConstantOfShape": _filled,
-    "Expand": _expand,
+    "ConstantOfShape": lambda _, values, __: sizes_of(values[0]),
+    "Expand": lambda shapes, values, _: broadcast(sizes_of(shapes[0]), sizes_of(values[1])),
     "Flatten": _flatten,
     "Pad": _pad,
-    "Range": _range,
+    "Range": lambda _, values, __: (length_of(*ends_of_range(values)),),
     "Reshape": _reshape,
     "Slice": _slice,
     "Tile": _tile,

@@ -79,24 +79,21 @@ def _found(graph: Graph) -> Any:
         _state_sizes(graph, proto.graph)
     check_windows(proto)
     try:
-        result = _inferred(proto)
+        return _inferred(proto)
     except UnsupportedOperatorError:  # of a rule for a custom operator
         raise
     except Exception:  # of onnx, and of the protobuf library on its way
         for value in proto.graph.output:  # files state wrong shapes, which ONNX Runtime ignores
             value.type.tensor_type.ClearField("shape")
-        try:
-            result = _inferred(proto)
-        except Exception as error:  # as above
-            proto.metadata_props.add().key = NO_DATA  # the package cannot add up values of 3 axes
-            try:
-                result = _inferred(proto)
-            except Exception:  # as above
-                raise ModelFormatError(
-                    f"the ONNX model's shapes do not fit: {line_of(error)}"
-                ) from None
-            del proto.metadata_props[-1]
-    return result
+    try:
+        return _inferred(proto)
+    except Exception as error:  # as above
+        proto.metadata_props.add().key = NO_DATA  # the package cannot add up values of 3 axes
+        text = f"the ONNX model's shapes do not fit: {line_of(error)}"
+    try:
+        return _inferred(proto)
+    except Exception:  # as above
+        raise ModelFormatError(text) from None
 
 
 def _state_sizes(graph: Graph, proto: Any) -> None:

@@ -4,8 +4,7 @@ Operators that handle rows independently give results of this kind again; other 
 refused. Rows beyond the count are computed from index 0 and have no meaning.
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Mapping
 from math import prod
 from typing import Any
 
@@ -14,8 +13,6 @@ from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.names import attributes_of, numbers_of, refuse
 from frontends.onnx.read.package import onnx_package
 from frontends.onnx.read.standard import BROADCASTING, REDUCING, UNARY
-
-Attributes = dict[str, Any]
 
 COUNT = "_count"
 """The suffix of the name of the output that counts another output's rows."""
@@ -26,31 +23,45 @@ _OF_ONE_AXIS = 13
 _ELEMENTWISE = (*BROADCASTING, *UNARY, "DequantizeFloat8", "QuantizeFloat8")
 
 
-@dataclass
-class _Rows:
-    """The tensors whose lengths the data decide.
+Shapes = Mapping[str, tuple[int | None, ...]]
+Lengths = dict[str, tuple[int, str]]
+"""The axis and the name of the count of each tensor whose length the data decide, by its name."""
+
+
+class _Call:
+    """A node, perhaps with operands whose lengths the data decide.
 
     Attributes:
-        graph: the model.
         shapes: of all tensors; None for a size that is not known.
-        lengths: the axis and the name of the count of each of these tensors.
+        indices: of the operands whose lengths the data decide.
+        first: the first of these operands; empty if there is none.
+        axis: along which the data decide its length.
+        count: the name of the count of its rows.
     """
 
-    graph: Graph
-    shapes: Mapping[str, tuple[int | None, ...]]
-    lengths: dict[str, tuple[int, str]]
+    def __init__(self, graph: Graph, node: Any, shapes: Shapes, lengths: Lengths) -> None:
+        self.graph, self.node, self.shapes, self.lengths = graph, node, shapes, lengths
+        self.attributes = attributes_of(node)
+        self.indices = [index for index, name in enumerate(node.input) if name in lengths]
+        self.first = str(node.input[self.indices[0]]) if self.indices else ""
+        self.axis, self.count = lengths.get(self.first, (0, ""))
 
-    def rank(self, name: str) -> int:
-        """Return how many axes a tensor has."""
+    def rank(self, index: int = 0) -> int:
+        """Return how many axes an operand has."""
+        name = self.node.input[index]
         if name not in self.shapes:
             raise UnsupportedError(f"the shape of {name!r} must be known")
         return len(self.shapes[name])
 
-    def numbers(self, node: Any, index: int, given: Any = None) -> list[int] | None:
+    def along(self, default: int) -> int:
+        """Return the attribute "axis", counted from the first axis."""
+        return int(self.attributes.get("axis", default)) % self.rank()
+
+    def numbers(self, index: int, given: Any = None) -> list[int] | None:
         """Return the numbers of a constant operand, or of ``given`` if the operand is missing."""
-        if index >= len(node.input) or not node.input[index]:
+        if index >= len(self.node.input) or not self.node.input[index]:
             return None if given is None else [int(each) for each in given]
-        return [int(each) for each in self.graph.value(node.input[index]).reshape(-1)]
+        return [int(each) for each in self.graph.value(self.node.input[index]).reshape(-1)]
 
 
 def add_counts(graph: Graph) -> None:
@@ -64,22 +75,22 @@ def add_counts(graph: Graph) -> None:
     """
     if not any(_makes(node, graph.constants) for node in graph.node):
         return
-    rows, given = _Rows(graph, _shapes(graph), {}), [*graph.node]
-    refused = {}
+    lengths: Lengths = {}
+    shapes, given, refused = _shapes(graph), [*graph.node], {}
     for number, node in enumerate(graph.rewritten()):
         try:
-            _add(rows, node, attributes_of(node))
+            _add(_Call(graph, node, shapes, lengths))
         except UnsupportedError as error:
             refused[number] = str(error)
     refuse(given, refused)
     taken = {name for node in graph.node for name in (*node.input, *node.output)}
     make = onnx_package().helper.make_tensor_value_info
     for value in [*graph.output]:
-        if value.name in rows.lengths:
+        if value.name in lengths:
             name = f"{value.name}{COUNT}"
             while name in taken:
                 name += "_"
-            graph.add("Identity", rows.lengths[value.name][1], output=name)
+            graph.add("Identity", lengths[value.name][1], output=name)
             graph.output.append(make(name, onnx_package().TensorProto.INT64, [1]))
     graph.find_types()
 
@@ -101,158 +112,137 @@ def _shapes(graph: Graph) -> dict[str, tuple[int | None, ...]]:
     return found
 
 
-def _add(rows: _Rows, node: Any, attributes: Attributes) -> None:
+def _add(call: _Call) -> None:
     """Add a node, and derive the lengths of its results from those of its operands."""
-    indices = [index for index, name in enumerate(node.input) if name in rows.lengths]
-    rows.graph.node.append(node)
-    made = _makes(node, rows.graph.constants)
-    if not indices and not made:
+    graph, node, lengths = call.graph, call.node, call.lengths
+    graph.node.append(node)
+    if not call.indices:
+        if _makes(node, graph.constants):
+            axis = {"NonMaxSuppression": 0, "NonZero": 1}.get(node.op_type, 0)
+            if node.op_type == "Compress" and "axis" in call.attributes:
+                axis = call.along(0)
+            count = f"{node.output[0]}{COUNT}_here"
+            node.output.append(count)
+            lengths[node.output[0]] = axis, count
         return
-    if made and not indices:
-        axis = {"NonMaxSuppression": 0, "NonZero": 1}.get(node.op_type, 0)
-        if node.op_type == "Compress" and "axis" in attributes:
-            axis = int(attributes["axis"]) % rows.rank(node.input[0])
-        count = f"{node.output[0]}{COUNT}_here"
-        node.output.append(count)
-        rows.lengths[node.output[0]] = axis, count
-        return
-    name = node.input[indices[0]]
-    axis, count = rows.lengths[name]
+    axis, count = call.axis, call.count
     try:
-        several = {rows.lengths[node.input[index]] for index in indices} - {(axis, count)}
+        several = len({lengths[node.input[index]] for index in call.indices}) > 1
         if several and node.op_type not in _ELEMENTWISE:
             raise UnsupportedError("of several lengths")
-        found = _RULES[node.op_type](rows, node, attributes, indices, axis)
+        found = _RULES[node.op_type](call)
     except (KeyError, UnsupportedError) as error:
         why = f": {error}" if isinstance(error, UnsupportedError) else ""
         raise UnsupportedError(
-            f"the data decide how long axis {axis} of {name!r} is, and this is not imported of "
-            f"such tensors{why}; end the model before it"
+            f"the data decide how long axis {axis} of {call.first!r} is, and this is not imported "
+            f"of such tensors{why}; end the model before it"
         ) from None
-    if node.op_type == "Slice":
-        count = _sliced(rows, node, attributes, axis, count)
+    if node.op_type == "Slice" and (end := _end(call)) is not None:
+        count = graph.add("Min", count, [end], output=f"{node.output[0]}{COUNT}_here")
     for output in node.output:
-        rows.lengths[output] = found, count
+        lengths[output] = found, count
 
 
-Rule = Callable[[_Rows, Any, Attributes, Sequence[int], int], int]
-"""``rule(rows, node, attributes, indices, axis)`` returns the axis of the result.
-
-``indices`` are the indices of the operands whose length along ``axis`` the data decide.
-"""
+Rule = Callable[[_Call], int]
+"""``rule(call)`` returns the axis of the result whose length the data decide."""
 
 
-def _elementwise(rows: _Rows, node: Any, _: Attributes, indices: Sequence[int], axis: int) -> int:
-    ranks = {name: rows.rank(name) for name in node.input if name}
+def _elementwise(call: _Call) -> int:
+    names, shapes = call.node.input, call.shapes
+    ranks = {name: call.rank(index) for index, name in enumerate(names) if name}
     most = max(ranks.values())
-    result = axis + most - ranks[node.input[indices[0]]]
-    count = rows.lengths[node.input[indices[0]]][1]
-    for index, name in enumerate(node.input):
+    result = call.axis + most - ranks[call.first]
+    for index, name in enumerate(names):
         own = result - most + ranks.get(name, 0)
-        if index in indices:
-            if rows.lengths[name] != (own, count):
+        if index in call.indices:
+            if call.lengths[name] != (own, call.count):
                 raise UnsupportedError("of several lengths")
-        elif name and own >= 0 and rows.shapes[name][own] != 1:
+        elif name and own >= 0 and shapes[name][own] != 1:
             raise UnsupportedError(f"{name!r} has a row for each")
     return result
 
 
-def _gather(
-    rows: _Rows, node: Any, attributes: Attributes, indices: Sequence[int], axis: int
-) -> int:
-    data, chosen = (rows.rank(name) for name in node.input)
-    along = int(attributes.get("axis", 0)) % data
-    if list(indices) == [1]:
+def _gather(call: _Call) -> int:
+    along, axis, chosen = call.along(0), call.axis, call.rank(1)
+    if call.indices == [1]:
         return along + axis
-    if list(indices) != [0] or axis == along:
+    if call.indices != [0] or axis == along:
         raise UnsupportedError("rows by their numbers")
     return axis if axis < along else axis - 1 + chosen
 
 
-def _gather_nd(
-    rows: _Rows, node: Any, attributes: Attributes, indices: Sequence[int], axis: int
-) -> int:
-    if (
-        list(indices) != [1]
-        or attributes.get("batch_dims", 0)
-        or axis == rows.rank(node.input[1]) - 1
-    ):
+def _gather_nd(call: _Call) -> int:
+    is_last = call.indices == [1] and call.axis == call.rank(1) - 1
+    if call.indices != [1] or call.attributes.get("batch_dims", 0) or is_last:
         raise UnsupportedError("rows by their numbers")
-    return axis
+    return call.axis
 
 
-def _squeeze(rows: _Rows, node: Any, attributes: Attributes, _: Sequence[int], axis: int) -> int:
-    axes = rows.numbers(node, 1, attributes.get("axes"))
+def _squeeze(call: _Call) -> int:
+    axes = call.numbers(1, call.attributes.get("axes"))
     if axes is None:
         raise UnsupportedError("its axes must be given")
-    gone = [each % rows.rank(node.input[0]) for each in axes]
-    if axis in gone:
+    return _without(call, [each % call.rank() for each in axes])
+
+
+def _without(call: _Call, gone: list[int]) -> int:
+    """Return the axis of a result that lacks some axes."""
+    if call.axis in gone:
         raise UnsupportedError("along this axis")
-    return axis - sum(each < axis for each in gone)
+    return call.axis - sum(each < call.axis for each in gone)
 
 
-def _unsqueeze(rows: _Rows, node: Any, attributes: Attributes, _: Sequence[int], axis: int) -> int:
-    axes = rows.numbers(node, 1, attributes.get("axes")) or []
-    rank = rows.rank(node.input[0]) + len(axes)
+def _unsqueeze(call: _Call) -> int:
+    axes = call.numbers(1, call.attributes.get("axes")) or []
+    rank = call.rank() + len(axes)
     new = {each % rank for each in axes}
-    return [each for each in range(rank) if each not in new][axis]
+    return [each for each in range(rank) if each not in new][call.axis]
 
 
-def _transpose(rows: _Rows, node: Any, attributes: Attributes, _: Sequence[int], axis: int) -> int:
-    order = attributes.get("perm") or list(reversed(range(rows.rank(node.input[0]))))
-    return list(order).index(axis)
+def _transpose(call: _Call) -> int:
+    order = call.attributes.get("perm") or list(reversed(range(call.rank())))
+    return list(order).index(call.axis)
 
 
-def _along_another(
-    rows: _Rows, node: Any, attributes: Attributes, indices: Sequence[int], axis: int
-) -> int:
+def _along_another(call: _Call) -> int:
     """Concat and Split along another axis keep the rows."""
-    if int(attributes.get("axis", 0)) % rows.rank(node.input[0]) == axis:
+    if call.along(0) == call.axis:
         raise UnsupportedError("along this axis")
-    if node.op_type == "Concat" and len(indices) < len(node.input):
+    if call.node.op_type == "Concat" and len(call.indices) < len(call.node.input):
         raise UnsupportedError("with tensors of another length")
-    return axis
+    return call.axis
 
 
-def _slice(rows: _Rows, node: Any, _: Attributes, indices: Sequence[int], axis: int) -> int:
+def _slice(call: _Call) -> int:
     """Keep all rows along the axis, or a number of first rows."""
-    if list(indices) != [0]:
+    if call.indices != [0]:
         raise UnsupportedError("by such numbers")
-    found = _end(rows, node, axis)
-    if found is not None and found < 0:
+    if (end := _end(call)) is not None and end < 0:
         raise UnsupportedError("other rows than the first ones")
-    return axis
+    return call.axis
 
 
-def _end(rows: _Rows, node: Any, axis: int) -> int | None:
+def _end(call: _Call) -> int | None:
     """Return how many first rows a Slice keeps; None for all rows, -1 for any other selection."""
-    begins, ends, axes, steps = (rows.numbers(node, index) for index in range(1, 5))
+    begins, ends, axes, steps = map(call.numbers, range(1, 5))
     if begins is None or ends is None:
         raise UnsupportedError("its numbers must be operands")
-    rank = rows.rank(node.input[0])
-    axes = [each % rank for each in (axes or range(len(begins)))]
-    if axis not in axes:
+    axes = [each % call.rank() for each in (axes or range(len(begins)))]
+    if call.axis not in axes:
         return None
-    index = axes.index(axis)
+    index = axes.index(call.axis)
     if begins[index] or ends[index] < 0 or (steps or [1] * len(begins))[index] != 1:
         return -1
     return ends[index] if ends[index] < _MOST - 1 else None
 
 
-def _sliced(rows: _Rows, node: Any, _: Attributes, axis: int, count: str) -> str:
-    """Return the name of the count of the rows that a Slice keeps."""
-    end = _end(rows, node, axis)
-    if end is None:
-        return count
-    return rows.graph.add("Min", count, [end], output=f"{node.output[0]}{COUNT}_here")
-
-
-def _reshape(rows: _Rows, node: Any, attributes: Attributes, _: Sequence[int], axis: int) -> int:
-    shape, target = rows.shapes.get(node.input[0], ()), rows.numbers(node, 1)
+def _reshape(call: _Call) -> int:
+    shape, target, axis = call.shapes.get(call.node.input[0], ()), call.numbers(1), call.axis
     sides = [
         [each for each in part if each is not None] for part in (shape[:axis], shape[axis + 1 :])
     ]
-    if target is None or len(shape) - 1 > sum(map(len, sides)) or attributes.get("allowzero", 0):
+    is_known = len(shape) - 1 <= sum(map(len, sides))
+    if target is None or not is_known or call.attributes.get("allowzero", 0):
         raise UnsupportedError("to a shape that does not keep it")
     sizes = [(shape[n] or 1) if not each and n != axis else each for n, each in enumerate(target)]
     for index, each in enumerate(target):
@@ -263,22 +253,19 @@ def _reshape(rows: _Rows, node: Any, attributes: Attributes, _: Sequence[int], a
     raise UnsupportedError("to a shape that does not keep it")
 
 
-def _reduced(rows: _Rows, node: Any, attributes: Attributes, _: Sequence[int], axis: int) -> int:
-    given = attributes.get("axes")
-    if node.op_type.startswith("Arg"):
-        given = [attributes.get("axis", 0)]
-    rank = rows.rank(node.input[0])
-    gone = [each % rank for each in rows.numbers(node, 1, given) or range(rank)]
-    if axis in gone:
-        raise UnsupportedError("along this axis")
-    return axis if attributes.get("keepdims", 1) else axis - sum(each < axis for each in gone)
+def _reduced(call: _Call) -> int:
+    given, rank = call.attributes.get("axes"), call.rank()
+    if call.node.op_type.startswith("Arg"):
+        given = [call.attributes.get("axis", 0)]
+    gone = [each % rank for each in call.numbers(1, given) or range(rank)]
+    found = _without(call, gone)
+    return call.axis if call.attributes.get("keepdims", 1) else found
 
 
-def _softmax(rows: _Rows, node: Any, attributes: Attributes, _: Sequence[int], axis: int) -> int:
-    along = int(attributes.get("axis", -1)) % rows.rank(node.input[0])
-    if along == axis or rows.graph.opset < _OF_ONE_AXIS:
+def _softmax(call: _Call) -> int:
+    if call.along(-1) == call.axis or call.graph.opset < _OF_ONE_AXIS:
         raise UnsupportedError("along this axis")
-    return axis
+    return call.axis
 
 
 _RULES: dict[str, Rule] = {

@@ -33,29 +33,22 @@ def unroll(graph: Graph, typed: Graph, constants: Mapping[str, Any]) -> bool:
         ModelFormatError: a body is malformed.
         UnsupportedOperatorError: a loop has too many iterations.
     """
-    writer = _Writer(graph, typed, constants)
+    writer, is_other = _Writer(graph, typed, constants), False
     for number, node in enumerate(graph.rewritten()):
-        writer.write(number, node)
-    return writer.is_other
+        is_loop, is_scan = (is_of_standard(node, name) for name in ("Loop", "Scan"))
+        if (is_loop and writer.loop(number, node)) or (is_scan and writer.scan(node)):
+            is_other = True
+        else:
+            graph.node.append(node)
+    return is_other
 
 
 class _Writer:
     def __init__(self, graph: Graph, typed: Graph, constants: Mapping[str, Any]) -> None:
         self.graph, self.typed, self.constants = graph, typed, constants
-        self.is_other = False
 
-    def write(self, number: int, node: Any) -> None:
-        """Add a node, or its iterations."""
-        is_done = False
-        if is_of_standard(node, "Loop"):
-            is_done = self._loop(number, node)
-        elif is_of_standard(node, "Scan"):
-            is_done = self._scan(node)
-        self.is_other |= is_done
-        if not is_done:
-            self.graph.node.append(node)
-
-    def _loop(self, number: int, node: Any) -> bool:
+    def loop(self, number: int, node: Any) -> bool:
+        """Write the iterations of a Loop; tell whether they are known and few."""
         body, count, condition = _body(node), str(node.input[0]), str(node.input[1])
         carried = [str(name) for name in node.input[2:]]
         if len(body.input) != len(node.input) or len(body.output) <= len(carried):
@@ -99,7 +92,8 @@ class _Writer:
             return bool(onnx_package().numpy_helper.to_array(inner[name]).all())
         return name in self.constants and bool(self.constants[name].all())
 
-    def _scan(self, node: Any) -> bool:
+    def scan(self, node: Any) -> bool:
+        """Write the iterations of a Scan; tell whether they are known and few."""
         body, attributes = _body(node), {each.name: each for each in node.attribute}
         if "num_scan_inputs" not in attributes:
             raise ModelFormatError(f"the Scan of {node.output[0]!r} has no num_scan_inputs")

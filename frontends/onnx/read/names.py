@@ -141,10 +141,15 @@ def made_inside(graph: Any) -> Iterator[str]:
 def read_inside(graph: Any) -> Iterator[str]:
     """Yield the names that a graph and its inner graphs read."""
     for node in graph.node:
-        yield from node.input
-        for inner in graphs_of(node):
-            yield from read_outside(inner)
+        yield from read_by(node)
     yield from (value.name for value in graph.output)
+
+
+def read_by(node: Any) -> Iterator[str]:
+    """Yield the names that a node and its inner graphs read."""
+    yield from node.input
+    for inner in graphs_of(node):
+        yield from read_outside(inner)
 
 
 def opset_of(proto: Any) -> int:

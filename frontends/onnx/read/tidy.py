@@ -1,12 +1,12 @@
 """Changes models that only ONNX Runtime accepts so that the package onnx accepts them, too."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from typing import Any
 
 from frontends.errors import ModelFormatError
-from frontends.onnx.read.names import graphs_of, inner_graphs, read_outside
+from frontends.onnx.read.names import graphs_of, inner_graphs, read_by, read_inside
 
 _WITH_FREE_CONSTANTS = 4
 """The first version of the format in which constants need not be inputs."""
@@ -57,8 +57,7 @@ def tidy(proto: Any) -> None:
 
 
 def _drop_constants(graph: Any) -> None:
-    read = {*read_outside_of_nodes(graph.node)}
-    read |= {value.name for value in (*graph.input, *graph.output)}
+    read = {*filter(None, read_inside(graph)), *(value.name for value in graph.input)}
     names = [tensor.name for tensor in graph.initializer]
     last = {name: number for number, name in enumerate(names)}
     for number in reversed(range(len(names))):
@@ -67,14 +66,6 @@ def _drop_constants(graph: Any) -> None:
         elif (tensor := graph.initializer[number]).HasField("raw_data"):
             for other in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data"):
                 tensor.ClearField(other)
-
-
-def read_outside_of_nodes(nodes: Any) -> Iterator[str]:
-    """Yield the names that nodes and their inner graphs read."""
-    for node in nodes:
-        yield from filter(None, node.input)
-        for inner in graphs_of(node):
-            yield from read_outside(inner)
 
 
 def _order_graph(graph: Any, outer: Sequence[set[str]]) -> None:
@@ -91,7 +82,7 @@ def _order(nodes: Any, scopes: tuple[set[str], ...]) -> None:
     for number, node in enumerate(nodes):
         if node.domain == _STATED:
             node.domain = ""
-        reads = {*read_outside_of_nodes([node])}
+        reads = {*filter(None, read_by(node))}
         for name in (*reads, *node.output):
             if isinstance(name, bytes):  # protobuf's form of a name that is no text
                 name.decode()

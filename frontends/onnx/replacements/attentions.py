@@ -1,7 +1,5 @@
 """ONNX Runtime's own attention operators, as standard nodes."""
 
-from typing import Any
-
 import numpy as np
 
 from frontends.errors import UnsupportedError
@@ -9,7 +7,7 @@ from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.standard import FLOAT, INT32
 from frontends.onnx.replacements.heads import LOWEST, TOKENS_LAST
 from frontends.onnx.replacements.products import product
-from frontends.onnx.replacements.registry import operands_of, rule
+from frontends.onnx.replacements.registry import Call, rule
 from frontends.onnx.replacements.standard_attention import standard_attention
 
 _HIDDEN = -10000.0
@@ -23,42 +21,57 @@ _RAW, _OF_PAIRS = 2, 3
 
 
 @rule("Attention")
-def _attention(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+def _attention(call: Call) -> None:
     """Write an Attention: products with weights, split into heads, and their attention.
 
     The standard's Attention is another operator.
     """
-    if node.domain != "com.microsoft":
-        standard_attention(graph, node, inputs, attrs)
+    if call.node.domain != "com.microsoft":
+        standard_attention(call)
         return
-    data, weights, bias, mask, past, addend, count = operands_of(inputs, _OF_PARTS, 7)
-    _check(node, [count], attrs, results=2)
-    whole = graph.add("Add", graph.add("MatMul", data, weights), bias)
-    parts = _parts(graph, whole, _widths(graph, weights, bias, attrs))
-    presents = _seen(graph, node, parts, (mask, addend), attrs, _both(graph, past))
-    _stacked(graph, node, presents)
+    data, weights, bias, mask, past, addend, count = call.operands(_OF_PARTS, 7)
+    _check(call, [count], results=2)
+    whole = call.add("Add", call.add("MatMul", data, weights), bias)
+    _write_joined(call, whole, (weights, bias), (mask, addend), past)
 
 
 @rule("QAttention")
-def _quantized_attention(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+def _quantized_attention(call: Call) -> None:
     """Write an Attention of bytes, whose products are integers."""
-    operands = operands_of(inputs, 5, 9)
+    operands = call.operands(5, 9)
     data, weights, bias, data_scale, scale, mask, data_point, point, past = operands
-    _check(node, [], attrs, results=2)
-    whole = product(graph, [data, weights, data_point, point], (data_scale, scale), bias)
-    parts = _parts(graph, whole, _widths(graph, weights, bias, attrs))
-    presents = _seen(graph, node, parts, (mask, ""), attrs, _both(graph, past))
-    _stacked(graph, node, presents)
+    _check(call, [], results=2)
+    scales = data_scale, scale
+    whole = product(call.graph, [data, weights, data_point, point], scales, bias)
+    _write_joined(call, whole, (weights, bias), (mask, ""), past)
+
+
+def _write_joined(
+    call: Call, whole: str, constants: tuple[str, str], masks: tuple[str, str], past: str
+) -> None:
+    """Write the attention of one tensor of queries, keys and values.
+
+    Args:
+        call: the attention.
+        whole: the tensor.
+        constants: the weights and the bias that it was made with.
+        masks: as in ``_seen``.
+        past: a tensor of past keys and values; empty for none.
+    """
+    parts = _parts(call.graph, whole, _widths(call, *constants))
+    pasts = [call.add("Gather", past, index, axis=0) if past else "" for index in range(2)]
+    presents = _seen(call, parts, masks, pasts)
+    if output := call.result(1):
+        wide = [call.graph.unsqueezed(each, 0) for each in presents]
+        call.add("Concat", *wide, output=output, axis=0)
 
 
 @rule("MultiHeadAttention")
-def _multi_head_attention(
-    graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
-) -> None:
+def _multi_head_attention(call: Call) -> None:
     """Write a MultiHeadAttention of queries, keys and values that other nodes compute."""
-    operands = operands_of(inputs, 1, 10)
+    graph, operands = call.graph, call.operands(1, 10)
     query, key, value, bias, mask, addend, past_key, past_value, *shared = operands
-    _check(node, shared, attrs, results=_OF_PARTS)
+    _check(call, shared, results=_OF_PARTS)
     if not key or not value or graph.rank(key) > _OF_HEADS:
         raise UnsupportedError("packed keys or values: ONNX Runtime's CPU provider has none")
     ranks = [graph.rank(each) for each in (query, key, value)]
@@ -72,49 +85,35 @@ def _multi_head_attention(
         width = graph.value(bias).size // _OF_PARTS
         biases = _parts(graph, bias, [width] * _OF_PARTS, axis=0)
         parts = [graph.add("Add", *each) for each in zip(parts, biases, strict=True)]
-    presents = _seen(graph, node, parts, (mask, addend), attrs, (past_key, past_value))
-    for output, present in zip(node.output[1:], presents, strict=False):
-        if output:
+    presents = _seen(call, parts, (mask, addend), [past_key, past_value])
+    for index, present in enumerate(presents, 1):
+        if output := call.result(index):
             graph.add("Identity", present, output=output)
 
 
-def _check(node: Any, shared: list[str], attrs: dict[str, Any], *, results: int) -> None:
+def _check(call: Call, shared: list[str], *, results: int) -> None:
     """Refuse operands, attributes and results that are not imported.
 
     Args:
-        node: the attention.
+        call: the attention.
         shared: the operands of a cache that holds past and present keys.
-        attrs: of the node.
         results: the most results: its own, and present keys and values.
     """
-    if any(shared) or attrs.get("past_present_share_buffer", 0):
+    if any(shared) or call.integer("past_present_share_buffer"):
         raise UnsupportedError("past and present keys that share memory are not imported")
-    if any(node.output[results:]):
+    if any(call.node.output[results:]):
         raise UnsupportedError("scores as a result are not imported")
-    if attrs.get("do_rotary", 0):
+    if call.integer("do_rotary"):
         raise UnsupportedError("do_rotary is not imported")
-    if int(attrs["num_heads"]) < 1:
-        raise UnsupportedError(f"num_heads is {attrs['num_heads']}")
+    if int(call.attributes["num_heads"]) < 1:
+        raise UnsupportedError(f"num_heads is {call.attributes['num_heads']}")
 
 
-def _both(graph: Graph, past: str) -> tuple[str, str]:
-    """Split the tensor of past keys and values."""
-    if not past:
-        return "", ""
-    return graph.add("Gather", past, 0, axis=0), graph.add("Gather", past, 1, axis=0)
-
-
-def _stacked(graph: Graph, node: Any, presents: tuple[str, str]) -> None:
-    """Write present keys and values as one tensor, if they are a result."""
-    if len(node.output) > 1 and node.output[1]:
-        parts = [graph.unsqueezed(each, 0) for each in presents]
-        graph.add("Concat", *parts, output=node.output[1], axis=0)
-
-
-def _widths(graph: Graph, weights: str, bias: str, attrs: dict[str, Any]) -> list[int]:
+def _widths(call: Call, weights: str, bias: str) -> list[int]:
     """Return the widths of queries, keys and values."""
-    heads, whole = int(attrs["num_heads"]), int((graph.shape(bias or weights) or (0,))[-1])
-    widths = list(attrs.get("qkv_hidden_sizes", [whole // _OF_PARTS] * _OF_PARTS))
+    heads, shape = call.integer("num_heads"), call.graph.shape(bias or weights)
+    whole = int((shape or (0,))[-1])
+    widths = list(call.attributes.get("qkv_hidden_sizes", [whole // _OF_PARTS] * _OF_PARTS))
     fit = len(widths) == _OF_PARTS and sum(widths) == whole and widths[0] == widths[1]
     if not fit or any(width < 1 or width % heads for width in widths):
         raise UnsupportedError(f"widths {widths} of {whole} columns for {heads} heads")
@@ -130,29 +129,20 @@ def _parts(graph: Graph, whole: str, widths: list[int], axis: int = _OF_PARTS - 
     ]
 
 
-def _seen(
-    graph: Graph,
-    node: Any,
-    parts: list[str],
-    masks: tuple[str, str],
-    attrs: dict[str, Any],
-    past: tuple[str, str],
-) -> tuple[str, str]:
+def _seen(call: Call, parts: list[str], masks: tuple[str, str], past: list[str]) -> tuple[str, str]:
     """Write the attention of heads: values of tokens, weighted by the softmax of their scores.
 
     Args:
-        graph: the model.
-        node: the attention.
+        call: the attention.
         parts: queries, keys and values, [batch, tokens, width] each; keys and values may be heads.
         masks: the mask of visible tokens, and the addend of scores; empty if there is none.
-        attrs: of the node.
         past: past keys and values, [batch, heads, tokens, width]; or empty.
 
     Returns:
         Keys and values, including the past ones.
     """
-    mask, addend = masks
-    shape = [0, 0, int(attrs["num_heads"]), -1]
+    graph, (mask, addend) = call.graph, masks
+    shape = [0, 0, call.integer("num_heads"), -1]
     split, heads = list(parts), list(parts)
     for index, part in enumerate(parts):
         if graph.rank(part) != _OF_HEADS:
@@ -167,16 +157,16 @@ def _seen(
     else:  # in one step
         keys = graph.add("Transpose", split[1], perm=[0, 2, 3, 1])
     products = graph.add("MatMul", heads[0], keys)
-    scale = float(attrs.get("scale", 0.0)) or _scale(graph, heads[0])
+    scale = call.real("scale") or _scale(graph, heads[0])
     scores = graph.add("Mul", products, scale)
     if addend:
         scores = graph.add("Add", scores, addend)
-    if hidden := _hidden(graph, products, (node.input[0], mask, past[0]), attrs):
+    if hidden := _hidden(call, products, mask, past[0]):
         scores = graph.add("Add", scores, hidden)
     weights = graph.add("Softmax", scores, axis=3)
     turned = graph.add("Transpose", graph.add("MatMul", weights, heads[2]), perm=TOKENS_LAST)
-    graph.add("Reshape", turned, [0, 0, -1], output=node.output[0])
-    graph.ranks = {**graph.ranks, node.output[0]: _OF_PARTS}
+    call.end("Reshape", turned, [0, 0, -1])
+    graph.ranks = {**graph.ranks, call.node.output[0]: _OF_PARTS}
     return heads[1], heads[2]
 
 
@@ -198,22 +188,20 @@ def _numbers(graph: Graph, scores: str, axis: int) -> str:
     return graph.add("Cast", numbers, to=INT32)
 
 
-def _hidden(graph: Graph, scores: str, seen: tuple[str, str, str], attrs: dict[str, Any]) -> str:
+def _hidden(call: Call, scores: str, mask: str, past: str) -> str:
     """Return the addend that hides tokens in the scores; nothing if all tokens are visible.
 
     Args:
-        graph: the model.
+        call: the attention; its first operand holds the queries.
         scores: of heads.
-        seen: queries, the mask, and the past keys; the latter are empty if there are none.
-        attrs: of the node.
+        mask: of visible tokens; empty for none.
+        past: past keys; empty for none.
     """
-    queries, mask, past = seen
-    hidden = ""
+    graph, hidden = call.graph, ""
     if mask and not _is_no_mask(graph, mask):
-        is_seen = _of_mask(graph, scores, queries, mask)
-        low = float(attrs.get("mask_filter_value", _HIDDEN))
-        hidden = graph.add("Where", is_seen, 0.0, low)
-    if attrs.get("unidirectional", 0):
+        is_seen = _of_mask(graph, scores, call.node.input[0], mask)
+        hidden = graph.add("Where", is_seen, 0.0, call.real("mask_filter_value", _HIDDEN))
+    if call.integer("unidirectional"):
         positions = _numbers(graph, scores, 2)
         if past:
             first = graph.add("Cast", _size(graph, past, 2), to=INT32)

@@ -8,7 +8,7 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.constants import Array
 from frontends.onnx.read.standard import FLOAT
-from frontends.onnx.replacements.registry import operands_of, rule
+from frontends.onnx.replacements.registry import Call, rule
 from qnn_ops.quantized.blockwise_dense import integers_of
 
 _BITS = (2, 4, 8)
@@ -38,11 +38,11 @@ _MOST = {2: 256}
 
 
 @rule("MatMulNBits")
-def _matmul_n_bits(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+def _matmul_n_bits(call: Call) -> None:
     """Write MatMulNBits: a product of floats, or of data that is quantized when it runs."""
-    data, bytes_of, scale, points, order, bias = operands_of(inputs, 3, 6)
-    units, depth, size = (int(attrs[name]) for name in ("N", "K", "block_size"))
-    bits = _bits(attrs, size, _BITS)
+    graph, (data, bytes_of, scale, points, order, bias) = call.graph, call.operands(3, 6)
+    units, depth, size = (int(call.attributes[name]) for name in ("N", "K", "block_size"))
+    bits = _checked_bits(call.integer("bits", 4), size, _BITS)
     if order and not np.array_equal(graph.value(order), np.arange(depth) // size):
         raise UnsupportedError("columns in another order than that of blocks (g_idx)")
     blocks = -(-depth // size)
@@ -51,7 +51,7 @@ def _matmul_n_bits(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, 
         graph.value(bytes_of), units * blocks * size * bits // _BYTE_BLOCK_WEIGHTS, "B", np.uint8
     )
     zeros, is_float = _points(graph, points, bits, (units, blocks))
-    is_integer = int(attrs.get("accuracy_level", 0)) == _INTEGERS and not is_float and not order
+    is_integer = call.integer("accuracy_level") == _INTEGERS and not is_float and not order
     is_integer = is_integer and size in _SIZES_OF_INTEGERS.get(bits, (size,))
     arrays = [values.reshape(units, -1), scales.reshape(units, blocks)]
     if points:
@@ -59,53 +59,49 @@ def _matmul_n_bits(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, 
     if is_integer and size > _MOST_OF_DATA:
         arrays = _split(arrays, bits, size, depth)
         size = _MOST_OF_DATA
-    output = "" if bias else node.output[0]
+    output = "" if bias else call.node.output[0]
     given = {"bits": bits, "block_size": size, "quantizes_data": int(is_integer)}
     result = graph.add("MatMulNBits", data, *arrays, output=output, N=units, **given)
     if bias:
-        graph.add("Add", result, bias, output=node.output[0])
+        call.end("Add", result, bias)
 
 
 @rule("MatMulBnb4")
-def _matmul_bnb4(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+def _matmul_bnb4(call: Call) -> None:
     """Write MatMulBnb4: a product of floats and weights; a weight's four bits choose a number.
 
     A block of neighbours has one factor, and may continue in the next row of weights.
     """
-    data, bytes_of, factor = operands_of(inputs, 3, 3)
-    units, depth, size, kind = (int(attrs[name]) for name in ("N", "K", "block_size", "quant_type"))
-    if kind not in range(len(_TABLES)) or not int(attrs.get("transB", 1)):
-        raise UnsupportedError(f"quant_type {kind}, transB {attrs.get('transB', 1)}")
-    if size < _LEAST_BLOCK_WEIGHTS or size & (size - 1):
-        raise UnsupportedError(
-            f"block_size is {size}, needs a power of two from {_LEAST_BLOCK_WEIGHTS} on"
-        )
+    graph, (data, bytes_of, factor) = call.graph, call.operands(3, 3)
+    names = ("N", "K", "block_size", "quant_type")
+    units, depth, size, kind = (int(call.attributes[name]) for name in names)
+    if kind not in range(len(_TABLES)) or not call.integer("transB", 1):
+        raise UnsupportedError(f"quant_type {kind}, transB {call.integer('transB', 1)}")
+    _check_block(size)
     count = units * depth
     given = _sized(graph.value(bytes_of), -(-count // 2), "B", np.uint8).reshape(-1)
     factors = _sized(graph.value(factor), -(-count // size), "absmax", np.float32).reshape(-1)
     indices = np.stack([given >> 4, given & 15], 1).reshape(-1)[:count]
     real = _TABLES[kind][indices] * np.repeat(factors, size)[:count]
     weights = np.ascontiguousarray(real.reshape(units, depth).T, np.float32)
-    graph.add("MatMul", data, weights, output=node.output[0])
+    call.end("MatMul", data, weights)
 
 
 @rule("GatherBlockQuantized")
-def _gather_block_quantized(
-    graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
-) -> None:
+def _gather_block_quantized(call: Call) -> None:
     """Write GatherBlockQuantized: rows of a table times rows of its scales."""
-    data, indices, scale, points = operands_of(inputs, 3, 4)
+    graph, (data, indices, scale, points) = call.graph, call.operands(3, 4)
     array, scales = graph.value(data), graph.value(scale)
-    size, bits = int(attrs.get("block_size", 128)), int(attrs.get("bits", 4))
+    size, bits = call.integer("block_size", 128), call.integer("bits", 4)
     if array.dtype == np.uint8:
-        array = integers_of(array, _bits({"bits": bits}, size, _OF_TABLES))
+        array = integers_of(array, _checked_bits(bits, size, _OF_TABLES))
         middle = 1 << (bits - 1)
     elif array.dtype.name in ("int4", "uint4"):
-        _bits({"bits": 4}, size, _OF_TABLES)
+        _check_block(size)
         array, middle = array.astype(np.int8), 0
     else:
         raise UnsupportedError(f"a table of {array.dtype.name} is not imported")
-    axes = [int(attrs.get(name, axis)) for name, axis in (("gather_axis", 0), ("quantize_axis", 1))]
+    axes = [call.integer("gather_axis"), call.integer("quantize_axis", 1)]
     if array.ndim != 2 or axes[0] not in (0, -2) or axes[1] not in (1, -1):
         raise UnsupportedError("rows of tables alone are imported, with blocks along them")
     rank = graph.rank(indices)
@@ -135,10 +131,11 @@ def _gather_block_quantized(
         values = graph.add("Sub", values, own)
     products = graph.add("Mul", values, rows_of(factors, "scales"))
     is_cut = blocks * size > depth
-    row = graph.add("Reshape", products, [0] * rank + [-1], output="" if is_cut else node.output[0])
+    output = call.node.output[0]
+    row = graph.add("Reshape", products, [0] * rank + [-1], output="" if is_cut else output)
     if is_cut:
-        graph.add("Slice", row, [0], [depth], [rank], output=node.output[0])
-    graph.ranks = {**graph.ranks, node.output[0]: rank + 1}
+        call.end("Slice", row, [0], [depth], [rank])
+    graph.ranks = {**graph.ranks, output: rank + 1}
 
 
 def _split(arrays: list[Array], bits: int, size: int, depth: int) -> list[Array]:
@@ -149,14 +146,18 @@ def _split(arrays: list[Array], bits: int, size: int, depth: int) -> list[Array]
     return [values[:, : blocks * _MOST_OF_DATA * bits // _BYTE_BLOCK_WEIGHTS], *cut]
 
 
-def _bits(attrs: dict[str, Any], size: int, known: tuple[int, ...]) -> int:
-    bits = int(attrs.get("bits", 4))
-    if bits not in known:
-        raise UnsupportedError(f"weights of {bits} bits are not imported")
+def _check_block(size: int) -> None:
+    """Refuse a size of blocks that ONNX Runtime refuses, too."""
     if size < _LEAST_BLOCK_WEIGHTS or size & (size - 1):
         raise UnsupportedError(
             f"block_size is {size}, needs a power of two from {_LEAST_BLOCK_WEIGHTS} on"
         )
+
+
+def _checked_bits(bits: int, size: int, known: tuple[int, ...]) -> int:
+    if bits not in known:
+        raise UnsupportedError(f"weights of {bits} bits are not imported")
+    _check_block(size)
     if size > _MOST.get(bits, size):
         raise UnsupportedError(f"block_size is {size}, weights of {bits} bits have {_MOST[bits]}")
     return bits

@@ -1,4 +1,7 @@
-"""GroupQueryAttention of large language models, whose heads share keys, as standard nodes."""
+"""GroupQueryAttention of large language models, whose heads share keys, as standard nodes.
+
+A decoder step is a form of it: the caller keeps the past, and appends new tokens to it.
+"""
 
 from itertools import pairwise
 from typing import Any
@@ -8,19 +11,9 @@ import numpy as np
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.standard import INT64
-from frontends.onnx.replacements.heads import (
-    LOWEST,
-    TOKENS_LAST,
-    Heads,
-    capped,
-    joined,
-    mixed,
-    scores_of,
-    weights_of,
-)
-from frontends.onnx.replacements.registry import operands_of, rule
-from frontends.onnx.replacements.rotations import Rotation, rotated
-from frontends.onnx.replacements.steps import STEP, sinks_of, write_step
+from frontends.onnx.replacements.heads import LOWEST, Heads
+from frontends.onnx.replacements.registry import Call, rule
+from frontends.onnx.replacements.rotations import Rotation
 from qnn_ops.dialect.sizes import is_open
 
 _OPERANDS = 12
@@ -28,26 +21,24 @@ _OPERANDS = 12
 
 
 @rule("GroupQueryAttention")
-def _group_query_attention(
-    graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]
-) -> None:
+def _group_query_attention(call: Call) -> None:
     """Write a GroupQueryAttention.
 
     An operand holds the number of tokens of each sentence; the queries are those of its last
     tokens. The keys of earlier tokens are past keys; zeros follow behind all tokens.
     """
-    operands = operands_of(inputs, 7, 16)
+    graph, operands = call.graph, call.operands(7, 16)
     query, key, value, past_key, past_value, last, total = operands[:7]
     cosines, sines, own_positions, bias, sinks = operands[7:_OPERANDS]
     if any(operands[_OPERANDS:]):
         raise UnsupportedError("scales of keys and values are not imported")
-    if any(node.output[3:]):
+    if any(call.node.output[3:]):
         raise UnsupportedError("scores as a result are not imported")
     batch, tokens, whole_width = graph.shape(query)
-    count, shared = int(attrs["num_heads"]), int(attrs["kv_num_heads"])
+    count, shared = int(call.attributes["num_heads"]), int(call.attributes["kv_num_heads"])
     width = whole_width // count if key else whole_width // (count + 2 * shared)
-    heads = Heads(batch, count, shared, tokens, width, width)
-    parts = _parts(graph, heads, (query, key, value))
+    heads = Heads(graph, batch, count, shared, tokens, width, width)
+    parts = _parts(heads, (query, key, value))
     before = graph.shape(past_key)[2] if past_key else 0
     known = graph.value(total).item()
     size = max(known, before)
@@ -62,33 +53,30 @@ def _group_query_attention(
             firsts = graph.add("Max", firsts, [[0]])
             if own_positions:
                 raise UnsupportedError("positions beside a past of open length")
-    if attrs.get("do_rotary", 0):
-        rotation = Rotation(cosines, sines, bool(attrs.get("rotary_interleaved", 0)))
+    if call.integer("do_rotary"):
+        is_interleaved = bool(call.integer("rotary_interleaved"))
+        rotation = Rotation(graph, cosines, sines, is_interleaved, width, 2)
         positions = _positions(graph, tokens, firsts, own_positions, is_first=is_first)
-        for index in (0, 1):
-            parts[index] = rotated(graph, rotation, parts[index], positions, (width, 2))
-    if attrs.get(STEP, 0):
+        parts[:2] = [rotation.turned(part, positions) for part in parts[:2]]
+    pasts = [past_key, past_value]
+    if call.integer(STEP):
         if bias or is_first:
             raise UnsupportedError("a step with a bias of scores, or without a past")
-        write_step(graph, node, heads, parts, (past_key, past_value), firsts, sinks, attrs)
+        _write_step(call, heads, parts, pasts, firsts, sinks)
         return
-    queries = graph.add("Transpose", parts[0], perm=TOKENS_LAST)
-    kept = []
-    for index, past in ((1, past_key), (2, past_value)):
-        output = node.output[index] if len(node.output) > index else ""
-        output = output or f"{graph.prefix}{node.output[0]}_present_{index}"
+    queries, kept = heads.turned(parts[0]), []
+    for index, past in enumerate(pasts, 1):
+        output = call.result(index) or f"{graph.prefix}{call.node.output[0]}_present_{index}"
         sizes = before, size, is_first
-        kept.append(_present(graph, output, heads, (parts[index], past), firsts, sizes))
-    scores = scores_of(graph, heads, queries, kept[0], float(attrs.get("scale", 0.0)))
-    scores = capped(graph, scores, float(attrs.get("softcap", 0.0)))
+        kept.append(_present(heads, output, (parts[index], past), firsts, sizes))
+    scores = heads.capped(heads.scores(queries, kept[0], call.real("scale")), call.real("softcap"))
     if bias:
         scores = _biased(graph, scores, bias, (known, size))
-    window = int(attrs.get("local_window_size", -1))
+    window = call.integer("local_window_size", -1)
     is_seen = _seen(graph, firsts, (tokens, size), window)
     scores = graph.add("Where", is_seen, scores, LOWEST)
-    sinks = sinks_of(graph, sinks, attrs)
-    result = mixed(graph, heads, weights_of(graph, heads, scores, sinks), kept[1])
-    joined(graph, result, node.output[0], heads)
+    result = heads.mixed(heads.weights(scores, _sinks(call, sinks)), kept[1])
+    heads.joined(result, call.node.output[0])
 
 
 def _positions(graph: Graph, tokens: int, firsts: str, given: str, *, is_first: bool) -> str:
@@ -129,43 +117,36 @@ def _biased(graph: Graph, scores: str, bias: str, sizes: tuple[int, int]) -> str
     return graph.add("Add", scores, bias)
 
 
-def _parts(graph: Graph, heads: Heads, data: tuple[str, str, str]) -> list[str]:
+def _parts(heads: Heads, data: tuple[str, str, str]) -> list[str]:
     """Return queries, keys and values, [batch, tokens, heads, width]; the file may join them."""
-    query, key, value = data
+    (query, key, value), add = data, heads.graph.add
     counts = heads.count, heads.shared, heads.shared
     start = heads.batch, heads.tokens
     if key and value:
         return [
-            graph.add("Reshape", each, (*start, count, heads.width))
+            add("Reshape", each, (*start, count, heads.width))
             for each, count in zip(data, counts, strict=True)
         ]
-    whole = graph.add("Reshape", query, (*start, sum(counts), heads.width))
+    whole = add("Reshape", query, (*start, sum(counts), heads.width))
     ends = pairwise(np.cumsum((0, *counts)).tolist())
-    return [graph.add("Slice", whole, [begin], [end], [2]) for begin, end in ends]
+    return [add("Slice", whole, [begin], [end], [2]) for begin, end in ends]
 
 
 def _present(
-    graph: Graph,
-    output: str,
-    heads: Heads,
-    data: tuple[str, str],
-    firsts: str,
-    sizes: tuple[int, int, bool],
+    heads: Heads, output: str, data: tuple[str, str], firsts: str, sizes: tuple[int, int, bool]
 ) -> str:
     """Write keys or values of all tokens, [batch, heads, size, width].
 
     Args:
-        graph: the model.
-        output: the name of the result.
         heads: their sizes.
+        output: the name of the result.
         data: keys or values of the queries' tokens, [batch, tokens, heads, width], and of the past.
         firsts: the position of the first of these tokens, [batch, 1].
         sizes: number of tokens of the past and of the result, and whether this is the first run.
     """
-    (own, past), (before, size, is_first) = data, sizes
+    graph, (own, past), (before, size, is_first) = heads.graph, data, sizes
     if is_first:
-        turned = graph.add("Transpose", own, perm=TOKENS_LAST)
-        return _padded(graph, turned, heads, size - heads.tokens, output)
+        return _padded(heads, heads.turned(own), size - heads.tokens, output)
     offsets = graph.add("Sub", _numbers(graph, size, (1, -1)), firsts)
     if is_open([heads.tokens]):
         inside = graph.add("Min", graph.add("Max", offsets, 0), heads.tokens - 1)
@@ -173,7 +154,7 @@ def _present(
         inside = graph.add("Clip", offsets, 0, heads.tokens - 1)
     rows = graph.add("Reshape", inside, (heads.batch, size, 1))
     wide = graph.add("GatherND", own, rows, batch_dims=1, nearest=1)
-    moved = graph.add("Transpose", wide, perm=TOKENS_LAST)
+    moved = heads.turned(wide)
     is_past, is_known = (
         graph.add("Reshape", graph.add("Less", offsets, bound), (heads.batch, 1, size, 1))
         for bound in (0, heads.tokens)
@@ -181,12 +162,13 @@ def _present(
     later = graph.add("Where", is_known, moved, 0.0)
     if not past:
         return graph.add("Where", is_past, 0.0, later, output=output)
-    whole = _padded(graph, past, heads, size - before)
+    whole = _padded(heads, past, size - before)
     return graph.add("Where", is_past, whole, later, output=output)
 
 
-def _padded(graph: Graph, data: str, heads: Heads, count: int, output: str = "") -> str:
+def _padded(heads: Heads, data: str, count: int, output: str = "") -> str:
     """Write heads, and behind them a number of tokens of zeros."""
+    graph = heads.graph
     if not count:
         return graph.add("Identity", data, output=output)
     shape = heads.batch, heads.shared, count, heads.width
@@ -221,3 +203,66 @@ def _numbers(graph: Graph, count: int, shape: tuple[int, ...]) -> str:
     if not is_open([count]):
         return graph.constant(np.arange(count).reshape(shape))
     return graph.add("Reshape", graph.add("Range", 0, count, 1), shape)
+
+
+STEP = "tvm_qnn_step"
+"""The attribute of a GroupQueryAttention that reads its past keys as columns, [batch, heads, width,
+size], and gives the keys and values of its own tokens alone, [batch, heads, tokens, width]."""
+
+
+def _write_step(
+    call: Call, heads: Heads, parts: list[str], pasts: list[str], firsts: str, sinks: str
+) -> None:
+    """Write a GroupQueryAttention with the attribute STEP. It does not copy the past.
+
+    Args:
+        call: the attention.
+        heads: their sizes.
+        parts: queries, keys and values of the step's tokens, [batch, tokens, heads, width].
+        pasts: keys and values of the past; the elements behind them may have any finite value.
+        firsts: number of past tokens, [batch, 1].
+        sinks: an operand of ``_sinks``.
+    """
+    graph, queries = call.graph, heads.turned(parts[0])
+    keys, values = map(heads.turned, parts[1:], call.node.output[1:])
+    scale, cap = call.real("scale"), call.real("softcap")
+    size, window = graph.shape(pasts[0])[3], call.integer("local_window_size", -1)
+    before = heads.capped(heads.scores_of_columns(queries, pasts[0], scale), cap)
+    is_seen = _seen_past(graph, firsts, size, heads.tokens, window)
+    before = graph.add("Where", is_seen, before, LOWEST)
+    own = heads.capped(heads.scores(queries, keys, scale), cap)
+    offsets = np.arange(heads.tokens)[:, None] - np.arange(heads.tokens)
+    is_near = (offsets >= 0) & ((offsets < window) | (window <= 0))
+    if not is_near.all():
+        own = graph.add("Where", graph.constant(is_near[None, None]), own, LOWEST)
+    weights = heads.weights(graph.add("Concat", before, own, axis=3), _sinks(call, sinks))
+    sums = [
+        heads.mixed(graph.add("Slice", weights, [begin], [end], [3]), each)
+        for begin, end, each in ((0, size, pasts[1]), (size, size + heads.tokens, values))
+    ]
+    heads.joined(graph.add("Add", *sums), call.node.output[0])
+
+
+def _sinks(call: Call, sinks: str) -> str:
+    """Return the scores of one more token, for ``Heads.weights``; empty for none.
+
+    Args:
+        call: the attention.
+        sinks: a score for each head of queries; empty for none.
+    """
+    if sinks:
+        return call.add("Reshape", sinks, (1, call.integer("num_heads"), 1, 1))
+    if call.integer("smooth_softmax"):
+        return call.graph.constant(np.zeros((1, 1, 1, 1), np.float32))
+    return ""
+
+
+def _seen_past(graph: Graph, firsts: str, size: int, tokens: int, window: int) -> str:
+    """Return which tokens of the past each token sees, [batch, 1, tokens or 1, size]."""
+    numbers = graph.constant(np.arange(size).reshape(1, 1, 1, size))
+    column = graph.add("Reshape", firsts, (-1, 1, 1, 1))
+    is_past = graph.add("Less", numbers, column)
+    if window <= 0:
+        return is_past
+    last = graph.add("Add", column, (np.arange(tokens) - window).reshape(1, 1, tokens, 1))
+    return graph.add("And", is_past, graph.add("Less", last, numbers))

@@ -1,11 +1,9 @@
 """ONNX Runtime's own matrix products and convolutions, as standard nodes."""
 
-from typing import Any
-
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.standard import FLOAT
-from frontends.onnx.replacements.registry import operands_of, rule
+from frontends.onnx.replacements.registry import Call, rule
 
 _OF_LSTM = 12
 """The number of operands of a DynamicQuantizeLSTM; the last ones are scales and zero points."""
@@ -19,30 +17,24 @@ _ACTIVATIONS = {
 
 
 @rule("MatMulIntegerToFloat")
-def _matmul_integer_to_float(
-    graph: Graph, node: Any, inputs: list[str], _attributes: dict[str, Any]
-) -> None:
-    a, b, sa, sb, za, zb, bias = (*inputs, "", "", "")[:7]
-    product(graph, [a, b, za, zb], (sa, sb), bias, node.output[0])
+def _matmul_integer_to_float(call: Call) -> None:
+    a, b, sa, sb, za, zb, bias = (*call.inputs, "", "", "")[:7]
+    product(call.graph, [a, b, za, zb], (sa, sb), bias, call.node.output[0])
 
 
 @rule("DynamicQuantizeMatMul")
-def _dynamic_quantize_matmul(
-    graph: Graph, node: Any, inputs: list[str], _attributes: dict[str, Any]
-) -> None:
-    a, b, sb, zb, bias = (*inputs, "", "")[:5]
-    names = [f"{graph.prefix}{node.output[0]}_{part}" for part in ("bytes", "scale", "point")]
-    graph.add("DynamicQuantizeLinear", a, output=names)
-    product(graph, [names[0], b, names[2], zb], (names[1], sb), bias, node.output[0])
+def _dynamic_quantize_matmul(call: Call) -> None:
+    a, b, sb, zb, bias = (*call.inputs, "", "")[:5]
+    names = [call.graph.part(part) for part in ("bytes", "scale", "point")]
+    call.add("DynamicQuantizeLinear", a, output=names)
+    product(call.graph, [names[0], b, names[2], zb], (names[1], sb), bias, call.node.output[0])
 
 
 @rule("DynamicQuantizeLSTM")
-def _dynamic_quantize_lstm(
-    graph: Graph, node: Any, inputs: list[str], attributes: dict[str, Any]
-) -> None:
+def _dynamic_quantize_lstm(call: Call) -> None:
     """Write an LSTM that also has the encodings of its weights."""
-    operands = [*inputs[:_OF_LSTM], *[""] * (_OF_LSTM - len(inputs))]
-    graph.add("LSTM", *operands, output=list(node.output), **attributes)
+    operands = [*call.inputs, *[""] * _OF_LSTM][:_OF_LSTM]
+    call.add("LSTM", *operands, output=list(call.node.output), **call.attributes)
 
 
 def product(
@@ -81,55 +73,56 @@ def _is_scaled_last(graph: Graph, weights: str, scale: str) -> bool:
 
 
 @rule("FusedMatMul")
-def _fused_matmul(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+def _fused_matmul(call: Call) -> None:
     """Write a MatMul of matrices, perhaps transposed, times a number.
 
     ONNX Runtime's quantization group ends before the product with the number, and in the next two
     operators before the activation.
     """
-    names = operands_of(inputs, 2, 2)
-    if attrs.get("transBatchA", 0) or attrs.get("transBatchB", 0):
+    names = call.operands(2, 2)
+    if call.integer("transBatchA") or call.integer("transBatchB"):
         raise UnsupportedError("transposed batches are not imported")
     operands = [
-        _turned(graph, name) if attrs.get(f"trans{side}", 0) else name
+        _turned(call.graph, name) if call.integer(f"trans{side}") else name
         for name, side in zip(names, "AB", strict=True)
     ]
-    real = graph.apart(graph.add("MatMul", *operands))
-    graph.add("Mul", real, float(attrs.get("alpha", 1.0)), output=node.output[0])
+    real = call.graph.apart(call.add("MatMul", *operands))
+    call.end("Mul", real, call.real("alpha", 1.0))
 
 
 @rule("FusedGemm")
-def _fused_gemm(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+def _fused_gemm(call: Call) -> None:
     """Write a Gemm and the activation of its result."""
-    operands = [name for name in operands_of(inputs, 2, 3) if name]
+    attrs = call.attributes
+    operands = [name for name in call.operands(2, 3) if name]
     activation = attrs.pop("activation", b"").decode()
     if activation not in _ACTIVATIONS:
         raise UnsupportedError(f"the activation {activation!r} is not imported")
     own = {key: attrs.pop(f"activation_{key}", None) for key in ("alpha", "beta", "gamma")}
-    real = graph.apart(graph.add("Gemm", *operands, **attrs))
+    real = call.graph.apart(call.add("Gemm", *operands, **attrs))
     stated = {key: own[key] for key in _ACTIVATIONS[activation] if own[key] is not None}
-    graph.add(activation, real, output=node.output[0], **stated)
+    call.end(activation, real, **stated)
 
 
 @rule("FusedConv")
-def _fused_conv(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+def _fused_conv(call: Call) -> None:
     """Write a Conv, perhaps the sum with an addend, and the activation of the result."""
-    *operands, addend = operands_of(inputs, 2, 4)
+    *operands, addend = call.operands(2, 4)
+    attrs = call.attributes
     activation = attrs.pop("activation", b"").decode()
     given = [float(each) for each in attrs.pop("activation_params", [])]
     names = ("min", "max") if activation == "Clip" else _ACTIVATIONS.get(activation)
     if names is None or len(given) not in (0, len(names)):
         text = f"the activation {activation!r} with {len(given)} parameters is not imported"
         raise UnsupportedError(text)
-    products = graph.add("Conv", *(name for name in operands if name), **attrs)
-    real = graph.apart(products)
+    products = call.add("Conv", *(name for name in operands if name), **attrs)
+    real = call.graph.apart(products)
     if addend:
-        real = graph.add("Add", real, addend)
+        real = call.add("Add", real, addend)
     if activation == "Clip":
-        graph.add("Clip", real, *given, output=node.output[0])
+        call.end("Clip", real, *given)
     else:
-        attributes = dict(zip(names, given, strict=False))
-        graph.add(activation, real, output=node.output[0], **attributes)
+        call.end(activation, real, **dict(zip(names, given, strict=False)))
 
 
 def _turned(graph: Graph, name: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.standard import FLOAT, INT32
-from frontends.onnx.replacements.registry import rule
+from frontends.onnx.replacements.registry import Call, rule
 
 _OF_IMAGES = 4
 """The number of axes of weights for images; weights of unknown rank count as weights for images."""
@@ -29,9 +29,7 @@ def dequantized(graph: Graph, data: str, scale: str, zero_point: str = "", *, ax
     return graph.add("DequantizeLinear", data, *encoding, output=output, **axes)
 
 
-def _quantized(
-    graph: Graph, op: str, operands: list[str], node: Any, into: list[str], **attrs: Any
-) -> None:
+def _quantized(call: Call, op: str, operands: list[str], into: list[str]) -> None:
     """Add a float operator and the QuantizeLinear of its result.
 
     Raises:
@@ -39,9 +37,9 @@ def _quantized(
     """
     encoding = [name for name in into if name]
     for name in encoding:
-        graph.value(name)
-    real = graph.add(op, *operands, **attrs)
-    graph.add("QuantizeLinear", real, *encoding, output=node.output[0])
+        call.graph.value(name)
+    real = call.add(op, *operands, **call.attributes)
+    call.end("QuantizeLinear", real, *encoding)
 
 
 def _bias(graph: Graph, bias: str, scales: tuple[str, str]) -> str:
@@ -70,12 +68,12 @@ def _zero_of(graph: Graph, data: str) -> str:
 
 
 @rule("QLinearConv", "QLinearMatMul")
-def _product(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    a, sa, za, b, sb, zb, sy, zy, bias = (*inputs, "")[:9]
-    op = node.op_type.removeprefix("QLinear")
+def _product(call: Call) -> None:
+    a, sa, za, b, sb, zb, sy, zy, bias = (*call.inputs, "")[:9]
+    graph, op = call.graph, call.node.op_type.removeprefix("QLinear")
     encoding = [name for name in (sa, za, sb, zb, sy, zy, bias) if name]
     if not all(name in graph.constants for name in encoding) or _has_matrix(graph, encoding):
-        _product_of_sums(graph, node, inputs, attrs)
+        _product_of_sums(call)
         return
     operands = [
         dequantized(graph, a, sa, za),
@@ -83,7 +81,7 @@ def _product(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) 
     ]
     if bias:
         operands.append(_bias(graph, bias, (sa, sb)))
-    _quantized(graph, op, operands, node, [sy, zy], **attrs)
+    _quantized(call, op, operands, [sy, zy])
 
 
 def _has_matrix(graph: Graph, encoding: list[str]) -> bool:
@@ -91,84 +89,86 @@ def _has_matrix(graph: Graph, encoding: list[str]) -> bool:
     return any(len(graph.shape(name)) > 1 for name in encoding)
 
 
-def _product_of_sums(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+def _product_of_sums(call: Call) -> None:
     """Add nodes for int32 sums, the bias, and the product with scales that need not be constant."""
-    a, sa, za, b, sb, zb, sy, zy, bias = (*inputs, "")[:9]
+    graph = call.graph
+    a, sa, za, b, sb, zb, sy, zy, bias = (*call.inputs, "")[:9]
     if any(graph.dtype(name) not in ("", "float32") for name in (sa, sb, sy)):
         raise UnsupportedError("scales must be float32")
-    is_conv = node.op_type == "QLinearConv"
-    sums = graph.add("ConvInteger" if is_conv else "MatMulInteger", a, b, za, zb, **attrs)
+    is_conv = call.node.op_type == "QLinearConv"
+    op = "ConvInteger" if is_conv else "MatMulInteger"
+    sums = graph.add(op, a, b, za, zb, **call.attributes)
     if is_conv:
         column = [-1, *[1] * ((graph.rank(b) or _OF_IMAGES) - 2)]
         sb = graph.add("Reshape", sb, column)
         if bias:
             sums = graph.add("Add", sums, graph.add("Reshape", bias, column))
     factor = graph.add("Div", graph.add("Mul", sa, sb), sy)
-    _rescaled(graph, sums, factor, zy, node.output[0], apart=1)
+    _rescaled(call, sums, factor, zy, apart=1)
 
 
-def _rescaled(graph: Graph, sums: str, factor: Any, point: str, output: str, **attrs: int) -> None:
+def _rescaled(call: Call, sums: str, factor: Any, point: str, **attributes: int) -> None:
     """Add nodes that multiply int32 sums by a factor, and quantize the product."""
-    steps = graph.add("Mul", graph.add("Cast", sums, to=FLOAT), factor)
-    graph.add("QuantizeLinear", steps, 1.0, point, output=output, **attrs)
+    steps = call.add("Mul", call.add("Cast", sums, to=FLOAT), factor)
+    call.end("QuantizeLinear", steps, 1.0, point, **attributes)
 
 
 @rule("QGemm")
-def _gemm(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    a, sa, za, b, sb, zb, bias, sy, zy = (*inputs, "", "", "")[:9]
+def _gemm(call: Call) -> None:
+    graph = call.graph
+    a, sa, za, b, sb, zb, bias, sy, zy = (*call.inputs, "", "", "")[:9]
     if not sy or (bias and bias not in graph.constants):
-        _gemm_of_sums(graph, node, inputs, attrs)
+        _gemm_of_sums(call)
         return
-    unit_axis = 0 if attrs.get("transB", 0) else 1
-    if (alpha := attrs.pop("alpha", 1.0)) != 1:
+    unit_axis = 0 if call.integer("transB") else 1
+    if (alpha := call.attributes.pop("alpha", 1.0)) != 1:
         sa = graph.constant(np.asarray(graph.value(sa) * np.float32(alpha), np.float32))
     operands = [dequantized(graph, a, sa, za), dequantized(graph, b, sb, zb, axis=unit_axis)]
     if bias:
         operands.append(_bias(graph, bias, (sa, sb)))
-    _quantized(graph, "Gemm", operands, node, [sy, zy], **attrs)
+    _quantized(call, "Gemm", operands, [sy, zy])
 
 
-def _gemm_of_sums(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+def _gemm_of_sums(call: Call) -> None:
     """Add nodes for int32 sums, the bias, and the product with the scales; quantize it if asked."""
-    a, sa, za, b, sb, zb, bias, sy, zy = (*inputs, "", "", "")[:9]
-    if attrs.get("transA", 0):
+    graph = call.graph
+    a, sa, za, b, sb, zb, bias, sy, zy = (*call.inputs, "", "", "")[:9]
+    if call.integer("transA"):
         a = graph.add("Transpose", a, perm=[1, 0])
-    if attrs.get("transB", 0) and b in graph.constants:
+    if call.integer("transB") and b in graph.constants:
         b = graph.constant(np.ascontiguousarray(graph.value(b).T))
-    elif attrs.get("transB", 0):
+    elif call.integer("transB"):
         b = graph.add("Transpose", b, perm=[1, 0])
     sums = graph.add("MatMulInteger", a, b, za, zb)
     if bias:
         sums = graph.add("Add", sums, bias)
-    scale = np.float32(np.float32(attrs.get("alpha", 1.0)) * np.float32(graph.value(sa).item()))
+    scale = np.float32(np.float32(call.real("alpha", 1.0)) * np.float32(graph.value(sa).item()))
     factor = np.asarray(scale * graph.value(sb), np.float32)
     if sy:
         factor = np.asarray(factor / np.float32(graph.value(sy).item()), np.float32)
-        _rescaled(graph, sums, factor, zy, node.output[0])
+        _rescaled(call, sums, factor, zy)
     else:
-        real = graph.add("Cast", sums, to=FLOAT)
-        graph.add("Mul", real, factor, output=node.output[0])
+        call.end("Mul", graph.add("Cast", sums, to=FLOAT), factor)
 
 
 @rule("MatMulInteger16")
-def _matmul_int16(graph: Graph, node: Any, inputs: list[str], _attrs: dict[str, Any]) -> None:
-    operands = [graph.add("Cast", name, to=INT32) for name in inputs]
-    graph.add("MatMul", *operands, output=node.output[0])
+def _matmul_int16(call: Call) -> None:
+    call.end("MatMul", *[call.add("Cast", name, to=INT32) for name in call.inputs])
 
 
 @rule("QLinearConcat")
-def _concat(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    sy, zy, *parts = inputs
+def _concat(call: Call) -> None:
+    sy, zy, *parts = call.inputs
     triples = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
-    operands = [dequantized(graph, *triple) for triple in triples]
-    _quantized(graph, "Concat", operands, node, [sy, zy], **attrs)
+    operands = [dequantized(call.graph, *triple) for triple in triples]
+    _quantized(call, "Concat", operands, [sy, zy])
 
 
 @rule("QLinearWhere")
-def _where(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    condition, x, sx, zx, y, sy, zy, sz, zz = inputs
-    operands = [condition, dequantized(graph, x, sx, zx), dequantized(graph, y, sy, zy)]
-    _quantized(graph, "Where", operands, node, [sz, zz], **attrs)
+def _where(call: Call) -> None:
+    condition, *parts, sz, zz = call.inputs
+    x, y = (dequantized(call.graph, *triple) for triple in (parts[:3], parts[3:]))
+    _quantized(call, "Where", [condition, x, y], [sz, zz])
 
 
 _OF_TWO = ("QLinearAdd", "QLinearMul")
@@ -179,20 +179,19 @@ _OF_ONE = (
 
 
 @rule(*_OF_TWO, *_OF_ONE)
-def _elementwise(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    ends = (3, 6) if node.op_type in _OF_TWO else (3,)
+def _elementwise(call: Call) -> None:
+    graph, inputs, attrs = call.graph, call.inputs, call.attributes
+    ends = (3, 6) if call.node.op_type in _OF_TWO else (3,)
     sy, zy = (*inputs[ends[-1] :], "")[:2]
     if (attrs.pop("opset", graph.opset) < 13) != (graph.opset < 13):
         raise UnsupportedError("its softmax is of another operator set than the model")
-    op = node.op_type.removeprefix("QLinear")
+    op = call.node.op_type.removeprefix("QLinear")
     if op == "Softmax":  # its early versions have another default axis
         attrs.setdefault("axis", -1)
-    triples = (inputs[end - 3 : end] for end in ends)
-    operands = [dequantized(graph, *triple) for triple in triples]
-    into = [sy, zy or _zero_of(graph, inputs[0])]
-    _quantized(graph, op, operands, node, into, **attrs)
+    operands = [dequantized(graph, *inputs[end - 3 : end]) for end in ends]
+    _quantized(call, op, operands, [sy, zy or _zero_of(graph, inputs[0])])
 
 
 @rule("NhwcMaxPool")
-def _max_pool(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    graph.add("MaxPool", *inputs, output=node.output[0], **attrs)
+def _max_pool(call: Call) -> None:
+    call.end("MaxPool", *call.inputs, **call.attributes)

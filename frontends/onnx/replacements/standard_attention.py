@@ -7,17 +7,8 @@ import numpy as np
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.standard import FLOAT
-from frontends.onnx.replacements.heads import (
-    LOWEST,
-    Heads,
-    capped,
-    joined,
-    mixed,
-    scores_of,
-    split,
-    weights_of,
-)
-from frontends.onnx.replacements.registry import operands_of
+from frontends.onnx.replacements.heads import LOWEST, Heads
+from frontends.onnx.replacements.registry import Call
 
 _OF_TOKENS, _OF_HEADS = 3, 4
 """The number of axes of queries, keys and values before the split into heads, and of heads."""
@@ -27,29 +18,29 @@ _MODES = 4
 """The number of forms of scores as a result: products, bounded, masked, or their softmax."""
 
 
-def standard_attention(graph: Graph, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+def standard_attention(call: Call) -> None:
     """Write an Attention of queries, keys and values."""
-    query, key, value, mask, past_key, past_value, lengths = operands_of(inputs, 3, 7)
-    _check(graph, attrs, (query, key, value))
-    heads = _heads(graph, (query, key, value), attrs)
+    graph, operands = call.graph, call.operands(3, 7)
+    query, key, value, mask, past_key, past_value, lengths = operands
+    _check(call, operands[:3])
+    heads = _heads(call, operands[:3])
     queries, keys, values = (
-        _split(graph, data, count)
+        _split(heads, data, count)
         for data, count in ((query, heads.count), (key, heads.shared), (value, heads.shared))
     )
     if past_key:
         keys = graph.add("Concat", past_key, keys, axis=2)
     if past_value:
         values = graph.add("Concat", past_value, values, axis=2)
-    for output, present in zip(node.output[1:], (keys, values), strict=False):
-        if output:
+    for index, present in enumerate((keys, values), 1):
+        if output := call.result(index):
             graph.add("Identity", present, output=output)
-    scores = scores_of(graph, heads, queries, keys, float(attrs.get("scale", 0.0)))
-    stages = [scores]
-    scores = capped(graph, scores, float(attrs.get("softcap", 0.0)))
+    stages = [heads.scores(queries, keys, call.real("scale"))]
+    scores = heads.capped(stages[0], call.real("softcap"))
     stages.append(scores)
     before = graph.shape(past_key)[2] if past_key else 0
     size = heads.tokens, before + graph.shape(key)[-2]
-    bounds = _bounds(attrs)
+    bounds = _bounds(call)
     if lengths and not past_key and bounds:
         hidden = _hidden_by_length(graph, bounds, size, lengths)
     else:
@@ -64,16 +55,15 @@ def standard_attention(graph: Graph, node: Any, inputs: list[str], attrs: dict[s
     sees = ""
     if mask or lengths or hidden:
         sees = graph.add("Greater", graph.add("ReduceMax", scores, [3], keepdims=1), LOWEST)
-    weights = weights_of(graph, heads, scores)
-    result = _or_zero(graph, sees, mixed(graph, heads, weights, values))
-    if wanted := (*node.output, *[""] * (_RESULTS + 1))[_RESULTS]:
+    weights = heads.weights(scores)
+    result = _or_zero(graph, sees, heads.mixed(weights, values))
+    if wanted := call.result(_RESULTS):
         stages.append(_or_zero(graph, sees, weights))
-        stage = stages[int(attrs.get("qk_matmul_output_mode", 0))]
-        graph.add("Identity", stage, output=wanted)
+        graph.add("Identity", stages[call.integer("qk_matmul_output_mode")], output=wanted)
     if len(graph.shape(query)) == _OF_HEADS:
-        graph.add("Identity", result, output=node.output[0])
+        call.end("Identity", result)
     else:
-        joined(graph, result, node.output[0], heads)
+        heads.joined(result, call.node.output[0])
 
 
 def _or_zero(graph: Graph, sees: str, result: str) -> str:
@@ -81,40 +71,42 @@ def _or_zero(graph: Graph, sees: str, result: str) -> str:
     return graph.add("Where", sees, result, 0.0) if sees else result
 
 
-def _split(graph: Graph, data: str, count: int) -> str:
+def _split(heads: Heads, data: str, count: int) -> str:
     """Return data split into heads, which it may be already."""
-    shape = graph.shape(data)
+    shape = heads.graph.shape(data)
     if len(shape) == _OF_HEADS:
         return data
-    return split(graph, data, (shape[0], shape[1], count, shape[2] // count))
+    sizes = shape[0], shape[1], count, shape[2] // count
+    return heads.turned(heads.graph.add("Reshape", data, sizes))
 
 
-def _check(graph: Graph, attrs: dict[str, Any], data: tuple[str, str, str]) -> None:
-    if graph.kinds.get(data[0], FLOAT) != FLOAT:
+def _check(call: Call, data: list[str]) -> None:
+    if call.graph.kinds.get(data[0], FLOAT) != FLOAT:
         raise UnsupportedError("queries, keys and values must be float32")
-    if attrs.get("qk_matmul_output_mode", 0) not in range(_MODES):
-        raise UnsupportedError(f"qk_matmul_output_mode is {attrs['qk_matmul_output_mode']}")
-    if attrs.get("softmax_precision", 0) not in (0, FLOAT):
+    if (mode := call.integer("qk_matmul_output_mode")) not in range(_MODES):
+        raise UnsupportedError(f"qk_matmul_output_mode is {mode}")
+    if call.integer("softmax_precision") not in (0, FLOAT):
         raise UnsupportedError("its softmax must be of float32")
-    ranks = {len(graph.shape(each)) for each in data}
+    ranks = {len(call.graph.shape(each)) for each in data}
     if ranks not in ({_OF_TOKENS}, {_OF_HEADS}):
         raise UnsupportedError("queries, keys and values must have three axes each, or four")
 
 
-def _heads(graph: Graph, data: tuple[str, str, str], attrs: dict[str, Any]) -> Heads:
-    query, key, value = map(graph.shape, data)
+def _heads(call: Call, data: list[str]) -> Heads:
+    query, key, value = map(call.graph.shape, data)
     if len(query) == _OF_HEADS:
-        return Heads(query[0], query[1], key[1], query[2], query[3], value[3])
-    count, shared = int(attrs["q_num_heads"]), int(attrs["kv_num_heads"])
+        return Heads(call.graph, query[0], query[1], key[1], query[2], query[3], value[3])
+    count, shared = int(call.attributes["q_num_heads"]), int(call.attributes["kv_num_heads"])
     if count < 1 or shared < 1 or query[2] % count or key[2] % shared or value[2] % shared:
         raise UnsupportedError(f"widths {query[2]} and {key[2]} for {count} and {shared} heads")
-    return Heads(query[0], count, shared, query[1], query[2] // count, value[2] // shared)
+    widths = query[2] // count, value[2] // shared
+    return Heads(call.graph, query[0], count, shared, query[1], *widths)
 
 
-def _bounds(attrs: dict[str, Any]) -> list[tuple[str, int]]:
+def _bounds(call: Call) -> list[tuple[str, int]]:
     """Return comparisons of a token's distance with a number; each of them hides the token."""
-    left, right = (int(attrs.get(f"{side}_window_size", -1)) for side in ("left", "right"))
-    if attrs.get("is_causal", 0):
+    left, right = (call.integer(f"{side}_window_size", -1) for side in ("left", "right"))
+    if call.integer("is_causal"):
         right = 0
     return [("Greater", right)] * (right >= 0) + [("Less", -left)] * (left >= 0)
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
+from frontends.onnx.converters.registry import text_of
 from qnn_ops import float_function
 
 Gate = Callable[[Any], Any]
@@ -154,8 +155,3 @@ def _with_numbers(name: str, numbers: Sequence[Iterator[float]]) -> tuple[str, f
     found = zip(takes, numbers, _DEFAULTS.get(known, (0.0, 0.0)), strict=True)
     alpha, beta = (float(next(left, usual)) if taken else 0.0 for taken, left, usual in found)
     return known, alpha, beta
-
-
-def text_of(value: Any) -> str:
-    """Return an attribute's text."""
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

@@ -10,17 +10,14 @@ from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.known import known_array
 from frontends.onnx.converters.products import ByteWeights, FloatWeights
-from frontends.onnx.converters.recurrent.gates import text_of
-from frontends.onnx.converters.registry import Call
+from frontends.onnx.converters.registry import Array, Call
 from frontends.steps import reversed_steps, run_steps
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
 from qnn_ops.dialect.registry import constant_of, spec_of
 from qnn_ops.dialect.signature import ARITHMETIC
 from qnn_ops.dialect.sizes import as_extent, is_open, least
 
-Array = np.ndarray[Any, Any]
 Weights = FloatWeights | ByteWeights
 
 _BACKWARD = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
@@ -33,21 +30,23 @@ class Parameters:
     """The parameters of one direction.
 
     Attributes:
+        index: of the direction.
         data: weights of the data.
         hidden: weights of hidden values.
         biases: of the data and of hidden values, [gates · units] each; None if there are none.
         peepholes: [3 · units]; None if there are none.
     """
 
+    index: int
     data: Weights
     hidden: Weights
     biases: tuple[Array, Array] | None
     peepholes: Array | None
 
 
-Step = Callable[[ModuleBuilder, Any, list[Any], Parameters, int], list[Any]]
-"""``step(builder, sums, states, parameters, index)`` computes with expressions. It returns the new
-states of one direction, the hidden values first; ``index`` is the index of the direction."""
+Step = Callable[[ModuleBuilder, Any, list[Any], Parameters], list[Any]]
+"""``step(builder, sums, states, parameters)`` computes with expressions. It returns the new states
+of one direction, the hidden values first."""
 
 
 @dataclass(frozen=True)
@@ -78,21 +77,21 @@ class Layer:
         Raises:
             UnsupportedError: an operand or attribute is not imported, or ONNX Runtime refuses it.
         """
-        self.block, self.kind, attributes = call.builder, kind, call.attributes
+        self.call, self.kind = call, kind
         self.builder = ModuleBuilder(block=call.builder)
         self.emit = self.builder.emit
         # The operands of an LSTM, and their encodings.
         (x, w, r, b, self.lengths, *states, p, sw, zw, sr, zr) = call.operands(12)
-        direction = text_of(attributes.get("direction", "forward"))
+        direction = call.text("direction", "forward")
         if direction not in _BACKWARD:
             raise UnsupportedError(f"direction is {direction!r}")
         self.backward = _BACKWARD[direction]
-        if attributes.get("layout", 0):
+        if call.integer("layout"):
             raise UnsupportedError("layout is 1, which ONNX Runtime refuses, too")
-        self.units = int(attributes.get("hidden_size", 0))
+        self.units = call.integer("hidden_size")
         if self.units < 1:
             raise UnsupportedError("hidden_size must be stated, and positive")
-        self.is_given = bool(attributes["tvm_custom"]["outputs"][0])
+        self.is_given = bool(call.outputs[0])
         spec = spec_of(x)
         if len(spec.shape) != 3 or spec.dtype != "float32" or 0 in spec.shape:
             raise UnsupportedError(f"X is {spec.dtype} of shape {list(spec.shape)}")
@@ -111,6 +110,7 @@ class Layer:
         peepholes = None if p is None else self._constant("P", p, (count, 3 * self.units))
         self.parameters = [
             Parameters(
+                i,
                 data[i],
                 hidden[i],
                 None if biases is None else (biases[i, :columns], biases[i, columns:]),
@@ -123,26 +123,17 @@ class Layer:
         """Return the outputs of all steps and the last states, of both directions."""
         masked = self._masked(self.data)
         rows = self.emit(R.reshape(masked, (self.steps * self.batch, self.size)))
-        parts = [
-            self._direction(index, parameters, rows, step)
-            for index, parameters in enumerate(self.parameters)
-        ]
-        return relax.Tuple(
-            [
-                self._joined(each, axis)
-                for each, axis in zip(zip(*parts, strict=True), (1, 0, 0), strict=False)
-            ]
-        )
+        parts = [self._direction(parameters, rows, step) for parameters in self.parameters]
+        pairs = zip(zip(*parts, strict=True), (1, 0, 0), strict=False)
+        return relax.Tuple([self._joined(each, axis) for each, axis in pairs])
 
     def _joined(self, parts: Sequence[relax.Expr], axis: int) -> relax.Expr:
         wide = [self.emit(R.expand_dims(part, axis)) for part in parts]
         return wide[0] if len(wide) == 1 else self.emit(R.concat(wide, axis))
 
-    def _direction(
-        self, index: int, parameters: Parameters, rows: relax.Expr, step: Step
-    ) -> list[relax.Expr]:
+    def _direction(self, parameters: Parameters, rows: relax.Expr, step: Step) -> list[relax.Expr]:
         """Return outputs, [steps, batch, units], and last states, [batch, units]."""
-        emit = self.emit
+        emit, index = self.emit, parameters.index
         products = parameters.data.product(self.builder, self.builder.array(rows))
         if self.kind.adds_bias and parameters.biases is not None:
             products = products + np.add(*parameters.biases)
@@ -159,7 +150,7 @@ class Layer:
             builder: ModuleBuilder, read: Sequence[relax.Expr], old: Sequence[relax.Expr]
         ) -> Sequence[relax.Expr]:
             sums, *states = map(builder.array, (read[0], *old[: len(self.states)]))
-            new = [each.expr for each in step(builder, sums, states, parameters, index)]
+            new = [each.expr for each in step(builder, sums, states, parameters)]
             if idle is None:
                 return new
             return self._kept(builder, read[1], old, new)
@@ -183,11 +174,9 @@ class Layer:
         If outputs are wanted, ONNX Runtime keeps hidden values in the outputs, which are 0 beyond a
         sequence's end. This matters if the hidden values of a batch are quantized with one range.
         """
-        emit = builder.emit
-        following = [emit(R.where(going, new[0], self._zeros(emit) if self.is_given else old[0]))]
-        pairs = zip(new[1:], old[1:], strict=False)
-        following += [emit(R.where(going, each, before)) for each, before in pairs]
-        return [*following, emit(R.where(going, new[0], old[-1]))]
+        hidden = self._zeros(builder.emit) if self.is_given else old[0]
+        pairs = [(new[0], hidden), *zip(new[1:], old[1:], strict=False), (new[0], old[-1])]
+        return [builder.emit(R.where(going, each, before)) for each, before in pairs]
 
     def _zeros(self, emit: Callable[[relax.Expr], relax.Var]) -> relax.Expr:
         shape = self.batch, self.units
@@ -279,7 +268,7 @@ class Layer:
 
     def _constant(self, name: str, operand: relax.Expr, shape: tuple[int, ...]) -> Array:
         """Return the value of a constant, or of a dequantized constant."""
-        value = known_array(self.block, operand)
+        value = self.call.known(operand)
         if value is None:
             raise UnsupportedError(f"{name} must be a constant")
         if value.shape != shape:
@@ -287,12 +276,7 @@ class Layer:
         return value
 
     def _weights(
-        self,
-        name: str,
-        operand: relax.Expr,
-        depth: int,
-        scale: relax.Expr | None,
-        point: relax.Expr | None,
+        self, name: str, operand: relax.Expr, depth: int, scale: Any, point: Any
     ) -> list[Weights]:
         """Return the weights of each direction."""
         count, columns = len(self.backward), self.kind.gates * self.units

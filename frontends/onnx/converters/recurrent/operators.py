@@ -21,39 +21,37 @@ def _gru(call: Call) -> relax.Expr:
     """
     layer = Layer(call, Kind(gates=3))
     functions = Functions(call.attributes, ("Sigmoid", "Tanh"), len(layer.backward))
-    units, is_linear = layer.units, bool(call.attributes.get("linear_before_reset", 0))
+    units, is_linear = layer.units, bool(call.integer("linear_before_reset"))
 
-    def step(
-        inner: ModuleBuilder, sums: Any, states: list[Any], parameters: Parameters, index: int
-    ) -> list[Any]:
-        (hidden,), weights = states, parameters.hidden
+    def step(inner: ModuleBuilder, sums: Any, states: list[Any], own: Parameters) -> list[Any]:
+        (hidden,), weights = states, own.hidden
         assert isinstance(weights, FloatWeights)
 
         def part(values: Any, number: int) -> Any:
             return values[:, number * units : (number + 1) * units]
 
         def biased(value: Any, number: int, *, is_split: bool = False) -> Any:
-            if parameters.biases is not None:
+            if own.biases is not None:
                 of_data, of_hidden = (
-                    bias[number * units : (number + 1) * units] for bias in parameters.biases
+                    bias[number * units : (number + 1) * units] for bias in own.biases
                 )
                 value = value + (of_data if is_split else of_data + of_hidden)
             return clipped(value, call.attributes)
 
         ahead = sums[:, : 2 * units]
         both = ahead + weights.part(0, 2 * units).product(inner, hidden)
-        own = weights.part(2 * units, 3 * units)
-        reset = functions.gate(index, 0, GRU_RULES)(biased(part(both, 1), 1))
+        third = weights.part(2 * units, 3 * units)
+        reset = functions.gate(own.index, 0, GRU_RULES)(biased(part(both, 1), 1))
         if is_linear:
-            linear = own.product(inner, hidden)
-            if parameters.biases is not None:
-                linear = linear + parameters.biases[1][2 * units :]
+            linear = third.product(inner, hidden)
+            if own.biases is not None:
+                linear = linear + own.biases[1][2 * units :]
             more = linear * reset
         else:
-            more = own.product(inner, hidden * reset)
+            more = third.product(inner, hidden * reset)
         proposed = biased(part(sums, 2) + more, 2, is_split=is_linear)
-        proposed = functions.gate(index, 1, GRU_RULES)(proposed)
-        update = functions.gate(index, 0, LSTM_RULES)(biased(part(both, 0), 0))
+        proposed = functions.gate(own.index, 1, GRU_RULES)(proposed)
+        update = functions.gate(own.index, 0, LSTM_RULES)(biased(part(both, 0), 0))
         return [(1 - update) * proposed + update * hidden]
 
     return layer.convert(step)
@@ -68,22 +66,20 @@ def _lstm(call: Call) -> relax.Expr:
     """
     layer = Layer(call, Kind(gates=4, states=2))
     functions = Functions(call.attributes, ("Sigmoid", "Tanh", "Tanh"), len(layer.backward))
-    units, is_coupled = layer.units, bool(call.attributes.get("input_forget", 0))
+    units, is_coupled = layer.units, bool(call.integer("input_forget"))
 
-    def step(
-        inner: ModuleBuilder, sums: Any, states: list[Any], parameters: Parameters, index: int
-    ) -> list[Any]:
+    def step(inner: ModuleBuilder, sums: Any, states: list[Any], own: Parameters) -> list[Any]:
         hidden, cells = states
-        both = sums + parameters.hidden.product(inner, hidden)
-        bias = None if parameters.biases is None else np.add(*parameters.biases)
-        opened, proposed, given = (functions.gate(index, i, LSTM_RULES) for i in range(3))
+        both = sums + own.hidden.product(inner, hidden)
+        bias = None if own.biases is None else np.add(*own.biases)
+        opened, proposed, given = (functions.gate(own.index, i, LSTM_RULES) for i in range(3))
 
         def gate(number: int, seen: Any, peephole: int) -> Any:
             """Return the argument of a gate's function."""
             begin = number * units
             value = both[:, begin : begin + units]
-            if seen is not None and parameters.peepholes is not None:
-                weights = parameters.peepholes[peephole * units : (peephole + 1) * units]
+            if seen is not None and own.peepholes is not None:
+                weights = own.peepholes[peephole * units : (peephole + 1) * units]
                 value = value + seen * weights
             if bias is not None:
                 value = value + bias[begin : begin + units]
@@ -114,10 +110,8 @@ def _rnn(call: Call) -> relax.Expr:
         attributes = {**attributes, "activations": names[:1]}
     functions = Functions(attributes, ("Tanh",), len(layer.backward))
 
-    def step(
-        inner: ModuleBuilder, sums: Any, states: list[Any], parameters: Parameters, index: int
-    ) -> list[Any]:
-        both = parameters.hidden.product(inner, states[0]) + sums
-        return [functions.gate(index, 0)(clipped(both, attributes, below=True))]
+    def step(inner: ModuleBuilder, sums: Any, states: list[Any], own: Parameters) -> list[Any]:
+        both = own.hidden.product(inner, states[0]) + sums
+        return [functions.gate(own.index, 0)(clipped(both, attributes, below=True))]
 
     return layer.convert(step)

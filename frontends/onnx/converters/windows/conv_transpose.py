@@ -1,6 +1,6 @@
 """ConvTranspose and Col2Im: sums of overlapping windows, in ONNX Runtime's order."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import product
 from math import prod
 from typing import Any
@@ -12,7 +12,6 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
 from qnn_ops.dialect.expressions import operand
-from qnn_ops.dialect.registry import constant_of
 
 _MOST_ELEMENTS = 1 << 24
 
@@ -20,41 +19,29 @@ _MOST_ELEMENTS = 1 << 24
 @converter("Col2Im")
 def _col2im(call: Call) -> Any:
     """Add up each pixel's values in the columns, one tap after the other."""
-    data, *given = call.arrays(3)
-    known = [constant_of(each.expr) for each in given]
-    if any(each is None for each in known):
-        raise UnsupportedError("the shapes of the image and the block must be constant")
-    image, block = ([int(size) for size in each] for each in known if each is not None)
+    (data,), what = call.arrays(1), "the shapes of the image and the block"
+    image, block = (call.constant(index, what).tolist() for index in (1, 2))
     rank, (batch, depth, columns) = len(image), data.shape
-    stride = list(call.attributes.get("strides", [1] * rank))
-    dilation = list(call.attributes.get("dilations", [1] * rank))
-    before = list(call.attributes.get("pads", [0] * 2 * rank))
-    axes = range(rank)
+    stride, dilation = (call.integers(name, [1] * rank) for name in ("strides", "dilations"))
+    before, axes = call.integers("pads", [0] * 2 * rank), range(rank)
     lengths = [len(block), len(stride), len(dilation), len(before) // 2]
     if lengths != [rank] * 4 or min(*image, *block, *stride, *dilation) < 1:
         raise UnsupportedError(f"an image {image} of blocks {block}")
-    counts = [
-        (image[n] + before[n] + before[n + rank] - dilation[n] * (block[n] - 1) - 1) // stride[n]
-        + 1
-        for n in axes
-    ]
-    taps = prod(block)
-    if (
-        min(counts) < 1
-        or prod(counts) != columns
-        or depth % taps
-        or taps * prod(image) > _MOST_ELEMENTS
-    ):
+    spans = [dilation[n] * (block[n] - 1) + 1 for n in axes]
+    room = [image[n] + before[n] + before[n + rank] - spans[n] for n in axes]
+    counts, taps = [room[n] // stride[n] + 1 for n in axes], prod(block)
+    fits = min(counts) > 0 and prod(counts) == columns and depth % taps == 0
+    if not fits or taps * prod(image) > _MOST_ELEMENTS:
         raise UnsupportedError(f"columns of shape {(batch, depth, columns)} for an image {image}")
     table = []
     for number, tap in enumerate(product(*map(range, block))):
         found, is_there = np.zeros((1,) * rank, np.int64), np.ones((1,) * rank, bool)
         for n in axes:
             offsets = np.arange(image[n]) + before[n] - tap[n] * dilation[n]
-            fits = (offsets % stride[n] == 0) & (offsets >= 0) & (offsets < counts[n] * stride[n])
+            met = (offsets % stride[n] == 0) & (offsets >= 0) & (offsets < counts[n] * stride[n])
             along = [-1 if each == n else 1 for each in axes]
             found = found * counts[n] + (offsets // stride[n]).reshape(along)
-            is_there = is_there & fits.reshape(along)
+            is_there = is_there & met.reshape(along)
         table.append(np.where(is_there, number * columns + found, taps * columns).reshape(-1))
     flat = data.reshape(batch, depth // taps, taps * columns)
     nothing = data.to(operand(np.zeros((batch, depth // taps, 1)), data.dtype))
@@ -82,20 +69,20 @@ def _conv_transpose(call: Call) -> Any:
     data, weights, bias = call.arrays(3)
     batch, channels, *image = data.shape
     depth, units, *kernel = weights.shape
-    groups = int(call.attributes.get("group", 1))
+    groups = call.integer("group", 1)
     if depth != channels or groups < 1 or channels % groups or len(kernel) != len(image):
         raise UnsupportedError(
             f"{groups} groups of weights of shape {list(weights.shape)} for data of shape "
             f"{list(data.shape)}"
         )
-    if not kernel or list(call.attributes.get("kernel_shape", kernel)) != kernel:
+    if not kernel or call.integers("kernel_shape", kernel) != kernel:
         raise UnsupportedError(f"its weights have windows of {kernel}")
     columns, rows = prod(image), units * prod(kernel)
     pixels = data.reshape(batch, groups, channels // groups, columns)
     taps = weights.reshape(groups, channels // groups, rows)
     products = _products(np.transpose(taps, [0, 2, 1]), pixels)
     parts = products.reshape(batch, groups * units, *kernel, *image)
-    axes = list(_axes(call.attributes, image, kernel))
+    axes = list(_axes(call, image, kernel))
     count = max(prod(kernel), prod(axis.stride for axis in axes))
     if count > _MOST_CHANNELS:
         raise UnsupportedError(f"a window of {count} taps or phases, the most are {_MOST_CHANNELS}")
@@ -145,17 +132,13 @@ class _Axis:
         self.image = image
 
 
-def _axes(attributes: Mapping[str, Any], image: list[int], kernel: list[int]) -> Iterator[_Axis]:
+def _axes(call: Call, image: list[int], kernel: list[int]) -> Iterator[_Axis]:
     """Read the window."""
     rank = len(image)
-    strides, dilations, more = (
-        [int(each) for each in attributes.get(name, [default] * rank)]
-        for name, default in (("strides", 1), ("dilations", 1), ("output_padding", 0))
-    )
-    mode = attributes.get("auto_pad", b"NOTSET").decode()
-    given = attributes.get("pads", [0] * 2 * rank) if mode == "NOTSET" else [0] * 2 * rank
-    pads = [int(each) for each in given]
-    sizes = [int(each) for each in attributes.get("output_shape", ())][-rank:]
+    strides, dilations = (call.integers(name, [1] * rank) for name in ("strides", "dilations"))
+    more, mode = call.integers("output_padding", [0] * rank), call.text("auto_pad", "NOTSET")
+    pads = [0] * 2 * rank if mode != "NOTSET" else call.integers("pads", [0] * 2 * rank)
+    sizes = call.integers("output_shape")[-rank:]
     if not len(strides) == len(dilations) == len(more) == rank or len(pads) != 2 * rank:
         raise UnsupportedError("attributes of its window have different lengths")
     if min(*strides, *dilations) < 1 or min(*pads, *more) < 0 or len(sizes) not in (0, rank):

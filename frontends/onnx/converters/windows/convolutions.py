@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,8 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Call, converter
+from frontends.onnx.converters.registry import Array, Call, converter
 from qnn_ops import float_conv2d, quantized_conv2d
-from qnn_ops.dialect.expressions import Expression
 from qnn_ops.dialect.registry import constant_of, spec_of
 from qnn_ops.unquantized.float_conv2d import ORDERS
 
@@ -28,25 +27,38 @@ class Window:
         padding: before all axes, then after all.
         beyond: the part of the padding after each axis that only the last window needs, if the
             number of windows is rounded up.
+        groups: of channels.
     """
 
     strides: list[int]
     dilations: list[int]
     padding: list[int]
     beyond: list[int]
+    groups: int
 
     def as_row(self) -> Window:
         """Return a window over a row as a window over an image of one row."""
         before, after = self.padding
         row = [1, *self.strides], [1, *self.dilations], [0, before, 0, after]
-        return Window(*row, [0, *self.beyond])
+        return Window(*row, [0, *self.beyond], self.groups)
+
+    @property
+    def steps(self) -> dict[str, Any]:
+        """The attributes of a convolution."""
+        steps = {"strides": self.strides, "padding": self.padding, "dilation": self.dilations}
+        return {**steps, "groups": self.groups}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The attributes of a convolution of images whose channels are first."""
+        return {**self.steps, "data_layout": "NCHW", "kernel_layout": "OIHW"}
 
 
-def window_of(attributes: Mapping[str, Any], image: Sequence[int], kernel: Sequence[int]) -> Window:
+def window_of(call: Call, image: Sequence[int], kernel: Sequence[int]) -> Window:
     """Read a window. A mode may state its padding, or that the number of windows is rounded up.
 
     Args:
-        attributes: of the operator.
+        call: the operator.
         image: sizes of the data's axes.
         kernel: taps along each axis.
 
@@ -54,12 +66,8 @@ def window_of(attributes: Mapping[str, Any], image: Sequence[int], kernel: Seque
         UnsupportedError: there is no such window.
     """
     rank = len(kernel)
-    strides, dilations = (
-        [int(each) for each in attributes.get(name, [1] * rank)]
-        for name in ("strides", "dilations")
-    )
-    pads = [int(each) for each in attributes.get("pads", [0] * 2 * rank)]
-    mode = attributes.get("auto_pad", b"NOTSET").decode()
+    strides, dilations = (call.integers(name, [1] * rank) for name in ("strides", "dilations"))
+    pads, mode = call.integers("pads", [0] * 2 * rank), call.text("auto_pad", "NOTSET")
     if mode not in ("NOTSET", "SAME_LOWER", "SAME_UPPER", "VALID"):
         raise UnsupportedError(f"auto_pad {mode!r} is not known")
     if not len(strides) == len(dilations) == rank == len(image) or len(pads) != 2 * rank:
@@ -82,7 +90,7 @@ def window_of(attributes: Mapping[str, Any], image: Sequence[int], kernel: Seque
             before = total // 2 if mode == "SAME_UPPER" else total - total // 2
             after = total - before
         stated = after
-        if attributes.get("ceil_mode", 0):
+        if call.integer("ceil_mode"):
             count = -(-(size + before + after - extent) // strides[axis]) + 1
             if (count - 1) * strides[axis] >= size + before:
                 count -= 1  # the last window would begin behind the image
@@ -90,10 +98,7 @@ def window_of(attributes: Mapping[str, Any], image: Sequence[int], kernel: Seque
         sides.append((before, after))
         beyond.append(after - stated)
     padding = [before for before, _ in sides] + [after for _, after in sides]
-    return Window(strides, dilations, padding, beyond)
-
-
-Array = np.ndarray[Any, Any]
+    return Window(strides, dilations, padding, beyond, call.integer("group", 1))
 
 
 def data_point(operand: relax.Expr | None) -> tuple[int, relax.Expr | None]:
@@ -133,19 +138,11 @@ def _conv(call: Call) -> relax.Expr:
     rank = len(kernel)
     if rank not in _OPERATORS or len(image) != rank:
         raise UnsupportedError("its window must have one to three dimensions")
-    window = window_of(call.attributes, image, kernel)
-    groups = int(call.attributes.get("group", 1))
+    window = window_of(call, image, kernel)
     if _is_plain(call, weights):
-        result = float_conv2d(data, weights, **_options(window, groups), order=ORDERS[1])
+        result = float_conv2d(data, weights, **window.options, order=ORDERS[1])
     else:
-        result = _OPERATORS[rank](
-            data,
-            weights,
-            strides=window.strides,
-            padding=window.padding,
-            dilation=window.dilations,
-            groups=groups,
-        )
+        result = _OPERATORS[rank](data, weights, **window.steps)
     if bias is None:
         return result
     return R.add(call.emit(result), R.reshape(bias, (1, -1, *[1] * rank)))
@@ -172,56 +169,34 @@ def _conv_integer(call: Call) -> relax.Expr:
     0. The zero point's share of a sum is then its product with the weights within the image. The
     sum of these weights is a constant.
     """
-    data, weights, *points = call.operands(4)
+    data, weights = call.operands(2)
     kernel = spec_of(weights).shape[2:]
-    window = window_of(call.attributes, spec_of(data).shape[2:], kernel)
-    groups = int(call.attributes.get("group", 1))
+    window = window_of(call, spec_of(data).shape[2:], kernel)
     if len(kernel) == _VOLUME:
-        return _of_volume(call.builder, data, weights, (points[0], points[1]), window, groups)
+        return _of_volume(call, window)
     if len(kernel) not in (1, 2):
         raise UnsupportedError("its window must have one to three dimensions")
-    is_row = len(kernel) == 1  # of an image
-    if is_row:
-        array = constant_of(weights)
-        data, window = call.emit(R.expand_dims(data, [2])), window.as_row()
-        weights = (
-            call.emit(R.expand_dims(weights, [2]))
-            if array is None
-            else relax.const(array[:, :, None], str(array.dtype))
-        )
-    options = _options(window, groups)
-    sums = _sums(call.builder, data, weights, (points[0], points[1]), options)
-    return R.squeeze(call.emit(sums), [2]) if is_row else sums
+    if len(kernel) == 2:
+        return _sums(call, data, weights, window)
+    array = constant_of(weights)
+    row = call.emit(R.expand_dims(data, [2]))
+    if array is None:
+        weights = call.emit(R.expand_dims(weights, [2]))
+    else:
+        weights = relax.const(array[:, :, None], str(array.dtype))
+    return R.squeeze(call.emit(_sums(call, row, weights, window.as_row())), [2])
 
 
-def _options(window: Window, groups: int) -> dict[str, Any]:
-    return {
-        "strides": window.strides,
-        "padding": window.padding,
-        "dilation": window.dilations,
-        "groups": groups,
-        "data_layout": "NCHW",
-        "kernel_layout": "OIHW",
-    }
-
-
-def _of_volume(
-    builder: relax.BlockBuilder,
-    data: relax.Expr,
-    weights: relax.Expr,
-    points: tuple[relax.Expr | None, relax.Expr | None],
-    window: Window,
-    groups: int,
-) -> relax.Expr:
+def _of_volume(call: Call, window: Window) -> relax.Expr:
     """Add up the sums of two-dimensional convolutions: each plane of the window over its planes."""
-    emit, array = builder.emit, constant_of(weights)
+    data, weights = call.operands(2)
+    emit, array = call.emit, constant_of(weights)
     batch, channels, size, *image = spec_of(data).shape
     planes = spec_of(weights).shape[2]
-    stride, dilation, (front, top, left, back, bottom, right) = (
-        *(window.strides[0], window.dilations[0]),
-        window.padding,
-    )
-    flat = Window(window.strides[1:], window.dilations[1:], [top, left, bottom, right], [0, 0])
+    stride, dilation = window.strides[0], window.dilations[0]
+    front, top, left, back, bottom, right = window.padding
+    plane = window.strides[1:], window.dilations[1:], [top, left, bottom, right]
+    flat = Window(*plane, [0, 0], window.groups)
     count = (size + front + back - (planes - 1) * dilation - 1) // stride + 1
     if count < 1:
         raise UnsupportedError("its window is larger than its data")
@@ -242,7 +217,7 @@ def _of_volume(
         else:
             own = emit(R.strided_slice(weights, [2], [number], [number + 1]))
             own = emit(R.squeeze(own, [2]))
-        sums = emit(_sums(builder, images, own, points, _options(flat, groups)))
+        sums = emit(_sums(call, images, own, flat))
         shape = spec_of(sums).shape[1:]
         sums = emit(R.reshape(sums, (batch, met, *shape)))
         ends = [np.zeros((batch, missing, *shape), np.int32) for missing in (first, count - last)]
@@ -255,47 +230,28 @@ def _of_volume(
     return R.permute_dims(total, [0, 2, 1, 3, 4])
 
 
-def _sums(
-    builder: relax.BlockBuilder,
-    data: relax.Expr,
-    weights: relax.Expr,
-    given: tuple[relax.Expr | None, relax.Expr | None],
-    window: dict[str, Any],
-) -> relax.Expr:
-    """Return the sums of an image's convolution, with zero points of data and weights."""
-    own_point, other_point = given
+def _sums(call: Call, data: relax.Expr, weights: relax.Expr, window: Window) -> relax.Expr:
+    """Return the sums of an image's convolution, with the zero points of the call's operands."""
+    own_point, other_point = call.operands(4)[2:]
     array, points = constant_of(weights), weight_points(other_point)
     point, late = data_point(own_point)
-    if array is None or points is None or points.size > 1:
-        words = R.subtract(
-            R.astype(data, "int32"), relax.const(point, "int32") if late is None else late
-        )
-        return _of_words(builder, builder.emit(words), weights, other_point, window)
+    if array is None or points is None or points.size > 1:  # no kernel knows such weights
+        zero = relax.const(point, "int32") if late is None else late
+        words = call.emit(R.subtract(R.astype(data, "int32"), zero))
+        kernel = call.array(weights).astype(np.int32)
+        if other_point is not None:
+            kernel = kernel - call.array(other_point).astype(np.int32).reshape(-1, 1, 1, 1)
+        return R.nn.conv2d(words, kernel.expr, **window.options, out_dtype="int32")
 
     def encodings(point: int) -> tuple[Any, ...]:
         return (1.0, point, 1.0, int(points[0]), 1.0, 0, "int32")
 
-    sums = builder.emit(quantized_conv2d(data, weights, *encodings(point), **window))
+    sums = call.emit(quantized_conv2d(data, weights, *encodings(point), **window.options))
     if late is None:
         return sums
-    if any(window["padding"]):
+    if any(window.padding):
         ones = np.ones((1, *spec_of(data).shape[1:]), np.uint8)
-        within = quantized_conv2d.evaluate(ones, array, *encodings(0), **window)
+        within = quantized_conv2d.evaluate(ones, array, *encodings(0), **window.options)
     else:
         within = (array.astype(np.int32) - int(points[0])).sum(axis=(1, 2, 3)).reshape(1, -1, 1, 1)
     return R.subtract(sums, R.multiply(late, relax.const(within.astype(np.int32))))
-
-
-def _of_words(
-    builder: relax.BlockBuilder,
-    data: relax.Expr,
-    weights: relax.Expr,
-    point: relax.Expr | None,
-    window: dict[str, Any],
-) -> relax.Expr:
-    """Multiply words by weights that are not known well enough for a kernel."""
-    kernel = Expression(builder, weights).astype(np.int32)
-    if point is not None:
-        points = Expression(builder, point).astype(np.int32)
-        kernel = kernel - points.reshape(-1, 1, 1, 1)
-    return R.nn.conv2d(data, kernel.expr, **window, out_dtype="int32")

@@ -10,7 +10,6 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.known import is_dequantized
 from frontends.onnx.converters.reductions import lanes_sum
 from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.converters.windows.convolutions import Window, window_of
@@ -31,7 +30,7 @@ def _global_average_pool(call: Call) -> Any:
     (data,) = call.arrays(1)
     shape = data.shape
     # This form becomes a quantized mean, whose sums are exact in any order.
-    if "order" in call.attributes or is_dequantized(call.builder, data.expr):
+    if "order" in call.attributes or call.is_dequantized(data.expr):
         return R.mean(data.expr, list(range(2, len(shape))), keepdims=True)
     return _mean(data)
 
@@ -67,20 +66,19 @@ _OPERATORS = {
 
 @converter("MaxPool")
 def _max_pool(call: Call) -> relax.Expr:
-    if call.attributes["tvm_custom"]["num_outputs"] != 1:
+    if len(call.outputs) != 1:
         raise UnsupportedError("the indices of the maxima are not imported")
     return _pooled("max", call)
 
 
 @converter("AveragePool")
 def _average_pool(call: Call) -> relax.Expr:
-    if any(each != 1 for each in call.attributes.get("dilations", ())):
+    if any(each != 1 for each in call.integers("dilations")):
         raise UnsupportedError("an average with dilations is not imported")
-    includes = bool(call.attributes.get("count_include_pad", 0))
-    (data,) = call.arrays(1)
-    kernel = [int(each) for each in call.attributes.get("kernel_shape", ())]
+    includes = bool(call.integer("count_include_pad"))
+    (data,), kernel = call.arrays(1), call.integers("kernel_shape")
     if not _is_in_rows(call, data):
-        window = window_of(call.attributes, data.shape[2:], kernel)
+        window = window_of(call, data.shape[2:], kernel)
         if [*data.shape[2:]] == kernel and not any(window.padding) and {*window.strides} == {1}:
             return _mean(data)
         width = data.shape[-1] + window.padding[1] + window.padding[-1]
@@ -96,13 +94,12 @@ def _is_in_rows(call: Call, data: Any) -> bool:
     Windows of dequantized data are, although ONNX Runtime adds up float results in another order.
     So are windows of images of open sizes.
     """
-    stated = call.attributes
     return (
-        "order" in stated
-        or stated["tvm_custom"]["opset"] >= _OF_ROWS
-        or bool(stated.get("ceil_mode", 0) and stated.get("count_include_pad", 0))
+        "order" in call.attributes
+        or call.opset >= _OF_ROWS
+        or bool(call.integer("ceil_mode") and call.integer("count_include_pad"))
         or is_open(data.shape[2:])
-        or is_dequantized(call.builder, data.expr)
+        or call.is_dequantized(data.expr)
     )
 
 
@@ -120,30 +117,21 @@ def _mean_of_columns(data: Any, kernel: list[int], window: Window, *, includes: 
 
 
 def _pooled(kind: str, call: Call, **extra: Any) -> relax.Expr:
-    (data,) = call.operands(1)
-    kernel = [int(each) for each in call.attributes.get("kernel_shape", ())]
-    window = window_of(call.attributes, spec_of(data).shape[2:], kernel)
-    if len(kernel) == 1:  # a row of an image
+    (data,), kernel = call.operands(1), call.integers("kernel_shape")
+    window = window_of(call, spec_of(data).shape[2:], kernel)
+    is_row = len(kernel) == 1  # of an image
+    if is_row:
         data, kernel, window = call.emit(R.expand_dims(data, [2])), [1, *kernel], window.as_row()
-        return R.squeeze(call.emit(_call(kind, data, kernel, window, extra)), [2])
-    return _call(kind, data, kernel, window, extra)
-
-
-def _call(
-    kind: str, data: relax.Expr, kernel: list[int], window: Window, extra: dict[str, Any]
-) -> relax.Expr:
-    operator = _OPERATORS.get((kind, len(kernel)))
+    rank, padding = len(kernel), window.padding
+    operator = _OPERATORS.get((kind, rank))
     if operator is None:
-        raise UnsupportedError(f"a window of {len(kernel)} dimensions is not imported")
-    padding = window.padding
+        raise UnsupportedError(f"a window of {rank} dimensions is not imported")
     if extra.get("count_include_pad") and any(window.beyond):
         # Stated padding counts as elements; padding beyond it does not.
-        rank = len(kernel)
         sides = [0, 0, 0, 0]
         for axis, beyond in enumerate(window.beyond):
             sides += [padding[axis], padding[axis + rank] - beyond]
         data, extra = R.nn.pad(data, sides), {"count_include_pad": False}
         padding = [0] * rank + window.beyond
-    parts = (kernel, window.strides, padding, window.dilations)
-    result: relax.Expr = operator(data, *parts, **extra)
-    return result
+    result = operator(data, kernel, window.strides, padding, window.dilations, **extra)
+    return R.squeeze(call.emit(result), [2]) if is_row else result

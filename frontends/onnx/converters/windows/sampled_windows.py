@@ -66,14 +66,12 @@ def _roi_align(call: Call) -> Any:
     data, regions, images = call.arrays(3)
     shape = data.shape
     count, heights, widths = (
-        int(call.attributes.get(name, default))
+        call.integer(name, default)
         for name, default in (("sampling_ratio", 0), ("output_height", 1), ("output_width", 1))
     )
-    mode = call.attributes.get("mode", b"avg").decode()
-    is_later = call.attributes["tvm_custom"]["opset"] >= _OF_HALF_PIXELS
-    default = b"half_pixel" if is_later else b"output_half_pixel"
-    origin = call.attributes.get("coordinate_transformation_mode", default)
-    is_half = origin == b"half_pixel"
+    mode = call.text("mode", "avg")
+    default = "half_pixel" if call.opset >= _OF_HALF_PIXELS else "output_half_pixel"
+    is_half = call.text("coordinate_transformation_mode", default) == "half_pixel"
     if data.dtype != "float32" or len(shape) != 4 or min(heights, widths) < 1:
         raise UnsupportedError(f"{data.dtype} of shape {shape}")
     if mode not in ("avg", "max") or (mode == "max" and count < 1):
@@ -140,11 +138,11 @@ def _deform_conv(call: Call) -> Any:
     """
     data, weights, offset, bias, mask = call.arrays(5)
     shape, kernel = data.shape, weights.shape[2:]
-    groups, parts = (int(call.attributes.get(name, 1)) for name in ("group", "offset_group"))
+    groups, parts = (call.integer(name, 1) for name in ("group", "offset_group"))
     if len(shape) != 4 or len(kernel) != 2 or data.dtype != "float32":
         raise UnsupportedError(f"{data.dtype} of shape {shape}")
     batch, depth, height, width = shape
-    window = window_of(call.attributes, shape[2:], kernel)
+    window = window_of(call, shape[2:], kernel)
     taps, (lines, columns) = kernel[0] * kernel[1], offset.shape[2:]
     filters, inner = weights.shape[:2]
     fits = min(groups, parts) > 0 and depth % parts == 0 and filters % groups == 0
