@@ -24,7 +24,7 @@ from legalize.passes.bodies import (
     with_barrier,
 )
 from legalize.passes.open_layout import OpenLayout, lay_out_open
-from qnn_ops.dialect.registry import type_spec
+from qnn_ops.dialect.registry import array_of, as_const, type_spec
 from qnn_ops.dialect.sizes import variables_of
 from qnn_ops.errors import QnnError
 
@@ -144,8 +144,8 @@ def _size_of(tensor: tvm.runtime.Tensor) -> int:
 
 def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) -> tvm.IRModule:
     layout: Layout | OpenLayout = lay_out_open(plan) if plan.is_open else lay_out(plan)
-    packed, offsets = pack([constant.numpy() for constant in plan.constants])
-    block = np.frombuffer(packed + bytes(ALIGNMENT), np.uint8)  # never empty
+    arrays = map(array_of, plan.constants)
+    block, offsets = pack(arrays, spare=ALIGNMENT)  # never empty
     used = {place for call in plan.calls for place in call.arguments}
     inputs = {
         number: _tensor(parameter.ty)
@@ -260,11 +260,10 @@ def with_call(
             )
 
         outputs = [allocate(result.shape, str(result.dtype)) for result in results]
-        block = relax.const(constants, "uint8")
         scratch = [] if memory is None else [allocate([memory], "uint8")]
         variable = builder.add_func(function, "model")
         read = [main.params[number] for number in inputs]
-        builder.emit(relax.Call(variable, [*read, block, *scratch, *outputs]))
+        builder.emit(relax.Call(variable, [*read, as_const(constants), *scratch, *outputs]))
         is_tuple = isinstance(main.ret_ty, relax.TupleType)
         builder.emit_func_output(relax.Tuple(outputs) if is_tuple else outputs[0])
     joined = builder.get()

@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import tvm
 from tvm import relax
 
-from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of
+from qnn_ops.dialect.registry import array_of, attrs_of, constant_of, operator_of
 from qnn_ops.errors import QnnError
 
 Params = Mapping[str, tvm.runtime.Tensor]
@@ -51,7 +50,7 @@ class _Known:
             return value
         if not self.has(index):
             raise QnnError("weights and bias must be constant")
-        return np.asarray(self.params[self.operands[index].name].numpy())
+        return array_of(self.params[self.operands[index].name])
 
     def has(self, index: int) -> bool:
         operand = self.operands[index]

@@ -297,8 +297,23 @@ def check_expr(name: str, value: Any) -> None:
 
 
 def constant_of(expr: relax.Expr) -> np.ndarray[Any, Any] | None:
-    """Return the value of a constant tensor, or None for any other expression."""
-    return expr.value.numpy() if isinstance(expr, tvm.ir.GenericConst) else None
+    """Return the read-only value of a constant tensor, or None for any other expression."""
+    return array_of(expr.value) if isinstance(expr, tvm.ir.GenericConst) else None
+
+
+def array_of(tensor: tvm.runtime.Tensor) -> np.ndarray[Any, Any]:
+    """Return a tensor's values, read-only, without a copy unless numpy lacks the dtype."""
+    try:
+        array = np.from_dlpack(tensor)
+    except (BufferError, RuntimeError):
+        array = tensor.numpy()
+    array.flags.writeable = False
+    return array
+
+
+def as_const(array: np.ndarray[Any, Any]) -> tvm.ir.GenericConst:
+    """Return an array as a constant; Relax's own function makes two copies of it."""
+    return relax.const(tvm.runtime.tensor(array))
 
 
 def spec_of(expr: relax.Expr, name: str = "an expression") -> TensorSpec:
@@ -360,7 +375,7 @@ def _map(convert: Callable[[Any], Any], values: Any) -> Any:
 
 def _to_const(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return relax.const(value, str(value.dtype))
+        return as_const(value)
     if isinstance(value, (list, tuple)) and value and isinstance(value[0], np.ndarray):
         return [_to_const(item) for item in value]
     return value
