@@ -23,6 +23,7 @@ The operator is then known to TVM as ``relax.qnn.quantized_relu``, prints in TVM
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, Generic, ParamSpec, Protocol, TypeAlias
 
@@ -35,7 +36,7 @@ from tvm.relax.script import parser as relax_parser
 from qnn_ops.dialect.attributes import list_attr
 from qnn_ops.dialect.declarations import Declaration
 from qnn_ops.dialect.declared import LITERT, arithmetic_of
-from qnn_ops.dialect.plain import plain
+from qnn_ops.dialect.plain import Same, plain
 from qnn_ops.dialect.sizes import is_open, sizes_of
 from qnn_ops.dialect.traits import Traits
 from qnn_ops.errors import QnnError
@@ -43,6 +44,8 @@ from qnn_ops.errors import QnnError
 P = ParamSpec("P")
 
 PREFIX = "relax.qnn."
+
+_KEPT = 1024  # more than the calls between two passes' looks at the same one
 
 
 @dataclass(frozen=True)
@@ -285,9 +288,12 @@ def attrs_of(call: relax.Call) -> Attrs:
     """Return a call's attributes as plain Python values."""
     operator = operator_of(call)
     kind = Attrs if operator is None else operator.attrs
-    if call.attrs is None:
-        return kind()
-    return kind(**{key: plain(value) for key, value in call.attrs.items()})
+    return kind() if call.attrs is None else kind(**_values(Same(call.attrs)))
+
+
+@lru_cache(maxsize=_KEPT)
+def _values(key: Same) -> dict[str, Any]:
+    return {name: plain(value) for name, value in key.of.items()}
 
 
 def check_expr(name: str, value: Any) -> None:
@@ -331,7 +337,12 @@ def type_spec(ty: Any, name: str) -> TensorSpec:
         raise QnnError(f"{name} must be a tensor, got {ty}")
     if not isinstance(ty.shape, relax.ShapeExpr):
         raise QnnError(f"{name} must have a shape known at compile time, got {ty}")
-    return TensorSpec(sizes_of(ty.shape.values), str(ty.dtype))
+    return _spec(Same(ty))
+
+
+@lru_cache(maxsize=_KEPT)
+def _spec(key: Same) -> TensorSpec:
+    return TensorSpec(sizes_of(key.of.shape.values), str(key.of.dtype))
 
 
 def static_spec(ty: Any, name: str) -> TensorSpec:
