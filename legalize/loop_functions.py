@@ -40,9 +40,15 @@ def add_function(
     )
     if new in mod:
         return mod.get_global_var(new)
-    variable = tvm.ir.GlobalVar(new)
-    relax.expr._update_type(variable, function.ty)
+    variable = typed_variable(new, function)
     builder.update_func(variable, function)
+    return variable
+
+
+def typed_variable(name: str, function: tirx.PrimFunc) -> tvm.ir.GlobalVar:
+    """Return a new global variable for a function, of the function's type."""
+    variable = tvm.ir.GlobalVar(name)
+    relax.expr._update_type(variable, function.ty)
     return variable
 
 
