@@ -1,6 +1,7 @@
 """Adds functions of loops to a module of Relax, and compares them."""
 
 import hashlib
+from itertools import count
 from typing import Any
 
 import tvm
@@ -31,7 +32,24 @@ def add_function(
     # The module gives the function its own symbol. Relax's passes look into its root block.
     root = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", function.body))
     function = function.without_attr("global_symbol").with_body(root)
-    return builder.add_func(function.with_attrs({"op_pattern": OPAQUE, **attributes}), name)
+    function = function.with_attrs({"op_pattern": OPAQUE, **attributes})
+    # ``builder.add_func`` hashes all functions of the module.
+    mod, names = builder.get(), (f"{name}{number or ''}" for number in count())
+    new = next(
+        each for each in names if each not in mod or tvm_ffi.structural_equal(mod[each], function)
+    )
+    if new in mod:
+        return mod.get_global_var(new)
+    variable = typed_variable(new, function)
+    builder.update_func(variable, function)
+    return variable
+
+
+def typed_variable(name: str, function: tirx.PrimFunc) -> tvm.ir.GlobalVar:
+    """Return a new global variable for a function, of the function's type."""
+    variable = tvm.ir.GlobalVar(name)
+    relax.expr._update_type(variable, function.ty)
+    return variable
 
 
 def function_text(function: tirx.PrimFunc) -> bytes:

@@ -18,7 +18,7 @@ from legalize.loop_rows import write_rows
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
 from legalize.passes.bodies import body_of, copied, is_plain, is_view, with_barrier
 from legalize.pipeline import calls_pipeline
-from qnn_ops.dialect.registry import type_spec
+from qnn_ops.dialect.registry import array_of, as_const, type_spec
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.loop import LOOP
 
@@ -53,8 +53,8 @@ def lower_loops(mod: tvm.IRModule, target: tvm.target.Target, lower: Lower) -> t
             function, constants, memory = _repeating(condition, body, types)
             variable = self.builder_.add_func(function, f"{SORTED_LAST}loop")
             results = [*types, relax.TensorType((memory,), "uint8")]
-            block = relax.const(constants, "uint8")
-            made = self.builder_.emit(relax.call_tir(variable, [*carried, block], results))
+            operands = [*carried, as_const(constants)]
+            made = self.builder_.emit(relax.call_tir(variable, operands, results))
             return relax.Tuple([relax.TupleGetItem(made, i) for i in range(len(types))])
 
     if len(mod.functions) == 1:
@@ -114,9 +114,8 @@ def _repeating(
     ends = np.cumsum([ALIGNMENT, body.layout.size, *(_aligned(size) for size in sizes)]).tolist()
     first, following = ends[0], ends[1:]
     memory_size = max(ends[-1], first + condition.layout.size)
-    arrays = [each.numpy() for part in (condition, body) for each in part.plan.constants]
-    packed, offsets = pack(arrays)
-    block = np.frombuffer(packed + bytes(ALIGNMENT), np.uint8)  # never empty
+    arrays = map(array_of, (*condition.plan.constants, *body.plan.constants))
+    block, offsets = pack(arrays, spare=ALIGNMENT)  # never empty
 
     memory = decl_buffer((memory_size,), "uint8", "memory")
     constants = decl_buffer((block.size,), "uint8", "constants")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tvm
+from tvm import relax
 
 from legalize.kernels.conv2d.x86.network import target_of_kernels
 from legalize.kernels.isa.targets import has_feature, target_of
@@ -62,7 +63,8 @@ def lower(
     mod = mod if is_mcu(target) else OneItem()(mod)
     mod = lower_loops(mod, target, lambda other: lower(other, target, kernels=kernels))
     wanted = [dtype for feature, dtype in _SIGNEDNESS.items() if has_feature(target, feature)]
-    passes = [FoldQdq(), TabulateFloats(), TabulateBytes(), ChannelsLast()]
+    dead = relax.transform.DeadCodeElimination()
+    passes = [dead, FoldQdq(), TabulateFloats(), TabulateBytes(), ChannelsLast()]
     passes += [FoldPads(), FoldClamps(), DropConstantChannels()]
     passes += [] if strips is None else [InStrips(strips)]
     passes.append(SplitWords(*wanted or ["int8"]))

@@ -1,9 +1,9 @@
 """The offsets of temporary tensors, and of constants, in one block of memory."""
 
 import random
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import accumulate, permutations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -253,18 +253,16 @@ class _Places:
 
 
 def pack(
-    constants: Sequence[np.ndarray[Any, Any]], alignment: int = ALIGNMENT
-) -> tuple[bytes, tuple[int, ...]]:
-    """Concatenate constants at aligned offsets; return the offsets, too."""
-    parts: list[bytes] = []
-    offsets = []
-    end = 0
-    for array in constants:
-        data = np.asarray(array, order="C").tobytes()
-        offsets.append(end)
-        parts.append(data.ljust(_aligned(len(data), alignment), b"\0"))
-        end += len(parts[-1])
-    return b"".join(parts), tuple(offsets)
+    constants: Iterable[np.ndarray[Any, Any]], alignment: int = ALIGNMENT, spare: int = 0
+) -> tuple[np.ndarray[Any, Any], tuple[int, ...]]:
+    """Return the bytes of constants at aligned offsets, then spare ones; and the offsets."""
+    constants = list(constants)
+    sizes = (_aligned(array.nbytes, alignment) for array in constants)
+    *offsets, end = accumulate(sizes, initial=0)
+    block = np.zeros(end + spare, np.uint8)
+    for array, offset in zip(constants, offsets, strict=True):
+        block[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
+    return block, tuple(offsets)
 
 
 def lives_of(plan: Plan) -> dict[int, tuple[int, int]]:

@@ -26,7 +26,7 @@ _PERMUTE = "relax.permute_dims"
 
 @mutator
 class _ChannelsLast(CallRewriter):
-    def enter(self, function: relax.Function) -> None:
+    def enter(self, function: relax.Function) -> bool:
         bindings = [
             (number, binding)
             for number, block in enumerate(function.body.blocks)
@@ -39,6 +39,7 @@ class _ChannelsLast(CallRewriter):
         self.block = 0
         # Maps the variable of an image with its channels first to the image with its channels last.
         self.images: dict[relax.Expr, relax.Expr] = {}
+        return bool(self.bound)
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         # No variable changes its type, so each stays the same object.

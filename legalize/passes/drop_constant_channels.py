@@ -18,10 +18,11 @@ Array = np.ndarray[Any, Any]
 
 @mutator
 class _DropConstantChannels(CallRewriter):
-    def enter(self, function: relax.Function) -> None:
+    def enter(self, function: relax.Function) -> bool:
         self.live = LiveChannels(function)
         values = self.facts.values.items()
         self.results = {value: each for each, value in values if isinstance(value, relax.Call)}
+        return bool(self.live.kept)
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         """Rewrite a call whose operand or result has fewer channels, all at once.

@@ -51,12 +51,13 @@ def own_functions(mod: tvm.IRModule) -> tvm.IRModule:
 
 @mutator
 class _Writer(CallRewriter):
+    operators = (*_FUNCTIONS, *_SOFTMAXES)
+
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         """Write a call."""
         rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
         name = operator_name(rebuilt)
-        known = name in _FUNCTIONS or name in _SOFTMAXES
-        if not known or spec_of(rebuilt).dtype != "float32":
+        if name not in self.operators or spec_of(rebuilt).dtype != "float32":
             return rebuilt
         if name in _FUNCTIONS:
             return self.builder_.normalize(float_function(rebuilt.args[0], _FUNCTIONS[name]))

@@ -9,6 +9,7 @@ import tvm
 from tvm import relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
+from legalize.passes.rewriter import calls_any
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.known_values import value_of
 from qnn_ops.dialect.registry import constant_of
@@ -28,7 +29,7 @@ def FoldConstants(*, floats: bool = False) -> tvm.transform.Pass:
     def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
         folder = _Folder(mod, floats)
         for variable, function in mod.functions_items():
-            if isinstance(function, relax.Function):
+            if isinstance(function, relax.Function) and calls_any(function, _FUNCTIONS):
                 folder.builder_.update_func(variable, folder.visit_expr(function))
         return folder.builder_.finalize()
 

@@ -61,6 +61,7 @@ constant."""
 
 @mutator
 class _FoldFloatEnds(CallRewriter):
+    operators = (float_conv2d.op.name,)
     has_folded = False
 
     def rewrite_module(self, mod: tvm.IRModule) -> tvm.IRModule:

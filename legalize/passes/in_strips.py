@@ -40,10 +40,11 @@ def InStrips(choose: Choice) -> tvm.transform.Pass:
 
     @mutator
     class _InStrips(CallRewriter):
-        def enter(self, function: relax.Function) -> None:
+        def enter(self, function: relax.Function) -> bool:
             stems = stems_of(function)
             self.strips = choose(function, stems)
             self.stem = None if self.strips is None else stems[self.strips.stem]
+            return self.stem is not None
 
         def visit_call_(self, call: relax.Call) -> relax.Expr:
             if self.stem is None or not call.same_as(self.stem.layers[self.stem.result]):

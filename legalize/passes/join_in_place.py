@@ -52,7 +52,7 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
 
     @mutator
     class _JoinInPlace(CallRewriter):
-        def enter(self, function: relax.Function) -> None:
+        def enter(self, function: relax.Function) -> bool:
             self.values = self.facts.values
             joins = [value for value in self.values.values() if _joins_channels(value)]
             # The concatenations that have become a part of another, by identity.
@@ -62,6 +62,7 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
                 for index, field in enumerate(join.args[0].fields)
                 if self._is_inner(join, index, field)
             }
+            return bool(joins)
 
         def visit_call_(self, original: relax.Call) -> relax.Expr:
             call = self.builder_.normalize(self.visit_expr_post_order(original))

@@ -113,7 +113,7 @@ class _Group:
 class _Joiner(CallRewriter):
     """Replaces the last call of each group. The group's other calls are then dead."""
 
-    def enter(self, function: relax.Function) -> None:
+    def enter(self, function: relax.Function) -> bool:
         """Find the groups of a function."""
         uses, groups = self.facts.uses, list[_Group]()
         bindings = [each for block in function.body.blocks for each in block.bindings]
@@ -137,6 +137,7 @@ class _Joiner(CallRewriter):
                     run.append(member)
             groups += _cut(run, uses)
         self.groups = {group.members[-1].call: group for group in groups}
+        return bool(groups)
 
     def _member(self, binding: Any) -> _Member | None:
         if binding.var not in self.linked:

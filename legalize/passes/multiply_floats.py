@@ -42,12 +42,16 @@ def MultiplyFloats(target: tvm.target.Target) -> tvm.transform.Pass:
 
 @mutator
 class _MultiplyFloats(CallRewriter):
+    operators = _PRODUCTS
+
     def __init__(self, mod: tvm.IRModule, isa: VectorIsa) -> None:
         super().__init__(mod)
         self.isa = isa
 
-    def enter(self, function: relax.Function) -> None:
+    def enter(self, function: relax.Function) -> bool:
         """Find products whose only reader changes the order of their axes, and causal softmaxes."""
+        if not super().enter(function):
+            return False
         self.values: dict[Any, relax.Expr] = self.facts.values
         self.moved: set[Any] = set()
         self.causal_columns: dict[Any, int] = {}
@@ -61,6 +65,7 @@ class _MultiplyFloats(CallRewriter):
             if operator_name(value) == _CALL:
                 tokens = (mod[value.args[0]].attrs or {}).get(CAUSAL, 0)
                 self._note_causal(variable, value, int(tokens))
+        return True
 
     def _note_causal(self, result: Any, softmax: relax.Call, tokens: int) -> None:
         """Note the product before a causal softmax, and its result."""

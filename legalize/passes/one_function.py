@@ -12,7 +12,7 @@ from tvm.tirx.buffer import decl_buffer
 
 from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, plan_of
 from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, SAME_CODE
-from legalize.loop_functions import function_digest
+from legalize.loop_functions import function_digest, typed_variable
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
 from legalize.passes.bodies import (
     body_of,
@@ -24,7 +24,7 @@ from legalize.passes.bodies import (
     with_barrier,
 )
 from legalize.passes.open_layout import OpenLayout, lay_out_open
-from qnn_ops.dialect.registry import type_spec
+from qnn_ops.dialect.registry import array_of, as_const, type_spec
 from qnn_ops.dialect.sizes import variables_of
 from qnn_ops.errors import QnnError
 
@@ -144,8 +144,8 @@ def _size_of(tensor: tvm.runtime.Tensor) -> int:
 
 def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) -> tvm.IRModule:
     layout: Layout | OpenLayout = lay_out_open(plan) if plan.is_open else lay_out(plan)
-    packed, offsets = pack([constant.numpy() for constant in plan.constants])
-    block = np.frombuffer(packed + bytes(ALIGNMENT), np.uint8)  # never empty
+    arrays = map(array_of, plan.constants)
+    block, offsets = pack(arrays, spare=ALIGNMENT)  # never empty
     used = {place for call in plan.calls for place in call.arguments}
     inputs = {
         number: _tensor(parameter.ty)
@@ -175,7 +175,9 @@ def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) 
     # Tensors share memory, so tensors of different names may alias.
     attrs = {"tirx.noalias": False, "s_tir": True, IS_KERNEL: True}
     parameters = [*inputs.values(), weights, *([memory] if is_given else []), *outputs]
-    function = s_tir.renew_defs(tirx.PrimFunc(parameters, with_barrier(body)).with_attrs(attrs))
+    function = tirx.PrimFunc(parameters, with_barrier(body)).with_attrs(attrs)
+    if plan.is_open:  # main has the same variables of sizes
+        function = s_tir.renew_defs(function)
     scratch = size if is_given else None
     named = named_functions(mod, plan, names)
     return with_call(mod, function, list(inputs), block, scratch, results, named)
@@ -247,6 +249,7 @@ def with_call(
     """
     main = mod["main"]
     builder = relax.BlockBuilder()
+    variable = typed_variable("model", function)
     kept = {
         variable: other
         for variable, other in mod.functions_items()
@@ -260,15 +263,14 @@ def with_call(
             )
 
         outputs = [allocate(result.shape, str(result.dtype)) for result in results]
-        block = relax.const(constants, "uint8")
         scratch = [] if memory is None else [allocate([memory], "uint8")]
-        variable = builder.add_func(function, "model")
         read = [main.params[number] for number in inputs]
-        builder.emit(relax.Call(variable, [*read, block, *scratch, *outputs]))
+        builder.emit(relax.Call(variable, [*read, as_const(constants), *scratch, *outputs]))
         is_tuple = isinstance(main.ret_ty, relax.TupleType)
         builder.emit_func_output(relax.Tuple(outputs) if is_tuple else outputs[0])
     joined = builder.get()
     joined["main"] = joined["main"].with_attrs(dict(main.attrs))
+    joined[variable] = function  # the builder would hash it
     joined.update(tvm.IRModule(kept))
     joined.update(tvm.IRModule(dict(named)))
     return joined

@@ -33,6 +33,8 @@ def order_sums(mod: tvm.IRModule) -> tvm.IRModule:
 
 @mutator
 class _Writer(CallRewriter):
+    operators = (*_LAYOUTS, _MATMUL, _ADD)
+
     def __init__(self, mod: tvm.IRModule) -> None:
         super().__init__(mod)
         self.parts: dict[Any, list[relax.Expr]] = {}
@@ -41,7 +43,7 @@ class _Writer(CallRewriter):
         """Write a call."""
         rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
         name = operator_name(rebuilt)
-        if name not in (*_LAYOUTS, _MATMUL, _ADD) or spec_of(rebuilt).dtype != "float32":
+        if name not in self.operators or spec_of(rebuilt).dtype != "float32":
             return rebuilt
         if name == _ADD:
             result = self._biased(call, rebuilt)

@@ -21,6 +21,7 @@ from legalize.passes.one_function import (
     writer_of,
 )
 from legalize.passes.one_item import BATCH
+from qnn_ops.dialect.registry import array_of
 
 
 def OverBatch() -> tvm.transform.Pass:
@@ -80,8 +81,8 @@ def _over(mod: tvm.IRModule, batch: tirx.Var) -> tvm.IRModule:
     main = mod["main"]
     plan = plan_of(mod, is_view=is_view)
     layout = lay_out(plan)
-    packed, offsets = pack([constant.numpy() for constant in plan.constants])
-    block = np.frombuffer(packed + bytes(ALIGNMENT), np.uint8)  # never empty
+    arrays = map(array_of, plan.constants)
+    block, offsets = pack(arrays, spare=ALIGNMENT)  # never empty
     item, size = tirx.Var("item", "int64"), layout.size
 
     def tensor(ty: relax.TensorType) -> _Tensor:

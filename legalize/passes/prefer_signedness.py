@@ -53,7 +53,7 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
 
     @mutator
     class _PreferSignedness(CallRewriter):
-        def enter(self, function: relax.Function) -> None:
+        def enter(self, function: relax.Function) -> bool:
             # Maps the variable of a result to the variable of the moved result.
             self.variables: dict[relax.Var, relax.Var] = {}
             self.moved: dict[relax.Expr, relax.Var] = {}
@@ -72,6 +72,7 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
                 if binding.var in wanted and _can_move(binding.value, other, moved):
                     moved.add(binding.var)
                     self.moved[binding.value] = binding.var
+            return bool(moved)
 
         def visit_var_binding_(self, binding: relax.VarBinding) -> None:
             source = self.variables.get(binding.value)

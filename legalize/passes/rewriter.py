@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
 import tvm
 from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm_ffi import structural_walk
 
 from legalize.qdq.group import operator_name
 from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, operator_of
@@ -74,6 +75,13 @@ class Facts:
         return found
 
 
+def calls_any(function: relax.Function, operators: Iterable[str]) -> bool:
+    """Tell whether a function calls any of some operators: this is faster than to rewrite it."""
+    names: set[str] = set()
+    structural_walk(function.body, (relax.Call, lambda call: names.add(operator_name(call))))
+    return not names.isdisjoint(operators)
+
+
 Rule = Callable[["CallRewriter", relax.Call, relax.Call], "relax.Expr | None"]
 """``rule(writer, original, call)`` returns the replacement of a call whose operands are rewritten;
 None if it stays. ``original`` has the operands before rewriting."""
@@ -87,10 +95,12 @@ class CallRewriter(PyExprMutator):
 
     Attributes:
         rules: by the name of the operator.
+        operators: the names of the operators whose calls may change, if there are no rules.
         facts: about the function that is rewritten.
     """
 
     rules: Mapping[str, Rule] = {}
+    operators: Collection[str] = ()
     facts: Facts
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
@@ -113,16 +123,24 @@ class CallRewriter(PyExprMutator):
         return value if operator_of(value) is operator else None
 
     def rewrite_module(self, mod: tvm.IRModule) -> tvm.IRModule:
-        """Apply the rewriter to each Relax function of ``mod``."""
+        """Apply the rewriter to each Relax function of ``mod``; leave out what nobody reads then.
+
+        If no function may change, the module stays as it is.
+        """
+        is_visited = False
         for variable, function in mod.functions_items():
             if isinstance(function, relax.Function):
                 self.facts = Facts(function)
-                self.enter(function)
-                self.builder_.update_func(variable, self.visit_expr(function))
+                if self.enter(function):
+                    is_visited = True
+                    self.builder_.update_func(variable, self.visit_expr(function))
+        if not is_visited:
+            return mod
         return relax.transform.DeadCodeElimination()(self.builder_.finalize())
 
-    def enter(self, function: relax.Function) -> None:
-        """Inspect a whole function before its calls are rewritten."""
+    def enter(self, function: relax.Function) -> bool:
+        """Inspect a function before its calls are rewritten; return whether any may change."""
+        return calls_any(function, self.operators or self.rules)
 
 
 @mutator
@@ -139,7 +157,7 @@ def rewrite_calls(mod: tvm.IRModule, rules: Mapping[str, Rule]) -> tvm.IRModule:
         mod: the module.
         rules: by the name of the operator.
     """
-    return _ByRules(mod, rules).rewrite_module(mod) if rules else mod
+    return _ByRules(mod, rules).rewrite_module(mod)
 
 
 def call_pass(rules: Mapping[str, Rule], name: str) -> tvm.transform.Pass:

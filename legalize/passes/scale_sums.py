@@ -46,7 +46,7 @@ def ScaleSums(target: tvm.target.Target) -> tvm.transform.Pass:
 
     @mutator
     class _ScaleSums(CallRewriter):
-        def enter(self, function: relax.Function) -> None:
+        def enter(self, function: relax.Function) -> bool:
             chains = _Chains(self.facts).found()
             # The compiling machine computes expressions of constants, without kernels.
             self.chains = {
@@ -54,6 +54,7 @@ def ScaleSums(target: tvm.target.Target) -> tvm.transform.Pass:
                 for last, chain in chains.items()
                 if not self.facts.is_constant(chain.dense)
             }
+            return bool(self.chains)
 
         def visit_call_(self, call: relax.Call) -> relax.Expr:
             chain = self.chains.get(call)

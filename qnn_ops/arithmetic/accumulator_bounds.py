@@ -62,17 +62,17 @@ def centred_bounds(dtype: str, zero_point: int) -> Bounds:
     return Bounds.of(low - zero_point, high - zero_point)
 
 
-def product_sums(centred: Array, data: Bounds) -> Bounds:
+def product_sums(signed: tuple[Array, Array], data: Bounds) -> Bounds:
     """Return the bounds of each channel's sum of products of data and weights.
 
     Args:
-        centred: weights less their zero points, integers of at least 16 bits, [channels, ...].
+        signed: the ``signed_sums`` of each channel's weights.
         data: bounds of the data less its zero point; one value each.
 
     Returns:
         One bound per channel. Data at the ends of its range reaches it.
     """
-    rise, fall = signed_sums(centred.reshape(len(centred), -1), 1)
+    rise, fall = signed
     return Bounds(data.low * rise + data.high * fall, data.high * rise + data.low * fall)
 
 
@@ -129,7 +129,7 @@ class Weights:
             return Bounds.of(-most, most)
         points = np.reshape(np.asarray(self.zero_point, np.int64), (-1, 1))
         weights = self.read().reshape(self.channels, self.depth).astype(np.int64)
-        return product_sums(weights - points, data)
+        return product_sums(signed_sums(weights - points, 1), data)
 
 
 def check_product_sums(

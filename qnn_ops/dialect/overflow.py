@@ -8,12 +8,11 @@ sums, products and means saturate.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import tvm
 from tvm import relax
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of
+from qnn_ops.dialect.registry import array_of, attrs_of, constant_of, operator_of
 from qnn_ops.errors import QnnError
 
 Params = Mapping[str, tvm.runtime.Tensor]
@@ -50,7 +49,7 @@ class _Known:
             return value
         if not self.has(index):
             raise QnnError("weights and bias must be constant")
-        return np.asarray(self.params[self.operands[index].name].numpy())
+        return array_of(self.params[self.operands[index].name])
 
     def has(self, index: int) -> bool:
         operand = self.operands[index]

@@ -16,30 +16,33 @@ def plain(value: Any) -> Any:
     if isinstance(value, (bool, int, float, str)) or value is None:
         return value
     if isinstance(value, tvm_ffi.Array):
-        return _items(_ArrayKey(value))
+        return _items(Same(value))
     if isinstance(value, Sequence):
         return tuple(map(plain, value))
     raise QnnError(f"an attribute of type {type(value).__name__} is not one of this dialect")
 
 
-class _ArrayKey:
-    """A TVM array as a key that equals only itself: TVM's own equality takes 1 for True.
+class Same:
+    """A key that equals only a key of the same object of TVM: TVM's own equality takes 1 for True.
 
     Attributes:
-        array: the array.
+        of: the object.
     """
 
-    def __init__(self, array: Any) -> None:
-        self.array = array
+    def __init__(self, of: Any) -> None:
+        """Take an object, which lives as long as the key."""
+        self.of = of
 
     def __hash__(self) -> int:
-        return hash(self.array.__chandle__())
+        """Return a hash of the object's address."""
+        return hash(self.of.__chandle__())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ArrayKey) and bool(self.array.same_as(other.array))
+        """Tell whether the objects are the same."""
+        return isinstance(other, Same) and bool(self.of.same_as(other.of))
 
 
 @lru_cache(maxsize=_KEPT_ARRAYS)
-def _items(key: _ArrayKey) -> tuple[Any, ...]:
+def _items(key: Same) -> tuple[Any, ...]:
     # Reading an item calls TVM, and each pass reads the same lists of channels.
-    return tuple(map(plain, key.array))
+    return tuple(map(plain, key.of))

@@ -25,6 +25,7 @@ The operator is then known to TVM as ``relax.qnn.quantized_relu``, prints in TVM
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, Generic, ParamSpec, Protocol, TypeAlias
 
@@ -38,7 +39,7 @@ from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import list_attr
 from qnn_ops.dialect.declarations import Declaration
 from qnn_ops.dialect.declared import LITERT, arithmetic_of
-from qnn_ops.dialect.plain import plain
+from qnn_ops.dialect.plain import Same, plain
 from qnn_ops.dialect.sizes import is_open, sizes_of
 from qnn_ops.dialect.traits import Traits
 from qnn_ops.errors import QnnError
@@ -46,6 +47,8 @@ from qnn_ops.errors import QnnError
 P = ParamSpec("P")
 
 PREFIX = "relax.qnn."
+
+_KEPT = 1024  # more than the calls between two passes' looks at the same one
 
 
 @dataclass(frozen=True)
@@ -288,9 +291,12 @@ def attrs_of(call: relax.Call) -> Attrs:
     """Return a call's attributes as plain Python values."""
     operator = operator_of(call)
     kind = Attrs if operator is None else operator.attrs
-    if call.attrs is None:
-        return kind()
-    return kind(**{key: plain(value) for key, value in call.attrs.items()})
+    return kind() if call.attrs is None else kind(**_values(Same(call.attrs)))
+
+
+@lru_cache(maxsize=_KEPT)
+def _values(key: Same) -> dict[str, Any]:
+    return {name: plain(value) for name, value in key.of.items()}
 
 
 def check_expr(name: str, value: Any) -> None:
@@ -300,8 +306,23 @@ def check_expr(name: str, value: Any) -> None:
 
 
 def constant_of(expr: relax.Expr) -> Array | None:
-    """Return the value of a constant tensor, or None for any other expression."""
-    return expr.value.numpy() if isinstance(expr, tvm.ir.GenericConst) else None
+    """Return the read-only value of a constant tensor, or None for any other expression."""
+    return array_of(expr.value) if isinstance(expr, tvm.ir.GenericConst) else None
+
+
+def array_of(tensor: tvm.runtime.Tensor) -> Array:
+    """Return a tensor's values, read-only, without a copy unless numpy lacks the dtype."""
+    try:
+        array = np.from_dlpack(tensor)
+    except (BufferError, RuntimeError):
+        array = tensor.numpy()
+    array.flags.writeable = False
+    return array
+
+
+def as_const(array: Array) -> tvm.ir.GenericConst:
+    """Return an array as a constant; Relax's own function makes two copies of it."""
+    return relax.const(tvm.runtime.tensor(array))
 
 
 def spec_of(expr: relax.Expr, name: str = "an expression") -> TensorSpec:
@@ -319,7 +340,12 @@ def type_spec(ty: Any, name: str) -> TensorSpec:
         raise QnnError(f"{name} must be a tensor, got {ty}")
     if not isinstance(ty.shape, relax.ShapeExpr):
         raise QnnError(f"{name} must have a shape known at compile time, got {ty}")
-    return TensorSpec(sizes_of(ty.shape.values), str(ty.dtype))
+    return _spec(Same(ty))
+
+
+@lru_cache(maxsize=_KEPT)
+def _spec(key: Same) -> TensorSpec:
+    return TensorSpec(sizes_of(key.of.shape.values), str(key.of.dtype))
 
 
 def static_spec(ty: Any, name: str) -> TensorSpec:
@@ -363,7 +389,7 @@ def _map(convert: Callable[[Any], Any], values: Any) -> Any:
 
 def _to_const(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return relax.const(value, str(value.dtype))
+        return as_const(value)
     if isinstance(value, (list, tuple)) and value and isinstance(value[0], np.ndarray):
         return [_to_const(item) for item in value]
     return value

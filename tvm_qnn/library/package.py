@@ -96,7 +96,7 @@ def write_package(path: Path, variants: Sequence[Variant]) -> None:
             for other in others:
                 other.link(file := part.with_name("kernels.so"))
                 kernels.append(_append(stream, memoryview(file.read_bytes())))
-            stored: dict[bytes, tuple[int, int]] = {}
+            stored: list[tuple[np.ndarray, tuple[int, int]]] = []
             described = [
                 {
                     "metadata": variant.metadata.to_fields(),
@@ -179,13 +179,14 @@ def _variant(
 
 
 def _constant(
-    stream: BinaryIO, array: np.ndarray, stored: dict[bytes, tuple[int, int]]
+    stream: BinaryIO, array: np.ndarray, stored: list[tuple[np.ndarray, tuple[int, int]]]
 ) -> dict[str, Any]:
     """Write a constant unless its bytes are stored already, and describe it."""
-    key = hashlib.blake2b(array.data).digest()
-    if key not in stored:
-        stored[key] = _append(stream, array.data)
-    return {"dtype": str(array.dtype), "shape": array.shape, "at": stored[key]}
+    data = array.reshape(-1).view(np.uint8)
+    place = next((place for other, place in stored if np.array_equal(other, data)), None)
+    if place is None:
+        stored.append((data, place := _append(stream, array.data)))
+    return {"dtype": str(array.dtype), "shape": array.shape, "at": place}
 
 
 def _append(stream: BinaryIO, data: memoryview) -> tuple[int, int]:

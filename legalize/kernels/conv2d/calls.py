@@ -9,6 +9,7 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
+from legalize.kernels.conv2d.constants import distinct
 from legalize.kernels.conv2d.plan import Columns, Weights
 from legalize.kernels.conv2d.spec import UNFUSED, Addend, ConvSpec, Encoding, Fusion, OutputStage
 from legalize.kernels.ir.vectors import Array
@@ -114,11 +115,11 @@ def centred(kernel: Array, zero_point: Array | int) -> tuple[Array, Array]:
     Returns:
         int8 weights and 0; otherwise both unchanged.
     """
-    zero_points = np.unique(zero_point)
+    zero_points = distinct(zero_point)
     if kernel.dtype == np.int8 and not zero_points.any():
         return kernel, zero_points
     if zero_points.size == 1:
-        rest = kernel.astype(np.int16) - zero_points[0]
+        rest = kernel.astype(np.int16) - np.int16(zero_points[0])
         low, high = dtype_range("int8")
         if rest.min(initial=0) >= low and rest.max(initial=0) <= high:
             return rest.astype(np.int8), np.zeros(1, np.int64)

@@ -12,7 +12,7 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.tasks import shared_loop
 from legalize.kernels.ir.vectors import Array, Buffer, Index
 from legalize.kernels.kernel import Builder, Lowered, Operands, Rule
-from qnn_ops.arithmetic.accumulator_bounds import centred_bounds, product_sums
+from qnn_ops.arithmetic.accumulator_bounds import centred_bounds, product_sums, signed_sums
 from qnn_ops.dialect.registry import Attrs, constant_of, spec_of
 from qnn_ops.errors import QnnError
 
@@ -113,7 +113,7 @@ def signed_kernel(spec: ConvSpec, kernel: Array, zero_point: int | Array) -> tup
             f"the kernel must be {spec.kernel_dtype} of shape {shape} (OHWI), "
             f"got {kernel.dtype} of shape {kernel.shape}"
         )
-    zero_points = np.unique(np.asarray(zero_point, np.int64))
+    zero_points = distinct(zero_point)
     if zero_points.size != 1:
         raise QnnError(f"the kernel must have one zero point, got {zero_points.tolist()}")
     offset = 128 if spec.kernel_dtype == "uint8" else 0
@@ -124,6 +124,11 @@ def signed_kernel(spec: ConvSpec, kernel: Array, zero_point: int | Array) -> tup
             f"has_asymmetric_kernel={spec.has_asymmetric_kernel}"
         )
     return kernel.astype(np.int16) - np.int16(offset), shifted
+
+
+def distinct(values: Array | int) -> Array:
+    """Return the different integers; numpy's own function imports its masked arrays first."""
+    return np.array(sorted({*np.ravel(values).tolist()}), np.int64)
 
 
 def per_channel(spec: ConvSpec, name: str, values: Array | float, dtype: str = "int32") -> Array:
@@ -169,11 +174,12 @@ def fold_zero_points(
 ) -> tuple[Array, Array]:
     """Return the bias that raw products need, and each channel's largest possible |accumulator|."""
     zx = spec.staged_zero_point
-    centred = (kernel - zero_point).reshape(spec.out_channels, -1)
+    centred = (kernel - zero_point if zero_point else kernel).reshape(spec.out_channels, -1)
+    signed = signed_sums(centred, 1)
     # bias − zx·Σw + K·zx·zw; conv_calls takes no call whose result could leave int32 here.
-    folded = (bias - zx * centred.sum(axis=1, dtype=np.int64)).astype(np.int32)
+    folded = (bias - np.int64(zx) * sum(signed)).astype(np.int32)
     dtype = spec.in_dtype if spec.staged_dtype == "int16" else spec.staged_dtype
-    sums = product_sums(centred, centred_bounds(dtype, zx)) + bias
+    sums = product_sums(signed, centred_bounds(dtype, zx)) + bias
     return folded, np.maximum(sums.high, -sums.low)
 
 

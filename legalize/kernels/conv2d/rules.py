@@ -20,7 +20,7 @@ from legalize.kernels.conv2d.plan import Cut, Plan, Planner
 from legalize.kernels.conv2d.spec import UNFUSED, Fusion
 from legalize.kernels.conv2d.stage import stage
 from legalize.kernels.kernel import Builder, Lowered, Operands
-from qnn_ops.dialect.registry import Attrs, spec_of
+from qnn_ops.dialect.registry import Attrs, as_const, spec_of
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class ConvRules:
             packed = part.pack(weights)
             function = part.function(packed)
             name = SORTED_LAST + function.attrs["global_symbol"]
-            constants = [relax.const(array, str(array.dtype)) for array in packed.constants]
+            constants = list(map(as_const, packed.constants))
             operands = [data, *constants, *addends]
             into = call_tir(builder, name, function, operands, shape, dtype, into)
         return finish(builder, call, into)

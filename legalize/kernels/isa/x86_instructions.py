@@ -1,6 +1,12 @@
 """Vector expressions of x86 for which TVM has no operator."""
 
+from functools import lru_cache
+from typing import Any
+
+import tvm
+from tvm import tirx
 from tvm.script.ir_builder import tirx as T
+from tvm.target import codegen
 
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in
 
@@ -9,28 +15,41 @@ from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in
 _CURRENT, _DOWN, _TO_ZERO = 4, 9, 11
 
 
+_PURE = tvm.ir.Op.get("tirx.call_llvm_pure_intrin")
+
+
+def instruction(dtype: str, name: str, *operands: Vector) -> Vector:
+    """Call a function of LLVM; TVM's own way takes three times as long."""
+    return tvm.ir.Call(_PURE, [_number(name), *operands], ret_ty=_type(dtype))
+
+
+@lru_cache
+def _number(name: str) -> Any:
+    return tirx.IntImm("uint32", codegen.llvm_lookup_intrinsic_id(name))
+
+
+@lru_cache
+def _type(dtype: str) -> Any:
+    return tvm.ir.PrimType(dtype)
+
+
 def dot_bytes(accumulator: Vector, unsigned: Vector, signed: Vector, lanes: int = 16) -> Vector:
     """Add to each int32 lane four products of unsigned and signed bytes (vpdpbusd)."""
-    return T.call_llvm_pure_intrin(
-        f"int32x{lanes}",
-        f"llvm.x86.avx512.vpdpbusd.{32 * lanes}",
-        accumulator,
-        unsigned,
-        signed,
-    )
+    name = f"llvm.x86.avx512.vpdpbusd.{32 * lanes}"
+    return instruction(f"int32x{lanes}", name, accumulator, unsigned, signed)
 
 
 def add_pairs(first: Vector, second: Vector) -> Vector:
     """Multiply two vectors of int16, and add neighbouring products: int32 (vpmaddwd)."""
     lanes = lanes_in(first) // 2
     name = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}[lanes]
-    return T.call_llvm_pure_intrin(f"int32x{lanes}", f"llvm.x86.{name}", first, second)
+    return instruction(f"int32x{lanes}", f"llvm.x86.{name}", first, second)
 
 
 def add_to_pairs(accumulator: Vector, first: Vector, second: Vector) -> Vector:
     """Add to each int32 lane of 16 two products of int16, modulo 2^32 (vpdpwssd)."""
     name = "llvm.x86.avx512.vpdpwssd.512"
-    return T.call_llvm_pure_intrin("int32x16", name, accumulator, first, second)
+    return instruction("int32x16", name, accumulator, first, second)
 
 
 def wrapped(operation: str, first: Vector, second: Vector) -> Vector:
@@ -41,7 +60,7 @@ def wrapped(operation: str, first: Vector, second: Vector) -> Vector:
     lanes = lanes_in(first)
     everywhere = T.broadcast(T.bool(True), lanes), T.uint32(lanes)
     name = f"llvm.vp.{operation}.v{lanes}i32"
-    return T.call_llvm_pure_intrin(f"int32x{lanes}", name, first, second, *everywhere)
+    return instruction(f"int32x{lanes}", name, first, second, *everywhere)
 
 
 def broadcast_bytes(buffer: Buffer, offset: Index, lanes: int = 16) -> Vector:
@@ -58,9 +77,9 @@ def to_int32(value: Vector) -> Vector:
         zeros = T.broadcast(T.int32(0), lanes)
         name = "llvm.x86.avx512.mask.cvtps2dq.512"
         mode = T.int32(_CURRENT)
-        return T.call_llvm_pure_intrin(result, name, value, zeros, T.int16(-1), mode)
+        return instruction(result, name, value, zeros, T.int16(-1), mode)
     name = {4: "llvm.x86.sse2.cvtps2dq", 8: "llvm.x86.avx.cvt.ps2dq.256"}[lanes]
-    return T.call_llvm_pure_intrin(result, name, value)
+    return instruction(result, name, value)
 
 
 def floor_of_product(value: Vector, factor: Vector, addend: Vector) -> Vector:
@@ -68,7 +87,7 @@ def floor_of_product(value: Vector, factor: Vector, addend: Vector) -> Vector:
     total = _fused(value, factor, addend, _DOWN)
     zeros = T.broadcast(T.int32(0), 16)
     name = "llvm.x86.avx512.mask.cvtps2dq.512"
-    return T.call_llvm_pure_intrin("int32x16", name, total, zeros, T.int16(-1), T.int32(_DOWN))
+    return instruction("int32x16", name, total, zeros, T.int16(-1), T.int32(_DOWN))
 
 
 def truncated_product(value: Vector, factor: Vector, addend: Vector) -> Vector:
@@ -78,7 +97,7 @@ def truncated_product(value: Vector, factor: Vector, addend: Vector) -> Vector:
 
 def _fused(value: Vector, factor: Vector, addend: Vector, rounding: int) -> Vector:
     name = "llvm.x86.avx512.vfmadd.ps.512"
-    return T.call_llvm_pure_intrin("float32x16", name, value, factor, addend, T.int32(rounding))
+    return instruction("float32x16", name, value, factor, addend, T.int32(rounding))
 
 
 def narrow_pair(a: Vector, b: Vector) -> Vector:
@@ -95,13 +114,13 @@ def _packed(name: str, dtype: str, a: Vector, b: Vector) -> Vector:
     lanes = 2 * lanes_in(a)
     bits = {"int16": 16}.get(dtype, 8) * lanes
     intrinsic = {128: f"sse2.{name}.128", 256: f"avx2.{name}", 512: f"avx512.{name}.512"}[bits]
-    return T.call_llvm_pure_intrin(f"{dtype}x{lanes}", f"llvm.x86.{intrinsic}", a, b)
+    return instruction(f"{dtype}x{lanes}", f"llvm.x86.{intrinsic}", a, b)
 
 
 def shuffle_bytes(value: Vector, places: Vector) -> Vector:
     """Take bytes by index from each 16; zero if bit 7 of an index is set (vpshufb)."""
     size = lanes_in(value)
-    return T.call_llvm_pure_intrin(f"uint8x{size}", _SHUFFLES[size], value, places)
+    return instruction(f"uint8x{size}", _SHUFFLES[size], value, places)
 
 
 _SHUFFLES = {
@@ -113,4 +132,4 @@ _SHUFFLES = {
 
 def sum_lanes(value: Vector, lanes: int) -> Vector:
     """Add the int32 lanes of a vector."""
-    return T.call_llvm_pure_intrin("int32", f"llvm.vector.reduce.add.v{lanes}i32", value)
+    return instruction("int32", f"llvm.vector.reduce.add.v{lanes}i32", value)

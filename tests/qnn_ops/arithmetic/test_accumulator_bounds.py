@@ -53,7 +53,7 @@ def test_sums_reach_their_bounds_and_no_partial_sum_passes_them(
     weights, weight_point, dtype, point = layer
     info = np.iinfo(dtype)
     centred = weights.astype(np.int64) - weight_point
-    bounds = product_sums(centred, centred_bounds(dtype, point))
+    bounds = product_sums(signed_sums(centred, 1), centred_bounds(dtype, point))
     # A sum is linear in the data, so that its extremes lie at the ends of the data's range.
     corners = np.array(list(product((info.min, info.max), repeat=weights.shape[1])), np.int64)
     partial = np.cumsum((corners - point)[:, None, :] * centred[None], axis=2)
@@ -76,7 +76,7 @@ def test_sums_are_refused_exactly_where_they_leave_int32(
 ) -> None:
     weights, weight_point, dtype, point = layer
     data = centred_bounds(dtype, point)
-    bounds = product_sums(weights.astype(np.int64) - weight_point, data)
+    bounds = product_sums(signed_sums(weights.astype(np.int64) - weight_point, 1), data)
     ends = -(2**31) - bounds.low if is_low else HIGHEST - bounds.high
     # What is left between a sum with its bias and the end of int32 is ``room``.
     bias = np.clip(ends + (room if is_low else -room), -(2**31), HIGHEST)

@@ -126,7 +126,8 @@ class Plan(ABC):
         chosen = choose_epilogue(spec.output, scales, lanes, self.factors)
         # Channels that staging adds hold the zero points, so their products are zero.
         missing = spec.staged_channels - spec.in_channels
-        kernel = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),), constant_values=zero_point)
+        if missing:
+            kernel = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),), constant_values=zero_point)
         layout = self.lay_out(kernel, lanes)
         # Products wrap, but the product is right if it fits 32 bits.
         bias = (folded_bias + chosen.offset) * np.int32(chosen.epilogue.factor)

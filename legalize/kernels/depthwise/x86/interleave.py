@@ -8,7 +8,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.vectors import Vector, kept
 from legalize.kernels.isa.x86 import Isa
-from legalize.kernels.isa.x86_instructions import add_pairs, dot_bytes
+from legalize.kernels.isa.x86_instructions import add_pairs, dot_bytes, instruction
 
 _QUARTER = 16
 
@@ -75,4 +75,4 @@ def add_products(isa: Isa, accumulator: Vector, cells: Vector, weights: Vector) 
     if not isa.has_byte_products:
         return accumulator + add_pairs(words, weights)
     name = f"llvm.x86.avx512.vpdpwssd.{32 * isa.lanes}"
-    return T.call_llvm_pure_intrin(f"int32x{isa.lanes}", name, accumulator, words, weights)
+    return instruction(f"int32x{isa.lanes}", name, accumulator, words, weights)

@@ -64,8 +64,7 @@ def steps_of(output: OutputStage, scales: Scales) -> Steps | None:
     outputs = np.arange(output.low + 1, output.high + 1)
     first = first_accumulators(output, np.maximum(q, 1)[:, None], e[:, None], outputs)
     # A channel whose multiplier is 0 has its steps out of reach.
-    out_of_reach = np.where(outputs <= output.zero_point, -MAX_ACCUMULATOR, MAX_ACCUMULATOR)
-    first = np.where(q[:, None] == 0, out_of_reach, first)
+    first[q == 0] = np.where(outputs <= output.zero_point, -MAX_ACCUMULATOR, MAX_ACCUMULATOR)
     return Steps(outputs, first, q * 2.0 ** (-31.0 - e))
 
 
@@ -77,7 +76,8 @@ def first_accumulators(output: OutputStage, q: Array, e: Array, outputs: Array) 
         # (x·q + 2^(30+e)) >> (31+e) >= k
         return -(-((2 * k - 1) << (30 + e)) // q)
     # (h + half - [h < 0]) >> e >= k, with h = (x·q + 2^30) >> 31; nothing is subtracted for e = 0.
-    h = (k << e) - half + ((k <= 0) & (e > 0))
+    is_below = ((k <= 0) & (e > 0)).astype(np.int64)  # numpy adds other dtypes slowly
+    h = (k << e) - half + is_below
     return -(-((2 * h - 1) << 30) // q)
 
 
@@ -131,14 +131,14 @@ def _line(
     # If a step is out of reach, the furthest accumulator must be on its side of the limit.
     at = (factor * np.maximum(first, lowest)).astype(np.float32).astype(np.float64)
     before = (factor * np.minimum(first - 1, highest)).astype(np.float32).astype(np.float64)
-    is_reached, is_left = first <= highest, first > lowest
+    is_beyond, is_passed, limits = first > highest, first <= lowest, limits.astype(np.float64)
     found = Line(*np.zeros((2, len(scale)), np.float32))
     left = np.arange(len(scale))
     for slopes in _neighbours((scale / factor).astype(np.float32)):
         # These products are exact, and their sums with numbers of 24 bits almost so.
         each = slopes[left, None].astype(np.float64)
-        least = np.where(is_reached[left], limits[left] - at[left] * each, -np.inf)
-        most = np.where(is_left[left], limits[left] - before[left] * each, np.inf)
+        least, most = limits - at * each, limits - before * each
+        least[is_beyond], most[is_passed] = -np.inf, np.inf
         low = least.max(axis=1, initial=-np.inf)
         high = most.min(axis=1, initial=np.inf)
         # If nothing limits one side, any addend serves.
@@ -151,6 +151,8 @@ def _line(
         left = left[~serves]
         if not len(left):
             return found
+        others = (array[~serves] for array in (at, before, limits, is_beyond, is_passed))
+        at, before, limits, is_beyond, is_passed = others
     return None
 
 
