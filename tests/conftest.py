@@ -72,6 +72,7 @@ _AS_WRITTEN = (
     *(f"tvm_qnn/{each}" for each in ("cli", "compare", "demo", "evaluate", "text", "throughput")),
     *(f"benchmarks/test_bench_{each}.py" for each in ("one_line", "open_pairs", "open_sizes")),
     *(f"benchmarks/test_bench_{each}.py" for each in ("tokens", "transformer")),
+    "benchmarks/onnx_zoo",
     "test_snippets.py",
 )
 
