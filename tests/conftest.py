@@ -82,6 +82,8 @@ _AS_WRITTEN = (
     *(f"tvm_qnn/{each}" for each in ("cli", "compare", "demo", "evaluate", "text", "throughput")),
     *(f"benchmarks/test_bench_{each}.py" for each in ("one_line", "open_pairs", "open_sizes")),
     *(f"benchmarks/test_bench_{each}.py" for each in ("tokens", "transformer")),
+    "benchmarks/onnx_zoo",
+    "tvm_qnn/profile/test_layers.py",
     "test_snippets.py",
 )
 

@@ -1,8 +1,12 @@
+import functools
 import json
 from pathlib import Path
 
+import pytest
+
+from benchmarks import bench_builds
 from benchmarks.bench_builds import Builds, main, rows
-from benchmarks.process import Built
+from benchmarks.process import Built, build_model
 from tests.support.commands import said
 from tvm_qnn import digits
 
@@ -20,11 +24,27 @@ def test_a_row_has_medians_and_what_part_of_the_program_s_time_ours_is() -> None
     assert rows([theirs], warm=False) == [["OpenVINO", "4.00", "3.00", ""]]
 
 
-def test_the_command_builds_in_fresh_processes(tmp_path: Path) -> None:
+def test_the_command_builds_in_fresh_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders: list[tuple[str, int, bool]] = []
+
+    @functools.cache
+    def build_once(peer: str, file: Path) -> Built:
+        return build_model(peer, file, 1, tmp_path / "store")
+
+    def build(peer: str, file: Path, threads: int, store: Path) -> Built:
+        orders.append((peer, threads, any(store.iterdir())))
+        (store / "kept").touch()
+        return build_once(peer, file)
+
+    monkeypatch.setattr(bench_builds, "build_model", build)
     model, output = tmp_path / "small.tflite", tmp_path / "out"
     model.write_bytes(digits.model("int8"))
     arguments = ["--repeat", "1", "--warm", "--peers", "tvm-qnn", "--peers", "litert"]
     said(main, [str(model), *arguments, "--output", str(output)])
+    cold_and_warm = [("tvm-qnn", count, is_warm) for count in (1, 2) for is_warm in (False, True)]
+    assert orders == [*cold_and_warm, ("litert", 1, False), ("litert", 2, False)]
     ours, theirs = json.loads((output / "builds.json").read_text())["builds"]
     for kind in ("single", "several", "warm_single", "warm_several"):
         (built,) = ours[kind]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
-from tests.support.tflite import Sheet
+from tests.support.tflite import Operand, Sheet, fixed
 
 
 def float_rows(rng: np.random.Generator, shape: Sequence[int]) -> np.ndarray:
@@ -35,5 +35,12 @@ def weights(sheet: Sheet, shape: Sequence[int], count: int, axis: int = 0) -> in
     LiteRT's code for x86 negates bytes of -128 in vain, and takes -128 times a negative value for
     128 times it.
     """
-    array = sheet.rng.integers(-127, 128, tuple(shape)).astype(np.int8)
-    return sheet.constant(array, scales(sheet.rng, count, axis))
+    kernel = weights_of(sheet.rng, shape, count, axis)
+    return sheet.constant(kernel.array, kernel.kind[2])
+
+
+def weights_of(
+    rng: np.random.Generator, shape: Sequence[int], count: int, axis: int = 0
+) -> Operand:
+    """Return such weights."""
+    return fixed(rng.integers(-127, 128, tuple(shape)), "int8", scales(rng, count, axis))

@@ -6,7 +6,7 @@ import numpy as np
 
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
-from tests.support.tflite import Sheet
+from tests.support.tflite import Operand, fixed, given
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 UNIT = 2.0**-15
@@ -23,22 +23,19 @@ def near(rng: np.random.Generator, scale: float) -> Quantization:
     return symmetric(float(2.0 ** np.round(np.log2(chosen))) if rng.random() < 0.3 else chosen)
 
 
-def data(sheet: Sheet, shape: Sequence[int], scale: Quantization) -> int:
-    """Add an input, of all int16 or (as those of real networks are) of some of it."""
-    array = full_range(sheet.rng, "int16", tuple(shape))
-    if sheet.rng.random() < 0.5:
-        array = (array >> int(sheet.rng.integers(0, 8))).astype(np.int16)
-    return sheet.input(array, scale)
+def data(rng: np.random.Generator, shape: Sequence[int], scale: Quantization) -> Operand:
+    """Return an input, of all int16 or (as those of real networks are) of some of it."""
+    array = full_range(rng, "int16", tuple(shape))
+    return given(array >> int(rng.integers(0, 8)) if rng.random() < 0.5 else array, "int16", scale)
 
 
 def weights(
-    sheet: Sheet, shape: Sequence[int], axis: int, per_axis: bool
-) -> tuple[int, np.ndarray]:
-    rng = sheet.rng
+    rng: np.random.Generator, shape: Sequence[int], axis: int, per_axis: bool
+) -> tuple[Operand, np.ndarray]:
     scales = rng.uniform(0.005, 0.02, shape[axis] if per_axis else 1).astype(np.float32)
     array = np.maximum(full_range(rng, "int8", tuple(shape)), -127)
-    return sheet.constant(array, symmetric(*scales, axis=axis)), scales
+    return fixed(array, "int8", symmetric(*scales, axis=axis)), scales
 
 
-def bias(sheet: Sheet, count: int, dtype: str) -> int:
-    return sheet.bias(sheet.rng.integers(-(2**22), 2**22, count).astype(dtype))
+def bias(rng: np.random.Generator, count: int, dtype: str) -> Operand:
+    return fixed(rng.integers(-(2**22), 2**22, count), dtype)

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.standalone import check_call
-from tvm_qnn import digits, from_tflite
+from tests.support.tflite import Q, fixed, one, x
+from tvm_qnn import from_tflite
 from tvm_qnn.build import export_c
 from tvm_qnn.standalone.packages import PACKAGES
 
 NAME = "net"
+_MODEL = one("ADD", x(1, 8), fixed([range(8)], "int8", Q)).model()
 
 needs_cc = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler cc on the path")
 needs_cmake = pytest.mark.skipif(
@@ -20,7 +22,7 @@ needs_cmake = pytest.mark.skipif(
 
 def packed(kind: str, target: str, folder: Path, *, test_vectors: int = 2) -> list[str]:
     """Write a package, on any target; return its files' paths."""
-    mod, params = from_tflite(digits.model("int8"))
+    mod, params = from_tflite(_MODEL)
     package = PACKAGES[kind]
     return export_c(mod, target, params, folder / NAME, test_vectors=test_vectors, package=package)
 

@@ -36,7 +36,8 @@ class Computed:
         mod: the model with all ``tensors`` as outputs.
         params: its parameters.
         tensors: a key of ``answers``, a number and an operator for each tensor.
-        used: the model as it is imported for use, with its parameters.
+        used: the model as it is imported for use, with its parameters; `mod` itself if all of its
+            tensors are the model's outputs.
         outputs: the keys of the outputs of ``used``. A key that ``answers`` lacks is an input's.
         answers: the framework's tensors of each run; each run is computed when it is read.
         title: the name of the program, if ``Reference.title`` is not its name.
@@ -76,7 +77,8 @@ def _with_litert(
     known = (_without_leftovers(graph, answer) for answer in answers)
     is_by_block = any(tensor.blocks for tensor in graph.tensors)  # see litert_tensors
     title = "LiteRT's default kernels" if is_by_block else ""
-    used = from_tflite(graph, shape_dict)
+    has_all = graph.outputs == graph.computed
+    used = (mod, params) if has_all else from_tflite(graph, shape_dict)
     return Computed(mod, params, tensors, used, graph.outputs, known, title)
 
 
@@ -107,7 +109,8 @@ def _with_onnxruntime(
 
     tensors = [(n, made.get(n, -1), operator(n) if n in made else "") for n in names]
     outputs = [value.name for value in proto.graph.output]
-    return Computed(mod, params, tensors, from_onnx(proto, shape_dict), outputs, answers)
+    used = (mod, params) if outputs == names else from_onnx(proto, shape_dict)
+    return Computed(mod, params, tensors, used, outputs, answers)
 
 
 def _with_xnnpack(

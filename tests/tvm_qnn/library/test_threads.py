@@ -118,9 +118,8 @@ def test_more_threads_may_follow_a_run_that_did_not_say_how_many(
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be bound here")
-@pytest.mark.parametrize("last", [False, True])
-def test_a_process_stays_on_its_processors(last: bool) -> None:
-    core = (max if last else min)(os.sched_getaffinity(0))
+def test_a_process_stays_on_its_processors() -> None:
+    core = max(os.sched_getaffinity(0))  # TVM would bind the first thread to the first one
     code = f"""if True:
         import os
         from concurrent.futures import ThreadPoolExecutor

@@ -131,9 +131,9 @@ def run_batches(module: Any, content: bytes, pictures: np.ndarray) -> list[np.nd
     for start in range(0, len(pictures), 3):
         batch = pictures[start : start + 3]
         interpreter.resize_tensor_input(taken, batch.shape)
-        interpreter.resize_tensor_input(given, (len(batch), 20))
+        interpreter.resize_tensor_input(given, (len(batch), 10))
         interpreter.allocate_tensors()
-        assert tuple(interpreter.get_output_details()[0]["shape"]) == (len(batch), 20)
+        assert tuple(interpreter.get_output_details()[0]["shape"]) == (len(batch), 10)
         interpreter.set_tensor(taken, batch)
         interpreter.invoke()
         classes.append(interpreter.get_tensor(given))

@@ -137,10 +137,12 @@ def test_errors_of_runs_are_onnx_runtime_s() -> None:
     assert "index 9" in str(error)
 
 
-@pytest.mark.parametrize("qdq", [True, False])
 @pytest.mark.parametrize(
-    ("activations", "entry"),
-    [("uint8", "session.x64quantprecision"), ("int8", "session.qdqisint8allowed")],
+    ("activations", "entry", "qdq"),
+    [
+        ("uint8", "session.x64quantprecision", False),
+        ("int8", "session.qdqisint8allowed", True),
+    ],
 )
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_give_the_same_numbers(name: str, activations: str, entry: str, qdq: bool) -> None:

@@ -6,7 +6,7 @@ import pytest
 from frontends.formats import read_model
 from legalize.kernels.isa.targets import has_feature
 from tests.support.errors import fails
-from tvm_qnn import prose, zoo
+from tvm_qnn import digits, prose, zoo
 from tvm_qnn.profile.chart import save_chart
 from tvm_qnn.profile.layers import Layer, Profile, profile, share_of_peak
 from tvm_qnn.target.target import host_target
@@ -55,7 +55,8 @@ def test_no_layer_is_above_the_peak(found: Profile) -> None:
     assert 0 < found.share < 1.05
 
 
-def test_a_target_without_the_instruction_has_no_peak_and_others_errors(model: bytes) -> None:
+def test_a_target_without_the_instruction_has_no_peak_and_others_errors() -> None:
+    model = digits.model("int8")
     plain = profile(model, "llvm", repeat=1)
     assert plain.peaks == {}
     assert plain.share is None

@@ -25,7 +25,6 @@ from tests.support.onnx_networks import Network, Style
 from tvm_qnn import relay
 from tvm_qnn.oracle import litert_tensors
 from tvm_qnn.relay import graph_executor, tvm
-from tvm_qnn.zoo import build as zoo
 
 Array = np.ndarray[Any, Any]
 MXNET = str(Path(__file__).parents[2] / "fixtures/mxnet/plain-auto")
@@ -33,14 +32,12 @@ MXNET = str(Path(__file__).parents[2] / "fixtures/mxnet/plain-auto")
 
 @pytest.fixture(scope="module")
 def content() -> bytes:
-    return zoo("mobilenet_v1", "uint8", tiny=True)
+    return network("uint8")
 
 
 @pytest.fixture(scope="module")
-def data(content: bytes) -> Array:
-    graph = read_model(content)
-    shape = graph.tensors[graph.inputs[0]].shape
-    return np.random.default_rng(3).integers(0, 256, shape, np.uint8)
+def data() -> Array:
+    return np.random.default_rng(3).integers(0, 256, (1, 8, 8, 3), np.uint8)
 
 
 @pytest.fixture(scope="module")

@@ -27,8 +27,7 @@ int main() {
 
 
 @pytest.mark.skipif(not shutil.which("c++"), reason="no C++ compiler c++ on the path")
-@pytest.mark.parametrize("arena", [False, True])
-@pytest.mark.parametrize("name", ["int8", "a state"])
+@pytest.mark.parametrize(("name", "arena"), [("int8", True), ("a state", False)])
 def test_the_class_gives_the_vectors(name: str, arena: bool, tmp_path: Path) -> None:
     has_state = name == "a state"
     mod, params = from_tflite(ring() if has_state else digits.model(name))

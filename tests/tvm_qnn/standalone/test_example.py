@@ -56,8 +56,7 @@ def test_the_vectors_are_litert_s(style: str, tmp_path: Path) -> None:
 
 
 @needs_cc
-@pytest.mark.parametrize("arena", [False, True])
-@pytest.mark.parametrize("name", ["int8", "a state"])
+@pytest.mark.parametrize(("name", "arena"), [("int8", False), ("a state", True)])
 def test_the_program_runs_and_finds_a_changed_byte(name: str, arena: bool, tmp_path: Path) -> None:
     content = ring() if name == "a state" else digits.model(name)
     source = export(content, "host", tmp_path, arena=arena)

@@ -19,7 +19,6 @@ from tests.support.tflite import library_of
 from tvm_qnn import Library, digits
 from tvm_qnn.build import export_c
 from tvm_qnn.standalone.export import export_standalone
-from tvm_qnn.standalone.symbols import undefined_symbols
 from tvm_qnn.target.target import parse_target
 
 needs_cc = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler cc on the path")
@@ -40,25 +39,14 @@ def test_a_network_gives_what_the_library_gives(style: str, tmp_path: Path) -> N
     for inputs, result in zip(runs, results, strict=True):
         np.testing.assert_array_equal(result, library.run(*inputs))
     assert len({array.tobytes() for array in results}) == 3
-
-
-@needs_cc
-@pytest.mark.parametrize("style", digits.STYLES)
-def test_inputs_and_outputs_may_lie_in_the_workspace(style: str, tmp_path: Path) -> None:
-    library = built(style)
-    rng = np.random.default_rng(0)
-    (info,) = library.inputs
-    runs = [[full_range(rng, info.dtype, info.shape)] for _ in range(3)]
+    # Inputs and outputs may lie in the workspace.
     imported, params = tvm_qnn.from_tflite(digits.model(style))
-    export_c(imported, "host", params, tmp_path / "model", arena=True)
-    program = compile_example(tmp_path, "model", "cc")
-    results = run_example([program], library.signature, runs, tmp_path)
-    for inputs, (result,) in zip(runs, results, strict=True):
-        np.testing.assert_array_equal(result, library.run(*inputs))
-    header = (tmp_path / "model.h").read_text()
-    assert "int model_run(void *workspace);" in header
-    library.export(tmp_path / "beside", format="c")
-    sizes = [workspace_size(tmp_path / name) for name in ("model.h", "beside.h")]
+    export_c(imported, "host", params, tmp_path / "within", arena=True)
+    program = compile_example(tmp_path, "within", "cc")
+    same = run_example([program], library.signature, runs, tmp_path)
+    np.testing.assert_array_equal([array for (array,) in same], results)
+    assert "int within_run(void *workspace);" in (tmp_path / "within.h").read_text()
+    sizes = [workspace_size(tmp_path / name) for name in ("within.h", "model.h")]
     assert sizes[0] <= sizes[1]
 
 
@@ -168,15 +156,6 @@ def test_two_models_link_into_one_program_that_needs_no_heap_and_no_threads(tmp_
     if shutil.which("nm"):
         undefined = check_call(["nm", "-u", tmp_path / "first.o"]).split()
         assert set(undefined) <= {"U", "memcpy", "memset"}
-
-
-@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m4+hardfloat", "cortex-m55", "riscv32"])
-def test_integer_networks_call_c_s_own_functions_alone(target: str, tmp_path: Path) -> None:
-    mod, params = tvm_qnn.from_tflite(digits.model("int8"))
-    export_c(mod, target, params, tmp_path / "m")
-    needs = undefined_symbols((tmp_path / "m.o").read_bytes())
-    assert needs is not None
-    assert {*needs} <= {"memcpy", "memset"}
 
 
 @needs_cc

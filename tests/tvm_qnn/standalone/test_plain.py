@@ -22,8 +22,7 @@ from tests.targets.models import Loaded, Model, models
 from tvm_qnn import digits, zoo
 from tvm_qnn.build import export_c
 
-SMALL = ("digits int8", "every kernel uint8", "fused int8", "random graphs 0")
-STYLE = "int8_per_axis"
+SMALL = ("every kernel uint8", "fused int8", "random graphs 0")
 MODELS = {model.name: model for model in models(1)}
 
 
@@ -79,7 +78,8 @@ def loaded(name: str) -> Loaded:
 @needs_gcc
 @pytest.mark.parametrize("name", SMALL)
 def test_a_model_gives_the_numbers_of_its_framework(name: str, tmp_path: Path) -> None:
-    model = loaded(name)
+    with patch("tests.targets.models._GRAPHS", 4):
+        model = loaded(name)
     results = run_plain_c(model.mod, model.params, model.inputs, tmp_path, "-O1", *SANITIZERS)
     assert model.differs(results) is None
     assert 0 < longest_function(tmp_path / "model.c") < 300
@@ -89,14 +89,14 @@ LARGE = ("inception_v3", "mobilenet_v2")
 FILES = ("deeplab_dm05_u8", "lstm_i8")
 
 
+@pytest.mark.mcu
 @pytest.mark.parametrize(
     "content",
     [
-        partial(zoo.build, "inception_v3", STYLE, tiny=True),
-        *(pytest.param(partial(zoo.build, name, STYLE), marks=pytest.mark.mcu) for name in LARGE),
-        *(pytest.param(partial(file_of, name), marks=pytest.mark.mcu) for name in FILES),
+        *(partial(zoo.build, name, "int8_per_axis") for name in LARGE),
+        *(partial(file_of, name) for name in FILES),
     ],
-    ids=["tiny", *LARGE, *FILES],
+    ids=[*LARGE, *FILES],
 )
 def test_functions_stay_short(content: Callable[[], bytes], tmp_path: Path) -> None:
     mod, params = tvm_qnn.from_tflite(content())
@@ -181,43 +181,40 @@ def test_compilers_see_that_a_heap_is_set_before_it_is_read(count: int, tmp_path
     check_that_compilers_are_silent(mod, tmp_path)
 
 
-@needs_gcc
-def test_the_header_stands_alone(tmp_path: Path) -> None:
-    mod, params = tvm_qnn.from_tflite(digits.model("int8"))
-    for target in ("c", "cortex-m4"):
-        export_c(mod, target, params, tmp_path / "model")
-        program = tmp_path / "use.c"
-        program.write_text(
-            '#include "model.h"\nstatic model_input_0_t input[MODEL_INPUT_0_COUNT];\n'
-            "float first(void);\nfloat first(void) {\n"
-            "  return (float)(input[0] - MODEL_INPUT_0_ZERO_POINT) * MODEL_INPUT_0_SCALE;\n}\n"
-        )
-        check_call(["gcc", *WARNINGS, "-c", "-o", tmp_path / "use.o", program])
-
-
-SNIPPETS = [
-    ("plain_c.md", "c", 0, ""),
-    ("plain_c.md", "cpp", 0, _ARDUINO),
-    ("microcontrollers.md", "c", 0, ""),
-    ("microcontrollers.md", "cpp", 0, ""),
-    ("microcontrollers.md", "c", 1, _COUNTER),
-]
+_USE_OF_HEADER = """\
+#include "keywords.h"
+static keywords_input_0_t input[KEYWORDS_INPUT_0_COUNT];
+float first(void);
+float first(void) {
+  return (float)(input[0] - KEYWORDS_INPUT_0_ZERO_POINT) * KEYWORDS_INPUT_0_SCALE;
+}
+"""
 
 
 @needs_gcc
-@pytest.mark.parametrize(("page", "language", "number", "before"), SNIPPETS)
-def test_the_snippets_of_the_guides_compile(
-    page: str, language: str, number: int, before: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("page", "target", "before"),
+    [
+        ("plain_c.md", "c", {"c": [""], "cpp": [_ARDUINO]}),
+        ("microcontrollers.md", "cortex-m4", {"c": ["", _COUNTER], "cpp": [""]}),
+    ],
+)
+def test_the_header_stands_alone_and_the_snippets_of_the_guides_compile(
+    page: str, target: str, before: dict[str, list[str]], tmp_path: Path
 ) -> None:
-    guide = Path(__file__).parents[3] / "docs" / "guides" / page
-    snippets = guide.read_text("utf-8").split(f"```{language}\n")[1:]
-    assert len(snippets) == sum(row[:2] == (page, language) for row in SNIPPETS)
-    source = tmp_path / f"use.{language}"
-    source.write_text(before + snippets[number].split("```")[0])
     mod, params = tvm_qnn.from_tflite(digits.model("int8"))
-    target = "c" if page == "plain_c.md" else "cortex-m4"
     export_c(mod, target, params, tmp_path / "keywords", arena=True)
+    guide = Path(__file__).parents[3] / "docs" / "guides" / page
     # _Alignas is C11's.
-    standard = {"c": "-std=c99" if target == "c" else "-std=c11", "cpp": "-std=c++11"}[language]
-    words = ["gcc" if language == "c" else "g++", standard, *WARNINGS[1:], f"-I{tmp_path}", "-c"]
-    check_call([*words, "-o", tmp_path / "use.o", source])
+    standards = {"c": "-std=c99" if target == "c" else "-std=c11", "cpp": "-std=c++11"}
+    programs = [("gcc", WARNINGS[0], _USE_OF_HEADER)]
+    for language, texts in before.items():
+        snippets = guide.read_text("utf-8").split(f"```{language}\n")[1:]
+        compiler = {"c": "gcc", "cpp": "g++"}[language]
+        for text, snippet in zip(texts, snippets, strict=True):
+            programs.append((compiler, standards[language], text + snippet.split("```")[0]))
+    for compiler, standard, text in programs:
+        source = tmp_path / ("use.c" if compiler == "gcc" else "use.cpp")
+        source.write_text(text)
+        words = [compiler, standard, *WARNINGS[1:], f"-I{tmp_path}", "-c"]
+        check_call([*words, "-o", tmp_path / "use.o", source])

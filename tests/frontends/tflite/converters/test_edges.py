@@ -8,7 +8,7 @@ from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from qnn_ops.dialect.signature import signature_of
 from tests.support.linking import needs_linker
-from tests.support.tflite import ANY, Q, Sheet, fixed, library_of, one, refused, x
+from tests.support.tflite import ANY, Q, Sheet, fixed, given, library_of, one, refused, x
 from tvm_qnn import load
 from tvm_qnn.oracle import litert_tensors
 
@@ -115,35 +115,23 @@ def test_tensors_without_elements_equal_litert() -> None:
 
 
 def test_operators_that_give_no_elements_equal_litert() -> None:
-    sheet = Sheet(seed=46)
-    tensors = {
-        dtype: sheet.input(np.zeros((2, 0, 3), dtype), quantization)
-        for dtype, quantization in (("int8", Q), ("float32", None), ("int32", None))
-    }
-    int8, real, whole = tensors.values()
-    some = sheet.random_input((1, 4, 4, 2), "int8", Q)
-    results = {code: (ANY, code, Q if code == "int8" else None) for code in tensors}
-    bytes_, reals, wholes = results.values()
-    sheet.operator("SOFTMAX", [real], reals, beta=1.0)
-    sheet.operator("LOG_SOFTMAX", [real], reals)
-    logarithm = Quantization.per_tensor(16 / 256, 127)
-    sheet.operator("LOG_SOFTMAX", [int8], (ANY, "int8", logarithm))
-    sheet.operator("L2_NORMALIZATION", [int8], (ANY, "int8", Quantization.per_tensor(1 / 128, 0)))
-    sheet.operator("ARG_MAX", [int8, sheet.constant(2)], wholes, output_type="int32")
-    sheet.operator("MATRIX_DIAG", [real], reals)
-    sheet.operator("MATRIX_SET_DIAG", [real, sheet.input(np.zeros((2, 0), np.float32))], reals)
-    lengths = sheet.constant([0, 0])
-    sheet.operator("REVERSE_SEQUENCE", [real, lengths], reals, seq_dim=1, batch_dim=0)
-    sheet.operator("TILE", [some, sheet.constant([1, 0, 2, 1])], bytes_)
-    sheet.operator("BROADCAST_TO", [whole, sheet.constant([4, 2, 0, 3])], wholes)
-    sheet.operator("FILL", [sheet.constant([2, 0]), sheet.input(np.array(7, np.int32))], wholes)
-    corner, sizes = sheet.constant([0] * 4), sheet.constant([1, 0, 2, 2])
-    sheet.operator("SLICE", [some, corner, sizes], ((1, 0, 2, 2), "int8", Q))
-    sheet.operator("POW", [whole, sheet.constant(np.array([2], np.int32))], wholes)
-    sheet.operator("BITCAST", [real], wholes)
-    images = sheet.random_input((4, 1, 1, 2), "int8", Q)
-    crops = [sheet.constant([2, 2]), sheet.constant([[1, 1], [0, 0]])]
-    sheet.operator("BATCH_TO_SPACE_ND", [images, *crops], bytes_)
+    sheet, some = Sheet(seed=46), x(1, 4, 4, 2)
+    int8, real, whole = (x(2, 0, 3, dtype=dtype) for dtype in ("int8", "float32", "int32"))
+    sheet.add("SOFTMAX", real, beta=1.0)
+    sheet.add("LOG_SOFTMAX", real)
+    for code, scale, point in (("LOG_SOFTMAX", 16 / 256, 127), ("L2_NORMALIZATION", 1 / 128, 0)):
+        sheet.add(code, int8, gives=(ANY, "int8", Quantization.per_tensor(scale, point)))
+    sheet.add("ARG_MAX", int8, 2, gives="int32", output_type="int32")
+    sheet.add("MATRIX_DIAG", real)
+    sheet.add("MATRIX_SET_DIAG", real, x(2, 0, dtype="float32"))
+    sheet.add("REVERSE_SEQUENCE", real, [0, 0], seq_dim=1, batch_dim=0)
+    sheet.add("TILE", some, [1, 0, 2, 1])
+    sheet.add("BROADCAST_TO", whole, [4, 2, 0, 3])
+    sheet.add("FILL", [2, 0], given(7, "int32"))
+    sheet.add("SLICE", some, [0] * 4, [1, 0, 2, 2], gives=((1, 0, 2, 2), "int8", Q))
+    sheet.add("POW", whole, [2])
+    sheet.add("BITCAST", real, gives="int32")
+    sheet.add("BATCH_TO_SPACE_ND", x(4, 1, 1, 2), [2, 2], [[1, 1], [0, 0]])
     sheet.check()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from frontends.tflite import from_tflite
-from tests.support.tflite import Sheet, fixed, given, library_of, one, refused, x
+from tests.support.tflite import Operand, Sheet, fixed, given, library_of, one, refused, x
 from tvm_qnn import build
 
 pytestmark = pytest.mark.filterwarnings("error", "ignore:no tensor of this model is quantized")
@@ -29,18 +29,19 @@ def check_close(sheet: Sheet, most: int = 1) -> None:
         assert ulps(result, expected).max(initial=0) <= most, index
 
 
-def _positive(sheet: Sheet) -> Any:
-    return sheet.input(sheet.rng.uniform(0.1, 8, (2, 3, 4)).astype(np.float32))
+def _positive(sheet: Sheet) -> Operand:
+    return given(sheet.rng.uniform(0.1, 8, (2, 3, 4)), "float32")
 
 
-def _any(sheet: Sheet, shape: tuple[int, ...] = (2, 3, 4)) -> Any:
-    return sheet.input(sheet.rng.normal(0, 4, shape).astype(np.float32))
+def _any(sheet: Sheet, *shape: int) -> Operand:
+    return given(sheet.rng.normal(0, 4, shape or (2, 3, 4)), "float32")
 
 
 @pytest.mark.parametrize("code", ["ADD", "ADD_N"])
 def test_what_is_added_and_taken_away_again_was_rounded_between(code: str) -> None:
     sheet = Sheet(seed=32)
-    x, large = _any(sheet), sheet.constant(np.full((2, 3, 4), 1e5, np.float32))
+    x = sheet.input(sheet.rng.normal(0, 4, (2, 3, 4)).astype(np.float32))
+    large = sheet.constant(np.full((2, 3, 4), 1e5, np.float32))
     result = ((2, 3, 4), "float32", None)
     total = sheet.operator(code, [x, large], result)
     sheet.operator("SUB", [total, large], result)
@@ -72,31 +73,28 @@ def test_a_quotient_by_the_constant_0_equals_litert(zero: Any) -> None:
 
 def test_functions_of_one_operand() -> None:
     sheet = Sheet(seed=31)
-    result = ((2, 3, 4), "float32", None)
-    for code in ("ABS", "COS", "EXP", "FLOOR", "HARD_SWISH", "LOGISTIC", "NEG", "RELU", "SIGN"):
-        sheet.operator(code, [_any(sheet)], result)
-    for code in ("RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "SIN", "SQUARE", "L2_NORMALIZATION"):
-        sheet.operator(code, [_any(sheet)], result)
-    for code in ("LOG_SOFTMAX", "ZEROS_LIKE"):
-        sheet.operator(code, [_any(sheet)], result)
+    for code in (
+        *("ABS", "COS", "EXP", "FLOOR", "HARD_SWISH", "LOGISTIC", "NEG", "RELU", "SIGN", "RELU6"),
+        *("RELU_N1_TO_1", "RELU_0_TO_1", "SIN", "SQUARE", "L2_NORMALIZATION", "LOG_SOFTMAX"),
+        "ZEROS_LIKE",
+    ):
+        sheet.add(code, _any(sheet))
     for code in ("LOG", "RSQRT", "SQRT"):
-        sheet.operator(code, [_positive(sheet)], result)
-    sheet.operator("LEAKY_RELU", [_any(sheet)], result, alpha=0.3)
-    sheet.operator("SOFTMAX", [_any(sheet)], result, beta=0.5)
-    alpha = sheet.constant(np.array([0.1, -0.5, 2, 0], np.float32))
-    sheet.operator("PRELU", [_any(sheet, (1, 2, 3, 4)), alpha], ((1, 2, 3, 4), "float32", None))
+        sheet.add(code, _positive(sheet))
+    sheet.add("LEAKY_RELU", _any(sheet), alpha=0.3)
+    sheet.add("SOFTMAX", _any(sheet), beta=0.5)
+    sheet.add("PRELU", _any(sheet, 1, 2, 3, 4), fixed([0.1, -0.5, 2, 0], "float32"))
     check_close(sheet)
 
 
 def test_functions_of_other_libraries() -> None:
     sheet = Sheet(seed=38)
-    numbers = sheet.rng.normal(0, 4, (1, 2, 3, 50)).astype(np.float32)
+    numbers = sheet.rng.normal(0, 4, (1, 2, 3, 50))
     numbers[0, 0, 0, :3] = 1e-30, -1e-17, 1e-10
-    data = sheet.input(numbers)
-    result = ((1, 2, 3, 50), "float32", None)
-    sheet.operator("TANH", [data], result)
+    data = given(numbers, "float32")
+    sheet.add("TANH", data)
     options = {"radius": 3, "bias": 1.0, "alpha": 0.5, "beta": 0.75}
-    sheet.operator("LOCAL_RESPONSE_NORMALIZATION", [data], result, **options)
+    sheet.add("LOCAL_RESPONSE_NORMALIZATION", data, **options)
     check_close(sheet, most=3)
 
 
@@ -125,46 +123,42 @@ def test_functions_without_a_reference_kernel() -> None:
 
 def test_functions_of_two_operands() -> None:
     sheet = Sheet(seed=33)
-    result = ((2, 3, 4), "float32", None)
+    constant = fixed([1.5, 0.5, 2, 3], "float32")
     for code in ("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "POW", "SQUARED_DIFFERENCE"):
-        operands = [_positive(sheet), sheet.constant(np.array([1.5, 0.5, 2, 3], np.float32))]
-        sheet.operator(code, operands, result)
+        sheet.add(code, _positive(sheet), constant)
     for code in ("FLOOR_DIV", "FLOOR_MOD", "ATAN2"):
-        sheet.operator(code, [_any(sheet), _any(sheet)], result)
-    sheet.operator("ADD_N", [_any(sheet), _any(sheet), _any(sheet)], result)
-    sheet.operator("ADD", [_any(sheet), _any(sheet)], result, fused_activation_function="RELU6")
+        sheet.add(code, _any(sheet), _any(sheet))
+    sheet.add("ADD_N", _any(sheet), _any(sheet), _any(sheet))
+    sheet.add("ADD", _any(sheet), _any(sheet), fused_activation_function="RELU6")
     check_close(sheet)
 
 
 def test_functions_along_axes() -> None:
     sheet = Sheet(seed=34)
     for code in ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"):
-        operands = [_any(sheet), sheet.constant([0, -1])]
-        sheet.operator(code, operands, ((3,), "float32", None), keep_dims=False)
-    sheet.operator("CONCATENATION", [_any(sheet), _any(sheet)], ((4, 3, 4), "float32", None))
-    widths = sheet.constant([[0, 1], [2, 0], [1, 1]])
-    sheet.operator("PAD", [_any(sheet), widths], ((3, 5, 6), "float32", None))
+        sheet.add(code, _any(sheet), [0, -1], keep_dims=False)
+    sheet.add("CONCATENATION", _any(sheet), _any(sheet))
+    sheet.add("PAD", _any(sheet), [[0, 1], [2, 0], [1, 1]])
     check_close(sheet)
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 def test_poolings(padding: str) -> None:
     sheet = Sheet(seed=40)
-    data = _any(sheet, (2, 9, 8, 5))
+    data = _any(sheet, 2, 9, 8, 5)
     window = {"filter_height": 3, "filter_width": 3, "stride_h": 2, "stride_w": 1}
-    shape = (2, 5, 8, 5) if padding == "SAME" else (2, 4, 6, 5)
+    kind = {"padding": padding, "fused_activation_function": "RELU6"}
     for code in ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"):
-        kind = {"padding": padding, "fused_activation_function": "RELU6"}
-        sheet.operator(code, [data], (shape, "float32", None), **window, **kind)
+        sheet.add(code, data, **window, **kind)
     check_close(sheet)
 
 
 @pytest.mark.parametrize("places", [{}, {"align_corners": True}, {"half_pixel_centers": True}])
 def test_images_of_another_size(places: dict[str, bool]) -> None:
     sheet = Sheet(seed=41)
-    data, size = _any(sheet, (2, 9, 8, 5)), sheet.constant([13, 5])
+    data = _any(sheet, 2, 9, 8, 5)
     for code in ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"):
-        sheet.operator(code, [data, size], ((2, 13, 5, 5), "float32", None), **places)
+        sheet.add(code, data, [13, 5], **places)
     check_close(sheet, most=0)
 
 
@@ -172,7 +166,7 @@ def test_weights_of_float16() -> None:
     sheet = Sheet(seed=42)
     half = sheet.constant(sheet.rng.normal(size=(3, 1)).astype(np.float16))
     weights = sheet.operator("DEQUANTIZE", [half], ((3, 1), "float32", None), version=2)
-    data = _any(sheet, (5, 1))
+    data = sheet.input(sheet.rng.normal(0, 4, (5, 1)).astype(np.float32))
     sheet.operator("FULLY_CONNECTED", [data, weights], ((5, 3), "float32", None))
     check_close(sheet, most=0)
 

@@ -8,20 +8,19 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from tests.support.int16 import ACTIVATIONS, UNIT, data, near, symmetric
-from tests.support.tflite import ANY, Sheet, fixed, one, refused, x
+from tests.support.tflite import ANY, Sheet, fixed, given, one, refused, x
 
 
 def add_pair(sheet: Sheet, code: str, shapes: tuple[tuple[int, ...], ...]) -> None:
     rng = sheet.rng
     scales = [near(rng, 10.0 ** rng.uniform(-5, 0)) for _ in range(2)]
-    lhs, rhs = (data(sheet, shape, scale) for shape, scale in zip(shapes, scales, strict=True))
+    operands = (data(rng, shape, scale) for shape, scale in zip(shapes, scales, strict=True))
     left, right = (float(scale.scale[0]) for scale in scales)
     spread = left * right * 2e4 if code == "MUL" else max(left, right) * 1.5
-    shape = np.broadcast_shapes(*shapes)
     chosen = {} if code == "MUL" else {"pot_scale_int16": False}
     activation = str(rng.choice(ACTIVATIONS))
-    result = (shape, "int16", near(rng, spread))
-    sheet.operator(code, [lhs, rhs], result, fused_activation_function=activation, **chosen)
+    result = (ANY, "int16", near(rng, spread))
+    sheet.add(code, *operands, gives=result, fused_activation_function=activation, **chosen)
 
 
 @pytest.mark.parametrize("code", ["ADD", "SUB", "MUL"])
@@ -37,25 +36,21 @@ def test_pairs(code: str) -> None:
 def test_powers_of_two_are_shifted(code: str) -> None:
     sheet = Sheet(seed=5)
     for index, exponents in enumerate([(-12, -12), (-15, -12), (-12, -20), (-12, -27)]):
-        operands = [data(sheet, (5, 60), symmetric(2.0**exponent)) for exponent in exponents]
-        result = ((5, 60), "int16", symmetric(2.0 ** max(exponents)))
+        operands = [data(sheet.rng, (5, 60), symmetric(2.0**exponent)) for exponent in exponents]
+        result = (ANY, "int16", symmetric(2.0 ** max(exponents)))
         activation = "RELU6" if index == 1 else "NONE"
-        sheet.operator(code, operands, result, fused_activation_function=activation)
+        sheet.add(code, *operands, gives=result, fused_activation_function=activation)
     sheet.check()
 
 
 def test_pools() -> None:
     sheet = Sheet(seed=6)
     for index in range(16):
-        scale = near(sheet.rng, 1e-3)
-        value = data(sheet, (1, 6, 7, 5), scale)
-        sheet.operator(
+        sheet.add(
             ("AVERAGE_POOL_2D", "MAX_POOL_2D")[index % 2],
-            [value],
-            ((1, 3, 7, 5), "int16", scale),
+            data(sheet.rng, (1, 6, 7, 5), near(sheet.rng, 1e-3)),
             padding="SAME",
             stride_h=2,
-            stride_w=1,
             filter_height=3,
             filter_width=int(sheet.rng.integers(1, 5)),
             fused_activation_function=str(sheet.rng.choice(ACTIVATIONS)),
@@ -65,22 +60,15 @@ def test_pools() -> None:
 
 def test_means_and_softmax() -> None:
     sheet = Sheet(seed=7)
-    axes = sheet.constant([1, 2])
+    rng = sheet.rng
     for _ in range(10):
-        scale = near(sheet.rng, 1e-3)
-        value = data(sheet, (2, 5, 6, 20), scale)
-        mean = near(sheet.rng, float(scale.scale[0]) / 5)
-        sheet.operator("MEAN", [value, axes], ((2, 1, 1, 20), "int16", mean), keep_dims=True)
-        logits = near(sheet.rng, 10.0 ** sheet.rng.uniform(-5, -1))
-        value = data(sheet, (3, int(sheet.rng.integers(1, 400))), logits)
-        shape = sheet.arrays[-1].shape
-        beta = float(sheet.rng.choice([1.0, 0.5, 3.0]))
-        sheet.operator("SOFTMAX", [value], (shape, "int16", symmetric(UNIT)), beta=beta)
+        scale = near(rng, 1e-3)
+        mean = (ANY, "int16", near(rng, float(scale.scale[0]) / 5))
+        sheet.add("MEAN", data(rng, (2, 5, 6, 20), scale), [1, 2], gives=mean, keep_dims=True)
+        logits = data(rng, (3, int(rng.integers(1, 400))), near(rng, 10.0 ** rng.uniform(-5, -1)))
+        beta = float(rng.choice([1.0, 0.5, 3.0]))
+        sheet.add("SOFTMAX", logits, gives=(ANY, "int16", symmetric(UNIT)), beta=beta)
     sheet.check_reference()
-
-
-def every(sheet: Sheet, scale: Quantization, least: int = -(2**15)) -> int:
-    return sheet.input(np.arange(least, 2**15).astype(np.int16), scale)
 
 
 @pytest.mark.parametrize(
@@ -111,10 +99,9 @@ def test_functions_of_every_value(
     scales = [symmetric(2.0**exponent) for exponent in (-11, -12, -13)]
     scales += [near(sheet.rng, 10.0 ** sheet.rng.uniform(-6, -1)) for _ in range(12)]
     for scale in scales:
-        value = every(sheet, scale, least)
-        shape = sheet.arrays[-1].shape
+        value = given(np.arange(least, 2**15), "int16", scale)
         options = {"alpha": float(sheet.rng.uniform(-0.5, 1.5))} if code == "LEAKY_RELU" else {}
-        sheet.operator(code, [value], (shape, "int16", output(sheet.rng, scale)), **options)
+        sheet.add(code, value, gives=(ANY, "int16", output(sheet.rng, scale)), **options)
     sheet.check_reference()
 
 
@@ -123,17 +110,18 @@ def test_conversions() -> None:
     rng = sheet.rng
     for _ in range(6):
         scale = near(rng, 1e-3)
-        value = data(sheet, (7, 90), scale)
-        step = float(scale.scale[0])
-        sheet.operator("DEQUANTIZE", [value], ((7, 90), "float32", None))
-        sheet.operator("QUANTIZE", [value], ((7, 90), "int16", near(rng, step)))
+        value, step = data(rng, (7, 90), scale), float(scale.scale[0])
         small = Quantization.per_tensor(step * 100, int(rng.integers(-128, 128)))
-        sheet.operator("QUANTIZE", [value], ((7, 90), "int8", small))
-        sheet.operator("QUANTIZE", [value], ((7, 90), "int32", near(rng, step / 50)))
-        byte = sheet.random_input((7, 90), "int8", small)
-        sheet.operator("QUANTIZE", [byte], ((7, 90), "int16", scale))
-        real = sheet.input(rng.normal(0, step * 2e4, (7, 90)).astype(np.float32))
-        sheet.operator("QUANTIZE", [real], ((7, 90), "int16", scale))
+        real = given(rng.normal(0, step * 2e4, (7, 90)), "float32")
+        sheet.add("DEQUANTIZE", value, gives="float32")
+        for source, dtype, encoding in (
+            (value, "int16", near(rng, step)),
+            (value, "int8", small),
+            (value, "int32", near(rng, step / 50)),
+            (x(7, 90, encoding=small), "int16", scale),
+            (real, "int16", scale),
+        ):
+            sheet.add("QUANTIZE", source, gives=(ANY, dtype, encoding))
     sheet.check()
 
 
@@ -170,9 +158,9 @@ def test_moved_data() -> None:
 def test_comparisons_and_concatenations() -> None:
     sheet = Sheet(seed=16)
     scales = near(sheet.rng, 1e-2), near(sheet.rng, 1e-2)
-    lhs, rhs = data(sheet, (40, 90), scales[0]), data(sheet, (40, 1), scales[1])
+    lhs, rhs = data(sheet.rng, (40, 90), scales[0]), data(sheet.rng, (40, 1), scales[1])
     for code in ("EQUAL", "GREATER", "LESS_EQUAL"):
-        sheet.operator(code, [lhs, rhs], ((40, 90), "bool", None))
+        sheet.add(code, lhs, rhs, gives="bool")
     sheet.check()
     parts = [x(3, 4, dtype="int16", encoding=symmetric(scale)) for scale in (0.1, 0.2)]
     one("CONCATENATION", *parts, **_gives(0.3), axis=1).check()
@@ -182,11 +170,10 @@ def test_compiled_operators() -> None:
     sheet = Sheet(seed=12)
     for code in ("ADD", "SUB", "MUL"):
         add_pair(sheet, code, ((2, 5, 3, 4), (2, 5, 3, 4)))
-    value = data(sheet, (3, 40), symmetric(1e-3))
-    sheet.operator("SOFTMAX", [value], ((3, 40), "int16", symmetric(UNIT)), beta=1.0)
-    sheet.operator("LOGISTIC", [value], ((3, 40), "int16", symmetric(UNIT)))
-    mean = ((3,), "int16", symmetric(1e-4))
-    sheet.operator("MEAN", [value, sheet.constant([1])], mean, keep_dims=False)
+    value, unit = data(sheet.rng, (3, 40), symmetric(1e-3)), (ANY, "int16", symmetric(UNIT))
+    sheet.add("SOFTMAX", value, gives=unit, beta=1.0)
+    sheet.add("LOGISTIC", value, gives=unit)
+    sheet.add("MEAN", value, [1], gives=(ANY, "int16", symmetric(1e-4)), keep_dims=False)
     sheet.check()
 
 

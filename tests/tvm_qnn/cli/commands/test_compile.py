@@ -82,12 +82,7 @@ def test_microcontrollers_get_c_files(model: Path, capfd: pytest.CaptureFixture[
     assert all(len(line) <= 100 for line in text.splitlines() if line.startswith(" * "))
 
 
-def test_an_arena_and_a_limit_are_for_c_files_alone(model: Path) -> None:
-    arguments = ["compile", str(model), "--arena"]
-    said(main, [*arguments, "--target", "cortex-m4"])
-    assert "DIGITS_INPUT_0_OFFSET" in Path("digits/digits.h").read_text()
-    assert "--arena is for C files, which a library is not" in refused(main, arguments, code=2)
-    assert not Path("digits.so").exists()
+def test_a_limit_is_for_c_files_alone(model: Path) -> None:
     arguments = ["compile", str(model), "--ram-limit", "1600"]
     said(main, [*arguments, "--target", "cortex-m4"])
     header = Path("digits/digits.h").read_text()
@@ -102,11 +97,12 @@ def test_a_limit_is_a_number_of_bytes(model: Path, limit: str) -> None:
     assert "is no number of bytes, as 65536 or 64K" in text
 
 
-def test_vectors_are_beside_c_files_alone(model: Path) -> None:
+def test_vectors_and_an_arena_are_for_c_files_alone(model: Path) -> None:
     arguments = ["compile", str(model), "--test-vectors", "2"]
     for output in ("bundle", "bundle.tar"):
-        options = ["-o", output, "--target", "cortex-m4", "--json"]
+        options = ["-o", output, "--target", "cortex-m4", "--arena", "--json"]
         said(main, [*arguments, *options])
+    assert "DIGITS_INPUT_0_OFFSET" in Path("bundle/digits.h").read_text()
     text = Path("bundle/digits_test.c").read_text()
     assert "#define VECTORS 2\n" in text
     with tarfile.open("bundle.tar") as archive:
@@ -114,8 +110,9 @@ def test_vectors_are_beside_c_files_alone(model: Path) -> None:
         packed = archive.extractfile("digits_test.c")
         assert packed is not None
         assert packed.read().decode() == text
-    written = refused(main, arguments, code=2)
-    assert "--test-vectors is for C files, which a library is not" in written
+    for option in (["--test-vectors", "2"], ["--arena"]):
+        written = refused(main, ["compile", str(model), *option], code=2)
+        assert f"{option[0]} is for C files, which a library is not" in written
     assert not Path("digits.so").exists()
 
 

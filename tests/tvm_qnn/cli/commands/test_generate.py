@@ -1,3 +1,4 @@
+import importlib
 from pathlib import Path
 
 import pytest
@@ -21,14 +22,21 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
-def test_numbers_of_tokens_or_text_are_printed(model: Path) -> None:
-    expected = qnn.decoder(model, max_length=80).generate(PROMPT, 12)
+def test_numbers_of_tokens_or_text_are_printed(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoder = qnn.decoder(model, max_length=80)
+    expected = decoder.generate(PROMPT, 12)
     ids = ",".join(map(str, PROMPT))
     done = run(model, "--prompt-ids", ids, "--max-new-tokens", 12, "--max-length", 80)
     assert (done.exit_code, done.stdout) == (0, ",".join(map(str, expected)) + "\n")
     options = ("--max-new-tokens", 12, "--max-length", 80, "--temperature", 2, "--seed", 5)
+    decoder.reset()
+    # By its name in tvm_qnn.text it is the function.
+    module = importlib.import_module("tvm_qnn.text.decoder")
+    monkeypatch.setattr(module, "decoder", lambda *_, **_known: decoder)  # compiled before
     done = run(model, "--prompt", bytes(PROMPT).decode(), *options)
-    decoder = qnn.decoder(model, max_length=80)
+    decoder.reset()
     text = bytes(decoder.generate(PROMPT, 12, temperature=2, seed=5)).decode(errors="replace")
     assert done.stdout == text + "\n"
 

@@ -1,6 +1,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -9,7 +10,24 @@ from tests.legalize.passes.test_drop_constant_channels import Network
 from tests.support.commands import refused, said
 from tests.tvm_qnn.cli.commands.conftest import SHOWN
 from tvm_qnn.cli import main
+from tvm_qnn.footprint import footprint as footprints
 from tvm_qnn.target.target import parse_target
+
+_KNOWN: dict[str, footprints.Footprint] = {}
+
+
+@pytest.fixture(autouse=True)
+def one_footprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile a model once for its table, its JSON and all tests."""
+    compiled = footprints.footprint
+
+    def footprint(model: Path, *target: str, **told: Any) -> footprints.Footprint:
+        key = f"{model.read_bytes()!r} {target} {told}"
+        if key not in _KNOWN:
+            _KNOWN[key] = compiled(model, *target, **told)
+        return _KNOWN[key]
+
+    monkeypatch.setattr(footprints, "footprint", footprint)
 
 
 def not_strict(name: str) -> None:

@@ -6,22 +6,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
-from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
-from tests.support.hybrid import float_rows, scales, weights
-from tests.support.tflite import CONVOLUTION, Operand, Sheet, check_refused, fixed, one, refused, x
-from tvm_qnn import build
+from tests.support.hybrid import float_rows, scales, weights, weights_of
+from tests.support.tflite import Operand, Sheet, check_refused, fixed, given, one, refused, x
 from tvm_qnn.compare import compare
-from tvm_qnn.oracle import litert_tensors
 
 NARROW = Quantization.per_tensor(0.1, 0)
-SAME = {**CONVOLUTION, "padding": "SAME"}
+SAME = {"padding": "SAME"}
 
 
-def bias(sheet: Sheet, channels: int) -> int:
-    return sheet.constant(sheet.rng.normal(0, 3, channels).astype(np.float32))
+def rows(rng: np.random.Generator, *shape: int) -> Operand:
+    return given(float_rows(rng, shape), "float32")
+
+
+def bias(rng: np.random.Generator, channels: int) -> Operand:
+    return fixed(rng.normal(0, 3, channels), "float32")
 
 
 def convolutions(seed: int, kinds: Sequence[int]) -> Sheet:
@@ -32,34 +32,27 @@ def convolutions(seed: int, kinds: Sequence[int]) -> Sheet:
         is_same, per_channel, is_pointwise = (bool(number >> bit & 1) for bit in range(3))
         inputs, outputs = int(rng.integers(1, 12)), int(rng.integers(1, 20))
         window = 1 if is_pointwise else 3
-        options = {
-            **CONVOLUTION,
-            "stride_h": 1 + number % 2,
-            "padding": "SAME" if is_same else "VALID",
-        }
-        if number == 2:
-            options.update(dilation_h_factor=2, stride_h=1)
-        data = sheet.input(float_rows(rng, (2, 7, 8, inputs)))
-        kernel = weights(sheet, (outputs, window, window, inputs), outputs if per_channel else 1)
-        extent = (window - 1) * options["dilation_h_factor"] + 1
-        height = 7 if is_same else 7 - extent + 1
-        width = 8 if is_same else 8 - window + 1
-        shape = (2, -(-height // options["stride_h"]), width, outputs)
-        kind = ("NONE", "RELU", "RELU6")[number % 3]
-        operands = [data, kernel, bias(sheet, outputs)]
-        result = (shape, "float32", None)
-        sheet.operator("CONV_2D", operands, result, fused_activation_function=kind, **options)
-    for each, is_same in ((1, True), (2, False), (1, False)):
-        data = sheet.input(float_rows(rng, (2, 6, 7, 5)))
-        kernel = weights(sheet, (1, 3, 3, 5 * each), 5 * each, axis=3)
-        shape = (2, 6, 7, 5 * each) if is_same else (2, 4, 5, 5 * each)
-        sheet.operator(
+        kernel = (outputs, window, window, inputs)
+        sheet.add(
+            "CONV_2D",
+            rows(rng, 2, 7, 8, inputs),
+            weights_of(rng, kernel, outputs if per_channel else 1),
+            bias(rng, outputs),
+            stride_h=1 if number == 2 else 1 + number % 2,
+            dilation_h_factor=2 if number == 2 else 1,
+            padding="SAME" if is_same else "VALID",
+            fused_activation_function=("NONE", "RELU", "RELU6")[number % 3],
+        )
+    for each, padding in ((1, "SAME"), (2, "VALID"), (1, "VALID")):
+        kernel = (1, 3, 3, 5 * each)
+        sheet.add(
             "DEPTHWISE_CONV_2D",
-            [data, kernel, bias(sheet, 5 * each)],
-            (shape, "float32", None),
+            rows(rng, 2, 6, 7, 5),
+            weights_of(rng, kernel, 5 * each, axis=3),
+            bias(rng, 5 * each),
             version=6,
             depth_multiplier=each,
-            **(SAME if is_same else CONVOLUTION),
+            padding=padding,
         )
     return sheet
 
@@ -75,19 +68,15 @@ def test_every_element_is_litert_s() -> None:
 
 def test_batches_of_no_images_groups_and_equal_scales() -> None:
     sheet = Sheet(5)
-    data = sheet.input(np.zeros((0, 4, 4, 2), np.float32))
+    rng = sheet.rng
+    data = given(np.zeros((0, 4, 4, 2)), "float32")
     for count in (1, 3):
-        operands = [data, weights(sheet, (3, 2, 2, 2), count), bias(sheet, 3)]
-        result = ((0, 3, 3, 3), "float32", None)
-        sheet.operator("CONV_2D", operands, result, **SAME)
-    data = sheet.input(float_rows(sheet.rng, (1, 4, 4, 6)))
-    grouped = weights(sheet, (4, 3, 3, 3), 4)
-    result = ((1, 4, 4, 4), "float32", None)
-    sheet.operator("CONV_2D", [data, grouped, bias(sheet, 4)], result, **SAME)
+        sheet.add("CONV_2D", data, weights_of(rng, (3, 2, 2, 2), count), bias(rng, 3), **SAME)
+    data = rows(rng, 1, 4, 4, 6)
     equal = Quantization(np.full(4, 0.03, np.float32), np.zeros(4, np.int64), 0)
-    array = sheet.rng.integers(-127, 128, (4, 3, 3, 6)).astype(np.int8)
-    whole = sheet.constant(array, equal)
-    sheet.operator("CONV_2D", [data, whole, bias(sheet, 4)], result, **SAME)
+    whole = fixed(rng.integers(-127, 128, (4, 3, 3, 6)), "int8", equal)
+    for kernel in (weights_of(rng, (4, 3, 3, 3), 4), whole):
+        sheet.add("CONV_2D", data, kernel, bias(rng, 4), **SAME)
     sheet.check()
 
 
@@ -115,31 +104,20 @@ test_what_is_refused = refused(
 def test_transposed_convolutions_are_near_litert_s() -> None:
     sheet = Sheet(seed=3)
     rng = sheet.rng
-    for number, (stride, padding, shape) in enumerate(
-        ((2, "SAME", (2, 8, 8, 6)), (1, "VALID", (2, 6, 6, 6)))
+    for shape, options in (
+        ((2, 8, 8, 6), {"stride_h": 2, "stride_w": 2, "padding": "SAME"}),
+        ((2, 6, 6, 6), {"fused_activation_function": "RELU"}),
     ):
-        data = sheet.input(rng.normal(0.3, 2, (2, 4, 4, 5)).astype(np.float32))
-        kernel = weights(sheet, (6, 3, 3, 5), 6)
-        operands = [sheet.constant(list(shape)), kernel, data, bias(sheet, 6)]
-        sheet.operator(
-            "TRANSPOSE_CONV",
-            operands if number else operands[:3],
-            (shape, "float32", None),
-            version=3,
-            stride_h=stride,
-            stride_w=stride,
-            padding=padding,
-            fused_activation_function="RELU" if number else "NONE",
-        )
-    model = sheet.model()
-    mod, params = from_tflite(model)
-    results = build(mod, "llvm", params, kernels=False).run(*sheet.arrays)
-    expected = litert_tensors(model, sheet.arrays)
-    for index, result in zip(read_model(model).outputs, results.values(), strict=True):
-        # Sums of 45 products at most, here scaled after they are added up: each of two such sums
-        # lies within 45 roundings of the real one.
-        largest = max(np.abs(array).max() for array in sheet.arrays) * 127 * 0.1
-        assert np.abs(result - expected[index]).max() <= 2 * 45 * 2.0**-24 * 45 * largest
+        data = given(rng.normal(0.3, 2, (2, 4, 4, 5)), "float32")
+        operands = [fixed(shape, "int32"), weights_of(rng, (6, 3, 3, 5), 6), data]
+        operands += [bias(rng, 6)] if "padding" not in options else []
+        steps = {"stride_h": 1, "stride_w": 1, "padding": "VALID", **options}
+        sheet.add("TRANSPOSE_CONV", *operands, gives="float32", version=3, **steps)
+    # Sums of 45 products at most, here scaled after they are added up: each of two such sums lies
+    # within 45 roundings of the real one.
+    largest = max(np.abs(array).max() for array in sheet.arrays) * 127 * 0.1
+    for result, expected in sheet.outputs(kernels=False):
+        assert np.abs(result - expected).max() <= 2 * 45 * 2.0**-24 * 45 * largest
         assert len(np.unique(result)) > 50
 
 
@@ -149,15 +127,12 @@ def layers(seed: int, kinds: Sequence[int]) -> Sheet:
     rng = sheet.rng
     for number in kinds:
         asymmetric, per_channel, has_bias = (bool(number >> bit & 1) for bit in range(3))
-        rows, depth, units = (int(rng.integers(1, high)) for high in (6, 200, 30))
-        data = sheet.input(float_rows(rng, (rows, depth)))
-        operands = [data, weights(sheet, (units, depth), units if per_channel else 1)]
-        if has_bias:
-            operands.append(sheet.constant(rng.normal(0, 5, units).astype(np.float32)))
-        sheet.operator(
+        count, depth, units = (int(rng.integers(1, high)) for high in (6, 200, 30))
+        sheet.add(
             "FULLY_CONNECTED",
-            operands,
-            ((rows, units), "float32", None),
+            rows(rng, count, depth),
+            weights_of(rng, (units, depth), units if per_channel else 1),
+            *([bias(rng, units)] if has_bias else []),
             version=9,
             asymmetric_quantize_inputs=asymmetric,
             fused_activation_function=("NONE", "RELU6", "RELU_N1_TO_1")[number % 3],
@@ -167,22 +142,15 @@ def layers(seed: int, kinds: Sequence[int]) -> Sheet:
 
 def test_rows_of_any_rank_shared_weights_and_none() -> None:
     sheet = Sheet(3)
-    kernel = weights(sheet, (5, 8), 5)
-    for asymmetric in (False, True):
-        data = sheet.input(float_rows(sheet.rng, (2, 3, 8)))
-        for keep, shape in ((True, (2, 3, 5)), (False, (6, 5))):
-            sheet.operator(
-                "FULLY_CONNECTED",
-                [data, kernel],
-                (shape, "float32", None),
-                version=9,
-                keep_num_dims=keep,
-                asymmetric_quantize_inputs=asymmetric,
-            )
-    data = sheet.input(float_rows(sheet.rng, (3, 40)))
-    array = sheet.rng.integers(-127, 128, (7, 40)).astype(np.int8).view(np.uint8)
-    kernel = sheet.constant(array, Quantization.per_tensor(0.02, 0))
-    sheet.operator("FULLY_CONNECTED", [data, kernel], ((3, 7), "float32", None), version=3)
+    rng = sheet.rng
+    kernel = weights_of(rng, (5, 8), 5)
+    for is_asymmetric in (False, True):
+        data, options = rows(rng, 2, 3, 8), {"asymmetric_quantize_inputs": is_asymmetric}
+        for keep in (True, False):
+            sheet.add("FULLY_CONNECTED", data, kernel, version=9, keep_num_dims=keep, **options)
+    array = rng.integers(-127, 128, (7, 40)).astype(np.int8).view(np.uint8)
+    kernel = fixed(array, "uint8", Quantization.per_tensor(0.02, 0))
+    sheet.add("FULLY_CONNECTED", rows(rng, 3, 40), kernel, version=3)
     sheet.check()
     sheet = one("FULLY_CONNECTED", x(0, 4, dtype="float32"), _kernel(3, 4))
     sheet.add("FULLY_CONNECTED", x(2, 4, dtype="float32"), _kernel(0, 4))
@@ -191,37 +159,31 @@ def test_rows_of_any_rank_shared_weights_and_none() -> None:
 
 def test_a_tanh_is_that_of_the_layer() -> None:
     sheet = Sheet(9)
-    data = sheet.input(float_rows(sheet.rng, (3, 40)) / 8)
-    operands = [data, weights(sheet, (7, 40), 7)]
-    result = ((3, 7), "float32", None)
+    data = given(float_rows(sheet.rng, (3, 40)) / 8, "float32")
     options: dict[str, Any] = {"version": 9, "fused_activation_function": "TANH"}
-    y = sheet.operator("FULLY_CONNECTED", operands, result, **options)
-    wanted = litert_tensors(sheet.model(), sheet.arrays)[y]
+    sheet.add("FULLY_CONNECTED", data, weights_of(sheet.rng, (7, 40), 7), **options)
+    ((found, wanted),) = sheet.outputs("host")
     assert 0.3 < np.abs(wanted).mean() < 0.99
-    mod, params = from_tflite(sheet.model())
     # Both sides' functions are polynomials, within 3 ULPs of the true one.
-    np.testing.assert_array_max_ulp(build(mod, "host", params).run(*sheet.arrays), wanted, 6)
+    np.testing.assert_array_max_ulp(found, wanted, 6)
 
 
 def test_signs_and_zeros() -> None:
     sheet = Sheet(9)
-    rows = float_rows(sheet.rng, (4, 40))
-    rows[1] = 0
-    rows[2] = 1e-40  # of products that vanish, and keep their sign
-    operands = [sheet.input(rows), weights(sheet, (7, 40), 7)]
-    for others in ([], [sheet.constant(sheet.rng.normal(0, 5, 7).astype(np.float32))]):
+    array = float_rows(sheet.rng, (4, 40))
+    array[1] = 0
+    array[2] = 1e-40  # of products that vanish, and keep their sign
+    operands = [given(array, "float32"), weights_of(sheet.rng, (7, 40), 7)]
+    for others in ([], [bias(sheet.rng, 7)]):
         options: dict[str, Any] = {"version": 9, "fused_activation_function": "SIGN_BIT"}
-        result = ((4, 7), "float32", None)
-        sheet.operator("FULLY_CONNECTED", [*operands, *others], result, **options)
+        sheet.add("FULLY_CONNECTED", *operands, *others, **options)
     array = np.zeros((3, 4), np.float32)
     array[1] = [1, -2, 3, 0.5]
-    bias = sheet.constant(np.array([1, -2], np.float32))
     for values in (array, array * 0):
         for asymmetric in (False, True):
-            operands = [sheet.input(values), weights(sheet, (2, 4), 1), bias]
-            result = ((3, 2), "float32", None)
+            operands = [given(values, "float32"), weights_of(sheet.rng, (2, 4), 1)]
             options = {"version": 9, "asymmetric_quantize_inputs": asymmetric}
-            sheet.operator("FULLY_CONNECTED", operands, result, **options)
+            sheet.add("FULLY_CONNECTED", *operands, fixed([1, -2], "float32"), **options)
     sheet.check()
 
 
@@ -278,12 +240,11 @@ def test_weights_that_a_run_computes(dtype: str) -> None:
     sheet = Sheet(seed=9)
     # Without -128, which LiteRT's code for x86 takes for 128.
     numbers = sheet.rng.integers(-127, 128, (5, 24)).astype(np.int8).view(dtype)
-    weights = sheet.input(numbers, Quantization.per_tensor(0.02, 7 if dtype == "uint8" else 0))
+    kernel = given(numbers, dtype, Quantization.per_tensor(0.02, 7 if dtype == "uint8" else 0))
     for asymmetric in (False, True):
-        data = sheet.input(sheet.rng.standard_normal((2, 3, 24)).astype(np.float32))
-        operands = [data, weights, sheet.constant(np.arange(5, dtype=np.float32))]
+        data = given(sheet.rng.standard_normal((2, 3, 24)), "float32")
         options = {"keep_num_dims": True, "asymmetric_quantize_inputs": asymmetric}
-        sheet.operator("FULLY_CONNECTED", operands, ((2, 3, 5), "float32", None), **options)
+        sheet.add("FULLY_CONNECTED", data, kernel, fixed(range(5), "float32"), **options)
     sheet.check()
 
 
@@ -309,19 +270,9 @@ SHAPES: list[Any] = [
 def test_every_element_is_litert_s_of_hybrid_matmul(asymmetric: bool, shapes: list[Any]) -> None:
     sheet = Sheet(1)
     for lhs, rhs, adj_x, adj_y in shapes:
-        data = sheet.input(float_rows(sheet.rng, lhs))
-        rows = lhs[-1] if adj_x else lhs[-2]
-        columns = rhs[-2] if adj_y else rhs[-1]
-        batches = np.broadcast_shapes(lhs[:-2], rhs[:-2])
-        sheet.operator(
-            "BATCH_MATMUL",
-            [data, weights(sheet, rhs, 1)],
-            ((*batches, rows, columns), "float32", None),
-            version=4,
-            adj_x=adj_x,
-            adj_y=adj_y,
-            asymmetric_quantize_inputs=asymmetric,
-        )
+        options = {"version": 4, "adj_x": adj_x, "adj_y": adj_y}
+        options["asymmetric_quantize_inputs"] = asymmetric
+        sheet.add("BATCH_MATMUL", rows(sheet.rng, *lhs), weights_of(sheet.rng, rhs, 1), **options)
     sheet.check()
 
 

@@ -14,36 +14,30 @@ from tests.support.tflite import ANY, Sheet, fixed, given, one, refused, x
 
 def add_convolution(sheet: Sheet, depthwise: bool, bias_dtype: str) -> None:
     rng = sheet.rng
-    height, width, depth, groups = 7, 8, int(rng.integers(1, 5)), 1
+    depth, groups = int(rng.integers(1, 5)), 1
     window = [int(size) for size in rng.integers(1, 4, 2)]
     stride = [int(step) for step in rng.integers(1, 3, 2)]
     channels = depth * int(rng.integers(1, 3)) if depthwise else int(rng.integers(1, 7))
     if not depthwise and rng.random() < 0.3:
         groups, depth, channels = 2, 2 * depth, 2 * channels
     shape = (1, *window, channels) if depthwise else (channels, *window, depth // groups)
-    kernel, scales = weights(sheet, shape, 3 if depthwise else 0, bool(rng.random() < 0.7))
+    kernel, scales = weights(rng, shape, 3 if depthwise else 0, bool(rng.random() < 0.7))
     scale = near(rng, 1e-3)
-    operands = [data(sheet, (2, height, width, depth), scale), kernel]
+    operands = [data(rng, (2, 7, 8, depth), scale), kernel]
     if not depthwise or rng.random() < 0.7:
-        operands.append(bias(sheet, channels, bias_dtype))
+        operands.append(bias(rng, channels, bias_dtype))
     taps = window[0] * window[1] * (1 if depthwise else depth // groups)
     spread = float(scale.scale[0]) * float(scales.mean()) * 70 * np.sqrt(taps)
     options: dict[str, Any] = {"depth_multiplier": channels // depth} if depthwise else {}
     if bias_dtype == "int32":
         options["quantized_bias_type"] = "int32"
-    sheet.operator(
+    sheet.add(
         "DEPTHWISE_CONV_2D" if depthwise else "CONV_2D",
-        operands,
-        (
-            (2, -(-height // stride[0]), -(-width // stride[1]), channels),
-            "int16",
-            near(rng, spread),
-        ),
+        *operands,
+        gives=(ANY, "int16", near(rng, spread)),
         padding="SAME",
         stride_h=stride[0],
         stride_w=stride[1],
-        dilation_h_factor=1,
-        dilation_w_factor=1,
         fused_activation_function=str(rng.choice(ACTIVATIONS)),
         **options,
     )
@@ -63,23 +57,19 @@ def add_dense(sheet: Sheet, dtype: str, *, per_axis: bool, point: int = 0) -> No
     rng, depth, units = sheet.rng, int(sheet.rng.integers(1, 80)), int(sheet.rng.integers(2, 9))
     scale = near(rng, 1e-3)
     if per_axis:
-        kernel, scales = weights(sheet, (units, depth), 0, True)
+        kernel, scales = weights(rng, (units, depth), 0, True)
     else:
         scales = np.array([0.01], np.float32)
         array = full_range(rng, "int8", (units, depth))
-        kernel = sheet.constant(array, Quantization.per_tensor(0.01, point))
-    operands = [data(sheet, (3, depth), scale), kernel]
+        kernel = fixed(array, "int8", Quantization.per_tensor(0.01, point))
+    operands = [data(rng, (3, depth), scale), kernel]
     if rng.random() < 0.7:
-        operands.append(bias(sheet, units, dtype))
+        operands.append(bias(rng, units, dtype))
     spread = float(scale.scale[0]) * float(scales.mean()) * 70 * np.sqrt(depth)
     stated = {"quantized_bias_type": "int32"} if dtype == "int32" else {}
-    sheet.operator(
-        "FULLY_CONNECTED",
-        operands,
-        ((3, units), "int16", near(rng, spread)),
-        fused_activation_function=str(rng.choice(ACTIVATIONS)),
-        **stated,
-    )
+    stated["fused_activation_function"] = str(rng.choice(ACTIVATIONS))
+    result = (ANY, "int16", near(rng, spread))
+    sheet.add("FULLY_CONNECTED", *operands, gives=result, **stated)
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32"])
@@ -106,44 +96,42 @@ def test_transposed_convolutions(dtype: str) -> None:
     sheet = Sheet(seed=14)
     for index in range(4):
         scale = near(sheet.rng, 1e-3)
-        kernel, _ = weights(sheet, (3, 3, 2, 5), 0, True)
-        shape = sheet.constant([1, 8, 10, 3])
-        operands = [shape, kernel, data(sheet, (1, 4, 5, 5), scale)]
+        kernel, _ = weights(sheet.rng, (3, 3, 2, 5), 0, True)
+        operands = [fixed([1, 8, 10, 3], "int32"), kernel, data(sheet.rng, (1, 4, 5, 5), scale)]
         if index % 2:
-            operands.append(bias(sheet, 3, dtype))
-        result = ((1, 8, 10, 3), "int16", near(sheet.rng, float(scale.scale[0]) * 3))
+            operands.append(bias(sheet.rng, 3, dtype))
+        result = (ANY, "int16", near(sheet.rng, float(scale.scale[0]) * 3))
         window = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
         stated = {"quantized_bias_type": "int32"} if dtype == "int32" else {}
-        sheet.operator("TRANSPOSE_CONV", operands, result, **window, **stated)
+        sheet.add("TRANSPOSE_CONV", *operands, gives=result, **window, **stated)
     sheet.check()
 
 
 def test_products_of_matrices() -> None:
     sheet = Sheet(seed=15)
+    rng = sheet.rng
     for adj_x, adj_y, is_constant in (
         (False, False, False),
         (True, True, False),
         (False, True, True),
     ):
-        scales = near(sheet.rng, 1e-3), near(sheet.rng, 1e-2)
-        lhs = data(sheet, (2, 30, 4) if adj_x else (2, 4, 30), scales[0])
+        scales = near(rng, 1e-3), near(rng, 1e-2)
+        lhs = data(rng, (2, 30, 4) if adj_x else (2, 4, 30), scales[0])
         shape = (5, 30) if adj_y else (2, 30, 5)
+        rhs = data(rng, shape, scales[1])
         if is_constant:
-            rhs = sheet.constant(full_range(sheet.rng, "int8", shape), scales[1])
-        else:
-            rhs = data(sheet, shape, scales[1])
+            rhs = fixed(full_range(rng, "int8", shape), "int8", scales[1])
         step = float(scales[0].scale[0] * scales[1].scale[0])
-        result = ((2, 4, 5), "int16", near(sheet.rng, step * (500 if is_constant else 1e5)))
-        sheet.operator("BATCH_MATMUL", [lhs, rhs], result, adj_x=adj_x, adj_y=adj_y)
-    nothing = sheet.input(np.zeros((0, 4), np.int16), symmetric(0.1))
-    weight = sheet.constant(np.ones((4, 3), np.int8), symmetric(0.1))
-    sheet.operator("BATCH_MATMUL", [nothing, weight], ((0, 3), "int16", symmetric(0.1)))
-    for rhs in (
-        sheet.constant(np.zeros((0, 3), np.int8), symmetric(0.1)),
-        data(sheet, (0, 3), symmetric(0.1)),
+        result = (ANY, "int16", near(rng, step * (500 if is_constant else 1e5)))
+        sheet.add("BATCH_MATMUL", lhs, rhs, gives=result, adj_x=adj_x, adj_y=adj_y)
+    tenth = symmetric(0.1)
+    none = data(rng, (4, 0), tenth)
+    for lhs, rhs in (
+        (data(rng, (0, 4), tenth), fixed(np.ones((4, 3)), "int8", tenth)),
+        (none, fixed(np.zeros((0, 3)), "int8", tenth)),
+        (none, data(rng, (0, 3), tenth)),
     ):
-        lhs = data(sheet, (4, 0), symmetric(0.1))
-        sheet.operator("BATCH_MATMUL", [lhs, rhs], ((4, 3), "int16", symmetric(0.1)))
+        sheet.add("BATCH_MATMUL", lhs, rhs)
     sheet.check()
 
 
@@ -157,11 +145,11 @@ def test_compiled_layers() -> None:
 
 
 def test_weights_of_4_bits_that_litert_does_not_unpack() -> None:
-    sheet = Sheet(seed=17)
-    kernel = sheet.packed(np.ones((1, 1, 1, 2), np.int8), "int4", symmetric(0.1))
-    operands = [data(sheet, (1, 3, 3, 2), symmetric(0.1)), kernel]
+    sheet, tenth = Sheet(seed=17), symmetric(0.1)
+    kernel = sheet.packed(np.ones((1, 1, 1, 2), np.int8), "int4", tenth)
+    operands = [sheet.random_input((1, 3, 3, 2), "int16", tenth), kernel]
     window = {"padding": "VALID", "stride_h": 1, "stride_w": 1, "depth_multiplier": 1}
-    sheet.operator("DEPTHWISE_CONV_2D", operands, ((1, 3, 3, 2), "int16", symmetric(0.1)), **window)
+    sheet.operator("DEPTHWISE_CONV_2D", operands, (ANY, "int16", tenth), **window)
     sheet.check_refused("int4 weights beside int16 data", UnsupportedOperatorError)
 
 
