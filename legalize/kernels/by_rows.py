@@ -17,7 +17,7 @@ from legalize.kernels.call import SORTED_LAST, call_tir
 from legalize.kernels.separate import leading_axes
 from legalize.written import own_sizes
 from qnn_ops.arrays import Array
-from qnn_ops.dialect.registry import constant_of, operator_of, spec_of, type_spec
+from qnn_ops.dialect.registry import as_const, constant_of, operator_of, spec_of, type_spec
 from qnn_ops.dialect.sizes import as_extent, is_open
 from qnn_ops.dialect.traits import Channels
 
@@ -79,7 +79,7 @@ def by_rows(lower: Lower, builder: relax.BlockBuilder, call: relax.Call) -> rela
             return None
         parts.append(part)
     operands = [field for arg in call.args for field in _fields(arg)]
-    constants = [relax.const(array, str(array.dtype)) for array in parts[0].constants]
+    constants = [as_const(array) for array in parts[0].constants]
     ty = relax.TensorType([as_extent(size) for size in result.shape], result.dtype)
     function = _function(parts, [each.ty for each in operands], ty, axes)
     name = SORTED_LAST + operator.name

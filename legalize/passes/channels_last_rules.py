@@ -12,7 +12,7 @@ from legalize.qdq.group import operator_name
 from qnn_ops import quantized_add, quantized_softmax
 from qnn_ops.arithmetic.onnxruntime import first_is_repeated, is_onnxruntime
 from qnn_ops.dialect.layouts import permutation
-from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of
+from qnn_ops.dialect.registry import as_const, attrs_of, constant_of, operator_of
 from qnn_ops.dialect.traits import Channels
 from qnn_ops.modules import Rules
 
@@ -107,7 +107,7 @@ def _convolution(call: relax.Call, last: Last) -> relax.Expr:
     array = constant_of(kernel)
     if array is not None:
         array = np.ascontiguousarray(array.transpose(permutation(kernel_layout, "OHWI")))
-        kernel, kernel_layout = relax.const(array, str(array.dtype)), "OHWI"
+        kernel, kernel_layout = as_const(array), "OHWI"
     return _changed(
         call,
         [last(data) if attrs.data_layout == "NCHW" else data, kernel, *others],
@@ -140,7 +140,7 @@ def _float_convolution(call: relax.Call, last: Last) -> relax.Expr | None:
     array = array.transpose(permutation(call.attrs.kernel_layout, "HWIO"))
     return _changed(
         call,
-        [last(data), relax.const(np.ascontiguousarray(array), str(array.dtype))],
+        [last(data), as_const(np.ascontiguousarray(array))],
         data_layout="NHWC",
         out_layout="NHWC",
         kernel_layout="HWIO",

@@ -11,7 +11,7 @@ from tvm.relax.expr_functor import mutator
 from legalize.passes.live_channels import LiveChannels, is_reshape
 from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
 from qnn_ops import quantized_conv2d
-from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.dialect.registry import as_const, attrs_of, constant_of, operator_of, spec_of
 
 Array = np.ndarray[Any, Any]
 
@@ -52,7 +52,7 @@ class _DropConstantChannels(CallRewriter):
             bias = bias + layer.share(self.live.values[call.args[0]], ~read)
         # Sums wrap modulo 2^32, so their constant part may wrap, too.
         constants = [weights, bias[out].astype(np.int32)]
-        operands = [relax.const(array, str(array.dtype)) for array in constants]
+        operands = [as_const(array) for array in constants]
         changed = with_attrs(call, **_of_channels(call, out, is_depthwise=layer.is_depthwise))
         return relax.Call(changed.op, [data, *operands], changed.attrs)
 

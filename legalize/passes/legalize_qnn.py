@@ -6,7 +6,7 @@ from tvm.relax import op as R
 
 from legalize.passes.rewriter import CallRewriter, call_pass
 from legalize.primitives import PRIMITIVES
-from qnn_ops.dialect.registry import OPERATORS, constant_of, spec_of
+from qnn_ops.dialect.registry import OPERATORS, as_const, constant_of, spec_of
 from qnn_ops.errors import QnnError
 
 _DIVISIONS = {f"relax.{name}" for name in ("divide", "floor_divide", "floor_mod", "mod")}
@@ -38,6 +38,6 @@ def _divided(writer: CallRewriter, _original: relax.Call, call: relax.Call) -> r
         return None
     if divisor.dtype.kind != "f":
         raise QnnError(f"{call.op.name}: integers are divided by the constant 0")
-    zero = writer.builder_.emit(relax.const(divisor.reshape(1), str(divisor.dtype)))
+    zero = writer.builder_.emit(as_const(divisor.reshape(1)))
     found = writer.builder_.emit(relax.Call(call.op, [call.args[0], zero], call.attrs))
     return R.reshape(found, spec_of(call).shape)

@@ -13,7 +13,7 @@ from legalize.passes.rewriter import CallRewriter
 from legalize.qdq.group import operator_name
 from legalize.qdq.windows import sizes_of
 from qnn_ops import dequantize, float_conv2d, float_matmul
-from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.dialect.registry import as_const, attrs_of, constant_of, operator_of, spec_of
 from qnn_ops.dialect.sizes import is_open
 from qnn_ops.unquantized.float_conv2d import ORDERS, PACKED, is_laid_out, panel_of
 
@@ -158,7 +158,7 @@ class _Writer(CallRewriter):
         *outer, size = spec_of(row).shape
         array, shape = constant_of(row), (*outer, 1, size)
         if array is not None:
-            return relax.const(array.reshape(shape), str(array.dtype))
+            return as_const(array.reshape(shape))
         return self.builder_.emit(R.reshape(row, shape))
 
     def _computed(self, kernel: relax.Expr) -> relax.Expr:

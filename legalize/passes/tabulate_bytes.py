@@ -21,7 +21,7 @@ from qnn_ops import (
 )
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import QUANTIZED
-from qnn_ops.dialect.registry import OPERATORS, Operator, attrs_of, constant_of, spec_of
+from qnn_ops.dialect.registry import OPERATORS, Operator, as_const, attrs_of, constant_of, spec_of
 from qnn_ops.dialect.sizes import is_open
 
 Array = np.ndarray[Any, Any]
@@ -64,7 +64,7 @@ def _tabulated(writer: CallRewriter, _original: relax.Call, call: relax.Call) ->
         return None
     results = operator.apply(attrs_of(call), *values)
     table = results.reshape(len(results), -1)[:, 0]
-    return quantized_lookup(source, relax.const(table, str(table.dtype)))
+    return quantized_lookup(source, as_const(table))
 
 
 def _source(writer: CallRewriter, operands: Sequence[relax.Expr]) -> relax.Expr | None:

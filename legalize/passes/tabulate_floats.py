@@ -14,7 +14,7 @@ from legalize.passes.rewriter import CallRewriter, call_pass
 from qnn_ops import dequantize, quantize, quantized_lookup
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import QUANTIZED
-from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.dialect.registry import as_const, attrs_of, constant_of, operator_of, spec_of
 
 Array = np.ndarray[Any, Any]
 
@@ -40,7 +40,7 @@ def _table(writer: CallRewriter, _original: relax.Call, call: relax.Call) -> rel
         return None
     chain, result = found
     table = chain.table(relax.Call(call.op, [result], call.attrs))
-    return quantized_lookup(chain.source, relax.const(table, str(table.dtype)))
+    return quantized_lookup(chain.source, as_const(table))
 
 
 def TabulateFloats() -> tvm.transform.Pass:
@@ -100,7 +100,7 @@ class _Chain:
         constant = constant_of(value)
         if constant is not None and constant.size == 1:
             # A scalar would not do: compilers get other bits for some functions of known numbers.
-            return relax.const(constant.reshape(1), str(constant.dtype))
+            return as_const(constant.reshape(1))
         if not isinstance(value, relax.Call) or spec_of(value).shape != self.shape:
             raise _OtherError
         if operator_of(value) is dequantize and _has_one_scale(value):

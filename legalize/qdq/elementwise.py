@@ -37,7 +37,7 @@ from qnn_ops.arithmetic.onnxruntime import hyperbolic_tangent, logistic, tabulat
 from qnn_ops.arithmetic.xnnpack import XNNPACK, clamp_table
 from qnn_ops.dialect.attributes import bounds as bounds_of
 from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.registry import attrs_of, operator_of, spec_of
+from qnn_ops.dialect.registry import as_const, attrs_of, operator_of, spec_of
 
 
 @rule("add", arithmetics=tuple(RUNTIMES))
@@ -122,7 +122,7 @@ def _tabulated(group: Group, call: relax.Call) -> relax.Expr:
         "relax.nn.leakyrelu": lambda x: np.where(x >= 0, x, np.float32(attrs.alpha) * x),
     }
     table = tabulated(data.encoding, group.encoding, functions[operator_name(call)])
-    return quantized_lookup(data.data, relax.const(table, str(table.dtype)))
+    return quantized_lookup(data.data, as_const(table))
 
 
 def number(value: relax.Expr) -> float:
@@ -204,7 +204,7 @@ def _of_integers(
         if merged is not None:
             return merged
         table = clamp_table(data.encoding, group.encoding, ends)
-        return quantized_lookup(data.data, relax.const(table, str(table.dtype)))
+        return quantized_lookup(data.data, as_const(table))
     made = group.builder.lookup_binding(data.data) if isinstance(data.data, relax.Var) else None
     operator = operator_of(made)
     if operator is not None and operator.traits.clamps and is_own:

@@ -20,7 +20,7 @@ from legalize.qdq.group import (
 from qnn_ops import quantized_dense, quantized_matmul
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.expressions import Expression
-from qnn_ops.dialect.registry import constant_of, spec_of
+from qnn_ops.dialect.registry import as_const, constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
 
@@ -125,4 +125,4 @@ def _as_units(group: Group, data: relax.Expr, is_transposed: bool) -> relax.Expr
     array = constant_of(data)
     if array is None:
         return group.builder.emit(R.permute_dims(data))
-    return relax.const(np.ascontiguousarray(array.T), str(array.dtype))
+    return as_const(np.ascontiguousarray(array.T))

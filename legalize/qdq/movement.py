@@ -17,7 +17,7 @@ from legalize.qdq.group import (
 from qnn_ops import dequantize, quantize, quantized_concat, quantized_lookup, quantized_pad
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, tabulated
 from qnn_ops.arithmetic.xnnpack import XNNPACK
-from qnn_ops.dialect.registry import operator_of, spec_of
+from qnn_ops.dialect.registry import as_const, operator_of, spec_of
 
 
 @rule("concat", arithmetics=[ONNXRUNTIME, XNNPACK])
@@ -108,7 +108,7 @@ def _where(group: Group, call: relax.Call) -> relax.Expr:
             parts.append(operand.data)
             continue
         table = tabulated(operand.encoding, group.encoding)
-        lookup = quantized_lookup(operand.data, relax.const(table, str(table.dtype)))
+        lookup = quantized_lookup(operand.data, as_const(table))
         parts.append(group.builder.emit(lookup))
     return R.where(group.renewed(condition), *parts)
 

@@ -27,7 +27,7 @@ from legalize.qdq.group import (
 from qnn_ops import dequantize, quantized_conv2d, quantized_mean, quantized_pad, quantized_pool2d
 from qnn_ops.arithmetic.xnnpack import XNNPACK
 from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.registry import constant_of, spec_of
+from qnn_ops.dialect.registry import as_const, constant_of, spec_of
 
 
 @biased("nn.conv2d", arithmetics=tuple(RUNTIMES))
@@ -66,7 +66,7 @@ def reshaped(group: Group, weights: Operand, shape: tuple[int, ...]) -> Operand:
     if array is None:
         moved = group.builder.emit(relax.op.reshape(weights.data, shape))
     else:
-        moved = relax.const(array.reshape(shape), str(array.dtype))
+        moved = as_const(array.reshape(shape))
     return replace(weights, data=moved, axis=0)
 
 

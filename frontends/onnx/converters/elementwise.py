@@ -11,7 +11,7 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Call, converter
 from qnn_ops import float_function
 from qnn_ops.arithmetic.rounded import rounded
-from qnn_ops.dialect.registry import constant_of, spec_of
+from qnn_ops.dialect.registry import as_const, constant_of, spec_of
 
 
 @converter("Sign")
@@ -175,7 +175,7 @@ def _clip(call: Call) -> relax.Expr:
         known = constant_of(end)
         if known is None or known.size != 1 or known != known:
             raise UnsupportedError("its ends must be constant numbers")
-        data = bound(data, relax.const(known.reshape(()), str(known.dtype)))
+        data = bound(data, as_const(known.reshape(())))
     return data
 
 

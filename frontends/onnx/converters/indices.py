@@ -13,7 +13,7 @@ from frontends.onnx.converters.registry import Call, converter
 from frontends.onnx.read.constants import range_of
 from frontends.ranges import of_sizes
 from qnn_ops import counted_indices, top_indices
-from qnn_ops.dialect.registry import constant_of, spec_of
+from qnn_ops.dialect.registry import as_const, constant_of, spec_of
 from qnn_ops.dialect.sizes import Size
 
 NEAREST = "nearest"
@@ -98,7 +98,7 @@ def _counted_open(builder: relax.BlockBuilder, known: Any, size: Any, dtype: str
     if not all(-size <= int(each) < size for each in known.flat):
         raise UnsupportedError(f"indices beyond the {size} that there are")
     if known.min(initial=0) >= 0:
-        return relax.const(known, str(known.dtype))
+        return as_const(known)
     counted = [each if each >= 0 else size + each for each in map(int, known.flat)]
     found = of_sizes(builder, np.array(counted, object).reshape(known.shape))
     return builder.emit(R.astype(found, dtype))
@@ -174,4 +174,4 @@ def _range(call: Call) -> relax.Expr:
             "how many numbers it has depends on the data, which values of inputs at import may tell"
         )
     numbers = range_of(start, limit, delta)
-    return relax.const(numbers, str(numbers.dtype))
+    return as_const(numbers)

@@ -11,7 +11,7 @@ from frontends.onnx.converters.registry import Call
 from frontends.onnx.graph.open_shapes import RULES, ends_of_range, length_of, sizes_of, slices_of
 from frontends.onnx.read.constants import array_of
 from frontends.ranges import of_sizes
-from qnn_ops.dialect.registry import spec_of
+from qnn_ops.dialect.registry import as_const, spec_of
 from qnn_ops.dialect.sizes import as_extent
 from qnn_ops.modules import Rules
 
@@ -42,7 +42,7 @@ def _reshape(call: Call, values: Values) -> Any:
 def _constant_of_shape(call: Call, values: Values) -> Any:
     given = call.attributes.get("value")
     value = np.zeros(1, np.float32) if given is None else array_of(given)
-    fill = relax.const(value.reshape(()), str(value.dtype))
+    fill = as_const(value.reshape(()))
     return R.broadcast_to(fill, _result_shape(call, values))
 
 

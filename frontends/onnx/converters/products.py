@@ -15,7 +15,7 @@ from frontends.onnx.converters.quantization import quantized
 from frontends.onnx.converters.registry import Array, Call, converter
 from frontends.onnx.converters.windows.convolutions import data_point, weight_points
 from qnn_ops import blockwise_dense, quantized_dense
-from qnn_ops.dialect.registry import constant_of, spec_of
+from qnn_ops.dialect.registry import as_const, constant_of, spec_of
 
 
 @converter("MatMulInteger")
@@ -48,7 +48,7 @@ def dense(
     """
     point, late = data_point(own_point)
     one = int(points[0]) if points.size == 1 else 0
-    matrix = relax.const(np.ascontiguousarray(weights.T), str(weights.dtype))
+    matrix = as_const(np.ascontiguousarray(weights.T))
     sums = builder.emit(quantized_dense(data, matrix, 1.0, point, 1.0, one, 1.0, 0, "int32"))
     if points.size > 1:
         rows = R.sum(R.astype(data, "int32"), -1, keepdims=bool(spec_of(data).shape[:-1]))

@@ -19,7 +19,7 @@ from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import Builder, Lowered, Operands, VectorRule
 from qnn_ops import blockwise_dense
-from qnn_ops.dialect.registry import Attrs, Operator, constant_of, spec_of
+from qnn_ops.dialect.registry import Attrs, Operator, as_const, constant_of, spec_of
 from qnn_ops.quantized.blockwise_dense import middle_of
 
 
@@ -50,7 +50,7 @@ def _multiply(builder: Builder, attrs: Attrs, operands: Operands, *, isa: Vector
     if depth > shape[-1]:
         zeros = relax.const(np.zeros((rows, depth - shape[-1]), np.float32))
         data = builder.emit(R.concat([data, zeros], 1))
-    given = [data, *(relax.const(array, str(array.dtype)) for array in packed)]
+    given = [data, *(as_const(array) for array in packed)]
     result = call_tir(builder, "blockwise_dense", function, given, (rows, units), "float32")
     return result if shape == matrix else builder.emit(R.reshape(result, whole))
 

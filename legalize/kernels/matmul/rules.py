@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tvm import relax, tirx
+from tvm import tirx
 
 from legalize.kernels.call import SORTED_LAST, call_tir
 from legalize.kernels.conv2d.arm.epilogue import can_requantize
@@ -19,7 +19,7 @@ from legalize.kernels.matmul.open_sizes import OpenKernel, plan_open
 from legalize.kernels.matmul.spec import MatmulCall, dense_call, matmul_call
 from qnn_ops import quantized_dense, quantized_matmul
 from qnn_ops.arithmetic.rounding import ROUNDINGS
-from qnn_ops.dialect.registry import Attrs
+from qnn_ops.dialect.registry import Attrs, as_const
 
 Planned = tuple[tirx.PrimFunc, tuple[Array, ...]]
 """A function, and the constants that it takes after the matrices."""
@@ -56,7 +56,7 @@ def _rule(
     if call is None or planned is None:
         return None
     function, constants = planned
-    numbers = [relax.const(array, str(array.dtype)) for array in constants]
+    numbers = [as_const(array) for array in constants]
     spec = call.spec
     name, operands = f"{SORTED_LAST}matmul", [*operands[:2], *numbers]
     return call_tir(builder, name, function, operands, spec.out_shape, spec.output.dtype)

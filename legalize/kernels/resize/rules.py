@@ -1,7 +1,6 @@
 """Rules for resizing."""
 
 import numpy as np
-from tvm import relax
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.ir.vectors import Array
@@ -9,7 +8,7 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import Builder, Lowered, Operands
 from legalize.kernels.resize.kernel import ResizeSpec, bilinear, nearest
 from qnn_ops import quantized_resize2d
-from qnn_ops.dialect.registry import Attrs, spec_of
+from qnn_ops.dialect.registry import Attrs, as_const, spec_of
 from qnn_ops.quantized.resize2d import FRACTION_BITS, Taps, pixels_of, taps_of
 
 
@@ -30,7 +29,7 @@ def _resize(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIs
         taps = taps_of(attrs, (height, width), data.dtype)
         tables = [table for along in taps for table in _tables(along, data.dtype)]
         function = bilinear(isa, ResizeSpec(in_shape, out_shape, data.dtype))
-    constants = [relax.const(table, str(table.dtype)) for table in tables]
+    constants = [as_const(table) for table in tables]
     name = "nearest" if attrs.method == "nearest_neighbor" else "bilinear"
     return call_tir(builder, name, function, [operands[0], *constants], out_shape, data.dtype)
 

@@ -1,7 +1,6 @@
 """Rules for SVDFs with constant weights."""
 
 import numpy as np
-from tvm import relax
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
@@ -9,7 +8,7 @@ from legalize.kernels.kernel import Builder, Lowered, Operands
 from legalize.kernels.svdf.kernel import Rescaling, Rows, remember, weigh
 from qnn_ops import quantized_svdf, quantized_svdf_state
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier
-from qnn_ops.dialect.registry import Attrs, constant_of, spec_of
+from qnn_ops.dialect.registry import Attrs, as_const, constant_of, spec_of
 from qnn_ops.quantized.svdf import output_multiplier, state_multiplier
 
 
@@ -34,7 +33,7 @@ def _weigh(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa
     added -= attrs.state_zero_point * weights.sum(axis=1, dtype=np.int64)
     rescaling = _rescaling(output_multiplier(attrs), attrs.output_zero_point, "int8")
     arrays = rows.packed(isa, weights), added.astype(np.int32)
-    given = [operands[0], *(relax.const(array, str(array.dtype)) for array in arrays)]
+    given = [operands[0], *(as_const(array) for array in arrays)]
     function = weigh(isa, rows, rescaling)
     return call_tir(builder, "svdf", function, given, (state.shape[0], units), "int8")
 
