@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import tvm
 from tvm import relax
 
 from legalize.passes.legalize_qnn import LegalizeQnn
-from legalize.passes.rewriter import CallRewriter, call_pass
+from legalize.passes.rewriter import CallRewriter, Facts, call_pass
 from qnn_ops import dequantize, quantize, quantized_lookup
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import QUANTIZED
@@ -34,13 +34,22 @@ class _OtherError(Exception):
     """The error of a result that depends on several tensors of bytes, or not element by element."""
 
 
-def _table(writer: CallRewriter, _original: relax.Call, call: relax.Call) -> relax.Expr | None:
-    found = _chain_of(call, writer.lookup_binding)
-    if found is None:
+def _table(writer: CallRewriter, original: relax.Call, _call: relax.Call) -> relax.Expr | None:
+    if (found := writer.facts.of(_tables).get(original)) is None:
         return None
-    chain, result = found
-    table = chain.table(relax.Call(call.op, [result], call.attrs))
-    return quantized_lookup(chain.source, as_const(table))
+    source, table = found
+    return quantized_lookup(writer.visit_expr(source), as_const(table))
+
+
+def _tables(facts: Facts) -> dict[relax.Expr, tuple[relax.Expr, Array]]:
+    """Return what becomes a lookup: by the quantize, the tensor of bytes and the table."""
+    calls = [value for value in facts.values.values() if operator_of(value) is quantize]
+    found = {call: each for call in calls if (each := _chain_of(call, facts.values.get))}
+    results = _computed(list(found.values()))
+    return {
+        call: (chain.source, quantize.apply(attrs_of(call), result))
+        for (call, (chain, _)), result in zip(found.items(), results, strict=True)
+    }
 
 
 def TabulateFloats() -> tvm.transform.Pass:
@@ -83,8 +92,7 @@ class _Chain:
         self.binding_of = binding_of
         self.shape = shape
         self.source: relax.Expr | None = None
-        self.parameter: relax.Var | None = None
-        self.builder = relax.BlockBuilder()
+        self.inputs: dict[relax.Var, Array] = {}
         self.copies: dict[relax.Expr, relax.Expr] = {}
 
     def copied(self, expr: relax.Expr) -> relax.Expr:
@@ -104,38 +112,47 @@ class _Chain:
         if not isinstance(value, relax.Call) or spec_of(value).shape != self.shape:
             raise _OtherError
         if operator_of(value) is dequantize and _has_one_scale(value):
-            return relax.Call(value.op, [self._parameter(value.args[0])], value.attrs)
+            return self._parameter(value)
         if not isinstance(value.op, tvm.ir.Op) or value.op.name not in _ELEMENTWISE:
             raise _OtherError
         operands = [self.copied(operand) for operand in value.args]
         return relax.Call(value.op, operands, value.attrs, value.ty_args)
 
-    def _parameter(self, source: relax.Expr) -> relax.Var:
+    def _parameter(self, call: relax.Call) -> relax.Var:
+        """Return a parameter for the real numbers that all values of the source stand for."""
+        (source,) = call.args
         dtype = spec_of(source).dtype
-        if self.parameter is None and dtype in QUANTIZED:
-            self.source = source
-            self.parameter = relax.Var("values", relax.TensorType((256,), dtype))
-        if self.parameter is None or not source.same_as(self.source):
+        if dtype not in QUANTIZED or self.source not in (None, source):
             raise _OtherError
-        return self.parameter
+        self.source = source
+        low, high = dtype_range(dtype)
+        values = np.arange(low, high + 1).astype(dtype)
+        parameter = relax.Var("values", relax.TensorType(values.shape, "float32"))
+        self.inputs[parameter] = dequantize.apply(attrs_of(call), values)
+        return parameter
 
-    def table(self, result: relax.Call) -> Array:
-        """Return the results of a copied call, starting with that of the lowest value."""
-        with self.builder.function("main", [self.parameter]):
-            with self.builder.dataflow():
-                output = self.builder.emit_output(self.builder.normalize(result))
-            self.builder.emit_func_output(output)
-        mod = LegalizeQnn()(self.builder.get())
-        target = tvm.target.Target("llvm")
-        # One function without checks of its arguments compiles in a quarter of the time of one for
-        # each operator. Each operator keeps its own loop, and rounds as by itself.
-        with tvm.transform.PassContext(config={"tirx.disable_assert": True}):
-            pipeline = relax.get_default_pipeline(target)
-            library = tvm.compile(mod, target=target, relax_pipeline=pipeline)
-        low, high = dtype_range(spec_of(self.source).dtype)
-        values = np.arange(low, high + 1).astype(spec_of(self.source).dtype)
-        machine = relax.VirtualMachine(library, tvm.cpu())
-        return np.asarray(machine["main"](tvm.runtime.tensor(values)).numpy())
+
+def _computed(found: Sequence[tuple[_Chain, relax.Expr]]) -> list[Array]:
+    """Compute copied expressions of all values, starting with the lowest."""
+    if not found:
+        return []
+    inputs = {name: array for chain, _ in found for name, array in chain.inputs.items()}
+    builder = relax.BlockBuilder()
+    # All tables are compiled at a time, which takes less time than one after the other.
+    with builder.function("main", list(inputs)):
+        with builder.dataflow():
+            outputs = [builder.emit_output(builder.normalize(result)) for _, result in found]
+        builder.emit_func_output(relax.Tuple(outputs))
+    mod = LegalizeQnn()(builder.get())
+    target = tvm.target.Target("llvm")
+    # One function without checks of its arguments compiles in a quarter of the time of one for
+    # each operator. Each operator keeps its own loop, and rounds as by itself.
+    with tvm.transform.PassContext(config={"tirx.disable_assert": True}):
+        pipeline = relax.get_default_pipeline(target)
+        library = tvm.compile(mod, target=target, relax_pipeline=pipeline)
+    machine = relax.VirtualMachine(library, tvm.cpu())
+    results = machine["main"](*map(tvm.runtime.tensor, inputs.values()))
+    return [result.numpy() for result in results]
 
 
 def _has_one_scale(call: relax.Call) -> bool:

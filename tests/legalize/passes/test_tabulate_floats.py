@@ -57,6 +57,22 @@ def test_a_function_of_a_byte_becomes_a_lookup(function: Any) -> None:
     np.testing.assert_array_equal(run(LegalizeQnn()(tabulated), [values]), wanted)
 
 
+def test_each_function_has_a_table_of_its_own() -> None:
+    def body(x: relax.Expr, y: relax.Expr) -> relax.Expr:
+        first = between(R.sigmoid)(x)
+        second = quantize(R.exp(dequantize(first, 0.01, -7)), 0.02, 0, "int8")
+        third = quantize(R.tanh(dequantize(y, 0.02, 99)), 0.01, 0, "int8")
+        return R.concat([second, third])
+
+    mod = module({"x": BYTES, "y": relax.TensorType((2, 128), "uint8")}, body)
+    tabulated = TabulateFloats()(mod)
+    assert operators(tabulated) == [quantized_lookup] * 3 + ["concat"]
+    values = [every_value(dtype).reshape(2, 128) for dtype in ("int8", "uint8")]
+    wanted = run(LegalizeQnn()(mod), values)
+    assert all(np.unique(half).size > 3 for half in np.split(wanted, 2))
+    np.testing.assert_array_equal(run(LegalizeQnn()(tabulated), values), wanted)
+
+
 def test_what_others_read_stays() -> None:
     def body(x: relax.Expr) -> list[relax.Expr]:
         real = R.sigmoid(dequantize(x, 0.05, 3))
