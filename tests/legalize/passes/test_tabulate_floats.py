@@ -57,6 +57,14 @@ def test_a_function_of_a_byte_becomes_a_lookup(function: Any) -> None:
     np.testing.assert_array_equal(run(LegalizeQnn()(tabulated), [values]), wanted)
 
 
+def test_what_is_no_number_becomes_the_zero_point() -> None:
+    tabulated = TabulateFloats()(module({"x": BYTES}, between(R.log)))
+    values = every_value("int8").reshape(2, 128)
+    logarithms = run(LegalizeQnn()(tabulated), [values])
+    assert (logarithms[values < 3] == -7).all()
+    assert logarithms[values == 3] == -128
+
+
 def test_each_function_has_a_table_of_its_own() -> None:
     def body(x: relax.Expr, y: relax.Expr) -> relax.Expr:
         first = between(R.sigmoid)(x)
