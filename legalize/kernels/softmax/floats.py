@@ -186,7 +186,7 @@ class Kernel:
         if self.is_causal:
             hidden = T.Select(largest <= lowest, self.columns - end, T.int64(0))
             with T.serial(hidden) as place:
-                T.buffer_store(self.rows, lowest, [own + end + place])
+                T.buffer_store(self.rows, element(end + place), [own + (end + place)])
             end = kept(end + hidden)
         T.buffer_store(self.largest, largest, [number])
         T.buffer_store(self.seen, T.truncdiv(end + (_LANES - 1), T.int64(_LANES)), [number])
