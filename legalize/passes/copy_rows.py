@@ -45,13 +45,13 @@ def _pieces(tir_block: Any, extent: int) -> list[int]:
     """Return how many elements of a row may make a vector; none if LLVM needs no help.
 
     The places in rows that were cut and moved are quotients and remainders. Within a piece that
-    divides all divisors they run along memory.
+    divides all their divisors they run along memory.
     """
     whole = [extent] if _SHORTEST <= extent <= _LONGEST else []
-    divisors = [extent]
+    last, divisors = tir_block.iter_vars[-1].var, [extent]
 
     def see(node: Any) -> None:
-        if isinstance(node.b, tirx.IntImm):
+        if isinstance(node.b, tirx.IntImm) and last in tirx.analysis.undefined_vars(node.a):
             divisors.append(node.b.value)
 
     structural_walk(tir_block.body, [(tirx.FloorDiv, see), (tirx.FloorMod, see)])

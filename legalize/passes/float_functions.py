@@ -99,8 +99,8 @@ class _Writer(CallRewriter):
 def _is_causal(step: Step, condition: relax.Expr | None, shape: Sequence[Any]) -> bool:
     """Tell whether a step hides the columns after each row's own number, as a prompt's mask does.
 
-    The kernel never computes with hidden elements. Their weights are equal, and 0 unless all
-    elements of a row are hidden or NaN.
+    No result depends on hidden elements. Their weights are equal, and 0 unless all elements of a
+    row are hidden or NaN.
     """
     array = None if condition is None else constant_of(condition)
     if not step.hides or array is None or array.shape[-2:] != (*shape[-2:],):

@@ -20,7 +20,8 @@ if TYPE_CHECKING:  # it imports TVM
 QUANTIZED = ("int8", "uint8")
 ACTIVATIONS = (*QUANTIZED, "int16")
 
-_NAMES = {"input": "quantized_data", "output": "out_dtype"}
+_DTYPE_NAMES = {"input": "quantized_data", "output": "out_dtype"}
+"""What errors about a dtype name, for tensors whose scales are called otherwise."""
 
 
 def check_dtype(name: str, dtype: str, allowed: Sequence[str]) -> None:
@@ -99,22 +100,22 @@ def check_alike(dtypes: Mapping[str, str], zero_points: Mapping[str, int]) -> No
             raise QnnError(f"{name} must be 0 for int16, got {point}")
 
 
-def check_tensors(attrs: Attrs, *, widens: bool = False, **operands: TensorSpec) -> None:
+def check_tensors(attrs: Attrs, *, may_widen: bool = False, **operands: TensorSpec) -> None:
     """Raise unless dtypes and quantizations of operands and result fit, and go together.
 
     Args:
         attrs: the call's attributes.
-        widens: whether 8-bit operands may have an int16 result.
+        may_widen: whether 8-bit operands may have an int16 result.
         operands: by the names of their scales and zero points.
     """
     dtypes: dict[str, str] = {name: spec.dtype for name, spec in operands.items()}
     dtypes["output"] = attrs.out_dtype
-    named = {_NAMES.get(name, name): dtype for name, dtype in dtypes.items()}
+    named = {_DTYPE_NAMES.get(name, name): dtype for name, dtype in dtypes.items()}
     for name, dtype in named.items():
         check_dtype(name, dtype, ACTIVATIONS)
     if hasattr(attrs, "arithmetic"):
         check_arithmetic(attrs, *dtypes.values())
-    if not widens:
+    if not may_widen:
         points = (f"{name}_zero_point" for name in dtypes)
         check_alike(named, {name: getattr(attrs, name) for name in points})
     for name, dtype in dtypes.items():

@@ -268,7 +268,8 @@ def operator(
     Args:
         tensors: names of its operands.
         traits: the facts that passes need; without them no such pass takes the operator.
-        overflows: False if it does not add or scale in int32: it needs no overflow rule.
+        overflows: False if its integers cannot leave int32, or wrap as the framework's do: it needs
+            no overflow rule.
     """
 
     def decorate(function: Callable[P, None]) -> Operator[P]:

@@ -84,6 +84,7 @@ def _float_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
 ROUNDINGS = ("tflite", "float32")
 
 
+# int32 sums wrap, so their bounds are unknown.
 @operator("lhs", "rhs", traits=rescaling(OF_BOTH, Channels.LAST, clamps=False), overflows=False)
 def quantized_matmul(
     lhs: relax.Expr,
@@ -158,6 +159,3 @@ def _quantized_matmul_reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     right = rhs.astype(np.int64) - attrs.rhs_zero_point
     sums = left @ (right.swapaxes(-1, -2) if attrs.transpose_rhs else right)
     return scale_result(attrs, sums.astype(np.int32), matmul_multiplier(attrs), attrs.rounding)
-
-
-# int32 sums wrap, so their bounds are unknown.

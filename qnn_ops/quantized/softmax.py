@@ -82,7 +82,7 @@ def quantized_softmax(
 
 @quantized_softmax.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_tensors(attrs, widens=data.dtype != "int16", input=data)
+    check_tensors(attrs, may_widen=data.dtype != "int16", input=data)
     _CHECKS[attrs.arithmetic](attrs, data)
     return TensorSpec(data.shape, attrs.out_dtype)
 

@@ -15,8 +15,7 @@ from qnn_ops.dialect.checks import check_dtype, check_rank
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import Channels, Traits
-from qnn_ops.dialect.windows import counts_of as counts_of
-from qnn_ops.dialect.windows import windows_of
+from qnn_ops.dialect.windows import counts_of, windows_of
 from qnn_ops.errors import QnnError
 
 ORDERS = ("tflite", "onnxruntime", "onnxruntime_blocked", "onnxruntime_rows")

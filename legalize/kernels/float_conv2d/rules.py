@@ -18,7 +18,8 @@ from legalize.kernels.kernel import Slice, VectorRule
 from qnn_ops import float_conv2d
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, constant_of, spec_of
-from qnn_ops.unquantized.float_conv2d import ORDERS, Parts, bounds_of, counts_of, parts_of
+from qnn_ops.dialect.windows import counts_of
+from qnn_ops.unquantized.float_conv2d import ORDERS, Parts, bounds_of, parts_of
 
 Array = np.ndarray[Any, Any]
 

@@ -143,6 +143,7 @@ class TileKernel:
                     first_vectors(size, least, load, row, rows)
                     return
                 seen = kept(T.truncmod(row, T.int32(spec.causal_columns)) + rows - column)
+                # A tile that sees at most half of the block's columns computes only these.
                 half = size // 2 * lanes
                 with T.If(seen > half), T.Then():
                     first_vectors(size, least, load, row, rows)

@@ -106,7 +106,9 @@ class Kernel:
             self.turns = T.truncdiv(self.columns + (_LANES - 1), T.int64(_LANES))
             rows, width = prod(self.outer, start=T.int64(1)), self.turns * _LANES
             is_near = not is_open(self.shape) and prod(self.shape) <= _NEAR
-            most = max(1, min(_BLOCK // self.columns, _ROWS, prod(self.outer))) if is_near else 1
+            most = 1
+            if is_near and 0 not in self.shape:
+                most = max(1, min(_BLOCK // self.columns, _ROWS, prod(self.outer)))
             self.rows = T.alloc_buffer((most * width,), "float32", scope="global")
             self.largest, self.factors = (local_vector(_ROWS, "float32") for _ in range(2))
             self.seen = local_vector(_ROWS, "int64")
@@ -186,7 +188,7 @@ class Kernel:
         if self.is_causal:
             hidden = T.Select(largest <= lowest, self.columns - end, T.int64(0))
             with T.serial(hidden) as place:
-                T.buffer_store(self.rows, lowest, [own + end + place])
+                T.buffer_store(self.rows, element(end + place), [own + (end + place)])
             end = kept(end + hidden)
         T.buffer_store(self.largest, largest, [number])
         T.buffer_store(self.seen, T.truncdiv(end + (_LANES - 1), T.int64(_LANES)), [number])

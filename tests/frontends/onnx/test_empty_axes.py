@@ -25,6 +25,7 @@ CONSTANTS = {
     "weights": WEIGHTS,
     "kernel": np.arange(-54, 54, dtype=np.int8).reshape(4, 3, 3, 3),
     "axis": np.array([0]),
+    "last": np.array([-1]),
 }
 
 CASES: dict[str, tuple[list[Node], dict[str, tuple[int, ...]]]] = {
@@ -44,6 +45,17 @@ CASES: dict[str, tuple[list[Node], dict[str, tuple[int, ...]]]] = {
         ],
         {"x": (0, 3, 8, 8)},
     ),
+    **{
+        op: (
+            [
+                ("Slice", "x axis axis last", "none"),
+                (op, "none", "rows"),
+                ("Concat", "rows x", "y", {"axis": 1}),
+            ],
+            {"x": (3, 8)},
+        )
+        for op in ("Softmax", "LogSoftmax")
+    },
 }
 
 
@@ -63,7 +75,7 @@ def opened(nodes: list[Node], shapes: dict[str, tuple[int, ...]]) -> Any:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_an_input_may_have_no_elements(case: str) -> None:
+def test_a_tensor_may_have_no_elements(case: str) -> None:
     runtime = pytest.importorskip("onnxruntime")
     nodes, shapes = CASES[case]
     model = opened(nodes, shapes)

@@ -40,7 +40,19 @@ def test_softmaxes_are_the_same(shape: tuple[int, ...]) -> None:
     nodes: list[Node] = [(op, "a", op) for op in ("Softmax", "LogSoftmax")]
     if len(shape) > 2:
         nodes.append(("Softmax", "a", "middle", {"axis": 1}))
-    net = Net(nodes, {"a": rows})
+    check_softmax(Net(nodes, {"a": rows}))
+
+
+@pytest.mark.parametrize("number", [-np.inf, np.finfo(np.float32).min])
+def test_rows_of_a_causal_mask_that_show_only_minus_infinity(number: float) -> None:
+    rows = normal(2, 40, 40, scale=6)
+    rows[0, ::3], rows[1, :, :3] = -np.inf, -np.inf
+    constants = {"mask": np.tri(40, dtype=bool), "number": np.float32(number)}
+    nodes: list[Node] = [("Where", "mask x number", "seen"), ("Softmax", "seen", "y")]
+    check_softmax(Net(nodes, {"x": rows}, constants))
+
+
+def check_softmax(net: Net) -> None:
     # ONNX Runtime has other orders of sums on processors without AVX512, which differ then.
     if host_has("avx512f"):
         net.check()

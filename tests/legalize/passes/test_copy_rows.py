@@ -95,6 +95,29 @@ def pieces(
 
 
 @T.prim_func(private=True, s_tir=True)
+def places_of_pairs(
+    x: T.Buffer((4, 96), "int8"), table: T.Buffer((5,), "int32"), y: T.Buffer((9, 96), "int8")
+) -> None:
+    for i, j in T.grid(9, 96):
+        with T.sblock("rows"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            y[vi, vj] = x[table[vi // 2], vj]
+
+
+@T.prim_func(private=True, s_tir=True)
+def pieces_of_pairs(
+    x: T.Buffer((4, 96), "int8"), table: T.Buffer((5,), "int32"), y: T.Buffer((9, 96), "int8")
+) -> None:
+    for i, j_0 in T.grid(9, 2):
+        for j_1 in T.vectorized(48):
+            with T.sblock("rows"):
+                vi = T.axis.spatial(9, i)
+                vj = T.axis.spatial(96, j_0 * 48 + j_1)
+                T.reads(x[table[vi // 2], vj], table[vi // 2])
+                y[vi, vj] = x[table[vi // 2], vj]
+
+
+@T.prim_func(private=True, s_tir=True)
 def heads(x: T.Buffer((5, 6, 32), "float32"), y: T.Buffer((6, 160), "float32")) -> None:
     for i, j in T.grid(6, 160):
         with T.sblock("rows"):
@@ -141,8 +164,11 @@ def test_short_rows_are_copied_as_vectors() -> None:
     tvm.ir.assert_structural_equal(after(rows), expected)
 
 
-def test_long_rows_whose_places_a_table_tells_become_pieces() -> None:
-    tvm.ir.assert_structural_equal(after(places), pieces.with_attr("global_symbol", "f"))
+@pytest.mark.parametrize(
+    ("function", "expected"), [(places, pieces), (places_of_pairs, pieces_of_pairs)]
+)
+def test_long_rows_whose_places_a_table_tells_become_pieces(function: Any, expected: Any) -> None:
+    tvm.ir.assert_structural_equal(after(function), expected.with_attr("global_symbol", "f"))
 
 
 _OTHERS = (
