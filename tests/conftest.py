@@ -85,6 +85,8 @@ _AS_WRITTEN = (
     *(f"benchmarks/test_bench_{each}.py" for each in ("tokens", "transformer")),
     "benchmarks/onnx_zoo",
     "tvm_qnn/profile/test_layers.py",
+    "tools/test_sample_pages.py",
+    "tutorials",
     "test_snippets.py",
 )
 
