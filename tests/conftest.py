@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from tvm_qnn.io import progress
+from tvm_qnn.io.kept import VARIABLE
 from tvm_qnn.library.threads import use_threads
 
 # The first example of a property often pays for a compilation: no time limit per example. In
@@ -84,6 +85,8 @@ _AS_WRITTEN = (
     *(f"benchmarks/test_bench_{each}.py" for each in ("tokens", "transformer")),
     "benchmarks/onnx_zoo",
     "tvm_qnn/profile/test_layers.py",
+    "tools/test_sample_pages.py",
+    "tutorials",
     "test_snippets.py",
 )
 
@@ -111,6 +114,12 @@ def pool() -> None:
     A kernel that a test calls by itself may ask for it, and would make it of one thread.
     """
     use_threads(None)
+
+
+@pytest.fixture
+def builds(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the builds of tests that compile as written: none of these compiles a model again."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path_factory.getbasetemp() / "builds"))
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,6 @@ from tests.support.pictures import write_digits, write_picture
 from tests.support.plain_c import needs_gcc
 from tests.support.snippets import PAGES, ROOT, run_command, run_python, snippets
 from tvm_qnn import digits, prose
-from tvm_qnn.io import kept
 
 pytestmark = [
     needs_linker,
@@ -287,13 +286,9 @@ FILES: dict[str, Callable[[Path], dict[str, Any]]] = {
 """What writes the files that the snippets of a page read, and returns the names of earlier code."""
 
 
+@pytest.mark.usefixtures("builds")
 @pytest.mark.parametrize("page", [case(page) for page in PAGES])
-def test_snippets_run(
-    page: Path,
-    tmp_path: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = NAMES[page]
     kinds = ("py",) if name in ELSEWHERE else ("py", "python")
     found = snippets(page)
@@ -302,7 +297,6 @@ def test_snippets_run(
     if not (code or any(lines)):
         return
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(kept.VARIABLE, str(tmp_path_factory.getbasetemp() / "builds"))
     monkeypatch.setenv("TVM_NUM_THREADS", "1")  # the other tests have the other processors
     names = FILES[name](tmp_path)
     for block in lines:

@@ -1,8 +1,11 @@
 from pathlib import Path
 
+import pytest
+
 from tools.sample_pages import write_pages
 
 
+@pytest.mark.usefixtures("builds")
 def test_every_kind_of_page_is_written(tmp_path: Path) -> None:
     names = ["compare", "evaluate", "inspect", "inspect_changes", "inspect_times", "report"]
     pages = write_pages(tmp_path / "pages")

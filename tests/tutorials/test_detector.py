@@ -8,6 +8,7 @@ import pytest
 TUTORIAL = Path(__file__).parents[2] / "tutorials" / "detector.py"
 
 
+@pytest.mark.usefixtures("builds")
 @pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive")
 def test_the_digits_are_found_and_drawn(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

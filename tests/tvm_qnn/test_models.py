@@ -8,6 +8,7 @@ import pytest
 
 from frontends.tflite.reader import read_model
 from qnn_ops.dialect.signature import TensorInfo
+from tests.support.as_written import compile_as_written
 from tests.support.models import differing_tensors
 from tests.support.tflite import library_of
 from tvm_qnn import zoo
@@ -27,7 +28,8 @@ PORTABLE = {("mobilenet_v2", "uint8"), ("mobilenet_v1", "int8_per_axis")}
 STYLES = {"inception_v3": "uint8", "mobilenet_v2": "uint8", "resnet50": "int8_per_axis"}
 STYLES |= {"ssd_mobilenet_v2": "uint8"}
 
-# This one runs at its full size.
+# This one runs at its full size, and is compiled as users do. The others are compiled as written:
+# `make test-targets` optimizes them, and the tests of kernels and random graphs do.
 WHOLE = ("inception_v3", "kernels")
 
 _RUNS = [
@@ -40,14 +42,19 @@ _RUNS = [
 
 
 @pytest.mark.parametrize(("name", "style", "route"), _RUNS)
-def test_every_tensor_of_a_network_equals_litert(name: str, style: str, route: str) -> None:
+def test_every_tensor_of_a_network_equals_litert(
+    name: str, style: str, route: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if (name, route) != WHOLE:
+        compile_as_written(monkeypatch)
     content = zoo.build(name, style=style, tiny=(name, route) != WHOLE)
     target, kernels = ROUTES[route]
     assert differing_tensors(content, runs(content), target, kernels=kernels) == []
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_tiny_hybrid_network_is_near_litert(route: str) -> None:
+def test_a_tiny_hybrid_network_is_near_litert(route: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compile_as_written(monkeypatch)
     content = zoo.build(HYBRID, "int8_per_axis", tiny=True)
     target, kernels = ROUTES[route]
     library = library_of(content, target, kernels=kernels)
@@ -62,7 +69,10 @@ def test_a_tiny_hybrid_network_is_near_litert(route: str) -> None:
     ("name", "route"),
     [("mobilenet_v1", "primitives"), ("mobilenet_v2", "kernels")],
 )
-def test_every_tensor_of_a_tiny_network_in_int16_equals_litert(name: str, route: str) -> None:
+def test_every_tensor_of_a_tiny_network_in_int16_equals_litert(
+    name: str, route: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compile_as_written(monkeypatch)
     content = zoo.build(name, style=zoo.INT16_STYLE, tiny=True)
     target, kernels = ROUTES[route]
     assert differing_tensors(content, runs(content), target, kernels=kernels) == []

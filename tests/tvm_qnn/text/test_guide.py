@@ -11,6 +11,7 @@ from tests.support.snippets import run_python
 from tvm_qnn import prose
 
 
+@pytest.mark.usefixtures("builds")
 @pytest.mark.filterwarnings("ignore::tvm_qnn.LeftInFloatWarning")
 def test_snippets_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("onnx", reason="onnx is not installed")

@@ -9,6 +9,7 @@ from tvm_qnn import prose
 pytestmark = pytest.mark.filterwarnings("ignore::tvm_qnn.LeftInFloatWarning")
 
 
+@pytest.mark.usefixtures("builds")
 @pytest.mark.parametrize("style", prose.STYLES)
 def test_tokens_are_onnx_runtimes(style: str) -> None:
     decoder = qnn.decoder(prose.model(style), num_threads=1)

@@ -8,6 +8,11 @@ from frontends.tflite.writer import ModelWriter
 from tvm_qnn import digits
 
 
+@pytest.fixture(autouse=True)
+def _builds(builds: None) -> None:
+    """Compile each model once."""
+
+
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the model of handwritten digits, in the current folder."""

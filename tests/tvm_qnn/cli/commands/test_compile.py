@@ -38,7 +38,7 @@ def test_a_build_that_lasts_says_its_steps(model: Path, monkeypatch: pytest.Monk
             pass
 
     monkeypatch.setattr(threading, "Timer", UpAtOnce)
-    result = CliRunner().invoke(main, ["compile", str(model)])
+    result = CliRunner().invoke(main, ["compile", str(model), "--no-cache"])
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("digits.so: ")
     lines = [re.sub(r"\d+ functions?", "n functions", line) for line in result.stderr.splitlines()]
@@ -82,7 +82,8 @@ def test_microcontrollers_get_c_files(model: Path, capfd: pytest.CaptureFixture[
     assert all(len(line) <= 100 for line in text.splitlines() if line.startswith(" * "))
 
 
-def test_a_limit_is_for_c_files_alone(model: Path) -> None:
+def test_a_limit_is_for_c_files_alone(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tvm_qnn.standalone.ram_limit._TRIES", 1)  # each takes as long as a build
     arguments = ["compile", str(model), "--ram-limit", "1600"]
     said(main, [*arguments, "--target", "cortex-m4"])
     header = Path("digits/digits.h").read_text()

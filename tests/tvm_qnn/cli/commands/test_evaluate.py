@@ -20,18 +20,6 @@ from tvm_qnn.demo.digits import classify
 COUNT = 40
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder for compiled models, so that no model is compiled twice."""
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(autouse=True)
-def cached(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let builds be kept in that folder."""
-    monkeypatch.setenv("TVM_QNN_CACHE", str(kept))
-
-
 @pytest.fixture
 def pictures(model: Path) -> Path:
     """Return a folder of digits beside their model and its settings, in the current folder."""

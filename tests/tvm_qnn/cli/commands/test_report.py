@@ -110,6 +110,8 @@ def test_which_channels_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_what_runs_in_strips(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
+    # Each try takes as long as a build; tests/tvm_qnn/standalone/test_ram_limit.py has several.
+    monkeypatch.setattr("tvm_qnn.standalone.ram_limit._TRIES", 1)
     arguments = ["report", str(model), "--target", "cortex-m4", "--ram-limit"]
     told = json.loads(CliRunner().invoke(main, [*arguments, "1600", "--json"]).stdout)
     assert told["arena_ram"] <= 1600
@@ -121,7 +123,6 @@ def test_what_runs_in_strips(model: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert f"{strips['layers']} layers run in {strips['count']} strips of one row," in result.stdout
     told = json.loads(CliRunner().invoke(main, [*arguments, "1M", "--json"]).stdout)
     assert told["strips"] is None
-    monkeypatch.setattr("tvm_qnn.standalone.ram_limit._TRIES", 1)
     assert "the model may take 100 bytes of memory" in refused(main, [*arguments, "100"])
 
 
