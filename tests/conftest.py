@@ -63,8 +63,10 @@ _AS_USERS_DO = ("tvm_qnn/target", "tvm_qnn/library")
 
 # The tests of these ask what a model or an operator means, how a library is called, or what a
 # command prints. They also leave out LLVM's optimization and the checks of arguments, which take
-# much of their time. Tests of kernels, most passes, whole networks, random graphs, code, and
-# primitives on several processors have both.
+# much of their time. So do tests of kernels of integers that try many shapes and instruction sets:
+# such kernels are written down to the last register. Tests of epilogues and of floats have both, as
+# LLVM may fuse a product and a sum, and so have tests of most passes, whole networks, code, and
+# primitives on several processors.
 _ROOT = Path(__file__).parent
 _PASSES = (
     *("channels_last", "channels_last_rules", "drop_constant_channels", "fold_constants"),
@@ -75,8 +77,15 @@ _PRIMITIVES = (
     *("activations", "float_layers", "layers", "lstm", "onnxruntime", "pools", "primitives"),
     *("quantization", "quantized_binary", "rows", "svdf"),
 )
+_KERNELS = (
+    *("conv2d/test_constants", "conv2d/mcu/test_dense", "conv2d/x86/dot/test_kernel"),
+    *("conv2d/x86/test_kernel", "conv2d/x86/test_pixels", "conv2d/x86/test_rules"),
+    *("conv2d/x86/test_sizes", "depthwise/x86/test_kernel", "depthwise/x86/test_rules"),
+    *("join/test_rules", "matmul/test_rules", "pool/test_rules"),
+)
 _AS_WRITTEN = (
     "frontends",
+    *(f"legalize/kernels/{each}.py" for each in _KERNELS),
     *(f"legalize/passes/test_{each}.py" for each in _PASSES),
     *(f"legalize/primitives/test_{each}.py" for each in _PRIMITIVES),
     *(f"tvm_qnn/{each}" for each in ("litert", "onnxruntime", "relay")),

@@ -42,17 +42,18 @@ void soft_tilestored64(int8_t tile, uint8_t *memory, int64_t pitch) {
 }
 
 void soft_tdpbusd(int8_t total, int8_t data, int8_t weights) {
-  int k_steps = tiles.widths[data] / 4, columns = tiles.widths[weights] / 4;
+  int k_steps = tiles.widths[data] / 4;
   if (tiles.rows[total] != tiles.rows[data] || tiles.rows[weights] != k_steps ||
       tiles.widths[total] != tiles.widths[weights])
     abort();
-  for (int row = 0; row < tiles.rows[total]; row++)
-    for (int column = 0; column < columns; column++) {
-      int32_t sum;
-      memcpy(&sum, tiles.bytes[total][row] + 4 * column, sizeof sum);
-      for (int k = 0; k < tiles.widths[data]; k++)
-        sum += tiles.bytes[data][row][k] *
-               (int8_t)tiles.bytes[weights][k / 4][4 * column + k % 4];
-      memcpy(tiles.bytes[total][row] + 4 * column, &sum, sizeof sum);
+  for (int row = 0; row < tiles.rows[total]; row++) {
+    int32_t sums[16], words[16];  // of all columns: vector code, and tiles are 0 past their width
+    memcpy(sums, tiles.bytes[total][row], sizeof sums);
+    for (int k = 0; k < tiles.widths[data]; k++) {
+      memcpy(words, tiles.bytes[weights][k / 4], sizeof words);
+      for (int column = 0; column < 16; column++)
+        sums[column] += tiles.bytes[data][row][k] * (int8_t)(words[column] >> 8 * (k % 4));
     }
+    memcpy(tiles.bytes[total][row], sums, sizeof sums);
+  }
 }

@@ -66,5 +66,6 @@ def _load() -> ctypes.CDLL:
     with tempfile.TemporaryDirectory(prefix="tvm-qnn-tiles-") as folder:
         library = Path(folder) / "tiles.so"
         source = Path(__file__).with_name("tiles.c")
-        call_tool("cc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", source, "-o", library)
+        options = ("-O3", "-mavx2", "-Wall", "-Werror", "-shared", "-fPIC")
+        call_tool("cc", *options, source, "-o", library)
         return ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)

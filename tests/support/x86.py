@@ -49,6 +49,11 @@ def host_has(*features: str) -> bool:
     return all(flag in flags for flag in features)
 
 
+def optimized(mcpu: str) -> tvm.target.Target:
+    """Return the target for code that a test reads: LLVM optimizes it in every test file."""
+    return tvm.target.Target({**TARGET, "mcpu": mcpu, "opt-level": 3})
+
+
 def runs_here(mcpu: str) -> bool:
     """Tell whether this processor can run code compiled for another."""
     return host_has(*_FLAGS.get(mcpu, ()))

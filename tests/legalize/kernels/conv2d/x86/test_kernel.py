@@ -17,7 +17,7 @@ from legalize.kernels.isa.x86 import AVX512_VNNI, AVX512BW, AVX_VNNI, Isa
 from tests.support.arrays import full_range
 from tests.support.convolutions import changed
 from tests.support.definition import accumulators, rescaled
-from tests.support.x86 import PROCESSORS, each_isa, examples, needs_vnni, run_convs
+from tests.support.x86 import PROCESSORS, each_isa, examples, needs_vnni, optimized, run_convs
 
 Array = np.ndarray[Any, Any]
 
@@ -259,9 +259,8 @@ def test_accumulators_stay_in_registers(
     weights = np.ones((channels, height, width, channels), np.int8)
     plan = dot_plan(spec, isa)
     packed = plan.pack(Weights(weights, 0, None, 1 << 30, -8))
-    target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu})
     function = plan.function(packed)
-    assembly = tvm.compile(function, target=target).mod.inspect_source("asm")
+    assembly = tvm.compile(function, target=optimized(mcpu)).mod.inspect_source("asm")
     loops = inner_loops(assembly)
     assert loops
     for loop in loops:

@@ -11,7 +11,7 @@ from legalize.kernels.conv2d.x86.dot.plan import dot_plan
 from legalize.kernels.conv2d.x86.tiling import shares_columns
 from legalize.kernels.isa.x86 import AVX512_VNNI, AVX_VNNI, Isa
 from tests.legalize.kernels.conv2d.x86.test_kernel import Example, check, inner_loops
-from tests.support.x86 import each_isa
+from tests.support.x86 import each_isa, optimized
 
 # Of 16 × 16 outputs.
 SPEC = ConvSpec(1, 18, 18, 16, 3, 3, 16, input_zero_point=3, output=OutputStage("uint8", 0, 0, 255))
@@ -49,8 +49,7 @@ def test_each_column_is_loaded_once(isa: Isa, mcpu: str, channels: int) -> None:
     (section,) = plan.tiling
     assert shares_columns(spec, plan.products, section.nr, section.mr)
     packed = plan.pack(Weights(np.ones((channels, 3, 3, channels), np.int8), 0, None, 1 << 30, -8))
-    target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu})
-    library = tvm.compile(plan.function(packed), target=target)
+    library = tvm.compile(plan.function(packed), target=optimized(mcpu))
     (loop,) = inner_loops(library.mod.inspect_source("asm"))
     names = [words[0] for words in loop]
     # LLVM may write a few K-steps one after the other.
