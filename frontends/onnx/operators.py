@@ -65,6 +65,9 @@ _OF_TVM = (
 )
 """Operators that TVM's importer converts, unless there is a rule for them here."""
 
+_OF_MANY = ("Concat", "Einsum", "Max", "Mean", "Min", "Sum")
+"""Operators of any number of operands, of which none may be left out; TVM would crash."""
+
 _LEFT = {"Scan": _OPEN}
 """Reasons why operators remain that are usually written as others."""
 
@@ -93,6 +96,8 @@ def reasons(nodes: Any) -> dict[int, str]:
             found[number] = _LEFT.get(node.op_type, "no conversion rule")
             continue
         try:
+            if node.op_type in _OF_MANY and "" in node.input:
+                raise UnsupportedError("one of its operands is left out")
             check(attributes_of(node))
         except UnsupportedError as error:
             found[number] = str(error)

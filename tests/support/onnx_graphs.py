@@ -192,7 +192,8 @@ def _together(
     """Return a function of the results of a row and those of ONNX Runtime.
 
     Models of one opset are compiled together, which takes less than half of the time that they take
-    apart. If this fails, each is compiled by itself, so that the error is that of one row.
+    apart. If this fails, each is compiled by itself, so that the error is that of one row. A row
+    that does not fail by itself warns.
     """
     groups: dict[int, list[str]] = {}
     for name, net in rows.items():
@@ -205,7 +206,7 @@ def _together(
         return [pair for each in ours for pair in zip(each, theirs, strict=True)]
 
     @cache
-    def all_pairs(names: tuple[str, ...]) -> dict[str, list[tuple[Array, Array]]] | None:
+    def all_pairs(names: tuple[str, ...]) -> dict[str, list[tuple[Array, Array]]] | str:
         nets = [rows[name] for name in names]
         owners = [
             name for name, net in zip(names, nets, strict=True) for _ in net.model.graph.output
@@ -213,8 +214,8 @@ def _together(
         found: dict[str, list[tuple[Array, Array]]] = {}
         try:
             results = pairs(joined(nets))
-        except Exception:  # what is wrong is seen again in the row that is to blame
-            return None
+        except Exception as error:  # it is seen again in the row that is to blame
+            return f"{type(error).__name__}: {error}"
         for owner, result in zip(owners * (1 + primitives), results, strict=True):
             found.setdefault(owner, []).append(result)
         return found
@@ -222,7 +223,11 @@ def _together(
     def both(name: str) -> list[tuple[Array, Array]]:
         names = next(tuple(each) for each in groups.values() if name in each)
         found = all_pairs(names)
-        return pairs(rows[name]) if found is None else found[name]
+        if isinstance(found, dict):
+            return found[name]
+        alone = pairs(rows[name])
+        warnings.warn(f"{name!r} fails only beside other rows: {found}", stacklevel=2)
+        return alone
 
     return both
 

@@ -227,8 +227,9 @@ def _parts(ctx: Context, parts: dict[int, slice]) -> relax.Expr:
     ranges = {axis: range(ctx.shape(0)[axis])[part] for axis, part in parts.items()}
     if not all(ranges.values()):
         raise QnnError(f"nothing is left of shape {ctx.shape(0)}")
-    found = [(part.start, _end(part), part.step) for part in ranges.values()]
-    return R.strided_slice(ctx.expr(0), list(ranges), *map(list, zip(*found, strict=True)))
+    found = ranges.values()
+    begins, ends = [part.start for part in found], [_end(part) for part in found]
+    return R.strided_slice(ctx.expr(0), list(ranges), begins, ends, [part.step for part in found])
 
 
 def _end(part: range) -> int:

@@ -45,6 +45,8 @@ def _extreme(call: Call) -> relax.Expr:
 def _bit_cast(call: Call) -> relax.Expr:
     """Reinterpret the bits of each element as an element of another dtype."""
     (data,), dtype = call.operands(1), call.dtype("to")
+    if not dtype:
+        raise UnsupportedError("its attribute 'to' names no dtype")
     if np.dtype(dtype).itemsize != np.dtype(spec_of(data).dtype).itemsize:
         raise UnsupportedError(f"elements of {spec_of(data).dtype} as {dtype}")
     if "bool" in (dtype, spec_of(data).dtype):  # TVM has bools of one bit in expressions

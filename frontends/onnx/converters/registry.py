@@ -8,6 +8,7 @@ import numpy as np
 from tvm import relax
 
 from frontends.errors import UnsupportedError
+from frontends.onnx.read.names import whole
 from frontends.onnx.read.package import onnx_package
 from qnn_ops import dequantize
 from qnn_ops.dialect.expressions import Expression
@@ -90,11 +91,11 @@ class Call:
 
     def integer(self, name: str, default: int = 0) -> int:
         """Return an attribute that is a whole number, or a truth value of 0 or 1."""
-        return int(self.attributes.get(name, default))
+        return whole(self.attributes.get(name, default), name)
 
     def integers(self, name: str, default: Iterable[int] = ()) -> list[int]:
         """Return an attribute that is a list of whole numbers."""
-        return [int(each) for each in self.attributes.get(name, default)]
+        return [whole(each, name) for each in self.attributes.get(name, default)]
 
     def text(self, name: str, default: str = "") -> str:
         """Return an attribute that is a text."""

@@ -77,7 +77,7 @@ def grouped(graph: Graph) -> tuple[Graph, dict[int, str]]:
                 apply_rule(groups, node, attributes_of(node))
         except UnsupportedError as error:
             missing[number] = str(error)
-        except (LookupError, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             missing[number] = "its operands or attributes are not those of the operator"
         if number in missing:
             groups.node[len(groups.sources) :] = [node]

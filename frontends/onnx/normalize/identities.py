@@ -50,7 +50,9 @@ def _is_within(graph: Graph, quantize: Any, names: list[str]) -> bool:
     """Tell whether the range of a QuantizeLinear lies within bounds."""
     scale, point = graph.encoding(quantize)
     ends = [np.float32(0) if name is _ZERO else graph.constants.get(name) for name in names]
-    if scale is None or point is None or scale.size != 1 or point.dtype.kind not in "iu":
+    if scale is None or point is None or point.dtype.kind not in "iu":
+        return False
+    if scale.size != 1 or point.size != 1:
         return False
     for name, end, sign in zip(names, ends, (1, -1), strict=True):
         if not name:

@@ -1,4 +1,4 @@
-"""Checks for equations and windows that would make the package onnx hang or end the process.
+"""Checks for attributes that would make the package onnx hang or end the process.
 
 A window larger than its data and pads makes a tensor of a negative size. The package's shape
 inference stores that size, and its rule of Slice ends the process when it reads a negative size.
@@ -22,10 +22,7 @@ def check_equations(proto: Any) -> None:
     Raises:
         ModelFormatError: an equation is invalid; the error names the operator and the reason.
     """
-    graphs = (proto.graph, *inner_graphs(proto.graph), *proto.functions)
-    for node in (node for graph in graphs for node in graph.node):
-        if not is_of_standard(node, "Einsum"):
-            continue
+    for node in _nodes(proto, "Einsum"):
         text = next((each.s for each in node.attribute if each.name == "equation"), b"")
         try:
             terms = _terms(text)
@@ -34,6 +31,24 @@ def check_equations(proto: Any) -> None:
         except UnsupportedError as error:
             name, equation = [*node.output, ""][0], text.decode(errors="replace")
             raise ModelFormatError(f"Einsum {name!r}: equation {equation!r}: {error}") from None
+
+
+def check_batches(proto: Any) -> None:
+    """Check that no GatherND has fewer than 0 axes of batches.
+
+    Raises:
+        ModelFormatError: one has; the error names it.
+    """
+    for node in _nodes(proto, "GatherND"):
+        count = min((each.i for each in node.attribute if each.name == "batch_dims"), default=0)
+        if count < 0:
+            raise ModelFormatError(f"GatherND {[*node.output, ''][0]!r}: batch_dims is {count}")
+
+
+def _nodes(proto: Any, name: str) -> list[Any]:
+    """Return the standard's operators of a name, also in inner graphs and functions."""
+    graphs = (proto.graph, *inner_graphs(proto.graph), *proto.functions)
+    return [node for graph in graphs for node in graph.node if is_of_standard(node, name)]
 
 
 def check_sizes(equation: bytes, shapes: Sequence[tuple[int, ...] | None]) -> None:

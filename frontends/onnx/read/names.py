@@ -1,11 +1,12 @@
 """Names, attributes and inner graphs of nodes."""
 
+import operator
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from frontends.errors import ModelFormatError, UnsupportedOperatorError
+from frontends.errors import ModelFormatError, UnsupportedError, UnsupportedOperatorError
 from frontends.onnx.read.package import onnx_package
 from frontends.onnx.read.standard import DOMAINS
 
@@ -32,6 +33,19 @@ def attributes_of(node: Any) -> dict[str, Any]:
         if each.ref_attr_name:
             raise ModelFormatError(f"{node.op_type}: {each.name} is an attribute of no function")
     return {each.name: helper.get_attribute_value(each) for each in node.attribute}
+
+
+def whole(value: Any, name: str) -> int:
+    """Return an attribute's whole number; 0.5 is none.
+
+    Raises:
+        UnsupportedError: the value is no whole number.
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        text = f"attribute {name!r} must be a whole number, got {value!r:.40}"
+        raise UnsupportedError(text) from None
 
 
 def dims_of(value: Any) -> list[int | str]:

@@ -7,7 +7,7 @@ from typing import Any
 from frontends.errors import ModelFormatError
 from frontends.onnx.read.constants import move_constants
 from frontends.onnx.read.functions import without_functions
-from frontends.onnx.read.limits import check_equations
+from frontends.onnx.read.limits import check_batches, check_equations
 from frontends.onnx.read.mapped import is_external, is_mapped, map_constants, without_mapped
 from frontends.onnx.read.names import line_of, name_custom_operators, opset_of
 from frontends.onnx.read.package import onnx_package
@@ -45,6 +45,7 @@ def read_proto(model: Any) -> Any:
     try:
         tidy(proto)
         check_equations(proto)
+        check_batches(proto)
     except UnicodeDecodeError as error:  # of the protobuf library
         text = f"a name is no text in UTF-8 ({error.object!r})"
         raise ModelFormatError(f"the ONNX model is malformed: {text}") from None

@@ -105,8 +105,8 @@ def _check(call: Call, shared: list[str], *, results: int) -> None:
         raise UnsupportedError("scores as a result are not imported")
     if call.integer("do_rotary"):
         raise UnsupportedError("do_rotary is not imported")
-    if int(call.attributes["num_heads"]) < 1:
-        raise UnsupportedError(f"num_heads is {call.attributes['num_heads']}")
+    if (heads := call.integer("num_heads")) < 1:
+        raise UnsupportedError(f"num_heads is {heads}")
 
 
 def _widths(call: Call, weights: str, bias: str) -> list[int]:

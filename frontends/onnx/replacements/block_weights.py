@@ -41,7 +41,7 @@ _MOST = {2: 256}
 def _matmul_n_bits(call: Call) -> None:
     """Write MatMulNBits: a product of floats, or of data that is quantized when it runs."""
     graph, (data, bytes_of, scale, points, order, bias) = call.graph, call.operands(3, 6)
-    units, depth, size = (int(call.attributes[name]) for name in ("N", "K", "block_size"))
+    units, depth, size = (call.integer(name) for name in ("N", "K", "block_size"))
     bits = _checked_bits(call.integer("bits", 4), size, _BITS)
     if order and not np.array_equal(graph.value(order), np.arange(depth) // size):
         raise UnsupportedError("columns in another order than that of blocks (g_idx)")
@@ -73,8 +73,8 @@ def _matmul_bnb4(call: Call) -> None:
     A block of neighbours has one factor, and may continue in the next row of weights.
     """
     graph, (data, bytes_of, factor) = call.graph, call.operands(3, 3)
-    names = ("N", "K", "block_size", "quant_type")
-    units, depth, size, kind = (int(call.attributes[name]) for name in names)
+    units, depth, size = (call.integer(name) for name in ("N", "K", "block_size"))
+    kind = call.integer("quant_type", -1)
     if kind not in range(len(_TABLES)) or not call.integer("transB", 1):
         raise UnsupportedError(f"quant_type {kind}, transB {call.integer('transB', 1)}")
     _check_block(size)

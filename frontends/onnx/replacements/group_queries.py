@@ -35,7 +35,7 @@ def _group_query_attention(call: Call) -> None:
     if any(call.node.output[3:]):
         raise UnsupportedError("scores as a result are not imported")
     batch, tokens, whole_width = graph.shape(query)
-    count, shared = int(call.attributes["num_heads"]), int(call.attributes["kv_num_heads"])
+    count, shared = (call.integer(name) for name in ("num_heads", "kv_num_heads"))
     width = whole_width // count if key else whole_width // (count + 2 * shared)
     heads = Heads(graph, batch, count, shared, tokens, width, width)
     parts = _parts(heads, (query, key, value))

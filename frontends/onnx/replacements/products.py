@@ -98,6 +98,7 @@ def _fused_gemm(call: Call) -> None:
     activation = attrs.pop("activation", b"").decode()
     if activation not in _ACTIVATIONS:
         raise UnsupportedError(f"the activation {activation!r} is not imported")
+    attrs |= {name: call.integer(name) for name in ("transA", "transB")}
     own = {key: attrs.pop(f"activation_{key}", None) for key in ("alpha", "beta", "gamma")}
     real = call.graph.apart(call.add("Gemm", *operands, **attrs))
     stated = {key: own[key] for key in _ACTIVATIONS[activation] if own[key] is not None}

@@ -166,9 +166,9 @@ def _concat(call: Call) -> None:
 
 @rule("QLinearWhere")
 def _where(call: Call) -> None:
-    condition, *parts, sz, zz = call.inputs
-    x, y = (dequantized(call.graph, *triple) for triple in (parts[:3], parts[3:]))
-    _quantized(call, "Where", [condition, x, y], [sz, zz])
+    condition, x, sx, zx, y, sy, zy, sz, zz = call.inputs
+    operands = [dequantized(call.graph, x, sx, zx), dequantized(call.graph, y, sy, zy)]
+    _quantized(call, "Where", [condition, *operands], [sz, zz])
 
 
 _OF_TWO = ("QLinearAdd", "QLinearMul")

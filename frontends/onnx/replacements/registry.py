@@ -6,6 +6,7 @@ from typing import Any
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
+from frontends.onnx.read.names import whole
 from frontends.onnx.read.package import copied
 from qnn_ops.modules import Rules
 
@@ -42,7 +43,7 @@ class Call:
 
     def integer(self, name: str, default: int = 0) -> int:
         """Return an attribute that is a whole number, or a truth value of 0 or 1."""
-        return int(self.attributes.get(name, default))
+        return whole(self.attributes.get(name, default), name)
 
     def real(self, name: str, default: float = 0.0) -> float:
         """Return an attribute that is a real number."""

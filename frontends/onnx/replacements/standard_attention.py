@@ -96,7 +96,7 @@ def _heads(call: Call, data: list[str]) -> Heads:
     query, key, value = map(call.graph.shape, data)
     if len(query) == _OF_HEADS:
         return Heads(call.graph, query[0], query[1], key[1], query[2], query[3], value[3])
-    count, shared = int(call.attributes["q_num_heads"]), int(call.attributes["kv_num_heads"])
+    count, shared = (call.integer(name) for name in ("q_num_heads", "kv_num_heads"))
     if count < 1 or shared < 1 or query[2] % count or key[2] % shared or value[2] % shared:
         raise UnsupportedError(f"widths {query[2]} and {key[2]} for {count} and {shared} heads")
     widths = query[2] // count, value[2] // shared

@@ -209,6 +209,20 @@ test_types_that_a_file_states_change_nothing = equal(
     {name: net.typed() for name, net in NETS.items()}
 )
 
+HALF = np.ones(2, np.float32)
+OF_MANY: dict[str, dict[str, Any]] = {
+    **{op: {} for op in ("Max", "Mean", "Min", "Sum")},
+    "Concat": {"axis": 0},
+    "Einsum": {"equation": "a,a,a->a"},
+}
+test_operands_of_any_number_must_all_be_there = refused(
+    *(
+        (f"0 {op}: one of its operands is left out", one(op, HALF, None, HALF, **attributes))
+        for op, attributes in OF_MANY.items()
+    ),
+    error=UnsupportedOperatorError,
+)
+
 test_what_tvms_importer_does_not_take_names_the_operator = refused(
     ("operator 0 Reshape: ", one("Reshape", VOLUME, np.array([-1]))), error=UnsupportedOperatorError
 )

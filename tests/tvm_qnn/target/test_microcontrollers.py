@@ -30,7 +30,9 @@ def test_a_name_sets_the_core_and_its_alignment(name: str) -> None:
 
 @pytest.mark.parametrize("model", [digits.model("int8"), digits.model("uint8"), dense_layers()])
 # Others have the instructions of one of these, and get the same functions (tests.targets).
-@pytest.mark.parametrize("name", ["cortex-m0plus", "cortex-m4", "cortex-m55", "riscv32"])
+@pytest.mark.parametrize(
+    "name", ["cortex-m0plus", "cortex-m4", "cortex-m4+hardfloat", "cortex-m55", "riscv32"]
+)
 def test_networks_of_integers_call_no_floats(name: str, model: bytes, tmp_path: Path) -> None:
     mod, params = from_tflite(model)
     export_c(mod, name, params, tmp_path / "m")

@@ -44,6 +44,13 @@ def test_codes_that_do_not_fit(codes: tuple[int, ...], message: str, is_reverse:
 
 
 DATA = np.array([[7, 8]], np.float32)
+
+
+def test_a_slice_of_no_axes_is_all() -> None:
+    (result,) = computed(graph_of("slice", {"begin": (), "end": ()}, ["data"]), {"data": DATA})
+    np.testing.assert_array_equal(result, DATA)
+
+
 BUFFER = np.array([[1, 2, 3, 4, 5]], np.float32)
 
 

@@ -59,6 +59,11 @@ test_no_alpha_of_0 = refused(
     ("Celu: .*alpha", one("Celu", FEW, alpha=0.0)), error=UnsupportedOperatorError
 )
 
+test_bits_of_no_dtype = refused(
+    ("BitCast: its attribute 'to' names no dtype", one("BitCast", SPECIAL, to=0, opset=26)),
+    error=UnsupportedOperatorError,
+)
+
 ROWS = np.random.default_rng(1).normal(0, 2, (7, 33)).astype(np.float32)
 GELUS = {form: one("Gelu", ROWS, approximate=form, opset=20) for form in ("none", "tanh")}
 test_near_onnx_runtime = near(GELUS, rtol=1e-6, atol=1e-7)

@@ -1,6 +1,9 @@
+import numpy as np
+
+from frontends.errors import UnsupportedOperatorError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.normalize.identities import drop_identity
-from tests.support.onnx_graphs import Net, Node
+from tests.support.onnx_graphs import Net, Node, pair, refused
 
 
 def test_identities_go_as_in_onnx_runtime() -> None:
@@ -11,3 +14,16 @@ def test_identities_go_as_in_onnx_runtime() -> None:
     graph.apply(drop_identity)
     found = [(node.op_type, node.input[0], node.output[0]) for node in graph.node]
     assert found == [("Identity", "x", "y"), ("Relu", "x", "z")]
+
+
+test_a_relu_before_no_zero_point = refused(
+    (
+        "QuantizeLinear: it has 1 scales and 0 zero points",
+        Net(
+            [("Relu", "x", "r"), *pair("r s z", "y")],
+            {"x": np.zeros(4, np.float32)},
+            {"s": np.float32(0.5), "z": np.zeros(0, np.uint8)},
+        ),
+    ),
+    error=UnsupportedOperatorError,
+)

@@ -49,6 +49,13 @@ test_what_is_no_equation = refused(
     *((rf"Einsum 'y0': equation .*{reason}", einsum(*row)) for reason, row in MALFORMED.items()),
     error=ModelFormatError,
 )
+test_batches_of_fewer_than_0_axes = refused(
+    (
+        "GatherND 'y0': batch_dims is -9",
+        one("GatherND", np.ones((2, 2), np.float32), [[0], [1]], batch_dims=-9),
+    ),
+    error=ModelFormatError,
+)
 test_letters_of_two_sizes = refused(
     *((reason, einsum(*row)) for reason, row in UNFIT.items()), error=UnsupportedOperatorError
 )

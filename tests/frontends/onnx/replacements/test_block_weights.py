@@ -153,7 +153,8 @@ REFUSED: dict[str, dict[str, Any]] = {
     "block_size is 512, weights of 2 bits": {"bits": 2, "block_size": 512},
     "scales are 96, need 75000": {"K": 100_000},
     "B are 1536, need 3072": {"bits": 8},
-    "its operands or attributes": {"bits": "many"},
+    "'bits' must be a whole number": {"bits": "many"},
+    "'K' must be a whole number": {"K": 128.5},
 }
 
 

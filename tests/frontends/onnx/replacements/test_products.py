@@ -191,6 +191,12 @@ SQUARES = [reals(np.random.default_rng(3), 8, 8) for _ in "ab"]
 test_attributes_that_are_refused = refused(
     ("transposed batches", one("FusedMatMul", *SQUARES, transBatchA=1)),
     ("the activation 'Sine'", one("FusedGemm", *SQUARES, activation="Sine")),
+    ("are not those of the operator", one("FusedGemm", *SQUARES, activation=5)),
+    (
+        "'transA' must be a whole number, got 0.5",
+        one("FusedGemm", *SQUARES, activation="Relu", transA=0.5),
+    ),
+    ("'transBatchA' must be a whole", one("FusedMatMul", *SQUARES, transBatchA=np.inf)),
     error=UnsupportedOperatorError,
 )
 

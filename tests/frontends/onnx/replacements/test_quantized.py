@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from qnn_ops.errors import QnnError
 from tests.support.onnx_graphs import Array, Held, Net, Node, one, onnx
@@ -71,6 +72,20 @@ def test_nodes_without_operands_are_one_error(op: str, places: Any) -> None:
     made = onnx.helper.make_node(op, list(inputs), list(outputs), domain=MICROSOFT)
     model.graph.node.insert(1, made)
     with pytest.raises(QnnError):
+        from_onnx(model)
+
+
+WHERE = CASES["where"][1].split()
+
+
+@pytest.mark.parametrize(
+    "names", [WHERE[:-1], [*WHERE, "zy"], [*WHERE[:6], "sy", "zy"]], ids=" ".join
+)
+def test_a_choice_has_nine_operands(names: list[str]) -> None:
+    model = operators("uint8").model
+    node = next(each for each in model.graph.node if each.op_type == "QLinearWhere")
+    node.input[:] = names
+    with pytest.raises(UnsupportedOperatorError, match="operands or attributes are not those"):
         from_onnx(model)
 
 
