@@ -29,7 +29,7 @@ def FoldConstants(*, floats: bool = False) -> tvm.transform.Pass:
     def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
         folder = _Folder(mod, floats)
         for variable, function in mod.functions_items():
-            if isinstance(function, relax.Function) and calls_any(function, _FUNCTIONS):
+            if isinstance(function, relax.Function) and _may_change(function):
                 folder.builder_.update_func(variable, folder.visit_expr(function))
         return folder.builder_.finalize()
 
@@ -54,6 +54,14 @@ _FUNCTIONS = (*_MOVES, *_OF_ANY, *_OF_INTEGERS, *_OF_FLOATS)
 
 # TVM folds zeros only up to this number of elements. Larger ones would make a library larger.
 _MOST_ZEROS = 1024
+
+
+def _may_change(function: relax.Function) -> bool:
+    bindings = (binding for block in function.body.blocks for binding in block.bindings)
+    return calls_any(function, _FUNCTIONS) or any(
+        isinstance(binding.var, relax.DataflowVar) and _is_tensor(binding.value)
+        for binding in bindings
+    )
 
 
 @mutator
