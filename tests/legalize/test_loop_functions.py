@@ -29,7 +29,9 @@ def test_equal_functions_of_one_name_are_one() -> None:
 @pytest.mark.parametrize("added_first", [False, True])
 def test_names_differ_from_those_that_the_builder_gives(added_first: bool) -> None:
     builder = relax.BlockBuilder()
-    adders = [add_function, lambda builder, name, function: builder.add_func(function, name)]
-    for number, add in enumerate(adders[::-1] if added_first else adders):
-        add(builder, "f", stores(number))
+    for number, by_builder in enumerate([added_first, not added_first]):
+        if by_builder:
+            builder.add_func(stores(number), "f")
+        else:
+            add_function(builder, "f", stores(number))
     assert len(builder.get().get_global_vars()) == 2
