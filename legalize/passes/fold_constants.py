@@ -12,7 +12,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 from legalize.passes.rewriter import calls_any
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.known_values import value_of
-from qnn_ops.dialect.registry import constant_of
+from qnn_ops.dialect.registry import as_const, constant_of
 
 
 def FoldConstants(*, floats: bool = False) -> tvm.transform.Pass:
@@ -74,7 +74,7 @@ class _Folder(PyExprMutator):
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
         array = _value_of(rebuilt, floats=self._floats)
-        return rebuilt if array is None else relax.const(array, array.dtype.name)
+        return rebuilt if array is None else as_const(array)
 
     def visit_var_binding_(self, binding: relax.VarBinding) -> None:
         value = self.visit_expr(binding.value)
