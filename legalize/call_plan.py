@@ -12,9 +12,8 @@ from tvm import relax, tirx
 from legalize.kernels.kernel import SAME_CODE
 from qnn_ops.dialect.registry import array_of, static_spec, type_spec
 from qnn_ops.dialect.sizes import variables_of
+from qnn_ops.distinct import Distinct
 from qnn_ops.errors import QnnError
-
-_FIRST = 64  # the bytes that tell most constants apart
 
 
 class NotCallsError(QnnError):
@@ -188,7 +187,7 @@ class _Reader:
         self._values: dict[relax.Var, _Value] = {
             parameter: Input(number) for number, parameter in enumerate(main.params)
         }
-        self._known_constants: dict[Any, list[tuple[np.ndarray[Any, Any], Constant]]] = {}
+        self._known_constants: Distinct[Constant] = Distinct()
 
     def read(self) -> list[Place]:
         """Read the calls; return the memory of the results."""
@@ -213,17 +212,12 @@ class _Reader:
         return self._values[expr]
 
     def _constant(self, expr: tvm.ir.GenericConst) -> _Value:
+        def add() -> Constant:
+            self.constants.append(expr.value)
+            return Constant(len(self.constants) - 1)
+
         # Kernels of several layers may have equal constants, each made separately.
-        array = array_of(expr.value)
-        data = array.reshape(-1).view(np.uint8)
-        key = array.shape, str(array.dtype), data[:_FIRST].tobytes()
-        alike = self._known_constants.setdefault(key, [])
-        for known, place in alike:
-            if np.array_equal(known, data):
-                return place
-        alike.append((data, Constant(len(self.constants))))
-        self.constants.append(expr.value)
-        return alike[-1][1]
+        return self._known_constants.value(array_of(expr.value), add)
 
     def _tuple(self, expr: relax.Tuple) -> _Value:
         return tuple(self._value(field) for field in expr.fields)

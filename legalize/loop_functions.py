@@ -18,11 +18,11 @@ _DIGEST_SIZE = 16
 def add_function(
     builder: relax.BlockBuilder, name: str, function: tirx.PrimFunc, **attributes: Any
 ) -> tvm.ir.GlobalVar:
-    """Add a function that passes fuse with no other; add equal functions once.
+    """Add a function that passes fuse with no other; add equal functions of one name once.
 
     Args:
         builder: the module's builder.
-        name: the function's name, if no other has it.
+        name: the function's name; a number follows it if another function has this name.
         function: the function to add.
         **attributes: further attributes of the function.
 

@@ -19,7 +19,7 @@ from legalize.passes.channels_last_rules import (
 from legalize.passes.rewriter import CallRewriter, module_pass
 from legalize.qdq.group import operator_name
 from qnn_ops import quantized_conv2d
-from qnn_ops.dialect.registry import constant_of, operator_of
+from qnn_ops.dialect.registry import as_const, constant_of, operator_of
 
 _PERMUTE = "relax.permute_dims"
 
@@ -102,7 +102,7 @@ class _ChannelsLast(CallRewriter):
         array = constant_of(operand)
         if array is not None:
             image = np.ascontiguousarray(array.reshape(of_image).transpose(TO_LAST))
-            return relax.const(image, str(array.dtype))
+            return as_const(image)
         if operand not in self.images:
             image = (
                 operand if of_image == shape else self.builder_.emit(R.reshape(operand, of_image))

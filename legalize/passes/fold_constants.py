@@ -12,7 +12,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 from legalize.passes.rewriter import calls_any
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.known_values import value_of
-from qnn_ops.dialect.registry import constant_of
+from qnn_ops.dialect.registry import as_const, constant_of
 
 
 def FoldConstants(*, floats: bool = False) -> tvm.transform.Pass:
@@ -29,7 +29,7 @@ def FoldConstants(*, floats: bool = False) -> tvm.transform.Pass:
     def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
         folder = _Folder(mod, floats)
         for variable, function in mod.functions_items():
-            if isinstance(function, relax.Function) and calls_any(function, _FUNCTIONS):
+            if isinstance(function, relax.Function) and _may_change(function):
                 folder.builder_.update_func(variable, folder.visit_expr(function))
         return folder.builder_.finalize()
 
@@ -56,6 +56,14 @@ _FUNCTIONS = (*_MOVES, *_OF_ANY, *_OF_INTEGERS, *_OF_FLOATS)
 _MOST_ZEROS = 1024
 
 
+def _may_change(function: relax.Function) -> bool:
+    bindings = (binding for block in function.body.blocks for binding in block.bindings)
+    return calls_any(function, _FUNCTIONS) or any(
+        isinstance(binding.var, relax.DataflowVar) and _is_tensor(binding.value)
+        for binding in bindings
+    )
+
+
 @mutator
 class _Folder(PyExprMutator):
     def __init__(self, mod: tvm.IRModule, floats: bool) -> None:
@@ -66,7 +74,7 @@ class _Folder(PyExprMutator):
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
         array = _value_of(rebuilt, floats=self._floats)
-        return rebuilt if array is None else relax.const(array, array.dtype.name)
+        return rebuilt if array is None else as_const(array)
 
     def visit_var_binding_(self, binding: relax.VarBinding) -> None:
         value = self.visit_expr(binding.value)

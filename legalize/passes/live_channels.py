@@ -64,8 +64,7 @@ class Layer:
             """Return the sums if weights above 0, and weights below, meet these values."""
             if is_summed:
                 return above * positive + below * negative
-            # Unlike a matrix product, this widens no copy of the weights.
-            return np.einsum("oi,i->o", above, positive) + np.einsum("oi,i->o", below, negative)
+            return above @ positive + below @ negative
 
         least, most = (sums(*each) + self.bias for each in ((low, high), (high, low)))
         lowest, highest = dtype_range("int32")

@@ -158,7 +158,7 @@ def _conv2d_transpose(group: Group, call: relax.Call, bias: relax.Expr | None) -
     image = emit(R.strided_slice(image, [2, 3], [0, 0], ends))
     turned = np.ascontiguousarray(array.transpose(1, 0, 2, 3)[:, :, ::-1, ::-1])
     window = _of_images([1, 1], padding, dilation)
-    kernel = replace(weights, data=relax.const(turned, str(array.dtype)), axis=_axis(weights.axis))
+    kernel = replace(weights, data=as_const(turned), axis=_axis(weights.axis))
     return convolution(group, (replace(data, data=image), kernel), bias, call, window)
 
 

@@ -62,7 +62,7 @@ def centred_bounds(dtype: str, zero_point: int) -> Bounds:
     return Bounds.of(low - zero_point, high - zero_point)
 
 
-def product_sums(signed: tuple[Array, Array], data: Bounds) -> Bounds:
+def product_sums(signed: tuple[Int64Array, Int64Array], data: Bounds) -> Bounds:
     """Return the bounds of each channel's sum of products of data and weights.
 
     Args:
@@ -76,18 +76,15 @@ def product_sums(signed: tuple[Array, Array], data: Bounds) -> Bounds:
     return Bounds(data.low * rise + data.high * fall, data.high * rise + data.low * fall)
 
 
-def signed_sums(values: Array, axis: int | tuple[int, ...]) -> tuple[Array, Array]:
+def signed_sums(values: Array, axis: int | tuple[int, ...]) -> tuple[Int64Array, Int64Array]:
     """Return the sums of the values above 0 and of those below 0.
 
     Args:
         values: centred weights, integers of at least 16 bits.
         axis: what to sum over.
-
-    Returns:
-        int64, or the values' own dtype if the axis has one element.
     """
     if isinstance(axis, int) and values.shape[axis] == 1:
-        part = values.squeeze(axis)
+        part = values.squeeze(axis).astype(np.int64)
         return np.maximum(part, 0), np.minimum(part, 0)
     # A sum of fewer than 2^16 int16 numbers is below 2^31, and int32 is several times faster.
     is_narrow = values.dtype == np.int16 and values[:1].size < 1 << 16

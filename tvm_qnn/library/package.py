@@ -26,6 +26,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from qnn_ops.distinct import Distinct
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import replacing
 from tvm_qnn.library.bytecode import check_bytecode
@@ -96,7 +97,7 @@ def write_package(path: Path, variants: Sequence[Variant]) -> None:
             for other in others:
                 other.link(file := part.with_name("kernels.so"))
                 kernels.append(_append(stream, memoryview(file.read_bytes())))
-            stored: list[tuple[np.ndarray, tuple[int, int]]] = []
+            stored: Distinct[tuple[int, int]] = Distinct()
             described = [
                 {
                     "metadata": variant.metadata.to_fields(),
@@ -179,13 +180,11 @@ def _variant(
 
 
 def _constant(
-    stream: BinaryIO, array: np.ndarray, stored: list[tuple[np.ndarray, tuple[int, int]]]
+    stream: BinaryIO, array: np.ndarray, stored: Distinct[tuple[int, int]]
 ) -> dict[str, Any]:
     """Write a constant unless its bytes are stored already, and describe it."""
     data = array.reshape(-1).view(np.uint8)
-    place = next((place for other, place in stored if np.array_equal(other, data)), None)
-    if place is None:
-        stored.append((data, place := _append(stream, array.data)))
+    place = stored.value(data, lambda: _append(stream, data.data))
     return {"dtype": str(array.dtype), "shape": array.shape, "at": place}
 
 

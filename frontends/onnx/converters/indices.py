@@ -34,7 +34,7 @@ def _gather(call: Call) -> relax.Expr:
     known = [constant_of(each) for each in (data, indices)]
     if known[0] is not None and known[1] is not None and known[0].size <= _FEW:
         with suppress(IndexError):  # the run reports it
-            return relax.const(np.take(known[0], known[1], axis), str(known[0].dtype))
+            return as_const(np.take(known[0], known[1], axis))
     indices = _counted(call, indices, spec_of(data).shape[axis])
     return R.take(data, indices, axis, mode="clip")
 
@@ -63,7 +63,7 @@ def counted_operands(call: Call) -> list[Any]:
         if known is None:
             column = emit(R.strided_slice(indices, [axis], [number], [number + 1]))
         else:
-            column = relax.const(known[..., number : number + 1], str(known.dtype))
+            column = as_const(known[..., number : number + 1])
         columns.append(_counted(call, column, size))
     counted = columns[0] if len(columns) == 1 else emit(R.concat(columns, len(rest)))
     return [data, counted, *others]
@@ -78,7 +78,7 @@ def _counted(call: Call, indices: relax.Expr, size: int) -> relax.Expr:
     if known is not None:
         if known.size and not -size <= known.min() <= known.max() < size:
             raise UnsupportedError(f"indices beyond the {size} that there are")
-        return relax.const(np.asarray(known % size, known.dtype), str(known.dtype))
+        return as_const(np.asarray(known % size, known.dtype))
     if size == 0 or 0 in spec_of(indices).shape:
         return indices
     if not is_nearest:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from tvm import relax
 from tvm.relax import op as R
 from tvm.script.ir_builder import tirx as T
 
@@ -13,7 +12,7 @@ from legalize.kernels.ir.tasks import shared_loop
 from legalize.kernels.ir.vectors import Array, Buffer, Index
 from legalize.kernels.kernel import Builder, Lowered, Operands, Rule
 from qnn_ops.arithmetic.accumulator_bounds import centred_bounds, product_sums, signed_sums
-from qnn_ops.dialect.registry import Attrs, constant_of, spec_of
+from qnn_ops.dialect.registry import Attrs, as_const, constant_of, spec_of
 from qnn_ops.errors import QnnError
 
 
@@ -76,7 +75,7 @@ def each_group(rule: Rule, least_depthwise: int = 1) -> Rule:
                 R.strided_slice(data, axes=[3], begin=[first], end=[first + per_group])
             )
             own = [
-                relax.const(_part(array, axis, group, groups), str(array.dtype))
+                as_const(_part(array, axis, group, groups))
                 for array, axis in zip(arrays, axes, strict=False)
                 if array is not None
             ]

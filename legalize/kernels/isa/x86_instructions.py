@@ -9,6 +9,7 @@ from tvm.script.ir_builder import tirx as T
 from tvm.target import codegen
 
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in
+from qnn_ops.errors import QnnError
 
 # Round by the processor's state, which is to nearest; or down; or towards zero, without an
 # exception.
@@ -19,13 +20,16 @@ _PURE = tvm.ir.Op.get("tirx.call_llvm_pure_intrin")
 
 
 def instruction(dtype: str, name: str, *operands: Vector) -> Vector:
-    """Call a function of LLVM; TVM's own way takes three times as long."""
+    """Call a function of LLVM; TVM's own way looks its number up each time."""
     return tvm.ir.Call(_PURE, [_number(name), *operands], ret_ty=_type(dtype))
 
 
 @lru_cache
 def _number(name: str) -> Any:
-    return tirx.IntImm("uint32", codegen.llvm_lookup_intrinsic_id(name))
+    number = codegen.llvm_lookup_intrinsic_id(name)
+    if not number:
+        raise QnnError(f"LLVM has no function {name}")  # its code generator would crash
+    return tirx.IntImm("uint32", number)
 
 
 @lru_cache

@@ -31,6 +31,15 @@ def test_a_chain_of_constants_becomes_one() -> None:
     np.testing.assert_array_equal(binding.value.args[1].value.numpy(), expected)
 
 
+def test_variables_of_constants_become_these() -> None:
+    def body(x: relax.Expr) -> relax.Call:
+        return R.matmul(x, relax.BlockBuilder.current().emit(relax.const(WEIGHTS)))
+
+    folded = FoldConstants()(module({"x": relax.TensorType((4, 2), "int8")}, body))
+    binding, _ = folded["main"].body.blocks[0].bindings
+    np.testing.assert_array_equal(binding.value.args[1].value.numpy(), WEIGHTS)
+
+
 @pytest.mark.parametrize(
     ("function", "operands"),
     [

@@ -67,6 +67,7 @@ def test_long_rows_of_narrow_integers_do_not_wrap() -> None:
     for size in (1, (1 << 16) - 1, 1 << 16, 1 << 17):
         above, below = signed_sums(np.full((1, size), -32767, np.int16), 1)
         assert (above.tolist(), below.tolist()) == ([0], [-32767 * size])
+        assert above.dtype == below.dtype == np.int64
 
 
 @few

@@ -13,7 +13,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Array, Call, converter
 from qnn_ops import float_conv2d, quantized_conv2d
-from qnn_ops.dialect.registry import constant_of, spec_of
+from qnn_ops.dialect.registry import as_const, constant_of, spec_of
 from qnn_ops.unquantized.float_conv2d import ORDERS
 
 
@@ -183,7 +183,7 @@ def _conv_integer(call: Call) -> relax.Expr:
     if array is None:
         weights = call.emit(R.expand_dims(weights, [2]))
     else:
-        weights = relax.const(array[:, :, None], str(array.dtype))
+        weights = as_const(array[:, :, None])
     return R.squeeze(call.emit(_sums(call, row, weights, window.as_row())), [2])
 
 
@@ -213,7 +213,7 @@ def _of_volume(call: Call, window: Window) -> relax.Expr:
         part = emit(R.permute_dims(part, [0, 2, 1, 3, 4]))
         images = emit(R.reshape(part, (batch * met, channels, *image)))
         if array is not None:
-            own = relax.const(np.ascontiguousarray(array[:, :, number]), str(array.dtype))
+            own = as_const(np.ascontiguousarray(array[:, :, number]))
         else:
             own = emit(R.strided_slice(weights, [2], [number], [number + 1]))
             own = emit(R.squeeze(own, [2]))
