@@ -20,6 +20,7 @@ from qnn_ops.dialect.tensor_info import OpenSize
 from tests.support.encodings import encodings
 from tests.support.errors import fails
 from tests.support.modules import module
+from tvm_qnn.target.codegen import Compiled
 
 RNG = np.random.default_rng(7)
 DEPTH = 24
@@ -135,6 +136,15 @@ def test_rows_of_any_number_are_those_of_a_build_for_it(kernels: bool) -> None:
         fixed = build(rows, shape, kernels=kernels)
         for found, expected in zip(outputs(library, x), outputs(fixed, x), strict=True):
             np.testing.assert_array_equal(found, expected)
+
+
+def test_a_machine_without_a_linker_computes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Compiled, "_loaded", lambda _self: (_ for _ in ()).throw(OSError()))
+    monkeypatch.setenv("TVM_QNN_CACHE", "0")
+    library = build(rows, opened(("batch", "length"), (DEPTH,)))
+    x = RNG.integers(-128, 128, (5, 38, DEPTH)).astype(np.int8)
+    for found, expected in zip(outputs(library, x), outputs(open_rows(), x), strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_batches_of_any_size_are_those_of_a_build_for_it() -> None:

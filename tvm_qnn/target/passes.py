@@ -45,10 +45,13 @@ _OF_LLVM = (
     "s_tir.StmtSimplify",  # tirx.StmtSimplify runs after loops are unrolled and vectorized
 )
 
+_COMPACT = "s_tir.CompactBufferAllocation"
+"""Makes buffers as small as the elements that are accessed. Of an address it sees one element."""
+
 # They place, shrink and merge the buffers of blocks.
 _OF_BUFFERS = (
     "s_tir.PlanAndUpdateBufferAllocationLocation",
-    "s_tir.CompactBufferAllocation",
+    _COMPACT,
     "s_tir.LoopPartition",
 )
 
@@ -154,8 +157,11 @@ def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:
     ]
     for function in functions:
         structural_walk(function.body, seen)
+    buffers = [has_buffers(function) for function in functions]
+    # A function of open sizes allocates memory, and passes on addresses in it.
+    some = (_COMPACT,) if any(buffers) else _OF_BUFFERS
     return (
-        *(() if any(map(has_buffers, functions)) else _OF_BUFFERS),
+        *(() if all(buffers) else some),
         *((_MERGE,) if is_on_stack else ()),
         *(_OF_INDICES if is_flat else ()),
         *(() if has_wide_loops else (_NARROW,)),

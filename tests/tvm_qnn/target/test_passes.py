@@ -99,7 +99,7 @@ def test_what_is_left_out_depends_on_the_function() -> None:
     assert left_out(kernel) == (*passes._OF_BUFFERS, passes._NARROW)
     assert left_out(wide) == left_out(kernel, wide) == passes._OF_BUFFERS
     assert left_out(with_buffer) == (passes._NARROW,)
-    assert left_out(kernel, wide, with_buffer) == ()
+    assert left_out(kernel, wide, with_buffer) == (passes._COMPACT,)
 
 
 def function_of_axes(shape: tuple[int, ...]) -> tirx.PrimFunc:
