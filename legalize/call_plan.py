@@ -10,7 +10,7 @@ import tvm
 from tvm import relax, tirx
 
 from legalize.kernels.kernel import SAME_CODE
-from qnn_ops.dialect.registry import array_of, static_spec, type_spec
+from qnn_ops.dialect.registry import view_of, static_spec, type_spec
 from qnn_ops.dialect.sizes import variables_of
 from qnn_ops.distinct import Distinct
 from qnn_ops.errors import QnnError
@@ -217,7 +217,7 @@ class _Reader:
             return Constant(len(self.constants) - 1)
 
         # Kernels of several layers may have equal constants, each made separately.
-        return self._known_constants.value(array_of(expr.value), add)
+        return self._known_constants.value(view_of(expr.value), add)
 
     def _tuple(self, expr: relax.Tuple) -> _Value:
         return tuple(self._value(field) for field in expr.fields)

@@ -18,7 +18,7 @@ from legalize.loop_rows import write_rows
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
 from legalize.passes.bodies import body_of, copied, is_plain, is_view, with_barrier
 from legalize.pipeline import calls_pipeline
-from qnn_ops.dialect.registry import array_of, as_const, type_spec
+from qnn_ops.dialect.registry import view_of, as_const, type_spec
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.loop import LOOP
 
@@ -114,7 +114,7 @@ def _repeating(
     ends = np.cumsum([ALIGNMENT, body.layout.size, *(_aligned(size) for size in sizes)]).tolist()
     first, following = ends[0], ends[1:]
     memory_size = max(ends[-1], first + condition.layout.size)
-    arrays = map(array_of, (*condition.plan.constants, *body.plan.constants))
+    arrays = map(view_of, (*condition.plan.constants, *body.plan.constants))
     block, offsets = pack(arrays, spare=ALIGNMENT)  # never empty
 
     memory = decl_buffer((memory_size,), "uint8", "memory")

@@ -255,7 +255,13 @@ class _Places:
 def pack(
     constants: Iterable[np.ndarray[Any, Any]], alignment: int = ALIGNMENT, spare: int = 0
 ) -> tuple[np.ndarray[Any, Any], tuple[int, ...]]:
-    """Return the bytes of constants at aligned offsets, then spare ones; and the offsets."""
+    """Return a block of bytes with constants at aligned offsets, and the offsets.
+
+    Args:
+        constants: contiguous arrays.
+        alignment: the multiple of bytes at which each one begins.
+        spare: the number of zeros at the block's end.
+    """
     constants = list(constants)
     sizes = (_aligned(array.nbytes, alignment) for array in constants)
     *offsets, end = accumulate(sizes, initial=0)

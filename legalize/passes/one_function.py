@@ -24,7 +24,7 @@ from legalize.passes.bodies import (
     with_barrier,
 )
 from legalize.passes.open_layout import OpenLayout, lay_out_open
-from qnn_ops.dialect.registry import array_of, as_const, type_spec
+from qnn_ops.dialect.registry import view_of, as_const, type_spec
 from qnn_ops.dialect.sizes import variables_of
 from qnn_ops.errors import QnnError
 
@@ -144,7 +144,7 @@ def _size_of(tensor: tvm.runtime.Tensor) -> int:
 
 def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) -> tvm.IRModule:
     layout: Layout | OpenLayout = lay_out_open(plan) if plan.is_open else lay_out(plan)
-    arrays = map(array_of, plan.constants)
+    arrays = map(view_of, plan.constants)
     block, offsets = pack(arrays, spare=ALIGNMENT)  # never empty
     used = {place for call in plan.calls for place in call.arguments}
     inputs = {

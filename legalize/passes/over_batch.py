@@ -21,7 +21,7 @@ from legalize.passes.one_function import (
     writer_of,
 )
 from legalize.passes.one_item import BATCH
-from qnn_ops.dialect.registry import array_of
+from qnn_ops.dialect.registry import view_of
 
 
 def OverBatch() -> tvm.transform.Pass:
@@ -81,7 +81,7 @@ def _over(mod: tvm.IRModule, batch: tirx.Var) -> tvm.IRModule:
     main = mod["main"]
     plan = plan_of(mod, is_view=is_view)
     layout = lay_out(plan)
-    arrays = map(array_of, plan.constants)
+    arrays = map(view_of, plan.constants)
     block, offsets = pack(arrays, spare=ALIGNMENT)  # never empty
     item, size = tirx.Var("item", "int64"), layout.size
 

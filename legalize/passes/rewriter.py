@@ -139,7 +139,10 @@ class CallRewriter(PyExprMutator):
         return relax.transform.DeadCodeElimination()(self.builder_.finalize())
 
     def enter(self, function: relax.Function) -> bool:
-        """Inspect a function before its calls are rewritten; return whether any may change."""
+        """Inspect a function before its calls are rewritten; return whether any may change.
+
+        Here those of ``operators`` may, or of ``rules``. A subclass without both replaces this.
+        """
         return calls_any(function, self.operators or self.rules)
 
 

@@ -12,7 +12,7 @@ import tvm
 from tvm import relax
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect.registry import array_of, attrs_of, constant_of, operator_of
+from qnn_ops.dialect.registry import view_of, attrs_of, constant_of, operator_of
 from qnn_ops.errors import QnnError
 
 Params = Mapping[str, tvm.runtime.Tensor]
@@ -49,7 +49,7 @@ class _Known:
             return value
         if not self.has(index):
             raise QnnError("weights and bias must be constant")
-        return array_of(self.params[self.operands[index].name])
+        return view_of(self.params[self.operands[index].name])
 
     def has(self, index: int) -> bool:
         operand = self.operands[index]

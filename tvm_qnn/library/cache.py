@@ -55,7 +55,7 @@ def build_key(
     """
     import tvm
 
-    from qnn_ops.dialect.registry import array_of
+    from qnn_ops.dialect.registry import view_of
     from tvm_qnn.target.store import passes_text
 
     versions = {**runtime_versions(), **compiler_versions(), "sources": sources_digest(*_SOURCES)}
@@ -65,7 +65,7 @@ def build_key(
         add(digest, text.encode())
     for name in sorted(params):
         value = params[name]
-        array = array_of(value) if isinstance(value, tvm.runtime.Tensor) else np.asarray(value)
+        array = view_of(value) if isinstance(value, tvm.runtime.Tensor) else np.asarray(value)
         add(digest, f"{name} {array.dtype} {array.shape}".encode())
         add(digest, np.ascontiguousarray(array).data)
     return digest.hexdigest()

@@ -8,7 +8,7 @@ from pathlib import Path
 import tvm
 
 from legalize.memory_plan import pack
-from qnn_ops.dialect.registry import array_of
+from qnn_ops.dialect.registry import view_of
 from qnn_ops.dialect.tensor_info import Signature
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import filling
@@ -138,7 +138,7 @@ def _packed(package: Package, program: Program, file: Path) -> Path:
 
 def pack_constants(arranged: Arrangement, signature: Signature) -> tuple[bytes, tuple[int, ...]]:
     """Return a model's constants followed by its first states, and the offset of each."""
-    kept = [*map(array_of, arranged.plan.constants), *(each.array() for each in signature.states)]
+    kept = [*map(view_of, arranged.plan.constants), *(each.array() for each in signature.states)]
     block, offsets = pack(kept, arranged.alignment)
     return block.tobytes(), offsets
 
