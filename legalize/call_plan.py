@@ -10,7 +10,7 @@ import tvm
 from tvm import relax, tirx
 
 from legalize.kernels.kernel import SAME_CODE
-from qnn_ops.dialect.registry import view_of, static_spec, type_spec
+from qnn_ops.dialect.registry import static_spec, type_spec, view_of
 from qnn_ops.dialect.sizes import variables_of
 from qnn_ops.distinct import Distinct
 from qnn_ops.errors import QnnError

@@ -18,7 +18,7 @@ from legalize.loop_rows import write_rows
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
 from legalize.passes.bodies import body_of, copied, is_plain, is_view, with_barrier
 from legalize.pipeline import calls_pipeline
-from qnn_ops.dialect.registry import view_of, as_const, type_spec
+from qnn_ops.dialect.registry import as_const, type_spec, view_of
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.loop import LOOP
 

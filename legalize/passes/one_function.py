@@ -24,7 +24,7 @@ from legalize.passes.bodies import (
     with_barrier,
 )
 from legalize.passes.open_layout import OpenLayout, lay_out_open
-from qnn_ops.dialect.registry import view_of, as_const, type_spec
+from qnn_ops.dialect.registry import as_const, type_spec, view_of
 from qnn_ops.dialect.sizes import variables_of
 from qnn_ops.errors import QnnError
 
@@ -249,7 +249,7 @@ def with_call(
     """
     main = mod["main"]
     builder = relax.BlockBuilder()
-    variable = typed_variable("model", function)
+    model = typed_variable("model", function)
     kept = {
         variable: other
         for variable, other in mod.functions_items()
@@ -265,12 +265,12 @@ def with_call(
         outputs = [allocate(result.shape, str(result.dtype)) for result in results]
         scratch = [] if memory is None else [allocate([memory], "uint8")]
         read = [main.params[number] for number in inputs]
-        builder.emit(relax.Call(variable, [*read, as_const(constants), *scratch, *outputs]))
+        builder.emit(relax.Call(model, [*read, as_const(constants), *scratch, *outputs]))
         is_tuple = isinstance(main.ret_ty, relax.TupleType)
         builder.emit_func_output(relax.Tuple(outputs) if is_tuple else outputs[0])
     joined = builder.get()
     joined["main"] = joined["main"].with_attrs(dict(main.attrs))
-    joined[variable] = function  # the builder would hash it
+    joined[model] = function  # the builder would hash it
     joined.update(tvm.IRModule(kept))
     joined.update(tvm.IRModule(dict(named)))
     return joined

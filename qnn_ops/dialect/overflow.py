@@ -12,7 +12,7 @@ import tvm
 from tvm import relax
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect.registry import view_of, attrs_of, constant_of, operator_of
+from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of, view_of
 from qnn_ops.errors import QnnError
 
 Params = Mapping[str, tvm.runtime.Tensor]
