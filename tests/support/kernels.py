@@ -81,7 +81,7 @@ PLACES = (*X86_PLACES, *ARM_PLACES)
 REGISTERS = [place for place in PLACES if place.name not in (VNNI, VBMI)]
 """A place for each kind of registers: VNNI adds up products of integers, VBMI looks up bytes."""
 FUSING = [place for place in REGISTERS if place.name not in ("sse4.1", "cortex-a15")]
-"""Where a product and a sum of floats can have one rounding."""
+"""The places whose processors round a product and a sum of floats once."""
 
 
 def at(places: Iterable[Place]) -> pytest.MarkDecorator:

@@ -214,7 +214,7 @@ def _together(
         found: dict[str, list[tuple[Array, Array]]] = {}
         try:
             results = pairs(joined(nets))
-        except Exception as error:  # it is seen again in the row that is to blame
+        except Exception as error:  # the row that fails alone raises it again
             return f"{type(error).__name__}: {error}"
         for owner, result in zip(owners * (1 + primitives), results, strict=True):
             found.setdefault(owner, []).append(result)

@@ -46,7 +46,7 @@ _OF_LLVM = (
 )
 
 _COMPACT = "s_tir.CompactBufferAllocation"
-"""Makes buffers as small as the elements that are accessed. Of an address it sees one element."""
+"""Shrinks buffers to the elements that are accessed. It takes an address for one element."""
 
 # They place, shrink and merge the buffers of blocks.
 _OF_BUFFERS = (

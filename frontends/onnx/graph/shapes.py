@@ -87,12 +87,12 @@ def _found(graph: Graph) -> Any:
             value.type.tensor_type.ClearField("shape")
     try:
         return _inferred(proto)
-    except Exception as error:  # as above
+    except Exception as error:  # of the same libraries
         proto.metadata_props.add().key = NO_DATA  # the package cannot add up values of 3 axes
         text = f"the ONNX model's shapes do not fit: {line_of(error)}"
     try:
         return _inferred(proto)
-    except Exception:  # as above
+    except Exception:  # of the same libraries
         raise ModelFormatError(text) from None
 
 

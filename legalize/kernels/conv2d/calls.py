@@ -9,7 +9,7 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.kernels.conv2d.constants import distinct
+from legalize.kernels.conv2d.constants import unique
 from legalize.kernels.conv2d.plan import Columns, Weights
 from legalize.kernels.conv2d.spec import UNFUSED, Addend, ConvSpec, Encoding, Fusion, OutputStage
 from legalize.kernels.ir.vectors import Array
@@ -115,7 +115,7 @@ def centred(kernel: Array, zero_point: Array | int) -> tuple[Array, Array]:
     Returns:
         int8 weights and 0; otherwise both unchanged.
     """
-    zero_points = distinct(zero_point)
+    zero_points = unique(zero_point)
     if kernel.dtype == np.int8 and not zero_points.any():
         return kernel, zero_points
     if zero_points.size == 1:

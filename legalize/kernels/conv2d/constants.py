@@ -112,7 +112,7 @@ def signed_kernel(spec: ConvSpec, kernel: Array, zero_point: int | Array) -> tup
             f"the kernel must be {spec.kernel_dtype} of shape {shape} (OHWI), "
             f"got {kernel.dtype} of shape {kernel.shape}"
         )
-    zero_points = distinct(zero_point)
+    zero_points = unique(zero_point)
     if zero_points.size != 1:
         raise QnnError(f"the kernel must have one zero point, got {zero_points.tolist()}")
     offset = 128 if spec.kernel_dtype == "uint8" else 0
@@ -125,7 +125,7 @@ def signed_kernel(spec: ConvSpec, kernel: Array, zero_point: int | Array) -> tup
     return kernel.astype(np.int16) - np.int16(offset), shifted
 
 
-def distinct(values: Array | int) -> Array:
+def unique(values: Array | int) -> Array:
     """Return the different integers; numpy's own function imports its masked arrays first."""
     return np.array(sorted({*np.ravel(values).tolist()}), np.int64)
 

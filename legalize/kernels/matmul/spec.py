@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from legalize.kernels.conv2d.constants import distinct
+from legalize.kernels.conv2d.constants import unique
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.ir.vectors import Array
 from qnn_ops.arithmetic.sums import dense_factor
@@ -155,7 +155,7 @@ def dense_call(
     attrs: Attrs, data: relax.Expr, weights: relax.Expr, bias: relax.Expr | None = None
 ) -> MatmulCall | None:
     """Describe a ``quantized_dense`` of computed weights; None if no kernel serves it."""
-    points = distinct(attrs.kernel_zero_point)
+    points = unique(attrs.kernel_zero_point)
     added = None if bias is None else constant_of(bias)
     if constant_of(weights) is not None or points.size > 1 or (added is None) != (bias is None):
         return None

@@ -14,9 +14,9 @@ NETWORKS = (
     *("groupconv", "mlp", "preact", "residual", "residual_linear"),
 )
 DEVIATING = ("groupconv", "residual", "residual_linear")
-"""Where MXNet's own semantics gives other numbers than the corrected one."""
+"""The networks for which MXNet's own semantics gives other numbers than the corrected one."""
 NEARER = ("groupconv", "residual")
-"""Where the corrected numbers point more in the direction of the real ones."""
+"""The networks whose corrected numbers have a smaller angle to the real ones than MXNet's have."""
 
 
 def tiny(network: str, kind: str) -> tuple[Path, dict[str, np.ndarray]]:
