@@ -74,7 +74,7 @@ def lower(
     passes = [LegalizeQnn(), FoldConstants()]
     if kernels:
         target = target_of_kernels(mod, target)
-        mod = tell_calls(mod)
+        mod = mod if is_mcu(target) else tell_calls(mod)
         rules = (PadInPlace, FuseSums, ScaleSums, JoinInPlace, UseKernels)
         moves = (MultiplyFloats, TransposeBytes)
         # Kernels lay out weights that are constants.

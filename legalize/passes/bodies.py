@@ -1,7 +1,8 @@
 """The bodies of the functions that a plan calls, in sequence."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
+from string import digits
 from typing import Any
 
 import tvm
@@ -13,10 +14,14 @@ from tvm_ffi import structural_walk
 from legalize.call_plan import Call, Place, is_number
 from legalize.kernels.border import BORDER
 from legalize.kernels.kernel import IS_KERNEL, SAME_CODE
+from legalize.loop_functions import function_digest
 from qnn_ops.dialect.sizes import sizes_of
 
 TAKES_POINTERS = "qnn.takes_pointers"
 """The attribute of functions that ``called`` makes."""
+
+SET_ASIDE = "qnn.set_aside"
+"""The attribute of functions whose code ``set_aside`` took. Its value is the code's name."""
 
 _WRAPPED = 1  # the tvm::CallingConv of functions that TVM leaves without a wrapper for its runtime
 
@@ -82,12 +87,19 @@ def _of_any_size(function: tirx.PrimFunc) -> tirx.PrimFunc:
     return function.specialize(tensors)
 
 
-def call_by_name(
-    names: Mapping[str, str], call: Call, pointer: Callable[[Place], Any]
-) -> list[Any]:
-    """Return the call of a function that ``called`` made, its tensors at these addresses."""
-    arguments = *map(pointer, call.arguments), *(value for _, value in call.sizes)
-    result = tirx.call_extern("int32", names[str(call.function)], *arguments)
+def linked_name(name: str, function: tirx.PrimFunc) -> str:
+    """Return a name for the linker, with a digest of the code.
+
+    A function of another library, or of C, has the same name only if it is equal. The names of
+    functions of tensors have a single underscore before a digest.
+    """
+    code = function.attrs.get(SAME_CODE) or function_digest(function)
+    return f"{name.partition(f'_{code}')[0].rstrip(digits)}__{code}"
+
+
+def call_by_name(name: str, arguments: Sequence[Any]) -> list[Any]:
+    """Return the call of a function that ``called`` made, with its pointers and sizes."""
+    result = tirx.call_extern("int32", name, *arguments)
     error = tirx.Evaluate(tirx.call_intrin("void", "tirx.tvm_throw_last_error"))
     return [tirx.IfThenElse(result != 0, error, None)]
 
@@ -108,6 +120,11 @@ def with_barrier(statements: list[Any]) -> tirx.Stmt:
         tirx.SeqStmt(statements),
     )
     return _root(body)
+
+
+def with_code(function: tirx.PrimFunc, code: tirx.Stmt) -> tirx.PrimFunc:
+    """Return a function with other code in its root block."""
+    return function.with_body(_root(code))
 
 
 def _root(body: Any) -> tirx.Stmt:

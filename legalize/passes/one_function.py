@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from string import digits
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,18 @@ from tvm import relax, s_tir, tirx
 from tvm.tirx.buffer import decl_buffer
 
 from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, plan_of
-from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, SAME_CODE
-from legalize.loop_functions import function_digest, typed_variable
+from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL
+from legalize.loop_functions import typed_variable
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
 from legalize.passes.bodies import (
+    SET_ASIDE,
     body_of,
     call_by_name,
     called,
     has_buffers,
     is_plain,
     is_view,
+    linked_name,
     with_barrier,
 )
 from legalize.passes.open_layout import OpenLayout, lay_out_open
@@ -187,8 +188,11 @@ def writer_of(mod: tvm.IRModule, names: Mapping[str, str]) -> Callable[[Call, Po
     """Return a function that writes a call: as its function's body, or as a call by a name."""
 
     def write(call: Call, pointer: Pointer) -> list[Any]:
-        is_named = str(call.function) in names
-        return call_by_name(names, call, pointer) if is_named else body_of(mod, call, pointer)
+        name = names.get(str(call.function))
+        if name is None:
+            return body_of(mod, call, pointer)
+        sizes = (value for _, value in call.sizes)
+        return call_by_name(name, [*map(pointer, call.arguments), *sizes])
 
     return write
 
@@ -196,31 +200,34 @@ def writer_of(mod: tvm.IRModule, names: Mapping[str, str]) -> Callable[[Call, Po
 def names_of(mod: tvm.IRModule, plan: Plan) -> dict[str, str]:
     """Return names for the linker, by the functions' own names, of those that have no body here.
 
-    Calls of open sizes never become bodies, nor do functions with buffers beside kernels: TVM's
-    passes for buffers would walk over all kernels, in a time that grows with the square of their
-    statements. A function of another library, or of C, has the same name only if it is equal.
+    Calls of open sizes never become bodies, nor do functions that are set aside, nor functions with
+    buffers beside kernels: TVM's passes for buffers would walk over all kernels, in a time that
+    grows with the square of their statements.
     """
     functions = {call.function: mod[call.function] for call in plan.calls if call.function}
     if _are_bodies(_weights(plan), len(plan.calls)) and not plan.is_open:
         has_kernels = any(IS_KERNEL in each.attrs for each in functions.values())
         functions = {
-            name: each for name, each in functions.items() if has_kernels and has_buffers(each)
+            name: each
+            for name, each in functions.items()
+            if SET_ASIDE in each.attrs or (has_kernels and has_buffers(each))
         }
-    codes = {
-        name: each.attrs.get(SAME_CODE) or function_digest(each) for name, each in functions.items()
-    }
     return {
-        name: f"{name.partition(f'_{code}')[0].rstrip(digits)}_{code}"
-        for name, code in codes.items()
+        name: each.attrs.get(SET_ASIDE) or linked_name(name, each)
+        for name, each in functions.items()
     }
 
 
 def named_functions(
     mod: tvm.IRModule, plan: Plan, names: Mapping[str, str]
 ) -> dict[str, tirx.PrimFunc]:
-    """Return the functions that are called by names from ``names_of``."""
+    """Return the functions that are called by names from ``names_of``, if they have their code."""
     sizes = {str(call.function): [size for size, _ in call.sizes] for call in plan.calls}
-    return {new: called(mod[old], sizes[old]) for old, new in names.items()}
+    return {
+        new: called(mod[old], sizes[old])
+        for old, new in names.items()
+        if SET_ASIDE not in mod[old].attrs
+    }
 
 
 def _tensor(ty: relax.TensorType) -> Any:

@@ -1,8 +1,8 @@
 """Makes a lowered module's machine code, on all processors of this machine."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from tvm_ffi import structural_walk
 
 from legalize.lift import lift_constants
 from legalize.passes.bodies import TAKES_POINTERS
+from legalize.passes.set_aside import set_aside
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import scratch
 from tvm_qnn.io.steps import compile_step
@@ -132,13 +133,7 @@ def compile_module(
         pipeline: turns Relax operators into calls of functions.
         store: finds and keeps objects of functions.
     """
-    with target:
-        inputs = len(mod["main"].params)
-        mod, constants = lift_constants(pipeline(mod))
-        outer = _reading(mod["main"], mod["main"].params[:inputs])
-        builder = relax.ExecBuilder()
-        functions = vm_build._filter_tir(vm_build._vmcodegen(builder, mod))
-        context = tvm.transform.PassContext.current()
+    context = tvm.transform.PassContext.current()
 
     def build(part: tvm.IRModule) -> Any:
         # A context belongs to a thread, and its instruments do not work in several threads at once.
@@ -151,49 +146,80 @@ def compile_module(
         with passes, target, options_kept(target):
             return tirx.build(part, target=leveled(functions, target), pipeline=PIPELINE)
 
+    outer: set[str] = set()
+
     def _is_outer(part: tvm.IRModule) -> bool:
         return any(variable.name_hint in outer for variable in part.functions)
 
-    # A model may compute nothing; the linker still needs a function.
-    given = functions if functions is not None else _nothing()
-    parts = _parts(given, outer, target, _PARTS if store is None else len(given.functions))
-    compiled = Compiled(_serialized(builder.get()), tuple(constants), target, parts, build)
-    if store is None:
-        compile_step(len(given.functions))
-        compiled.kernels  # noqa: B018 (errors of the compiler are the build's)
-        return compiled
-    return replace(compiled, objects=_objects(compiled, store, _is_outer))
+    mod, aside = set_aside(mod)
+    parts = _parts(tvm.IRModule(aside), outer, target, _PARTS)
+    with _workers() as pool:
+        objects = None if store is None else _Objects(build, target, _is_outer, store, pool)
+        if objects is not None:  # threads compile this code while the pipeline works
+            objects.start(parts)
+        with target:
+            inputs = len(mod["main"].params)
+            mod, constants = lift_constants(pipeline(mod))
+            outer.update(_reading(mod["main"], mod["main"].params[:inputs]))
+            builder = relax.ExecBuilder()
+            functions = vm_build._filter_tir(vm_build._vmcodegen(builder, mod))
+        # A model may compute nothing; the linker still needs a function.
+        given = functions if functions is not None else _nothing()
+        others = _parts(given, outer, target, _PARTS if store is None else len(given.functions))
+        parts |= others
+        compiled = Compiled(_serialized(builder.get()), tuple(constants), target, parts, build)
+        if objects is not None:
+            objects.start(others)
+            return replace(compiled, objects=objects.finish())
+    compile_step(len(given.functions) + len(aside))
+    compiled.kernels  # noqa: B018 (errors of the compiler are the build's)
+    return compiled
 
 
-def _objects(
-    compiled: Compiled, store: ObjectStore, is_outer: Callable[[tvm.IRModule], bool]
-) -> list[bytes]:
-    """Return the objects of all parts: from the store, or compiled now."""
-    passes = passes_text()
-    keys = {
-        name: function_key(
-            part,
-            leveled(list(part.functions.values()), compiled.target),
-            f"{passes} {is_outer(part)}",
-            is_outer(part),
-        )
-        for name, part in compiled.parts.items()
-    }
-    found = {name: store.find(key) for name, key in keys.items()}
-    missing = [name for name, code in found.items() if code is None]
+class _Objects:
+    """The objects of parts: from a store, or compiled in threads."""
 
-    if missing:
-        compile_step(len(missing))
+    def __init__(
+        self,
+        compile_part: Callable[[tvm.IRModule], Any],
+        target: tvm.target.Target,
+        is_outer: Callable[[tvm.IRModule], bool],
+        store: ObjectStore,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        self._compile_part = compile_part
+        self._target = target
+        self._is_outer = is_outer
+        self._store = store
+        self._pool = pool
+        self._passes = passes_text()
+        self._found: dict[str, bytes] = {}
+        self._made: dict[str, Future[bytes]] = {}
 
-    def make(name: str) -> bytes:
-        module = compiled.compile_part(compiled.parts[name])
-        with scratch() as folder, options_kept(compiled.target):
+    def start(self, parts: Mapping[str, tvm.IRModule]) -> None:
+        """Begin to compile the parts that the store does not have."""
+        for part in parts.values():
+            is_outer = self._is_outer(part)
+            target = leveled(list(part.functions.values()), self._target)
+            key = function_key(part, target, f"{self._passes} {is_outer}", is_outer)
+            code = self._store.find(key)
+            if code is None:
+                self._made[key] = self._pool.submit(self._make, part)
+            self._found[key] = code or b""
+
+    def finish(self) -> list[bytes]:
+        """Return the objects of all parts, in the order of their start; keep the new ones."""
+        if self._made:
+            compile_step(len(self._made))
+        made = {key: future.result() for key, future in self._made.items()}
+        self._store.keep(made)
+        return list({**self._found, **made}.values())
+
+    def _make(self, part: tvm.IRModule) -> bytes:
+        module = self._compile_part(part)
+        with scratch() as folder, options_kept(self._target):
             write_object(module, file := folder / "kernels.o")
             return file.read_bytes()
-
-    made = dict(zip(missing, _each(make, missing), strict=True))
-    store.keep({keys[name]: code for name, code in made.items()})
-    return [found[name] or made[name] for name in keys]
 
 
 def _nothing() -> tvm.IRModule:
@@ -279,9 +305,15 @@ def _serialized(executable: relax.VMExecutable) -> bytes:
 
 def _each(function: Callable[[_In], _Out], items: Iterable[_In]) -> list[_Out]:
     """Map in threads, which is faster: TVM and LLVM do not hold Python's lock."""
+    with _workers() as pool:
+        return list(pool.map(function, items))
+
+
+@contextmanager
+def _workers() -> Iterator[ThreadPoolExecutor]:
+    """Yield threads, one for each processor. After an error, they begin no further work."""
     pool = ThreadPoolExecutor(processors())
     try:
-        return list(pool.map(function, items))
+        yield pool
     finally:
-        # After an error or an interruption, no further item begins.
         pool.shutdown(wait=True, cancel_futures=True)

@@ -190,7 +190,7 @@ def test_functions_with_buffers_are_called_by_name_beside_kernels() -> None:
     first, *_ = (each for each in functions if each.name_hint not in buffered)
     assert len(OneFunction()(before).functions) == 2
     before[first] = before[first].with_attr(IS_KERNEL, True)
-    names = {each.name_hint.rpartition("_")[0] for each in OneFunction()(before).functions}
+    names = {each.name_hint.rpartition("__")[0] for each in OneFunction()(before).functions}
     assert names == {"", *buffered}
 
 

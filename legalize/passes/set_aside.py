@@ -1,0 +1,68 @@
+"""Take the code of kernels out of a module."""
+
+import tvm
+from tvm import relax, tirx
+
+from legalize.call_plan import is_number
+from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, SAME_CODE
+from legalize.passes.bodies import (
+    SET_ASIDE,
+    call_by_name,
+    called,
+    linked_name,
+    with_code,
+)
+
+
+def set_aside(mod: tvm.IRModule) -> tuple[tvm.IRModule, dict[str, tirx.PrimFunc]]:
+    """Return a module whose kernels call their code by name, and this code.
+
+    No pass changes a kernel, but each would read or copy its code. The code can be compiled while
+    passes work on the module.
+
+    A kernel keeps its code if its calls are bodies (without ``CALLS_BY_NAME``), if sizes are open,
+    or if it takes constants only: TVM computes such a call.
+
+    Returns:
+        The module, and the functions by the names for the linker.
+    """
+    if CALLS_BY_NAME not in (mod.attrs or {}):
+        return mod, {}
+    codes: dict[str, tirx.PrimFunc] = {}
+    functions = dict(mod.functions_items())
+    for variable in _called_on_data(mod):
+        function = functions[variable]
+        if not isinstance(function, tirx.PrimFunc) or not _is_fixed(function):
+            continue
+        name = linked_name(variable.name_hint, function)
+        if name not in codes:
+            codes[name] = called(function, ()).with_attr("global_symbol", name)
+        pointers = [parameter.data for parameter in function.params]
+        caller = with_code(function, *call_by_name(name, pointers))
+        functions[variable] = caller.with_attr(SET_ASIDE, name)
+    return tvm.IRModule(functions, attrs=mod.attrs), codes
+
+
+def _called_on_data(mod: tvm.IRModule) -> list[tvm.ir.GlobalVar]:
+    """Return the functions of which each call reads data that a run gives, or makes."""
+    reads: dict[tvm.ir.GlobalVar, bool] = {}
+    for function in mod.functions.values():
+        if not isinstance(function, relax.Function):
+            continue
+        given = set(function.params)
+        for binding in (each for block in function.body.blocks for each in block.bindings):
+            is_data = not given.isdisjoint(relax.analysis.free_vars(binding.value))
+            if is_data:
+                given.add(binding.var)
+            for each in getattr(binding.value, "args", ()):
+                if isinstance(each, tvm.ir.GlobalVar):
+                    reads[each] = is_data and reads.get(each, True)
+    return [variable for variable, is_data in reads.items() if is_data]
+
+
+def _is_fixed(function: tirx.PrimFunc) -> bool:
+    """Tell whether a function is a kernel whose code is that of one size."""
+    if IS_KERNEL not in function.attrs or any(map(is_number, function.params)):
+        return False
+    sizes = (size for parameter in function.params for size in parameter.shape)
+    return SAME_CODE in function.attrs or all(isinstance(size, tirx.IntImm) for size in sizes)
