@@ -1,7 +1,6 @@
 """The passes of TVM's pipeline that functions do not need."""
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import tvm
@@ -59,10 +58,11 @@ _OF_BUFFERS = (
 _OF_INDICES = ("tirx.FlattenBuffer", "tirx.StmtSimplify")
 
 _MERGE = "tirx.StorageRewrite"
-"""Merges local buffers, and moves them out of loops. LLVM does so for those on the stack."""
+"""Merges local buffers, and moves them out of loops.
 
-_ON_STACK = 1 << 10
-"""The most bytes of a buffer on the stack, as TVM has it. It asks the runtime for larger ones."""
+LLVM does so for those on the stack. Kernels allocate larger ones once for a call, for the part of a
+thread, or for a block of columns.
+"""
 
 _NARROW = "tirx.NarrowDataType"
 """Makes indices 32 bits wide."""
@@ -134,7 +134,6 @@ def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:
     statements in vain.
     """
     has_wide_loops = False
-    is_on_stack = all(map(is_final, functions))
     is_flat = all(IS_KERNEL in function.attrs for function in functions)
 
     def see_loop(node: Any) -> None:
@@ -145,12 +144,7 @@ def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:
         nonlocal is_flat
         is_flat = is_flat and len(node.indices) == 1
 
-    def see_buffer(node: Any) -> None:
-        nonlocal is_on_stack
-        is_on_stack = is_on_stack and _is_on_stack(node.buffer)
-
     seen = [
-        (tirx.AllocBuffer, see_buffer),
         (tirx.For, see_loop),
         (TensorLoad, see_access),
         (tirx.BufferStore, see_access),
@@ -162,15 +156,7 @@ def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:
     some = (_COMPACT,) if any(buffers) else _OF_BUFFERS
     return (
         *(() if all(buffers) else some),
-        *((_MERGE,) if is_on_stack else ()),
+        *((_MERGE,) if all(map(is_final, functions)) else ()),
         *(_OF_INDICES if is_flat else ()),
         *(() if has_wide_loops else (_NARROW,)),
     )
-
-
-def _is_on_stack(buffer: Any) -> bool:
-    """Tell whether TVM allocates a buffer on the stack."""
-    if not all(isinstance(size, tirx.IntImm) for size in buffer.shape):
-        return False
-    count = prod(int(size) for size in buffer.shape)
-    return count * tvm.DataType(str(buffer.dtype)).itemsize <= _ON_STACK

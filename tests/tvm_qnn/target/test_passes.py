@@ -1,5 +1,6 @@
 import contextlib
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from tvm import relax, tirx
 from tvm.relax import op as R
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
+from tvm_ffi import structural_walk
 
 from legalize import lower, relax_pipeline
 from legalize.kernels.call import SORTED_LAST
@@ -16,7 +18,7 @@ from legalize.passes.bodies import TAKES_POINTERS, called
 from qnn_ops.dialect.signature import ATTRIBUTE
 from tests.support.modules import adder, module
 from tests.support.onnx_recurrent import recurrent
-from tvm_qnn import digits, from_onnx, from_tflite
+from tvm_qnn import digits, from_onnx, from_tflite, zoo
 from tvm_qnn.target import codegen, passes
 from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, left_out, leveled
 from tvm_qnn.target.target import parse_target
@@ -128,14 +130,32 @@ def with_buffer(size: Any) -> tirx.PrimFunc:
     return builder.get().with_attrs({IS_KERNEL: True, TAKES_POINTERS: True})
 
 
-def test_small_buffers_of_kernels_that_are_called_by_name_are_not_merged() -> None:
-    kernel = with_buffer(1024)
+def test_buffers_of_kernels_that_are_called_by_name_are_not_merged() -> None:
+    kernel = with_buffer(1025)
     assert passes._MERGE in left_out(kernel)
     assert passes._MERGE not in left_out(kernel.with_attr(HAS_PLAIN_LOOPS, True))
     assert passes._MERGE not in left_out(kernel.without_attr(TAKES_POINTERS))
-    for large in (1025, tirx.Var("size", "int32")):
-        assert passes._MERGE not in left_out(with_buffer(large))
-        assert passes._MERGE not in left_out(kernel, with_buffer(large))
+
+
+@pytest.mark.parametrize("target", ["x86-avx512-vnni", "x86-avx2"])
+def test_convolutions_allocate_large_buffers_outside_of_serial_loops(target: str) -> None:
+    """Without the pass that moves them, each iteration would ask the runtime for memory."""
+    mod, params = from_tflite(zoo.build("mobilenet_v1", "int8", size=96, width=0.25))
+    lowered = lower(relax.transform.BindParams("main", params)(mod), parse_target(target))
+    kernels = [each for each in lowered.functions.values() if IS_KERNEL in (each.attrs or {})]
+    assert max(largest_in(kernel.body) for kernel in kernels) > 1024
+    for kernel in kernels:
+        loops: list[tirx.For] = []
+        structural_walk(kernel.body, (tirx.For, loops.append))
+        serial = [loop.body for loop in loops if loop.kind != tirx.ForKind.PARALLEL]
+        assert max(map(largest_in, serial), default=0) <= 1024
+
+
+def largest_in(body: tirx.Stmt) -> int:
+    """Return the elements of the largest buffer that a statement allocates."""
+    found: list[int] = [0]
+    structural_walk(body, (tirx.AllocBuffer, lambda node: found.append(prod(node.buffer.shape))))
+    return max(map(int, found))
 
 
 @pytest.mark.parametrize(
