@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import tvm
 from tvm import relax
 
+from legalize.kernels.call import Hear, heard
 from legalize.kernels.conv2d.x86.network import target_of_kernels
 from legalize.kernels.isa.targets import has_feature, target_of
 from legalize.loops import lower_loops
@@ -47,6 +50,7 @@ def lower(
     *,
     kernels: bool = True,
     strips: Choice | None = None,
+    hear: Hear | None = None,
 ) -> tvm.IRModule:
     """Lower every operator of the dialect for ``target``.
 
@@ -55,6 +59,8 @@ def lower(
         target: its instruction set decides which kernels serve.
         kernels: whether to use hand-written kernels.
         strips: chooses the layers that are computed strip by strip; None: no layers.
+        hear: called with the name and the function of each kernel that is to be called by name,
+            once it is written. Later passes may drop a kernel.
 
     Returns:
         A module of Relax operators and TIR functions only.
@@ -80,4 +86,5 @@ def lower(
         # Kernels lay out weights that are constants.
         kernels_of = (each(target) for each in (*rules, *moves))
         passes = [FoldConstants(), FoldFloatEnds(), *kernels_of, *passes]
-    return tvm.transform.Sequential(passes)(mod)
+    with heard(hear) if hear is not None else nullcontext():
+        return tvm.transform.Sequential(passes)(mod)

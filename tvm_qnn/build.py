@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import tvm
 from tvm import relax
 
 from legalize import lower, relax_pipeline
+from legalize.kernels.call import Hear
 from legalize.passes.in_strips import Choice
 from qnn_ops.dialect.registry import TensorSpec
 from qnn_ops.dialect.signature import ATTRIBUTE, main_function, parameter_specs, signature_of
@@ -39,6 +40,7 @@ from tvm_qnn.standalone.export import export_standalone
 from tvm_qnn.standalone.packages import Package
 from tvm_qnn.standalone.ram_limit import Fitted, fit
 from tvm_qnn.standalone.sizes import at_largest
+from tvm_qnn.target.ahead import Objects
 from tvm_qnn.target.codegen import compile_module
 from tvm_qnn.target.microcontrollers import is_bare
 from tvm_qnn.target.store import object_store
@@ -263,10 +265,16 @@ def _compile(
 ) -> tuple[Metadata, BuiltOrigin]:
     """Lower and compile a module whose constants are bound."""
     signature = with_input_ranges(mod, with_unique_names(signature_of(mod)))
-    with interruptible() as check, keeping_cores(), _noted() as left:
-        lowered = _lower(mod, target, kernels)
+    store = object_store(target)
+    with (
+        interruptible() as check,
+        keeping_cores(),
+        _noted() as left,
+        nullcontext() if store is None else Objects(target, store) as objects,
+    ):
+        lowered = _lower(mod, target, kernels, hear=None if objects is None else objects.hear)
         check()
-        compiled = compile_module(lowered, target, relax_pipeline(target), object_store(target))
+        compiled = compile_module(lowered, target, relax_pipeline(target), objects)
     origin = BuiltOrigin(compiled, lowered)
     metadata = Metadata(
         signature,
@@ -293,11 +301,15 @@ def _noted() -> Iterator[list[str]]:
 
 
 def _lower(
-    mod: tvm.IRModule, target: tvm.target.Target, kernels: bool, strips: Choice | None = None
+    mod: tvm.IRModule,
+    target: tvm.target.Target,
+    kernels: bool,
+    strips: Choice | None = None,
+    hear: Hear | None = None,
 ) -> tvm.IRModule:
     step("lower the operators")
     with target:
-        lowered = lower(mod, target, kernels=kernels, strips=strips)
+        lowered = lower(mod, target, kernels=kernels, strips=strips, hear=hear)
         lowered["main"] = lowered["main"].without_attr(ATTRIBUTE)
     return lowered
 

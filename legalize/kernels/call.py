@@ -1,5 +1,10 @@
 """Calls of kernels, and their addition to a module."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeAlias
+
 from tvm import relax, tirx
 
 from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, SAME_CODE, Builder
@@ -14,6 +19,22 @@ SORTED_LAST = "z_"
 TVM 0.27 compiles such a function as if it had the attribute if a function that has it follows in
 the order of names. LLVM then lifts loads of constants out of loops, and spills them.
 """
+
+
+Hear: TypeAlias = Callable[[str, tirx.PrimFunc], None]
+"""Takes a kernel's name and function."""
+
+_HEARS: ContextVar[Hear] = ContextVar("_HEARS", default=lambda _name, _function: None)
+
+
+@contextmanager
+def heard(hear: Hear) -> Iterator[None]:
+    """During the block, tell of each kernel that is to be called by name, once it is written."""
+    token = _HEARS.set(hear)
+    try:
+        yield
+    finally:
+        _HEARS.reset(token)
 
 
 def call_tir(
@@ -43,6 +64,8 @@ def call_tir(
         variable = mod.get_global_var(name)
     else:
         variable = add_function(builder, name, function, **KEPT_APART)
+        if CALLS_BY_NAME in (mod.attrs or {}):
+            _HEARS.get()(str(variable.name_hint), builder.get()[variable])
     ty = relax.TensorType(shape, dtype)
     if into is None:
         return builder.emit(relax.call_tir(variable, operands, ty))

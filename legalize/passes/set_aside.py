@@ -1,5 +1,7 @@
 """Take the code of kernels out of a module."""
 
+from typing import TypeAlias
+
 import tvm
 from tvm import relax, tirx
 
@@ -13,8 +15,11 @@ from legalize.passes.bodies import (
     with_code,
 )
 
+Codes: TypeAlias = "dict[tirx.PrimFunc, tuple[str, tirx.PrimFunc]]"
+"""By kernel, what ``code_of`` returns for it."""
 
-def set_aside(mod: tvm.IRModule) -> tuple[tvm.IRModule, dict[str, tirx.PrimFunc]]:
+
+def set_aside(mod: tvm.IRModule, known: Codes) -> tuple[tvm.IRModule, dict[str, tirx.PrimFunc]]:
     """Return a module whose kernels call their code by name, and this code.
 
     No pass changes a kernel, but each would read or copy its code. The code can be compiled while
@@ -22,6 +27,10 @@ def set_aside(mod: tvm.IRModule) -> tuple[tvm.IRModule, dict[str, tirx.PrimFunc]
 
     A kernel keeps its code if its calls are bodies (without ``CALLS_BY_NAME``), if sizes are open,
     or if it takes constants only: TVM computes such a call.
+
+    Args:
+        mod: a lowered module.
+        known: what is known of its kernels' code.
 
     Returns:
         The module, and the functions by the names for the linker.
@@ -32,11 +41,10 @@ def set_aside(mod: tvm.IRModule) -> tuple[tvm.IRModule, dict[str, tirx.PrimFunc]
     functions = dict(mod.functions_items())
     for variable in _called_on_data(mod):
         function = functions[variable]
-        if not isinstance(function, tirx.PrimFunc) or not _is_fixed(function):
+        if not isinstance(function, tirx.PrimFunc) or not has_one_size(function):
             continue
-        name = linked_name(variable.name_hint, function)
-        if name not in codes:
-            codes[name] = called(function, ()).with_attr("global_symbol", name)
+        name, code = known.get(function) or code_of(variable.name_hint, function)
+        codes.setdefault(name, code)
         pointers = [parameter.data for parameter in function.params]
         caller = with_code(function, *call_by_name(name, pointers))
         functions[variable] = caller.with_attr(SET_ASIDE, name)
@@ -60,9 +68,20 @@ def _called_on_data(mod: tvm.IRModule) -> list[tvm.ir.GlobalVar]:
     return [variable for variable, is_data in reads.items() if is_data]
 
 
-def _is_fixed(function: tirx.PrimFunc) -> bool:
+def has_one_size(function: tirx.PrimFunc) -> bool:
     """Tell whether a function is a kernel whose code is that of one size."""
     if IS_KERNEL not in function.attrs or any(map(is_number, function.params)):
         return False
     sizes = (size for parameter in function.params for size in parameter.shape)
     return SAME_CODE in function.attrs or all(isinstance(size, tirx.IntImm) for size in sizes)
+
+
+def code_of(name: str, kernel: tirx.PrimFunc) -> tuple[str, tirx.PrimFunc]:
+    """Return the code of a kernel as a function that takes pointers, and its name for the linker.
+
+    Args:
+        name: the kernel's own name.
+        kernel: ``has_one_size`` holds for it.
+    """
+    linked = linked_name(name, kernel)
+    return linked, called(kernel, ()).with_attr("global_symbol", linked)

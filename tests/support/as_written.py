@@ -8,7 +8,7 @@ import pytest
 import tvm
 from tvm.tirx.build import codegen_build
 
-from tvm_qnn.target import codegen
+from tvm_qnn.target import codegen, parts
 
 
 def compile_in_few_modules(patch: pytest.MonkeyPatch) -> None:
@@ -17,8 +17,8 @@ def compile_in_few_modules(patch: pytest.MonkeyPatch) -> None:
     The code of a function does not depend on the other functions of its module, but each module
     takes some 20 ms.
     """
-    patch.setattr(codegen, "_PARTS", 1)
-    patch.setattr(codegen, "_SHARES", 1)
+    patch.setattr(parts, "_MOST_PARTS", 1)
+    patch.setattr(parts, "_SHARES", 1)
 
 
 def compile_as_written(patch: pytest.MonkeyPatch) -> None:

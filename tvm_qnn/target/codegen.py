@@ -1,8 +1,8 @@
 """Makes a lowered module's machine code, on all processors of this machine."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 
 import tvm
 import tvm_ffi
-from tvm import relax, tirx
+from tvm import relax
 from tvm.relax import vm_build
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
-from tvm_ffi import structural_walk
 
 from legalize.lift import lift_constants
 from legalize.passes.bodies import TAKES_POINTERS
@@ -22,26 +21,13 @@ from legalize.passes.set_aside import set_aside
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import scratch
 from tvm_qnn.io.steps import compile_step
-from tvm_qnn.target.indices import wide_indices
+from tvm_qnn.target.ahead import Objects
 from tvm_qnn.target.linker import find_linker, shared_library_linker
 from tvm_qnn.target.objects import in_memory, write_object
 from tvm_qnn.target.options import options_kept
-from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, PIPELINE, is_final, left_out, leveled
+from tvm_qnn.target.parts import TAKES_INPUTS, PartCompiler, parts_of
 from tvm_qnn.target.processor import processors
-from tvm_qnn.target.store import ObjectStore, function_key, passes_text
 from tvm_qnn.target.target import requirements
-
-# The number of parts that the functions are divided into. It does not depend on the number of
-# processors, so that a model has the same parts, and the same code, on every machine.
-_PARTS = 16
-
-# The number of modules for functions that others call by name. A module takes some 20 ms beside its
-# functions, but a change of one function compiles its whole module again.
-_SHARES = 8
-
-# TVM begins each function with checks of its arguments. They take longer to compile than most
-# functions, and run at each call. This option leaves them out.
-_UNCHECKED = {"tirx.disable_assert": True}
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
@@ -123,7 +109,7 @@ def compile_module(
     mod: tvm.IRModule,
     target: tvm.target.Target,
     pipeline: tvm.transform.Pass,
-    store: ObjectStore | None = None,
+    objects: Objects | None = None,
 ) -> Compiled:
     """Compile a module without operators of the dialect.
 
@@ -131,95 +117,33 @@ def compile_module(
         mod: the module; the only parameters of ``main`` are the model's inputs.
         target: the target of the code.
         pipeline: turns Relax operators into calls of functions.
-        store: finds and keeps objects of functions.
+        objects: compiles the functions to objects; None: they are kept as LLVM modules.
     """
-    context = tvm.transform.PassContext.current()
-
-    def build(part: tvm.IRModule) -> Any:
-        # A context belongs to a thread, and its instruments do not work in several threads at once.
-        functions = list(part.functions.values())
-        left = _left_out(functions, target)
-        disabled = [*context.disabled_pass, *ALWAYS_LEFT_OUT, *left]
-        levels = (context.required_pass, disabled)
-        config = {**context.config, **({} if _is_outer(part) else _UNCHECKED)}
-        passes = tvm.transform.PassContext(context.opt_level, *levels, config=config)
-        with passes, target, options_kept(target):
-            return tirx.build(part, target=leveled(functions, target), pipeline=PIPELINE)
-
-    outer: set[str] = set()
-
-    def _is_outer(part: tvm.IRModule) -> bool:
-        return any(variable.name_hint in outer for variable in part.functions)
-
-    mod, aside = set_aside(mod)
-    parts = _parts(tvm.IRModule(aside), outer, target, _PARTS)
-    with _workers() as pool:
-        objects = None if store is None else _Objects(build, target, _is_outer, store, pool)
-        if objects is not None:  # threads compile this code while the pipeline works
-            objects.start(parts)
-        with target:
-            inputs = len(mod["main"].params)
-            mod, constants = lift_constants(pipeline(mod))
-            outer.update(_reading(mod["main"], mod["main"].params[:inputs]))
-            builder = relax.ExecBuilder()
-            functions = vm_build._filter_tir(vm_build._vmcodegen(builder, mod))
-        # A model may compute nothing; the linker still needs a function.
-        given = functions if functions is not None else _nothing()
-        others = _parts(given, outer, target, _PARTS if store is None else len(given.functions))
-        parts |= others
-        compiled = Compiled(_serialized(builder.get()), tuple(constants), target, parts, build)
-        if objects is not None:
-            objects.start(others)
-            return replace(compiled, objects=objects.finish())
+    mod, aside = set_aside(mod, {} if objects is None else objects.codes)
+    codes = tvm.IRModule(aside)
+    parts = parts_of(codes, target) if objects is None else objects.parts_of(codes)
+    with target:
+        inputs = len(mod["main"].params)
+        mod, constants = lift_constants(pipeline(mod))
+        outer = _reading(mod["main"], mod["main"].params[:inputs])
+        builder = relax.ExecBuilder()
+        functions = vm_build._filter_tir(vm_build._vmcodegen(builder, mod))
+    # A model may compute nothing; the linker still needs a function.
+    given = functions if functions is not None else _nothing()
+    for variable in given.functions:
+        if variable.name_hint in outer:
+            given[variable] = given[variable].with_attr(TAKES_INPUTS, True)
+    others = parts_of(given, target, apart=objects is not None)
+    parts |= others
+    compiled = Compiled(
+        _serialized(builder.get()), tuple(constants), target, parts, PartCompiler(target)
+    )
+    if objects is not None:
+        objects.started(others)
+        return replace(compiled, objects=objects.finish(parts))
     compile_step(len(given.functions) + len(aside))
     compiled.kernels  # noqa: B018 (errors of the compiler are the build's)
     return compiled
-
-
-class _Objects:
-    """The objects of parts: from a store, or compiled in threads."""
-
-    def __init__(
-        self,
-        compile_part: Callable[[tvm.IRModule], Any],
-        target: tvm.target.Target,
-        is_outer: Callable[[tvm.IRModule], bool],
-        store: ObjectStore,
-        pool: ThreadPoolExecutor,
-    ) -> None:
-        self._compile_part = compile_part
-        self._target = target
-        self._is_outer = is_outer
-        self._store = store
-        self._pool = pool
-        self._passes = passes_text()
-        self._found: dict[str, bytes] = {}
-        self._made: dict[str, Future[bytes]] = {}
-
-    def start(self, parts: Mapping[str, tvm.IRModule]) -> None:
-        """Begin to compile the parts that the store does not have."""
-        for part in parts.values():
-            is_outer = self._is_outer(part)
-            target = leveled(list(part.functions.values()), self._target)
-            key = function_key(part, target, f"{self._passes} {is_outer}", is_outer)
-            code = self._store.find(key)
-            if code is None:
-                self._made[key] = self._pool.submit(self._make, part)
-            self._found[key] = code or b""
-
-    def finish(self) -> list[bytes]:
-        """Return the objects of all parts, in the order of their start; keep the new ones."""
-        if self._made:
-            compile_step(len(self._made))
-        made = {key: future.result() for key, future in self._made.items()}
-        self._store.keep(made)
-        return list({**self._found, **made}.values())
-
-    def _make(self, part: tvm.IRModule) -> bytes:
-        module = self._compile_part(part)
-        with scratch() as folder, options_kept(self._target):
-            write_object(module, file := folder / "kernels.o")
-            return file.read_bytes()
 
 
 def _nothing() -> tvm.IRModule:
@@ -247,56 +171,6 @@ def _reading(main: relax.Function, inputs: Iterable[Any]) -> set[str]:
     return names
 
 
-def _parts(
-    mod: tvm.IRModule, outer: set[str], target: tvm.target.Target, most: int
-) -> dict[str, tvm.IRModule]:
-    """Return the functions in modules, the largest first, by the name of one function of each.
-
-    There are at most ``most`` modules for each kind of functions. Functions that others call by
-    name are divided by their names into ``_SHARES`` modules: these do not depend on other
-    functions.
-
-    Functions of ``outer`` have modules of their own. All functions of a module leave out the same
-    passes of TVM, and have the same level of LLVM.
-    """
-    variables = sorted(mod.functions, key=lambda variable: str(variable.name_hint))
-    kinds: dict[Any, list[tvm.ir.GlobalVar]] = {}
-    for variable in variables:
-        name, left = str(variable.name_hint), _left_out([mod[variable]], target)
-        # A name that ends in a digest decides the share, in any model.
-        is_digest = TAKES_POINTERS in mod[variable].attrs
-        share = int(name[-1], 16) % _SHARES if is_digest else _SHARES
-        kind = (name not in outer, left, is_final(mod[variable]), share)
-        kinds.setdefault(kind, []).append(variable)
-    groups = [
-        own[start::count]
-        for (*_, share), own in sorted(kinds.items(), key=lambda item: item[0])
-        for count in [1 if share < _SHARES else min(most, len(own))]
-        for start in range(count)
-    ]
-    # Threads take one module after another. If a long one came last, it would run alone.
-    groups.sort(key=lambda group: -sum(_length(mod[variable]) for variable in group))
-    return {
-        group[0].name_hint: tvm.IRModule(
-            {variable: mod[variable] for variable in group}, attrs=mod.attrs
-        )
-        for group in groups
-    }
-
-
-def _length(function: tirx.PrimFunc) -> int:
-    """Count the values and stores of a function. LLVM's time grows with them."""
-    found: list[Any] = []
-    kinds = (tirx.Bind, tirx.BufferStore)
-    structural_walk(function.body, [(kind, found.append) for kind in kinds])
-    return len(found)
-
-
-def _left_out(functions: Sequence[tirx.PrimFunc], target: tvm.target.Target) -> tuple[str, ...]:
-    """Return the names of passes to disable for a module of functions."""
-    return (*left_out(*functions), *wide_indices(functions, target))
-
-
 def _serialized(executable: relax.VMExecutable) -> bytes:
     with scratch() as folder, in_memory([file := folder / "bytecode"]):
         executable.mod.write_to_file(str(file), "")
@@ -305,15 +179,9 @@ def _serialized(executable: relax.VMExecutable) -> bytes:
 
 def _each(function: Callable[[_In], _Out], items: Iterable[_In]) -> list[_Out]:
     """Map in threads, which is faster: TVM and LLVM do not hold Python's lock."""
-    with _workers() as pool:
-        return list(pool.map(function, items))
-
-
-@contextmanager
-def _workers() -> Iterator[ThreadPoolExecutor]:
-    """Yield threads, one for each processor. After an error, they begin no further work."""
     pool = ThreadPoolExecutor(processors())
     try:
-        yield pool
+        return list(pool.map(function, items))
     finally:
+        # After an error or an interruption, no further item begins.
         pool.shutdown(wait=True, cancel_futures=True)

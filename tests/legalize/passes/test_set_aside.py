@@ -34,7 +34,7 @@ def kernels(mod: tvm.IRModule) -> dict[str, tirx.PrimFunc]:
 
 def test_kernels_give_away_their_code() -> None:
     before = lowered()
-    after, codes = set_aside(before)
+    after, codes = set_aside(before, {})
     assert len(kernels(after)) >= 3
     for name, kernel in kernels(after).items():
         code = codes[kernel.attrs[SET_ASIDE]]
@@ -47,7 +47,7 @@ def test_kernels_give_away_their_code() -> None:
 
 def test_kernels_that_become_bodies_keep_their_code() -> None:
     before = lowered().without_attr(CALLS_BY_NAME)
-    after, codes = set_aside(before)
+    after, codes = set_aside(before, {})
     assert after.same_as(before)
     assert not codes
 
@@ -68,7 +68,7 @@ def test_kernels_of_constants_or_open_sizes_keep_their_code() -> None:
         shared = [kernel(kernel(x, "of_data", 2), "shared", 3), kernel(ones, "shared", 3)]
         later = kernel(kernel(ones, "of_constants", 4), "after_constants", 5)
         builder.emit_func_output(relax.Tuple([*shared, kernel(y, "open", 2), later]))
-    after, codes = set_aside(builder.get().with_attr(CALLS_BY_NAME, True))
+    after, codes = set_aside(builder.get().with_attr(CALLS_BY_NAME, True), {})
     given = {name for name, each in kernels(after).items() if SET_ASIDE in each.attrs}
     assert given == {"of_data"}
     assert [name.rpartition("__")[0] for name in codes] == ["of_data"]

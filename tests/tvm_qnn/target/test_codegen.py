@@ -15,7 +15,8 @@ from tests.support.linking import needs_linker
 from tests.support.modules import module
 from tests.support.processes import ROOT, printed
 from tvm_qnn.library import runtime
-from tvm_qnn.target.codegen import Compiled, _length, compile_module
+from tvm_qnn.target.codegen import Compiled, compile_module
+from tvm_qnn.target.parts import _length
 from tvm_qnn.target.target import host_target
 
 X = np.arange(4, dtype=np.int8)
@@ -126,12 +127,12 @@ def test_the_same_model_gives_the_same_file_byte_by_byte(tmp_path: Path) -> None
 
 
 def test_an_error_in_one_part_is_the_builds(monkeypatch: pytest.MonkeyPatch) -> None:
-    codegen = importlib.import_module("tvm_qnn.target.codegen")
+    parts = importlib.import_module("tvm_qnn.target.parts")
 
     def fail(*_arguments: object, **_options: object) -> None:
         raise RuntimeError("no registers left")
 
-    monkeypatch.setattr(codegen.tirx, "build", fail)
+    monkeypatch.setattr(parts.tirx, "build", fail)
     with pytest.raises(RuntimeError, match="no registers left"):
         tvm_qnn.build(adders(1), "host")
 

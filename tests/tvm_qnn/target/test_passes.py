@@ -19,7 +19,8 @@ from qnn_ops.dialect.signature import ATTRIBUTE
 from tests.support.modules import adder, module
 from tests.support.onnx_recurrent import recurrent
 from tvm_qnn import digits, from_onnx, from_tflite, zoo
-from tvm_qnn.target import codegen, passes
+from tvm_qnn.target import parts, passes
+from tvm_qnn.target.codegen import compile_module
 from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, left_out, leveled
 from tvm_qnn.target.target import parse_target
 
@@ -71,12 +72,12 @@ def test_code_is_the_same_with_those_for_gpus(
         lowered = lower(model(), parsed)
 
     def code() -> dict[str, str]:
-        compiled = codegen.compile_module(lowered, parsed, relax_pipeline(parsed))
+        compiled = compile_module(lowered, parsed, relax_pipeline(parsed))
         return {name: each.inspect_source("asm") for name, each in compiled.kernels.items()}
 
     without = code()
     kept = [name for name in ALWAYS_LEFT_OUT if name not in passes._OF_GPUS]
-    monkeypatch.setattr(codegen, "ALWAYS_LEFT_OUT", kept)
+    monkeypatch.setattr(parts, "ALWAYS_LEFT_OUT", kept)
     assert without == code()
 
 

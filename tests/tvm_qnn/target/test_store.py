@@ -22,6 +22,7 @@ from tests.support.processes import printed, printed_by_two
 from tvm_qnn.io import kept
 from tvm_qnn.library import runtime
 from tvm_qnn.target import store as stores
+from tvm_qnn.target.ahead import Objects
 from tvm_qnn.target.codegen import Compiled, compile_module
 from tvm_qnn.target.store import ObjectStore, function_key, object_store
 from tvm_qnn.target.target import host_target
@@ -41,14 +42,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[tvm.IRModule]:
     """Record the functions that LLVM compiles from now on."""
     done: list[tvm.IRModule] = []
-    codegen = importlib.import_module("tvm_qnn.target.codegen")
+    parts = importlib.import_module("tvm_qnn.target.parts")
     build = tirx.build
 
     def count(mod: tvm.IRModule, **options: Any) -> Any:
         done.append(mod)
         return build(mod, **options)
 
-    monkeypatch.setattr(codegen.tirx, "build", count)
+    monkeypatch.setattr(parts.tirx, "build", count)
     return done
 
 
@@ -61,7 +62,11 @@ def adders(count: int, addend: int = 1) -> tvm.IRModule:
 
 def compiled(mod: tvm.IRModule, store: ObjectStore | None) -> Compiled:
     # TVM's own pipeline: ours makes one function of a small model.
-    return compile_module(mod, host_target(), relax.get_default_pipeline(host_target()), store)
+    pipeline = relax.get_default_pipeline(host_target())
+    if store is None:
+        return compile_module(mod, host_target(), pipeline)
+    with Objects(host_target(), store) as objects:
+        return compile_module(mod, host_target(), pipeline, objects)
 
 
 def results(code: Compiled, count: int) -> list[list[int]]:
