@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.options import (
-    NEW_FILE,
-    ModelFile,
-    Parsed,
-    device_option,
-    model_argument,
-    progress,
-    target_option,
-)
+from tvm_qnn.cli.commands import options
+from tvm_qnn.cli.commands.options import NEW_FILE, ModelFile, Parsed, progress
 from tvm_qnn.cli.commands.outputs import check_file, json_option, print_json
 
 if TYPE_CHECKING:
@@ -36,15 +29,8 @@ def _against(text: str) -> str | Path:
 
 
 @click.command()
-@model_argument
-@click.option(
-    "--input",
-    "-i",
-    "inputs",
-    multiple=True,
-    metavar="[NAME=]FILE",
-    help="A picture, a .npy or .npz file, or a folder of them; by default, noise.",
-)
+@options.model_argument
+@options.input_option("A picture, a .npy or .npz file, or a folder of them; by default, noise.")
 @click.option(
     "--against",
     type=Parsed("against", _against, f"is none of {', '.join(_FRAMEWORKS)}, nor a file"),
@@ -52,8 +38,8 @@ def _against(text: str) -> str | Path:
     help="The other side: by default MODEL's own framework; or another model, a library, or a "
     ".npz file of outputs by name.",
 )
-@device_option
-@target_option
+@options.device_option
+@options.target_option
 @click.option("--primitives", is_flag=True, help="Use portable code instead of the kernels.")
 @click.option("--histogram", type=NEW_FILE, help="A PNG file for a histogram of the differences.")
 @click.option(

@@ -55,11 +55,8 @@ if TYPE_CHECKING:
     metavar="[ADDRESS]",
     help="Run on a Ray cluster, by default this machine's; --jobs then counts for the cluster.",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="A folder for the report, tables and figures; a stopped evaluation continues from it.",
+@options.folder_option(
+    "A folder for the report, tables and figures; a stopped evaluation continues from it."
 )
 @json_option
 def evaluate(
@@ -233,23 +230,20 @@ def _runner(library: Library, jobs: int | None, ray: str | None) -> tuple[Runner
 
 
 def _print(title: str, found: Evaluation, files: list[Path]) -> None:
-    from rich.table import Table
-
     from tvm_qnn.evaluate.report import remarks, summary
-    from tvm_qnn.io.terminal import Terminal
+    from tvm_qnn.io.terminal import Terminal, figures_table
 
     console = Terminal()
     beside = found.figures["beside"]
     heads = ["tvm-qnn", *([beside["title"]] if beside else [])]
-    table = Table("", title=f"{title}: {found.figures['samples']:,} samples", title_justify="left")
-    for head in heads:
-        table.add_column(head, justify="right")
+    titled = f"{title}: {found.figures['samples']:,} samples"
+    table = figures_table([""], heads, titled)
     for name, cells in summary(found):
         table.add_row(name, *cells)
     if table.rows:
         console.print(table)
     else:
-        console.print(f"{title}: {found.figures['samples']:,} samples")
+        console.print(titled)
     for text in remarks(found):
         console.print(text)
     for path in files:

@@ -161,6 +161,25 @@ class ModelFile:
         return read_model(self.file, self.params, self.semantics)
 
 
+def input_option(help_text: str, **settings: Any) -> Callable[[F], F]:
+    """Return the option --input, as a tuple ``inputs`` of texts."""
+    named: dict[str, Any] = {"multiple": True, "metavar": "[NAME=]FILE", "help": help_text}
+    return click.option("--input", "-i", "inputs", **named, **settings)
+
+
+def rounds_option(default: int) -> Callable[[F], F]:
+    """Return the option --rounds, with another name that TVM's users know."""
+    kind = click.IntRange(min=1)
+    shown: dict[str, Any] = {"default": default, "show_default": True, "help": "Runs to time."}
+    return click.option("--rounds", "--repeat", "rounds", type=kind, **shown)
+
+
+def folder_option(help_text: str, **settings: Any) -> Callable[[F], F]:
+    """Return the option --output for a folder, which need not exist."""
+    kind = click.Path(file_okay=False, path_type=Path)
+    return click.option("--output", "-o", type=kind, help=help_text, **settings)
+
+
 device_option = click.option(
     "--device",
     type=Parsed("address", _address, "is not of the form HOST:PORT"),

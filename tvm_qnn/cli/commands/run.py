@@ -21,15 +21,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @options.model_argument
-@click.option(
-    "--input",
-    "-i",
-    "inputs",
-    multiple=True,
-    required=True,
-    metavar="[NAME=]FILE",
-    help="A picture, a .npy or .npz file; once for each input.",
-)
+@options.input_option("A picture, a .npy or .npz file; once for each input.", required=True)
 @options.picture_options
 @click.option(
     "--labels",
