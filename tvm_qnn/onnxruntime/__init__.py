@@ -42,9 +42,7 @@ def get_available_providers() -> list[str]:
     return [CPU]
 
 
-def get_all_providers() -> list[str]:
-    """Return the only provider."""
-    return [CPU]
+get_all_providers = get_available_providers
 
 
 def get_device() -> str:

@@ -123,6 +123,7 @@ class _Settings:
         """Warn once of a setting without effect."""
 
     def _add_entry(self, key: Any, value: Any) -> None:
+        """Keep an entry of the configuration."""
         if not (isinstance(key, str) and isinstance(value, str)):
             raise WrongType(f"a configuration entry is two texts, got {key!r} and {value!r}")
         if not 0 < len(key) <= _MOST_KEY:
@@ -130,6 +131,11 @@ class _Settings:
         self._entries[key] = value
 
     def _entry(self, key: str) -> str:
+        """Return an entry of the configuration.
+
+        Raises:
+            WrongState: there is no such entry.
+        """
         if key not in self._entries:
             raise WrongState(f"{type(self).__name__} does not have configuration with key: {key}")
         return self._entries[key]
@@ -215,13 +221,7 @@ class SessionOptions(_Settings):
         if (key, value) not in _MET:
             _say_once(f"the entry {key!r}", "the session runs as without it", 3)
 
-    def get_session_config_entry(self, key: str) -> str:
-        """Return an entry of the configuration.
-
-        Raises:
-            WrongState: there is no such entry.
-        """
-        return self._entry(key)
+    get_session_config_entry = _Settings._entry
 
     def add_initializer(self, name: str, value: OrtValue) -> None:
         """Give a constant of the model another value."""
@@ -283,14 +283,5 @@ class RunOptions(_Settings):
     only_execute_path_to_fetches: bool = False
     terminate: bool = False
 
-    def add_run_config_entry(self, key: str, value: str) -> None:
-        """Keep an entry of the configuration."""
-        self._add_entry(key, value)
-
-    def get_run_config_entry(self, key: str) -> str:
-        """Return an entry of the configuration.
-
-        Raises:
-            WrongState: there is no such entry.
-        """
-        return self._entry(key)
+    add_run_config_entry = _Settings._add_entry
+    get_run_config_entry = _Settings._entry
