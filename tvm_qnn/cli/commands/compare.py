@@ -189,25 +189,22 @@ def _outputs(
 
 
 def _write_page(path: Path, model: ModelFile, found: Comparison) -> None:
-    from importlib.metadata import version
-
     from tvm_qnn.compare import REFERENCES
     from tvm_qnn.inspect.report import html_report
     from tvm_qnn.io.outputs import write_text
-    from tvm_qnn.version import __version__
+    from tvm_qnn.io.pages import how_made
 
     source = model.read()
     summary = source.summary(model.path.name, model.shapes)
     differences = {tensor.name: asdict(tensor) for tensor in found.tensors}
     packages = [each.package for each in REFERENCES if each.title == found.reference]
-    versions = [f"tvm-qnn {__version__}", *(f"{name} {version(name)}" for name in packages)]
     equal = sum(tensor.is_equal for tensor in found.tensors)
     verdict = f"{equal} of {len(found.tensors)} tensors equal to {found.reference}"
     page = html_report(
         summary,
         differences=differences,
         constants=source.constants(),
-        verdict=f"{verdict} ({', '.join(versions)})",
+        verdict=f"{verdict} ({how_made(*packages)['versions']})",
     )
     write_text(path, page)
 

@@ -112,9 +112,10 @@ def evaluate(
     for note in (*descriptions.notes, *question.notes):
         warnings.warn(note, stacklevel=2)
     console = options.progress()
-    is_picture = feed.takes_pixels(read.samples[0])
-    for note in (*read.notes, *_decided(feed, is_picture)):
+    for note in read.notes:
         console.print(note)
+    if feed.takes_pixels(read.samples[0]) and feed.normalization is not None:
+        feed.normalization.tell(f"input {feed.infos[0].name!r}", console.print)
     library = make()
     run, content = _runner(library, jobs, ray)
     job = Job(content, read, feed, task, beside)
@@ -193,17 +194,6 @@ def _alike(one: Feed, other: Feed) -> bool:
 
     unnamed = [tuple(replace(info, name="") for info in each.infos) for each in (one, other)]
     return unnamed[0] == unnamed[1] and one.normalization == other.normalization
-
-
-def _decided(feed: Feed, is_picture: bool) -> list[str]:
-    """Say which real values pixels have; warn of a guess."""
-    if not is_picture or feed.normalization is None:
-        return []
-    told = f"input {feed.infos[0].name!r}: {feed.normalization.describe()}"
-    if feed.normalization.is_guess:
-        warnings.warn(f"{told}; --mean and --std say it", stacklevel=2)
-        return []
-    return [told]
 
 
 def _runner(library: Library, jobs: int | None, ray: str | None) -> tuple[Runner, bytes]:
