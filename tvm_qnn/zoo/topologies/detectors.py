@@ -8,15 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
+from tvm_qnn.zoo.operators import layers as nn
 from tvm_qnn.zoo.operators import unweighted as op
-from tvm_qnn.zoo.operators.layers import (
-    Conv,
-    Depthwise,
-    Expectation,
-    TransposeConv,
-    constant,
-    pictures,
-)
 from tvm_qnn.zoo.topologies.classifiers import MOBILENET_V2, stages
 
 # Channels of the layers after the backbone: narrow, then wide at half of the height and width.
@@ -35,13 +28,13 @@ def ssd_mobilenet_v2(graph: Graph, size: int, classes: int, scaled: Scaled) -> l
     Returns:
         The ten best boxes, their classes and scores, and their number.
     """
-    x = Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(pictures(graph, size))
+    x = nn.Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(nn.pictures(graph, size))
     made = stages(x, MOBILENET_V2, scaled)
-    x = Conv(scaled(1280), (1, 1), activation="RELU6")(made[-1].output)
+    x = nn.Conv(scaled(1280), (1, 1), activation="RELU6")(made[-1].output)
     maps = [made[5].expanded, x]
     for narrow, wide in _EXTRA:
-        x = Conv(scaled(narrow), (1, 1), activation="RELU6")(x)
-        x = Conv(scaled(wide), (3, 3), stride=2, activation="RELU6")(x)
+        x = nn.Conv(scaled(narrow), (1, 1), activation="RELU6")(x)
+        x = nn.Conv(scaled(wide), (3, 3), stride=2, activation="RELU6")(x)
         maps.append(x)
     shapes = [_box_shapes(number, len(maps)) for number in range(len(maps))]
     boxes, scores = [], []
@@ -55,7 +48,7 @@ def ssd_mobilenet_v2(graph: Graph, size: int, classes: int, scaled: Scaled) -> l
 
 def _boxes(x: Value, boxes: int, values: int) -> Value:
     """Return [1, places, values] for a number of boxes at each pixel."""
-    return op.Reshape((-1, values))(Conv(boxes * values, (1, 1), activation="NONE")(x))
+    return op.Reshape((-1, values))(nn.Conv(boxes * values, (1, 1), activation="NONE")(x))
 
 
 def _box_shapes(number: int, maps: int) -> list[tuple[float, float]]:
@@ -95,7 +88,7 @@ def yolov8n(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value
         Boxes and scores, [1, 4 + classes, places]: the centre, width and height of each box as
         parts of the picture, and the score of each class.
     """
-    x = _swish_conv(pictures(graph, size), scaled(16), 3, 2)
+    x = _swish_conv(nn.pictures(graph, size), scaled(16), 3, 2)
     x = _cross_stage(_swish_conv(x, scaled(32), 3, 2), scaled(32), 1)
     fine = x = _cross_stage(_swish_conv(x, scaled(64), 3, 2), scaled(64), 2)
     middle = x = _cross_stage(_swish_conv(x, scaled(128), 3, 2), scaled(128), 2)
@@ -119,7 +112,7 @@ def _swish_conv(x: Value, channels: int, kernel: int, stride: int = 1) -> Value:
     padding = "SAME"
     if stride > 1:  # SAME would only pad after the last pixel
         x, padding = op.Pad(1, 1)(x), "VALID"
-    y = Conv(channels, (kernel, kernel), stride, padding, "NONE")(x)
+    y = nn.Conv(channels, (kernel, kernel), stride, padding, "NONE")(x)
     return op.Mul()(y, op.Logistic()(y))
 
 
@@ -145,9 +138,9 @@ def _yolo_head(x: Value, classes: int, scaled: Scaled) -> Value:
     """Return [1, places, 4 · _BINS + classes]: logits of the distances, and of the classes."""
     distances, scores = scaled(64), scaled(max(64, min(classes, 100)))
     box = _swish_conv(_swish_conv(x, distances, 3), distances, 3)
-    box = Conv(4 * _BINS, (1, 1), activation="NONE")(box)
+    box = nn.Conv(4 * _BINS, (1, 1), activation="NONE")(box)
     score = _swish_conv(_swish_conv(x, scores, 3), scores, 3)
-    score = Conv(classes, (1, 1), activation="NONE")(score)
+    score = nn.Conv(classes, (1, 1), activation="NONE")(score)
     return op.Reshape((-1, 4 * _BINS + classes))(op.Concat()(box, score))
 
 
@@ -156,14 +149,14 @@ def _detections(x: Value, grids: list[int], size: int, classes: int) -> Value:
     logits = op.Slice((0, 0), (places, 4 * _BINS))(x)
     scores = op.Slice((0, 4 * _BINS), (places, classes))(x)
     shares = op.Softmax()(op.Reshape((places, 4, _BINS))(logits))
-    distances = op.Reshape((places, 4))(Expectation()(shares))
+    distances = op.Reshape((places, 4))(nn.Expectation()(shares))
     before, after = op.Split(2, 2).outputs(distances)
     centres, strides = _centres(grids)
-    first = op.Sub()(constant(x.graph, centres), before)
-    last = op.Add()(constant(x.graph, centres), after)
-    middle = op.Mul()(op.Add()(first, last), constant(x.graph, np.array(0.5)))
+    first = op.Sub()(nn.constant(x.graph, centres), before)
+    last = op.Add()(nn.constant(x.graph, centres), after)
+    middle = op.Mul()(op.Add()(first, last), nn.constant(x.graph, np.array(0.5)))
     boxes = op.Concat(2)(middle, op.Sub()(last, first))
-    boxes = op.Mul()(boxes, constant(x.graph, strides / size))
+    boxes = op.Mul()(boxes, nn.constant(x.graph, strides / size))
     return op.Transpose((0, 2, 1))(op.Concat(2)(boxes, op.Logistic()(scores)))
 
 
@@ -191,13 +184,13 @@ def movenet(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value
     Returns:
         The points, float32 [1, 1, 17, 3]: y and x as parts of the picture, and a score.
     """
-    x = Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(pictures(graph, size))
+    x = nn.Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(nn.pictures(graph, size))
     made = stages(x, MOBILENET_V2, scaled)
-    x = Conv(scaled(_PYRAMID[0]), (1, 1))(made[6].output)
+    x = nn.Conv(scaled(_PYRAMID[0]), (1, 1))(made[6].output)
     for channels, stage in zip(_PYRAMID, (4, 2, 1), strict=True):
-        beside = Conv(x.shape[3], (1, 1))(made[stage].output)
+        beside = nn.Conv(x.shape[3], (1, 1))(made[stage].output)
         x = op.Add()(op.ResizeBilinear()(x), beside)
-        x = Conv(scaled(channels), (1, 1))(Depthwise((3, 3), activation="NONE")(x))
+        x = nn.Conv(scaled(channels), (1, 1))(nn.Depthwise((3, 3), activation="NONE")(x))
     centres, regressions, heatmaps, offsets = (
         _movenet_head(x, scaled(96), channels)
         for channels in (1, 2 * _POINTS, _POINTS, 2 * _POINTS)
@@ -207,18 +200,18 @@ def movenet(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value
 
 
 def _movenet_head(x: Value, between: int, channels: int) -> Value:
-    x = Conv(between, (1, 1))(Depthwise((3, 3), activation="NONE")(x))
-    return Conv(channels, (1, 1), activation="NONE")(x)
+    x = nn.Conv(between, (1, 1))(nn.Depthwise((3, 3), activation="NONE")(x))
+    return nn.Conv(channels, (1, 1), activation="NONE")(x)
 
 
 def _rough_points(centres: Value, regressions: Value) -> Value:
     """Return y and x of the points in pixels, predicted from the person's centre: [1, 17, 2]."""
     grid = centres.shape[1]
     distance = np.hypot(*(np.mgrid[:grid, :grid] - (grid - 1) / 2))
-    weights = constant(centres.graph, (_NEAR / (distance + _NEAR)).reshape(1, grid, grid, 1))
+    weights = nn.constant(centres.graph, (_NEAR / (distance + _NEAR)).reshape(1, grid, grid, 1))
     places = op.ArgMax(1)(op.Reshape((-1, 1))(op.Mul()(centres, weights)))
     y, x = _coordinates(places, grid)
-    none = constant(centres.graph, np.zeros((1, 1)), "int32")
+    none = nn.constant(centres.graph, np.zeros((1, 1)), "int32")
     gathered = op.GatherNd()(regressions, op.Pack()(none, y, x))
     relative = op.Dequantize()(op.Reshape((_POINTS, 2))(gathered))
     return op.Add()(relative, op.Cast()(op.Pack()(y, x)))
@@ -230,25 +223,25 @@ def _points(heatmaps: Value, offsets: Value, rough: Value) -> Value:
     squares = []
     for axis, places in enumerate(np.mgrid[:grid, :grid]):
         along = op.Reshape((1, _POINTS))(op.Slice((0, axis), (_POINTS, 1))(rough))
-        difference = op.Sub()(constant(graph, places.reshape(1, -1, 1), "float32"), along)
+        difference = op.Sub()(nn.constant(graph, places.reshape(1, -1, 1), "float32"), along)
         squares.append(op.Mul()(difference, difference))
     distance = op.Sqrt()(op.Add()(*squares))
-    distance = op.Add()(distance, constant(graph, np.array(_NEAR), "float32"))
+    distance = op.Add()(distance, nn.constant(graph, np.array(_NEAR), "float32"))
     heat = op.Dequantize()(op.Reshape((-1, _POINTS))(heatmaps))
     y, x = _coordinates(op.ArgMax(1)(op.Div()(heat, distance)), grid)
-    none = constant(graph, np.zeros((1, _POINTS)), "int32")
-    number = constant(graph, np.arange(_POINTS)[None], "int32")
+    none = nn.constant(graph, np.zeros((1, _POINTS)), "int32")
+    number = nn.constant(graph, np.arange(_POINTS)[None], "int32")
     places = op.Pack()(none, y, x, number)
     offset = op.GatherNd()(op.Reshape((grid, grid, _POINTS, 2))(offsets), places)
     exact = op.Add()(op.Cast()(op.Pack()(y, x)), op.Dequantize()(offset))
-    shares = op.Mul()(exact, constant(graph, np.array(1 / grid), "float32"))
+    shares = op.Mul()(exact, nn.constant(graph, np.array(1 / grid), "float32"))
     scores = op.Reshape((_POINTS, 1))(op.Dequantize()(op.GatherNd()(heatmaps, places)))
     return op.Reshape((1, _POINTS, 3))(op.Concat(2)(shares, scores))
 
 
 def _coordinates(places: Value, grid: int) -> tuple[Value, Value]:
     """Return y and x of indices into the rows of a grid."""
-    width = constant(places.graph, np.array(grid), "int32")
+    width = nn.constant(places.graph, np.array(grid), "int32")
     y = op.FloorDiv()(places, width)
     return y, op.Sub()(places, op.Mul()(y, width))
 
@@ -266,17 +259,17 @@ def unet(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
     Returns:
         The probabilities of each pixel, [1, size, size, classes].
     """
-    x = pictures(graph, size)
+    x = nn.pictures(graph, size)
     skipped = []
     for channels in _CHANNELS:
         skipped.append(_twice(x, scaled(channels)))
         x = op.MaxPool(2, 2)(skipped[-1])
     x = _twice(x, scaled(_DEEPEST))
     for channels, skip in zip(reversed(_CHANNELS), reversed(skipped), strict=True):
-        x = op.Concat()(skip, TransposeConv(scaled(channels))(x))
+        x = op.Concat()(skip, nn.TransposeConv(scaled(channels))(x))
         x = _twice(x, scaled(channels))
-    return [op.Softmax()(Conv(classes, (1, 1), activation="NONE")(x))]
+    return [op.Softmax()(nn.Conv(classes, (1, 1), activation="NONE")(x))]
 
 
 def _twice(x: Value, channels: int) -> Value:
-    return Conv(channels, (3, 3))(Conv(channels, (3, 3))(x))
+    return nn.Conv(channels, (3, 3))(nn.Conv(channels, (3, 3))(x))
