@@ -148,6 +148,11 @@ class ModelFile:
 
         return bytes(with_values(read_proto(self.path), self.values).SerializeToString())
 
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the file is read, as arguments of functions that take a model."""
+        return {"params": self.params, "shapes": self.shapes, "semantics": self.semantics}
+
     def refuse_options(self, what: str = "libraries", **others: object) -> None:
         """Refuse options for model files, and the others that are named, if MODEL is a library."""
         own = {name: getattr(self, name) for name in ("params", "semantics", "signature")}

@@ -43,14 +43,7 @@ def profile(
     format_of(model.file, model.params, model.semantics)
     path = None if as_json else _picture(output, model.path)
     with timed(options.progress(), f"Compile {model.path.name} and time its operators"):
-        found = measure(
-            model.file,
-            target,
-            rounds,
-            params=model.params,
-            shapes=model.shapes,
-            semantics=model.semantics,
-        )
+        found = measure(model.file, target, rounds, **model.reading)
     if as_json:
         print_json(asdict(found))
         return
