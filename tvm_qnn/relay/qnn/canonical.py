@@ -145,23 +145,13 @@ def requantize(
     check_dtype("requantize: data", given.dtype, (*_OF_DIALECT, "int64"))
     check_dtype("requantize: out_dtype", out_dtype, _OF_DIALECT)
     scales = (number("input scale", input_scale), number("output scale", output_scale))
-    points = (
-        number("input zero point", input_zero_point),
-        number("output zero point", output_zero_point),
-    )
+    names = ("input zero point", "output zero point")
+    points = [*map(number, names, (input_zero_point, output_zero_point))]
     if isinstance(_one(scales[1]), list) or isinstance(_one(points[1]), list):
         raise QnnError("requantize: the result has one scale and one zero point")
     if given.dtype in _OF_DIALECT and (rounding, compute_dtype) == ("UPWARD", "int64"):
-        call = qnn_ops.requantize(
-            data,
-            _one(scales[0]),
-            _one(points[0]),
-            _one(scales[1]),
-            _one(points[1]),
-            out_dtype,
-            axis=axis,
-            rounding="upward",
-        )
+        have, want = ((_one(scales[i]), _one(points[i])) for i in (0, 1))
+        call = qnn_ops.requantize(data, *have, *want, out_dtype, axis=axis, rounding="upward")
         return typed(call)
     work = "int32" if compute_dtype == "int64" else compute_dtype
     if np.min(scales[0]) <= 0 or np.min(scales[1]) <= 0:

@@ -186,11 +186,8 @@ def dense(
     if out_dtype != "int32":
         raise QnnError(f"dense: out_dtype is int32, got {out_dtype!r}")
     if not is_known(input_zero_point, kernel_zero_point, input_scale, kernel_scale):
-        operands = (
-            canonical.centred(data, input_zero_point),
-            canonical.centred(weight, kernel_zero_point),
-        )
-        return nn.dense(*operands, units, out_dtype)
+        rows = canonical.centred(data, input_zero_point)
+        return nn.dense(rows, canonical.centred(weight, kernel_zero_point), units, out_dtype)
     call = qnn_ops.quantized_dense(
         data,
         weight,

@@ -16,7 +16,6 @@ from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import check_choice
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import op
-from tvm_qnn.relay import op as plain
 from tvm_qnn.relay.expr import clip, const, spec
 from tvm_qnn.relay.qnn import canonical
 from tvm_qnn.relay.qnn.canonical import along
@@ -91,20 +90,15 @@ def _binary_operator(name: str, compute: Callable[..., relax.Expr], what: str) -
     return operator
 
 
-add = _binary_operator(
-    "add",
-    partial(canonical.sum_of, plain.add),
-    "Add quantized tensors, after each is brought to the result's scale.",
-)
-subtract = _binary_operator(
-    "subtract",
-    partial(canonical.sum_of, plain.subtract),
-    "Subtract quantized tensors, after each is brought to the result's scale.",
-)
+def _sum(name: str, combine: Any) -> Any:
+    what = "quantized tensors, after each is brought to the result's scale."
+    return _binary_operator(name, partial(canonical.sum_of, combine), f"{name.title()} {what}")
+
+
+add, subtract = _sum("add", op.add), _sum("subtract", op.subtract)
 mul = _binary_operator(
     "mul", canonical.product_of, "Multiply quantized tensors; the product is rescaled once."
 )
-
 
 SQNN_DTYPE_TO_CODE = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
 """The number of each dtype in a tensor that chooses one; "disable" leaves the data unchanged."""
