@@ -78,9 +78,7 @@ class Normalization:
 
 
 def normalization_of(
-    info: TensorInfo,
-    description: Description | None = None,
-    given: Normalization | None = None,
+    info: TensorInfo, description: Description | None = None, given: Normalization | None = None
 ) -> Normalization | None:
     """Decide the real values of pixels at an input.
 

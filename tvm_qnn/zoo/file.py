@@ -121,11 +121,7 @@ class File:
         return self.writer.tensor(name, kind.shape, kind.dtype, kind.quantization, is_variable=True)
 
     def layer(
-        self,
-        code: str,
-        inputs: Sequence[int],
-        outputs: Sequence[TensorType],
-        **options: Any,
+        self, code: str, inputs: Sequence[int], outputs: Sequence[TensorType], **options: Any
     ) -> list[Tensor]:
         """Add an operator; its outputs are named after it and its index."""
         name = f"{code.lower().removeprefix('custom:')}_{self._layers}"

@@ -115,11 +115,7 @@ def compare(
 
 
 def _tensors(
-    model: ModelFile,
-    files: list[tuple[str, ...]],
-    against: str | None,
-    target: Any,
-    kernels: bool,
+    model: ModelFile, files: list[tuple[str, ...]], against: str | None, target: Any, kernels: bool
 ) -> Comparison:
     """Compare all tensors with the model's own framework."""
     from qnn_ops.dialect.signature import signature_of

@@ -98,12 +98,7 @@ def serve(
 
 
 def _served(
-    model: ModelFile,
-    labels: Path | None,
-    *,
-    threads: int,
-    batching: bool,
-    preparation: Preparation,
+    model: ModelFile, labels: Path | None, *, threads: int, batching: bool, preparation: Preparation
 ) -> Served:
     """Load or compile a model, with the names of its classes."""
     from qnn_ops.errors import QnnError
