@@ -188,19 +188,10 @@ def dense(
     if not is_known(input_zero_point, kernel_zero_point, input_scale, kernel_scale):
         rows = canonical.centred(data, input_zero_point)
         return nn.dense(rows, canonical.centred(weight, kernel_zero_point), units, out_dtype)
-    call = qnn_ops.quantized_dense(
-        data,
-        weight,
-        number("input scale", input_scale),
-        number("input zero point", input_zero_point),
-        number("kernel scale", kernel_scale),
-        number("kernel zero point", kernel_zero_point),
-        output_scale=1.0,
-        output_zero_point=0,
-        out_dtype=out_dtype,
-        units=units,
-    )
-    return typed(call)
+    have = number("input scale", input_scale), number("input zero point", input_zero_point)
+    of_kernel = number("kernel scale", kernel_scale), number("kernel zero point", kernel_zero_point)
+    quantization = (*have, *of_kernel, 1.0, 0)
+    return typed(qnn_ops.quantized_dense(data, weight, *quantization, out_dtype, units))
 
 
 def contrib_dense_pack(
@@ -338,16 +329,10 @@ def softmax(
     axis: declared.Int = -1,
 ) -> relax.Call:
     """Compute probabilities of quantized logits; see ``qnn_ops.quantized_softmax``."""
-    call = qnn_ops.quantized_softmax(
-        x,
-        number("scale", scale),
-        number("zero point", zero_point),
-        number("output scale", output_scale),
-        number("output zero point", output_zero_point),
-        spec("softmax: x", x).dtype,
-        axis=axis,
-    )
-    return typed(call)
+    have = number("scale", scale), number("zero point", zero_point)
+    want = number("output scale", output_scale), number("output zero point", output_zero_point)
+    dtype = spec("softmax: x", x).dtype
+    return typed(qnn_ops.quantized_softmax(x, *have, *want, dtype, axis=axis))
 
 
 qnn = sys.modules[__name__]
