@@ -33,8 +33,8 @@ def get_net(
     window = {"kernel_size": (4, 4), "strides": (2, 2), "padding": (1, 1)}
     layouts = {"data_layout": layout, "kernel_layout": _KERNELS[layout]}
     for step, channels in enumerate((4 * ngf, 2 * ngf, ngf, oshape[0]), 2):
-        settings = {"name": f"g{step}_deconv", "channels": channels, **window, **layouts}
-        net = layers.conv2d_transpose(net, **settings)
+        name = f"g{step}_deconv"
+        net = layers.conv2d_transpose(net, name=name, channels=channels, **window, **layouts)
         if channels != oshape[0]:
             name = f"g{step}_batch_norm"
             net = layers.batch_norm_infer(net, name=name, axis=axis, epsilon=_EPSILON, scale=False)

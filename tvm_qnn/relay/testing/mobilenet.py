@@ -28,9 +28,9 @@ def _conv(
     channels, size, stride = shape
     window = {"kernel_size": (size, size), "strides": (stride, stride), "padding": size // 2}
     kernels = layers.conv_kernel_layout(layout, depthwise)
-    options = {"data_layout": layout, "kernel_layout": kernels, "name": weight, **window}
+    options = {"data_layout": layout, "kernel_layout": kernels, **window}
     groups = channels if depthwise else 1
-    conv = layers.conv2d(data, channels=channels, groups=groups, **options)
+    conv = layers.conv2d(data, name=weight, channels=channels, groups=groups, **options)
     return nn.relu(layers.batch_norm_infer(conv, axis=layout.index("C"), name=norm))
 
 
