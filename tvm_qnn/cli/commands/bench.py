@@ -35,13 +35,7 @@ _MOST_ROUNDS = 10**7  # with this many, --seconds ends the rounds
     help="Time runs for this long, in place of a number of runs.",
 )
 @input_option("A picture, a .npy or .npz file, as for `run`; by default, noise.")
-@click.option(
-    "--threads",
-    default=1,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="How many threads to use.",
-)
+@options.number_option("--threads", default=1, help_text="How many threads to use.")
 @click.option(
     "--streams",
     type=click.IntRange(min=1),

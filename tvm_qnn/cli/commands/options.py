@@ -172,11 +172,16 @@ def input_option(help_text: str, **settings: Any) -> Callable[[F], F]:
     return click.option("--input", "-i", "inputs", **named, **settings)
 
 
+def number_option(*names: str, default: int, help_text: str) -> Callable[[F], F]:
+    """Return an option for a number from 1 on, with a default that its help shows."""
+    kind = click.IntRange(min=1)
+    return click.option(*names, default=default, show_default=True, type=kind, help=help_text)
+
+
 def rounds_option(default: int) -> Callable[[F], F]:
     """Return the option --rounds, with another name that TVM's users know."""
-    kind = click.IntRange(min=1)
-    shown: dict[str, Any] = {"default": default, "show_default": True, "help": "Runs to time."}
-    return click.option("--rounds", "--repeat", "rounds", type=kind, **shown)
+    names = ("--rounds", "--repeat", "rounds")
+    return number_option(*names, default=default, help_text="Runs to time.")
 
 
 def folder_option(help_text: str, **settings: Any) -> Callable[[F], F]:

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     type=options.FILE,
     help="The names of the model's classes, one a line, instead of those in the model file.",
 )
-@click.option(
-    "--top", default=5, show_default=True, type=click.IntRange(min=1), help="Classes to print."
-)
+@options.number_option("--top", default=5, help_text="Classes to print.")
 @click.option(
     "--threshold",
     type=float,
