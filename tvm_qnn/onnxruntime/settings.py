@@ -142,20 +142,15 @@ class _Settings:
 
 
 _ALL, _SEQUENTIAL = GraphOptimizationLevel.ORT_ENABLE_ALL, ExecutionMode.ORT_SEQUENTIAL
+_IN_TURN = "operators run one after another, each in intra_op_num_threads threads"
 
 _INSTEAD: dict[str, tuple[Callable[[Any], bool], str]] = {
     "graph_optimization_level": (
         lambda value: value is not _ALL,
         "the numbers are those of ORT_ENABLE_ALL",
     ),
-    "execution_mode": (
-        lambda value: value is not _SEQUENTIAL,
-        "operators run one after another, each in intra_op_num_threads threads",
-    ),
-    "inter_op_num_threads": (
-        lambda value: value > 1,
-        "operators run one after another, each in intra_op_num_threads threads",
-    ),
+    "execution_mode": (lambda value: value is not _SEQUENTIAL, _IN_TURN),
+    "inter_op_num_threads": (lambda value: value > 1, _IN_TURN),
     "enable_profiling": (bool, "no profile is written; tvm-qnn profile shows a model's times"),
     "optimized_model_filepath": (bool, "no optimized model is written"),
 }
