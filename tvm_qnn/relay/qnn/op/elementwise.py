@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from tvm import relax
+from tvm.relax import Call, Expr
 
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import check_choice
@@ -25,8 +25,8 @@ from tvm_qnn.relay.qnn.op.legalizations import hardswish_func
 
 def _unary_operator(name: str, function: Callable[[np.ndarray], np.ndarray], what: str) -> Any:
     def operator(
-        x: relax.Expr, scale: Any, zero_point: Any, output_scale: Any, output_zero_point: Any
-    ) -> relax.Call:
+        x: Expr, scale: Any, zero_point: Any, output_scale: Any, output_zero_point: Any
+    ) -> Call:
         dtype = spec("x", x).dtype
         quantization = (scale, zero_point, output_scale, output_zero_point)
         return create_integer_lookup_op(x, function, *quantization, in_dtype=dtype, out_dtype=dtype)
@@ -52,10 +52,10 @@ erf = _unary_operator("erf", erf_of, "The error function")
 abs = _unary_operator("abs", np.abs, "The absolute value")
 
 
-def _binary_operator(name: str, compute: Callable[..., relax.Expr], what: str) -> Any:
+def _binary_operator(name: str, compute: Callable[..., Expr], what: str) -> Any:
     def operator(
-        lhs: relax.Expr,
-        rhs: relax.Expr,
+        lhs: Expr,
+        rhs: Expr,
         lhs_scale: Any,
         lhs_zero_point: Any,
         rhs_scale: Any,
@@ -64,7 +64,7 @@ def _binary_operator(name: str, compute: Callable[..., relax.Expr], what: str) -
         output_zero_point: Any,
         lhs_axis: int = -1,
         rhs_axis: int = -1,
-    ) -> relax.Call:
+    ) -> Call:
         dtypes = spec(f"{name}: lhs", lhs).dtype, spec(f"{name}: rhs", rhs).dtype
         if dtypes[0] != dtypes[1]:
             raise QnnError(f"{name}: lhs and rhs must have one dtype, got {' and '.join(dtypes)}")
@@ -105,12 +105,8 @@ SQNN_DTYPE_TO_CODE = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
 
 
 def simulated_quantize(
-    data: relax.Expr,
-    output_scale: Any,
-    output_zero_point: Any,
-    axis: int = -1,
-    out_dtype: Any = "int8",
-) -> relax.Call:
+    data: Expr, output_scale: Any, output_zero_point: Any, axis: int = -1, out_dtype: Any = "int8"
+) -> Call:
     """Quantize float32 data, and keep the steps as float32.
 
     ``out_dtype`` is a name or an int32 scalar of ``SQNN_DTYPE_TO_CODE``.
@@ -125,12 +121,8 @@ def simulated_quantize(
 
 
 def simulated_dequantize(
-    data: relax.Expr,
-    input_scale: Any,
-    input_zero_point: Any,
-    axis: int = -1,
-    in_dtype: Any = "int8",
-) -> relax.Call:
+    data: Expr, input_scale: Any, input_zero_point: Any, axis: int = -1, in_dtype: Any = "int8"
+) -> Call:
     """Return the real numbers of steps that are kept as float32; see ``simulated_quantize``."""
     code, shape = _code(in_dtype), spec("simulated_dequantize: data", data).shape
     shifted = op.subtract(data, along(input_zero_point, "float32", shape, axis))
@@ -138,12 +130,12 @@ def simulated_dequantize(
     return op.where(_is(code, "disable"), data, real)
 
 
-def _code(dtype: Any) -> relax.Expr:
+def _code(dtype: Any) -> Expr:
     if not isinstance(dtype, str):
         return dtype
     check_choice("the simulated dtype", dtype, tuple(SQNN_DTYPE_TO_CODE))
     return const(SQNN_DTYPE_TO_CODE[dtype], "int32")
 
 
-def _is(code: relax.Expr, dtype: str) -> relax.Expr:
+def _is(code: Expr, dtype: str) -> Expr:
     return op.equal(code, const(SQNN_DTYPE_TO_CODE[dtype], "int32"))
