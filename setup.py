@@ -153,7 +153,7 @@ if __name__ == "__main__":
             "": ["py.typed"],
             "tvm_qnn": [
                 *("**/*.tflite", "**/*.onnx", "**/*.npz"),
-                *("inspect/page.*", "io/page.html", "footprint/board/**"),
+                *("inspect/page.*", "io/page.html", "footprint/board/**", "standalone/templates/*"),
             ],
         },
         install_requires=INSTALL,

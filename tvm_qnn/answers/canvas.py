@@ -61,11 +61,8 @@ class Canvas:
         left, right, top, bottom = min(x0, x1), max(x0, x1), min(y0, y1), max(y0, y1)
         self._draw.rectangle((left, top, right, bottom), outline=colour(index), width=self._line)
         width, height = self._text_size(text)
-        self._tag(
-            (max(0, min(left, self.image.width - width)), top - height if top >= height else top),
-            index,
-            text,
-        )
+        above = top - height if top >= height else top
+        self._tag((max(0, min(left, self.image.width - width)), above), index, text)
 
     def line(self, start: Point, end: Point, index: int) -> None:
         """Draw a line."""

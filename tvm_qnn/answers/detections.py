@@ -8,12 +8,11 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from rich.table import Table
 
 from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.answers.answer import Reading
 from tvm_qnn.answers.question import Question
-from tvm_qnn.io.terminal import Terminal
+from tvm_qnn.io.terminal import Terminal, figures_table
 
 if TYPE_CHECKING:
     from tvm_qnn.answers.canvas import Canvas
@@ -67,9 +66,7 @@ class Detections:
         """Print a table; boxes are in pixels if there is a picture."""
         named = any(each.label for each in self.found)
         title = f"{len(self.found)} of {self.count}, score {self.threshold:.4g} or more"
-        table = Table("class", *["name"] * named, title=title, title_justify="left")
-        for column in ("score", *_SIDES):
-            table.add_column(column, justify="right")
+        table = figures_table(["class", *["name"] * named], ["score", *_SIDES], title)
         for each in self.found:
             sides = [place_text(*pair, size) for pair in zip(each.box, (0, 1, 0, 1), strict=True)]
             table.add_row(str(each.index), *[each.label] * named, f"{each.score:.4g}", *sides)

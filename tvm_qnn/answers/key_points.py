@@ -8,14 +8,13 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from rich.table import Table
 
 from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.answers.answer import Reading
 from tvm_qnn.answers.detections import place_text
 from tvm_qnn.answers.question import Question
 from tvm_qnn.io.classes import reals_of
-from tvm_qnn.io.terminal import Terminal
+from tvm_qnn.io.terminal import Terminal, figures_table
 
 if TYPE_CHECKING:
     from tvm_qnn.answers.canvas import Canvas
@@ -76,9 +75,7 @@ class KeyPoints:
         """Print a table of the visible points."""
         seen = [point for point in self.points if self._is_seen(point)]
         title = f"{len(seen)} of {len(self.points)}, score {self.threshold:.4g} or more"
-        table = Table("key point", title=title, title_justify="left")
-        for column in ("score", "x", "y"):
-            table.add_column(column, justify="right")
+        table = figures_table(["key point"], ["score", "x", "y"], title)
         for point in seen:
             place = place_text(point.x, 0, size), place_text(point.y, 1, size)
             table.add_row(point.name, f"{point.score:.4g}", *place)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from rich.table import Table
 
 from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.answers.answer import Reading
 from tvm_qnn.answers.question import Question
-from tvm_qnn.io.terminal import Terminal
+from tvm_qnn.io.terminal import Terminal, figures_table
 
 if TYPE_CHECKING:
     from tvm_qnn.answers.canvas import Canvas
@@ -61,8 +60,7 @@ class Mask:
         del size
         named = any(region.label for region in self.regions)
         title = f"{len(self.regions)} of {self.count} classes"
-        table = Table("class", *["name"] * named, title=title, title_justify="left")
-        table.add_column("share", justify="right")
+        table = figures_table(["class", *["name"] * named], ["share"], title)
         for region in self.regions:
             table.add_row(str(region.index), *[region.label] * named, f"{100 * region.share:.1f} %")
         console.print(table)
@@ -71,13 +69,12 @@ class Mask:
         """Lay the classes' colours over the picture, with a legend; the background gets none."""
         clear = {each.index for each in self.regions if _is_background(each)}
         canvas.overlay(self.places, clear)
-        named = [each for each in self.regions if each.index not in clear]
-        canvas.legend(
-            [
-                (each.index, f"{each.label or f'class {each.index}'} {100 * each.share:.1f} %")
-                for each in named
-            ]
-        )
+        entries = [
+            (each.index, f"{each.label or f'class {each.index}'} {100 * each.share:.1f} %")
+            for each in self.regions
+            if each.index not in clear
+        ]
+        canvas.legend(entries)
 
 
 @dataclass(frozen=True)

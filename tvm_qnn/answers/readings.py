@@ -1,18 +1,11 @@
 """Decides how each output of a model is read."""
 
-from collections.abc import Callable
-
 from qnn_ops.errors import QnnError
 from tvm_qnn.answers import classes, detections, key_points, masks
 from tvm_qnn.answers.answer import Reading
 from tvm_qnn.answers.question import Question
 
-_FINDERS: tuple[Callable[[Question], list[Reading]], ...] = (
-    detections.find,
-    key_points.find,
-    masks.find,
-    classes.find,
-)
+_FINDERS = (detections.find, key_points.find, masks.find, classes.find)
 
 
 def readings_of(question: Question) -> list[Reading]:

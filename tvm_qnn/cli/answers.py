@@ -50,10 +50,7 @@ def write_drawing(path: Path, picture: Image, answers: Iterable[Answer]) -> None
 
 
 def describe(
-    name: str,
-    array: np.ndarray,
-    taken: Mapping[str, Reading],
-    answers: Mapping[str, Answer],
+    name: str, array: np.ndarray, taken: Mapping[str, Reading], answers: Mapping[str, Answer]
 ) -> dict[str, Any]:
     """Describe one output with values that JSON can hold.
 
@@ -63,11 +60,7 @@ def describe(
         taken: the kinds of outputs, by name.
         answers: the answers, by the name of the first output of each.
     """
-    fields: dict[str, Any] = {
-        "output": name,
-        "shape": list(array.shape),
-        "dtype": str(array.dtype),
-    }
+    fields: dict[str, Any] = {"output": name, "shape": list(array.shape), "dtype": str(array.dtype)}
     if name in answers:
         if taken[name].taken_for:
             fields["taken_for"] = taken[name].taken_for

@@ -1,6 +1,5 @@
 """Reads the inputs of a model that a person names: pictures and arrays."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -57,11 +56,7 @@ def read_inputs(
         normalization = normalization_of(info, described.get(info.name), preparation.normalization)
         pixels = preparation.read(path, info, normalization)
         if normalization is not None:
-            told = f"{path.name} for input {info.name!r}: {normalization.describe()}"
-            if normalization.is_guess:
-                warnings.warn(f"{told}; --mean and --std say it", stacklevel=2)
-            elif say is not None:
-                say(told)
+            normalization.tell(f"{path.name} for input {info.name!r}", say)
         return pixels
 
     for place, text in enumerate(texts):

@@ -182,19 +182,9 @@ class Tally:
             sqnr = _decibels(self._signal, self._noise)
             cosine = min(1.0, self._product / lengths) if lengths else None
             cosine = cosine if self._noise else 1.0
-        return TensorComparison(
-            self._index,
-            self._ours.name,
-            self._operator,
-            self._elements,
-            self._differing,
-            self._worst,
-            dict(self._steps),
-            self._first,
-            sqnr,
-            cosine,
-            self._mismatch,
-        )
+        name, operator = self._ours.name, self._operator
+        counts = (self._elements, self._differing, self._worst, dict(self._steps), self._first)
+        return TensorComparison(self._index, name, operator, *counts, sqnr, cosine, self._mismatch)
 
     def _differ(self, elements: int, worst: float, run: int) -> None:
         self._differing += elements

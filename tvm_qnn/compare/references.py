@@ -18,14 +18,7 @@ from frontends.tflite.reader import read_model
 from frontends.torch import from_exported_program
 from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
-from tvm_qnn.oracle import (
-    OnnxRuntimeSession,
-    XnnpackSession,
-    check_executorch,
-    check_litert,
-    check_onnxruntime,
-    litert_runs,
-)
+from tvm_qnn import oracle
 
 
 @dataclass(frozen=True)
@@ -68,7 +61,7 @@ def _with_litert(
     graph = read_model(content)
     mod, params = from_tflite(graph, shape_dict, outputs="all")
     answers = (
-        litert_runs(content, runs, resize=bool(shape_dict))
+        oracle.litert_runs(content, runs, resize=bool(shape_dict))
         if expected is None
         else iter([dict(expected)])
     )
@@ -94,7 +87,7 @@ def _with_onnxruntime(
     mod, params = from_onnx(proto, shape_dict, outputs="all")
     answers: Iterator[Mapping[Any, np.ndarray]]
     if expected is None:
-        session = OnnxRuntimeSession(with_all_outputs(proto))
+        session = oracle.OnnxRuntimeSession(with_all_outputs(proto))
         names = [info.name for info in session.outputs]
         answers = map(session.run, runs)
     else:
@@ -124,7 +117,7 @@ def _with_xnnpack(
     names = [info.name for info in signature_of(mod).outputs]
     answers: Iterator[Mapping[Any, np.ndarray]] = iter([dict(expected or {})])
     if expected is None:
-        session = XnnpackSession(model)
+        session = oracle.XnnpackSession(model)
         answers = (dict(zip(names, session.run(each), strict=True)) for each in runs)
     tensors = [(name, index, "") for index, name in enumerate(names)]
     return Computed(mod, params, tensors, (mod, params), names, answers)
@@ -151,21 +144,13 @@ class Reference:
     compute: _Compute
 
 
+_LITERT = ("litert", "TFLite", "LiteRT's reference kernels", "ai-edge-litert")
+_ONNX_RUNTIME = ("onnxruntime", "ONNX", "ONNX Runtime", "onnxruntime")
+_XNNPACK = ("xnnpack", "PyTorch", "XNNPACK's delegate", "executorch")
 REFERENCES = (
-    Reference(
-        "litert",
-        "TFLite",
-        "LiteRT's reference kernels",
-        "ai-edge-litert",
-        check_litert,
-        _with_litert,
-    ),
-    Reference(
-        "onnxruntime", "ONNX", "ONNX Runtime", "onnxruntime", check_onnxruntime, _with_onnxruntime
-    ),
-    Reference(
-        "xnnpack", "PyTorch", "XNNPACK's delegate", "executorch", check_executorch, _with_xnnpack
-    ),
+    Reference(*_LITERT, oracle.check_litert, _with_litert),
+    Reference(*_ONNX_RUNTIME, oracle.check_onnxruntime, _with_onnxruntime),
+    Reference(*_XNNPACK, oracle.check_executorch, _with_xnnpack),
 )
 
 

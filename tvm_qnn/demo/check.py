@@ -58,7 +58,5 @@ def check_and_time(
     with native_code_is_quiet():
         session = LiteRtSession(model)
     with timed(console, "Time both on one thread, in turn"), one_core():
-        timings = alternate(
-            {OURS: library.prepare(*inputs), THEIRS: session.prepare(inputs)},
-        )
+        timings = alternate({OURS: library.prepare(*inputs), THEIRS: session.prepare(inputs)})
     return Checked(results_of(library.run(*inputs)), comparison, timings)

@@ -12,7 +12,7 @@ from tvm_qnn import digits
 from tvm_qnn.build import build
 from tvm_qnn.demo.report import draw_grid
 from tvm_qnn.io.progress import timed
-from tvm_qnn.io.terminal import Terminal, styled
+from tvm_qnn.io.terminal import Terminal, figures_table, styled
 from tvm_qnn.oracle import litert_tensors
 
 
@@ -90,10 +90,8 @@ def show_digits(console: Terminal, folder: Path) -> None:
 
 
 def _table(results: dict[str, DigitsResult]) -> Table:
-    table = Table()
-    table.add_column("model")
-    for column in ("classified right", "predictions equal to LiteRT's", "scores equal to LiteRT's"):
-        table.add_column(column, justify="right")
+    equal = ("predictions equal to LiteRT's", "scores equal to LiteRT's")
+    table = figures_table(["model"], ["classified right", *equal])
     for style, result in results.items():
         count = len(result.labels)
         table.add_row(

@@ -11,7 +11,7 @@ import numpy as np
 from rich.table import Table
 
 from tvm_qnn.io.figures import new_figure, save_figure
-from tvm_qnn.io.terminal import Terminal, styled
+from tvm_qnn.io.terminal import Terminal, figures_table, styled
 from tvm_qnn.timing import Timing, milliseconds, warn_of_disturbance
 
 if TYPE_CHECKING:
@@ -98,9 +98,8 @@ def _equal(tensors: Sequence[TensorComparison]) -> int:
 
 
 def _differing(comparison: Comparison) -> Table:
-    table = Table("tensor", "operator", title="Tensors that differ", title_justify="left")
-    for column in ("elements", "differing", "by at most", "SQNR", "cosine"):
-        table.add_column(column, justify="right")
+    figures = ("elements", "differing", "by at most", "SQNR", "cosine")
+    table = figures_table(("tensor", "operator"), figures, "Tensors that differ")
     for tensor in comparison.differing[:MOST_ROWS]:
         most = tensor.mismatch or f"{tensor.worst:g}"
         sizes = (f"{tensor.elements:,}", f"{tensor.differing:,}", most)
@@ -114,10 +113,8 @@ def _differing(comparison: Comparison) -> Table:
 
 def times_table(title: str, timings: Mapping[str, Timing]) -> Table:
     """List the median, the fastest and the slowest runs of each program."""
-    table = Table(title=title, title_justify="left")
-    table.add_column("milliseconds")
-    for column in ("median", "fastest", "90 %", "99 %", "slowest"):
-        table.add_column(column, justify="right")
+    figures = ("median", "fastest", "90 %", "99 %", "slowest")
+    table = figures_table(["milliseconds"], figures, title)
     for name, timing in timings.items():
         slow = (timing.percentile(90), timing.percentile(99), timing.maximum)
         seconds = (timing.median, timing.minimum, *slow)
@@ -133,10 +130,9 @@ def rates_table(title: str, rates: Mapping[str, Sequence[float]]) -> Table:
         rates: images a second in each turn, by program.
     """
     caption = f"ratio: the images of {next(iter(rates))} divided by the program's"
-    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
-    table.add_column("images a second")
-    for column in ("median", "slowest", "fastest", "ratio"):
-        table.add_column(column, justify="right")
+    heads = ("median", "slowest", "fastest", "ratio")
+    below = {"caption": caption, "caption_justify": "left"}
+    table = figures_table(["images a second"], heads, title, **below)
     first = statistics.median(next(iter(rates.values())))
     for name, turns in rates.items():
         median = statistics.median(turns)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
-from torch.fx.passes.operator_support import OperatorSupportBase
+from torch.fx.passes.operator_support import create_op_support
 
 from frontends.torch.importer import missing_operators
 from frontends.torch.reader import calls_of, operator_of
@@ -66,17 +66,6 @@ def text_of(reasons: Mapping[Node, str]) -> str:
     )
 
 
-class _Imported(OperatorSupportBase):
-    def __init__(self, reasons: Mapping[Node, str]) -> None:
-        self._reasons = reasons
-
-    def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> bool:
-        """Tell whether a node can be imported."""
-        if node.op != "call_function" or node in self._reasons:
-            return False
-        return node.target is not operator.getitem or node.args[0] not in self._reasons
-
-
 def divided(
     program: torch.export.ExportedProgram,
     reasons: Mapping[Node, str],
@@ -94,12 +83,18 @@ def divided(
         A function that runs the program; PyTorch runs its other operators. None if no part has two
         operators.
     """
+
+    def is_imported(_modules: Mapping[str, torch.nn.Module], node: Node) -> bool:
+        if node.op != "call_function" or node in reasons:
+            return False
+        return node.target is not operator.getitem or node.args[0] not in reasons
+
     module = program.graph_module
     values = {**program.state_dict, **program.constants}
     specs = program.graph_signature.input_specs
     state = {spec.arg.name: values[spec.target] for spec in specs if spec.target in values}
     inputs = [node.name for node in program.graph.nodes if node.op == "placeholder"]
-    CapabilityBasedPartitioner(module, _Imported(reasons)).partition_and_fuse()
+    CapabilityBasedPartitioner(module, create_op_support(is_imported)).partition_and_fuse()
     parts = [node for node in module.graph.nodes if node.op == "call_module"]
     if not parts:
         return None

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from qnn_ops.errors import QnnError, needed
+from tvm_qnn.evaluate.samples import Sample
 from tvm_qnn.evaluate.worker import Job, Worker, parts
 from tvm_qnn.io.text import to_json
 
@@ -166,12 +167,9 @@ class _Actor:
 
 def _with_whole_paths(job: Job) -> Job:
     """Return the job with absolute paths: a worker has another current folder."""
-    samples = tuple(
-        replace(
-            sample,
-            path=sample.path.absolute(),
-            mask=None if sample.mask is None else sample.mask.absolute(),
-        )
-        for sample in job.data.samples
-    )
-    return replace(job, data=replace(job.data, samples=samples))
+
+    def whole(sample: Sample) -> Sample:
+        mask = sample.mask and sample.mask.absolute()
+        return replace(sample, path=sample.path.absolute(), mask=mask)
+
+    return replace(job, data=replace(job.data, samples=tuple(map(whole, job.data.samples))))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,11 +28,6 @@ class Session(Protocol):
         """Run the model once."""
 
 
-class _LiteRt(LiteRtSession):
-    def __init__(self, content: bytes) -> None:
-        super().__init__(content, reference=True)
-
-
 class _OnnxRuntime:
     def __init__(self, content: bytes) -> None:
         self._session = OnnxRuntimeSession(read_proto(content), num_threads=1)
@@ -41,17 +37,10 @@ class _OnnxRuntime:
         return list(self._session.run(inputs).values())
 
 
-class _Xnnpack(XnnpackSession):
-    """A session of XNNPACK, whose tensors have no names."""
-
-    inputs: Sequence[TensorInfo] = ()
-    outputs: Sequence[TensorInfo] = ()
-
-
 _SESSIONS: Mapping[str, tuple[str, Any]] = {
-    "TFLite": ("LiteRT's reference kernels", _LiteRt),
+    "TFLite": ("LiteRT's reference kernels", partial(LiteRtSession, reference=True)),
     "ONNX": ("ONNX Runtime", _OnnxRuntime),
-    "PyTorch": ("XNNPACK's delegate", _Xnnpack),
+    "PyTorch": ("XNNPACK's delegate", XnnpackSession),
 }
 
 

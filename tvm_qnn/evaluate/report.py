@@ -17,13 +17,8 @@ from tvm_qnn.io.outputs import replacing, write_text
 from tvm_qnn.io.pages import page, page_table
 from tvm_qnn.io.text import to_json, visible
 
-FIGURES, SAMPLES, CLASSES, CONFUSION, PAGE = (
-    "figures.json",
-    "samples.csv",
-    "classes.csv",
-    "confusion.png",
-    "report.html",
-)
+FIGURES, SAMPLES, CLASSES = "figures.json", "samples.csv", "classes.csv"
+CONFUSION, PAGE = "confusion.png", "report.html"
 """The names of the files."""
 
 _WORST = 24  # pictures on the page

@@ -23,7 +23,7 @@ from legalize.passes import DropConstantChannels
 from legalize.passes.live_channels import LiveChannels, layer_of
 from qnn_ops.dialect.registry import spec_of
 from tvm_qnn.footprint.instructions import estimated_instructions
-from tvm_qnn.profile.lowered import LoweredCall, LoweredModule, candidates, lowered_calls
+from tvm_qnn.profile.lowered import LAST_PASS, KeptModule, LoweredCall, candidates, lowered_calls
 from tvm_qnn.standalone.arrangement import Arrangement
 from tvm_qnn.standalone.export import code_of
 from tvm_qnn.standalone.image import write_object
@@ -42,21 +42,6 @@ class Remains:
 
     left_out: Mapping[int, tuple[int, ...]]
     shares: Mapping[int, Fraction]
-
-
-@tvm.instrument.pass_instrument
-class WholeModule:
-    """Keeps the module as it is before channels are left out."""
-
-    def __init__(self) -> None:
-        """Begin without a module."""
-        self.mod: tvm.IRModule | None = None
-        self._last = DropConstantChannels().info.name
-
-    def run_before_pass(self, mod: tvm.IRModule, info: Any) -> None:
-        """Keep the module that the pass gets; TVM calls this."""
-        if info.name == self._last:
-            self.mod = mod
 
 
 def remains_of(mod: tvm.IRModule, operators: Mapping[str, int]) -> Remains:
@@ -292,8 +277,8 @@ class Follower:
     ) -> None:
         self.operators = {info.index: info for info in source.summary("", shapes).operators}
         self._results = imported.results
-        self._whole: Any = WholeModule()
-        self._lowered: Any = LoweredModule()
+        self._whole: Any = KeptModule(before=DropConstantChannels().info.name)
+        self._lowered: Any = KeptModule(after=LAST_PASS)
 
     def context(self) -> tvm.transform.PassContext:
         """Return a context for the lowering. The model's lowering must be the last one in it."""

@@ -84,10 +84,8 @@ def _memory(found: Footprint, colours: Mapping[str, str]) -> str:
             f'<text x="{_LEFT - 6}" y="{y + 10 * (not line):.1f}" class="end">{number}</text>'
         )
     for block in found.blocks:
-        x, y = (
-            _LEFT + across * (block.first + 1),
-            _HEIGHT - _BELOW - up * (block.offset + block.size),
-        )
+        x = _LEFT + across * (block.first + 1)
+        y = _HEIGHT - _BELOW - up * (block.offset + block.size)
         width, height = across * (block.last - block.first + 1), up * block.size
         kind = _kind(found, block.first)
         layer = _layer_of(found, block.first)

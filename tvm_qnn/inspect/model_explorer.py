@@ -54,10 +54,7 @@ def model_explorer_graph(
 
 
 def _node(
-    key: str,
-    label: str,
-    inputs: Iterable[TensorNote] = (),
-    outputs: Iterable[TensorNote] = (),
+    key: str, label: str, inputs: Iterable[TensorNote] = (), outputs: Iterable[TensorNote] = ()
 ) -> dict[str, Any]:
     return {
         "id": key,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,11 +68,17 @@ class Normalization:
         black, white = (", ".join(f"{real:.4g}" for real in row) for row in reals)
         return f"black is {black} and white {white}: {self.reason}"
 
+    def tell(self, what: str, say: Callable[[str], object] | None) -> None:
+        """Say the real values of pixels at an input, or warn if they are a guess."""
+        told = f"{what}: {self.describe()}"
+        if self.is_guess:
+            warnings.warn(f"{told}; --mean and --std say it", stacklevel=3)
+        elif say is not None:
+            say(told)
+
 
 def normalization_of(
-    info: TensorInfo,
-    description: Description | None = None,
-    given: Normalization | None = None,
+    info: TensorInfo, description: Description | None = None, given: Normalization | None = None
 ) -> Normalization | None:
     """Decide the real values of pixels at an input.
 

@@ -32,11 +32,20 @@ def styled(text: str, style: str = "bold") -> Text:
     return Text(visible(text), style)
 
 
+def figures_table(
+    words: Sequence[str], figures: Sequence[str], title: str | None = None, **options: Any
+) -> Table:
+    """Return a table with columns of words, then columns of figures; it has no rows yet."""
+    table = Table(*words, title=title, title_justify="left", **options)
+    for column in figures:
+        table.add_column(column, justify="right")
+    return table
+
+
 def print_guesses(console: Terminal, guesses: Sequence[Guess]) -> None:
     """Print the best classes of an answer."""
     named = any(guess.label for guess in guesses)
-    table = Table("class", *["name"] * named, title=f"Top {len(guesses)}", title_justify="left")
-    table.add_column("score", justify="right")
+    table = figures_table(["class", *["name"] * named], ["score"], f"Top {len(guesses)}")
     for guess in guesses:
         table.add_row(str(guess.index), *[guess.label] * named, f"{guess.score:.4g}")
     console.print(table)

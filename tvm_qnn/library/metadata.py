@@ -104,15 +104,9 @@ class Metadata:
             _check(info)
         for state in signature.states:
             state.array()
-        return Metadata(
-            signature,
-            fields["target_text"],
-            Requirements(needs["platform"], tuple(needs["extensions"])),
-            versions,
-            fields["digest"],
-            fields["key"],
-            left,
-        )
+        requirements = Requirements(needs["platform"], tuple(needs["extensions"]))
+        about = (fields["target_text"], requirements, versions, fields["digest"], fields["key"])
+        return Metadata(signature, *about, left)
 
 
 def _is_size(size: Any) -> bool:

@@ -141,11 +141,7 @@ class RemoteLibrary:
     """Name, shape, dtype and quantization of each output, in order."""
 
     def __init__(
-        self,
-        library: Library,
-        session: Any,
-        machine: Any,
-        connection: Sequence[socket.socket] = (),
+        self, library: Library, session: Any, machine: Any, connection: Sequence[socket.socket] = ()
     ) -> None:
         """Wrap a virtual machine on the device.
 

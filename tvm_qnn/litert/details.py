@@ -13,11 +13,7 @@ from frontends.tflite.model import Tensor
 from frontends.tflite.sparsity import Level, read_sparsity
 
 _BY_BLOCK = 2
-_OTHER_TYPES: dict[str, type] = {
-    "string": np.bytes_,
-    "resource": np.object_,
-    "variant": np.object_,
-}
+_OTHER_TYPES: dict[str, type] = {"string": np.bytes_, "resource": np.object_, "variant": np.object_}
 
 
 @dataclass(frozen=True)

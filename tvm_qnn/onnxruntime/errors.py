@@ -37,34 +37,10 @@ class NoSuchFile(StatusError):
     code, label = 3, "NO_SUCHFILE"
 
 
-class NoModel(StatusError):
-    """There is no model; nothing raises it here."""
-
-    code, label = 4, "NO_MODEL"
-
-
-class EngineError(StatusError):
-    """A device failed; nothing raises it here."""
-
-    code, label = 5, "ENGINE_ERROR"
-
-
-class RuntimeException(StatusError):
-    """An operator failed while it ran; nothing raises it here."""
-
-    code, label = 6, "RUNTIME_EXCEPTION"
-
-
 class InvalidProtobuf(StatusError):
     """The file or the bytes are not a model."""
 
     code, label = 7, "INVALID_PROTOBUF"
-
-
-class ModelLoaded(StatusError):
-    """A model is loaded already; nothing raises it here."""
-
-    code, label = 8, "MODEL_LOADED"
 
 
 class NotImplemented(StatusError):
@@ -83,10 +59,18 @@ class InvalidGraph(StatusError):
     code, label = 10, "INVALID_GRAPH"
 
 
-class EPFail(StatusError):
-    """An execution provider failed; nothing raises it here."""
+def _unraised(name: str, code: int, label: str) -> type[StatusError]:
+    """Return the class of an error that programs may catch, and that nothing raises here."""
+    about = "An error of ONNX Runtime that nothing raises here."
+    members = {"code": code, "label": label, "__module__": __name__, "__doc__": about}
+    return type(name, (StatusError,), members)
 
-    code, label = 11, "EP_FAIL"
+
+NoModel = _unraised("NoModel", 4, "NO_MODEL")
+EngineError = _unraised("EngineError", 5, "ENGINE_ERROR")
+RuntimeException = _unraised("RuntimeException", 6, "RUNTIME_EXCEPTION")
+ModelLoaded = _unraised("ModelLoaded", 8, "MODEL_LOADED")
+EPFail = _unraised("EPFail", 11, "EP_FAIL")
 
 
 class WrongState(QnnError, RuntimeError):

@@ -14,10 +14,7 @@ import numpy as np
 from frontends.errors import ModelFormatError
 from qnn_ops.errors import QnnError
 from tvm_qnn.library.last import Last
-from tvm_qnn.onnxruntime.errors import (
-    Fail,
-    Unsupported,
-)
+from tvm_qnn.onnxruntime.errors import Fail, Unsupported
 from tvm_qnn.onnxruntime.model import Model
 
 if TYPE_CHECKING:

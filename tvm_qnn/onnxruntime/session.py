@@ -10,13 +10,7 @@ import numpy as np
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.onnxruntime.binding import IOBinding
-from tvm_qnn.onnxruntime.errors import (
-    Fail,
-    InvalidArgument,
-    StatusError,
-    WrongObject,
-    WrongType,
-)
+from tvm_qnn.onnxruntime.errors import Fail, InvalidArgument, StatusError, WrongObject, WrongType
 from tvm_qnn.onnxruntime.feeds import arrays_of
 from tvm_qnn.onnxruntime.libraries import Libraries
 from tvm_qnn.onnxruntime.model import ModelMetadata, NodeArg, read_model

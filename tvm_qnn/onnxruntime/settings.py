@@ -123,6 +123,7 @@ class _Settings:
         """Warn once of a setting without effect."""
 
     def _add_entry(self, key: Any, value: Any) -> None:
+        """Keep an entry of the configuration."""
         if not (isinstance(key, str) and isinstance(value, str)):
             raise WrongType(f"a configuration entry is two texts, got {key!r} and {value!r}")
         if not 0 < len(key) <= _MOST_KEY:
@@ -130,26 +131,26 @@ class _Settings:
         self._entries[key] = value
 
     def _entry(self, key: str) -> str:
+        """Return an entry of the configuration.
+
+        Raises:
+            WrongState: there is no such entry.
+        """
         if key not in self._entries:
             raise WrongState(f"{type(self).__name__} does not have configuration with key: {key}")
         return self._entries[key]
 
 
 _ALL, _SEQUENTIAL = GraphOptimizationLevel.ORT_ENABLE_ALL, ExecutionMode.ORT_SEQUENTIAL
+_IN_TURN = "operators run one after another, each in intra_op_num_threads threads"
 
 _INSTEAD: dict[str, tuple[Callable[[Any], bool], str]] = {
     "graph_optimization_level": (
         lambda value: value is not _ALL,
         "the numbers are those of ORT_ENABLE_ALL",
     ),
-    "execution_mode": (
-        lambda value: value is not _SEQUENTIAL,
-        "operators run one after another, each in intra_op_num_threads threads",
-    ),
-    "inter_op_num_threads": (
-        lambda value: value > 1,
-        "operators run one after another, each in intra_op_num_threads threads",
-    ),
+    "execution_mode": (lambda value: value is not _SEQUENTIAL, _IN_TURN),
+    "inter_op_num_threads": (lambda value: value > 1, _IN_TURN),
     "enable_profiling": (bool, "no profile is written; tvm-qnn profile shows a model's times"),
     "optimized_model_filepath": (bool, "no optimized model is written"),
 }
@@ -215,13 +216,7 @@ class SessionOptions(_Settings):
         if (key, value) not in _MET:
             _say_once(f"the entry {key!r}", "the session runs as without it", 3)
 
-    def get_session_config_entry(self, key: str) -> str:
-        """Return an entry of the configuration.
-
-        Raises:
-            WrongState: there is no such entry.
-        """
-        return self._entry(key)
+    get_session_config_entry = _Settings._entry
 
     def add_initializer(self, name: str, value: OrtValue) -> None:
         """Give a constant of the model another value."""
@@ -283,14 +278,5 @@ class RunOptions(_Settings):
     only_execute_path_to_fetches: bool = False
     terminate: bool = False
 
-    def add_run_config_entry(self, key: str, value: str) -> None:
-        """Keep an entry of the configuration."""
-        self._add_entry(key, value)
-
-    def get_run_config_entry(self, key: str) -> str:
-        """Return an entry of the configuration.
-
-        Raises:
-            WrongState: there is no such entry.
-        """
-        return self._entry(key)
+    add_run_config_entry = _Settings._add_entry
+    get_run_config_entry = _Settings._entry

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError, needed
 
 
@@ -31,6 +32,9 @@ def xnnpack_outputs(program: Any, inputs: Sequence[np.ndarray]) -> list[np.ndarr
 
 class XnnpackSession:
     """A quantized PyTorch program on the delegate; it is made once and run many times."""
+
+    inputs: Sequence[TensorInfo] = ()  # the delegate's tensors have no names
+    outputs: Sequence[TensorInfo] = ()
 
     def __init__(self, program: Any, num_threads: int = 0) -> None:
         """Lower a program.

@@ -13,7 +13,7 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.build import build
 from tvm_qnn.io.images import noise
 from tvm_qnn.library.watch import WARMUP, Call, functions_apart, watch
-from tvm_qnn.profile.lowered import LoweredModule, assign, functions_on_tiles, lowered_calls
+from tvm_qnn.profile.lowered import LAST_PASS, KeptModule, assign, functions_on_tiles, lowered_calls
 from tvm_qnn.profile.peak import TILES, VECTORS, measure_peaks
 from tvm_qnn.target.target import TargetLike, runnable_target
 from tvm_qnn.timing import one_core
@@ -116,7 +116,7 @@ def profile(
     source = read_model(model, params, semantics)
     operators = {info.index: info for info in source.summary("", shapes).operators}
     imported = source.convert(shapes)
-    lowered: Any = LoweredModule()
+    lowered: Any = KeptModule(after=LAST_PASS)
     with functions_apart(lowered):
         library = build(imported.mod, parsed, imported.params, num_threads=1)
     inputs = [noise(info) for info in library.inputs]

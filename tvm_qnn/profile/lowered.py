@@ -38,17 +38,21 @@ class LoweredCall:
 
 
 @tvm.instrument.pass_instrument
-class LoweredModule:
-    """Keeps the module as it is right after its operators are lowered."""
+class KeptModule:
+    """Keeps the module as it is before or after some pass; TVM calls its methods."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, before: str = "", after: str = "") -> None:
         """Begin without a module."""
+        self._before, self._after = before, after
         self.mod: tvm.IRModule | None = None
 
+    def run_before_pass(self, mod: tvm.IRModule, info: Any) -> None:
+        """Keep the module that the pass gets."""
+        self.mod = mod if info.name == self._before else self.mod
+
     def run_after_pass(self, mod: tvm.IRModule, info: Any) -> None:
-        """Keep the module after the last pass; TVM calls this."""
-        if info.name == LAST_PASS:
-            self.mod = mod
+        """Keep the module that the pass returns."""
+        self.mod = mod if info.name == self._after else self.mod
 
 
 def lowered_calls(mod: tvm.IRModule, operators: Mapping[str, int]) -> list[LoweredCall]:

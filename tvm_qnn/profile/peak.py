@@ -1,6 +1,5 @@
 """Measures the processor's peaks in products of 8-bit integers."""
 
-import time
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -14,6 +13,7 @@ from legalize.kernels.ir.vectors import get_lanes, local_vector, set_lanes
 from legalize.kernels.isa import amx
 from legalize.kernels.isa.targets import has_feature
 from legalize.kernels.isa.x86_instructions import dot_bytes
+from tvm_qnn.timing import Timing
 
 VECTORS, TILES = "vpdpbusd", "tdpbusd"
 """The instructions whose peaks are measured: on vectors, and on AMX's tiles."""
@@ -57,12 +57,7 @@ def measure_peaks(target: tvm.target.Target) -> dict[str, float]:
 
 def _fastest(function: Callable[..., object], *arrays: np.ndarray) -> float:
     tensors = [tvm.runtime.tensor(array) for array in arrays]
-    seconds = []
-    for _ in range(_TRIES):
-        start = time.perf_counter()
-        function(*tensors)
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
+    return Timing.of(lambda: function(*tensors), _TRIES).minimum
 
 
 @cache

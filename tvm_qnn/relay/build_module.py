@@ -73,21 +73,6 @@ class FactoryModule:
         """Return graph, library and parameters."""
         return iter((self.get_graph_json(), self, self.get_params()))
 
-    @property
-    def graph_json(self) -> str:
-        """The result of ``get_graph_json``."""
-        return self.get_graph_json()
-
-    @property
-    def lib(self) -> FactoryModule:
-        """The result of ``get_lib``."""
-        return self
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """The result of ``get_params``."""
-        return self.get_params()
-
     def get_graph_json(self) -> str:
         """Return names, shapes and dtypes of inputs and outputs as JSON: there is no graph."""
         return to_json(asdict(self.library.signature))
@@ -99,6 +84,8 @@ class FactoryModule:
     def get_lib(self) -> FactoryModule:
         """Return this object: the library is not separate from the graph any more."""
         return self
+
+    graph_json, params, lib = map(property, (get_graph_json, get_params, get_lib))
 
     def export_library(
         self, file_name: str | os.PathLike[str], *, cc: str | None = None, **_options: Any

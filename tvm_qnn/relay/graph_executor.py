@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -139,10 +139,7 @@ class GraphModule:
         """Return the number of outputs."""
         return len(self._library.outputs)
 
-    @property
-    def num_outputs(self) -> int:
-        """The number of outputs."""
-        return self.get_num_outputs()
+    num_outputs = property(get_num_outputs)
 
     def get_input(self, index: int | str, out: Any = None) -> Any:
         """Return an input as one of TVM's tensors, or in ``out``."""
@@ -150,23 +147,19 @@ class GraphModule:
 
     def get_input_index(self, name: str) -> int:
         """Return the index of the input with this name, -1 if there is none."""
-        names = [info.name for info in self._library.inputs]
-        return names.index(name) if name in names else -1
+        return _index_of(name, self._library.inputs)
 
     def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
         """Return the shapes and the dtypes of the inputs, both by name."""
-        infos = self._library.inputs
-        return {i.name: i.shape for i in infos}, {i.name: i.dtype for i in infos}
+        return _described(self._library.inputs)
 
     def get_output_index(self, name: str) -> int:
         """Return the index of the output with this name, -1 if there is none."""
-        names = [info.name for info in self._library.outputs]
-        return names.index(name) if name in names else -1
+        return _index_of(name, self._library.outputs)
 
     def get_output_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
         """Return the shapes and the dtypes of the outputs, both by name."""
-        infos = self._library.outputs
-        return {i.name: i.shape for i in infos}, {i.name: i.dtype for i in infos}
+        return _described(self._library.outputs)
 
     def get_output(self, index: int, out: Any = None) -> Any:
         """Return an output of the last run as one of TVM's tensors, or in ``out``.
@@ -285,6 +278,14 @@ class _Timed:
 def _check_counts(repeat: int, number: int) -> None:
     if repeat < 1 or number < 1:
         raise QnnError(f"repeat and number must be at least 1, got {repeat} and {number}")
+
+
+def _index_of(name: str, infos: Sequence[TensorInfo]) -> int:
+    return next((place for place, info in enumerate(infos) if info.name == name), -1)
+
+
+def _described(infos: Sequence[TensorInfo]) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+    return {i.name: i.shape for i in infos}, {i.name: i.dtype for i in infos}
 
 
 def create(graph_json_str: str, libmod: FactoryModule, device: Any) -> GraphModule:

@@ -62,7 +62,7 @@ class Encoded:
 
     def centred(self) -> relax.Expr:
         """Return the integers without their zero point, as int32."""
-        return canonical.centred(self.data, _listed(self.point), self.axis)
+        return canonical.centred(self.data, np.asarray(self.point).tolist(), self.axis)
 
 
 @dataclass(frozen=True)
@@ -101,13 +101,13 @@ def _rescaled(encoded: Encoded, wanted: Wanted, dtype: str = "int32") -> relax.E
     """Return the integers at the scale of the group."""
     if np.size(wanted.scale) > 1 or np.size(wanted.point) > 1:
         raise NoRuleError("quantize with a scale per channel")
-    have = (_listed(encoded.scale), _listed(encoded.point))
-    quantization = (*have, _listed(wanted.scale), _listed(wanted.point))
+    quantization = (*_listed(encoded), *_listed(wanted))
     return canonical.rescaled(encoded.data, *quantization, dtype, encoded.axis)
 
 
-def _listed(value: Any) -> Any:
-    return np.asarray(value).tolist()
+def _listed(encoding: Encoded | Wanted) -> tuple[Any, Any]:
+    """Return scale and zero point as Python's numbers, or lists of them."""
+    return np.asarray(encoding.scale).tolist(), np.asarray(encoding.point).tolist()
 
 
 def _only(parts: Sequence[Any]) -> Encoded:
@@ -184,7 +184,7 @@ def _absolute(_call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encod
 
 def _leaky(call: relax.Call, parts: Sequence[Any], wanted: Wanted) -> Encoded:
     encoded = _only(parts)
-    have = (_listed(encoded.scale), _listed(encoded.point))
+    have = _listed(encoded)
     data = canonical.leaky_relu(encoded.data, float(call.attrs.alpha), have, have)
     return replace(encoded, data=data)
 
@@ -220,8 +220,7 @@ def _products(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encode
         raise NoRuleError("a product with a constant of floats")
     if any(part.dtype not in _BYTES for part in parts):
         raise NoRuleError("a product of sums or averages")
-    points = (_listed(data.point), _listed(weights.point))
-    scales = (_listed(data.scale), _listed(weights.scale))
+    scales, points = zip(_listed(data), _listed(weights), strict=True)
     attrs = call.attrs
     if str(call.op.name) == "relax.matmul":
         rank = len(spec("weights", weights.data).shape)
@@ -301,11 +300,11 @@ def _joined(call: relax.Call, parts: Sequence[Any], wanted: Wanted) -> Encoded:
     if not all(isinstance(field, Encoded) for field in fields):
         raise NoRuleError("a concatenation with a constant of floats")
     values = [_rescaled(field, wanted, wanted.dtype) for field in fields]
-    return Encoded(
-        op.concatenate(values, int(call.attrs.axis)),
-        np.float32(wanted.scale),
-        np.asarray(wanted.point),
-    )
+    return _at(wanted, op.concatenate(values, int(call.attrs.axis)))
+
+
+def _at(wanted: Wanted, data: relax.Expr) -> Encoded:
+    return Encoded(data, np.float32(wanted.scale), np.asarray(wanted.point))
 
 
 def _padded(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encoded:
@@ -324,20 +323,19 @@ def _by_table(function: Callable[[Any], Any]) -> Rule:
         if dtype not in _BYTES or wanted.dtype not in _BYTES:
             raise NoRuleError("a table of more than 8 bits")
         data = create_integer_lookup_op(
-            encoded.data, function, _listed(encoded.scale), _listed(encoded.point),
-            _listed(wanted.scale), _listed(wanted.point), in_dtype=dtype, out_dtype=wanted.dtype,
-        )  # fmt: skip
-        return Encoded(data, np.float32(wanted.scale), np.asarray(wanted.point))
+            *(encoded.data, function, *_listed(encoded), *_listed(wanted)),
+            in_dtype=dtype,
+            out_dtype=wanted.dtype,
+        )
+        return _at(wanted, data)
 
     return rule
 
 
 def _softmax(call: relax.Call, parts: Sequence[Any], wanted: Wanted) -> Encoded:
     encoded = _only(parts)
-    have = (_listed(encoded.scale), _listed(encoded.point))
-    want = (_listed(wanted.scale), _listed(wanted.point))
-    data = qnn.softmax(encoded.data, have[0], have[1], want[0], want[1], int(call.attrs.axis))
-    return Encoded(data, np.float32(wanted.scale), np.asarray(wanted.point))
+    quantization = (*_listed(encoded), *_listed(wanted))
+    return _at(wanted, qnn.softmax(encoded.data, *quantization, int(call.attrs.axis)))
 
 
 OPTIONAL = {"relax.nn.softmax": "nn.softmax"}

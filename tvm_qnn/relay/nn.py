@@ -52,27 +52,19 @@ def softmax(data: relax.Expr, axis: int = -1) -> relax.Call:
 
 def max_pool2d(
     data: relax.Expr,
-    pool_size: int | Sequence[int] = (1, 1),
-    strides: int | Sequence[int] = (1, 1),
-    dilation: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
+    pool_size: Sizes = (1, 1),
+    strides: Sizes = (1, 1),
+    dilation: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
     layout: str = "NCHW",
     out_layout: str = "",
     ceil_mode: bool = False,
 ) -> relax.Call:
     """Return the maximum of each window of an image, any dtype."""
     spec("nn.max_pool2d: data", data)
-    call = relax.op.nn.max_pool2d(
-        data,
-        pool_size,
-        strides,
-        padding,
-        dilation,
-        ceil_mode,
-        layout=layout,
-        out_layout=out_layout or layout,
-    )
-    return typed(call)
+    window = (pool_size, strides, padding, dilation, ceil_mode)
+    layouts = {"layout": layout, "out_layout": out_layout or layout}
+    return typed(relax.op.nn.max_pool2d(data, *window, **layouts))
 
 
 def global_avg_pool2d(data: relax.Expr, layout: str = "NCHW") -> relax.Call:

@@ -17,16 +17,12 @@ from tvm_qnn.relay.qnn.transform import unchanged
 
 _DONE_BY_BUILD = (
     *("AlterOpLayout", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps"),
-    *(
-        "CombineParallelBatchMatmul",
-        "CombineParallelConv2D",
-        "CombineParallelDense",
-        "ConvertLayout",
-    ),
-    *("DeadCodeElimination", "DefuseOps", "DynamicToStatic", "EliminateCommonSubexpr"),
-    *("EtaExpand", "FastMath", "FlattenAtrousConv", "FoldScaleAxis", "ForwardFoldScaleAxis"),
-    *("FuseOps", "InferType", "Inline", "Legalize", "RemoveUnusedFunctions", "SimplifyExpr"),
-    *("SimplifyInference", "ToANormalForm", "ToBasicBlockNormalForm", "ToGraphNormalForm"),
+    *("CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense"),
+    *("ConvertLayout", "DeadCodeElimination", "DefuseOps", "DynamicToStatic"),
+    *("EliminateCommonSubexpr", "EtaExpand", "FastMath", "FlattenAtrousConv", "FoldScaleAxis"),
+    *("ForwardFoldScaleAxis", "FuseOps", "InferType", "Inline", "Legalize"),
+    *("RemoveUnusedFunctions", "SimplifyExpr", "SimplifyInference", "ToANormalForm"),
+    *("ToBasicBlockNormalForm", "ToGraphNormalForm"),
     "ToMixedPrecision",  # float32 results are closer to the model's
 )
 

@@ -14,6 +14,5 @@ if TYPE_CHECKING:
 __all__ = ["Runtime", "Served"]
 
 make_lazy(
-    __name__,
-    {"Runtime": ("tvm_qnn.serving.runtime",), "Served": ("tvm_qnn.serving.served",)},
+    __name__, {"Runtime": ("tvm_qnn.serving.runtime",), "Served": ("tvm_qnn.serving.served",)}
 )

@@ -109,10 +109,6 @@ def _of_picture(content: bytes, query: bytes) -> bytes:
 async def _refuse(send: Send, status: int, reason: str) -> None:
     """Answer with an error in the protocol's form."""
     body = json.dumps({"error": reason}).encode()
-    headers = [
-        _TYPE,
-        (b"content-length", str(len(body)).encode()),
-        (b"connection", b"close"),
-    ]
+    headers = [_TYPE, (b"content-length", str(len(body)).encode()), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

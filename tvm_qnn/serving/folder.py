@@ -46,10 +46,7 @@ class Folder:
     """A folder of models, and the models that were loaded from it."""
 
     def __init__(
-        self,
-        path: Path,
-        make: Callable[[Path, Path | None], Served],
-        say: Callable[[str], None],
+        self, path: Path, make: Callable[[Path, Path | None], Served], say: Callable[[str], None]
     ) -> None:
         """Observe a folder.
 

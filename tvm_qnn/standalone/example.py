@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
+from string import Template
 
 import numpy as np
 import tvm
@@ -11,116 +13,44 @@ from tvm_qnn.standalone.program import Program
 from tvm_qnn.target.microcontrollers import is_plain_c
 
 
-@dataclass(frozen=True)
-class Memory:
-    """The declarations of a model's memory in a C program.
-
-    Attributes:
-        declarations: all memory.
-        tensors: arrays of the pointers ``inputs`` and ``outputs``, and of their sizes.
-        arguments: the arguments of the function that runs the model, if these arrays exist.
-        begin: a statement that begins a stream of runs, if the model has a state.
-    """
-
-    declarations: str
-    tensors: str
-    arguments: str
-    begin: str
-
-
-def memory_of(program: Program) -> Memory:
-    """Return the declarations that a program needs to run a model."""
-    m, signature, arena = program.macro, program.signature, program.arranged.arena
-    ends = ("input", len(signature.inputs)), ("output", len(signature.outputs))
-    blocks = {"workspace": f"{m}_WORKSPACE_SIZE"}
-    names = {kind: [f"{kind}{i}" for i in range(count)] for kind, count in ends}
-    if arena is None:
-        blocks |= {
-            name: f"{m}_{kind.upper()}_{i}_SIZE"
-            for kind, each in names.items()
-            for i, name in enumerate(each)
-        }
-    else:
-        names = {
-            kind: [f"(char *)workspace + {m}_{kind.upper()}_{i}_OFFSET" for i in range(count)]
-            for kind, count in ends
-        }
-    if signature.states:
-        blocks["state"] = f"{m}_STATE_SIZE"
-    inputs, outputs = ", ".join(names["input"]), ", ".join(names["output"])
-    sizes = {
-        kind: ", ".join(f"{m}_{kind.upper()}_{i}_SIZE" for i in range(count))
-        for kind, count in ends
-    }
-    return Memory(
-        "\n".join(
-            f"static int64_t {name}[({size} + 7) / 8];"
-            if program.code is not None
-            else f"static _Alignas({m}_ALIGNMENT) unsigned char {name}[{size}];"
-            for name, size in blocks.items()
-        ),
-        f"""\
-  const void *inputs[] = {{{inputs}}};
-  void *outputs[] = {{{outputs}}};
-  const size_t input_sizes[] = {{{sizes["input"]}}}, output_sizes[] = {{{sizes["output"]}}};""",
-        ", ".join(
-            [
-                *(["inputs", "outputs"] if arena is None else []),
-                "workspace",
-                *(["state"] if signature.states else []),
-            ]
-        ),
-        f"  if ({program.prefix}_reset(state)) return 1;\n" if signature.states else "",
-    )
-
-
 def example(program: Program) -> str:
     """Return the program that runs a model on files."""
-    m, prefix = program.macro, program.prefix
-    memory = memory_of(program)
-    return f"""\
-/* Runs the model on files: one for each input, then one for each output, of raw elements.
- * Input files may hold several examples after one another; so do the output files then.
- *
- *   {compiler(program.target)} -O2 -o {prefix} {prefix}_main.c {" ".join(program.units)} -lm
- *   ./{prefix} INPUT... OUTPUT... */
-#include <stdio.h>
+    return _filled("main.c", program)
 
-#include "{prefix}.h"
 
-{memory.declarations}
-
-int main(int count, char **names) {{
-{memory.tensors}
-  FILE *files[{m}_INPUTS + {m}_OUTPUTS];
-
-  if (count != 1 + {m}_INPUTS + {m}_OUTPUTS) {{
-    fprintf(stderr, "usage: %s INPUT... OUTPUT...\\n", names[0]);
-    return 2;
-  }}
-  for (int i = 0; i < {m}_INPUTS + {m}_OUTPUTS; i++)
-    if (!(files[i] = fopen(names[1 + i], i < {m}_INPUTS ? "rb" : "wb"))) {{
-      perror(names[1 + i]);
-      return 1;
-    }}
-{memory.begin}  for (;;) {{
-    for (int i = 0; i < {m}_INPUTS; i++) {{
-      size_t got = fread((void *)inputs[i], 1, input_sizes[i], files[i]);
-      if (i == 0 && got == 0) return 0;
-      if (got != input_sizes[i]) {{
-        fprintf(stderr, "%s ends in the middle of an input\\n", names[1 + i]);
-        return 1;
-      }}
-    }}
-    if ({prefix}_run({memory.arguments})) return 1;
-    for (int i = 0; i < {m}_OUTPUTS; i++)
-      if (fwrite(outputs[i], 1, output_sizes[i], files[{m}_INPUTS + i]) != output_sizes[i]) {{
-        perror(names[1 + {m}_INPUTS + i]);
-        return 1;
-      }}
-  }}
-}}
-"""
+def _texts(program: Program) -> dict[str, str]:
+    """Return a program's texts about its compiler, the model's memory, and the model's calls."""
+    m, signature, arena = program.macro, program.signature, program.arranged.arena
+    ends = {"input": range(len(signature.inputs)), "output": range(len(signature.outputs))}
+    names = {kind: [f"{kind}{i}" for i in numbers] for kind, numbers in ends.items()}
+    macros = {kind: [f"{m}_{kind.upper()}_{i}" for i in each] for kind, each in ends.items()}
+    sizes = {kind: [f"{macro}_SIZE" for macro in each] for kind, each in macros.items()}
+    blocks, arguments = {"workspace": f"{m}_WORKSPACE_SIZE"}, ["workspace"]
+    if arena is None:
+        for kind, each in names.items():
+            blocks.update(zip(each, sizes[kind], strict=True))
+        arguments = ["inputs", "outputs", *arguments]
+    else:
+        for kind, each in macros.items():
+            names[kind] = [f"(char *)workspace + {macro}_OFFSET" for macro in each]
+    if signature.states:
+        blocks["state"] = f"{m}_STATE_SIZE"
+        arguments.append("state")
+    declared = "static _Alignas({m}_ALIGNMENT) unsigned char {name}[{size}];"
+    if program.code is not None:
+        declared = "static int64_t {name}[({size} + 7) / 8];"
+    lines = [declared.format(m=m, name=name, size=size) for name, size in blocks.items()]
+    return {
+        "prefix": program.prefix,
+        "macro": m,
+        "compiler": compiler(program.target),
+        "units": " ".join(program.units),
+        "declarations": "\n".join(lines),
+        "arguments": ", ".join(arguments),
+        "begin": f"  if ({program.prefix}_reset(state)) return 1;\n" if signature.states else "",
+        **{f"{kind}s": ", ".join(each) for kind, each in names.items()},
+        **{f"{kind}_sizes": ", ".join(each) for kind, each in sizes.items()},
+    }
 
 
 def compiler(target: tvm.target.Target) -> str:
@@ -153,60 +83,29 @@ class Vector:
 
 def vectors_program(program: Program, vectors: Sequence[Vector]) -> str:
     """Return the program that runs a model on one test vector after another."""
-    m, prefix = program.macro, program.prefix
-    memory = memory_of(program)
-    given = [*zip(*(vector.inputs for vector in vectors), strict=True)]
-    wanted = [*zip(*(vector.outputs for vector in vectors), strict=True)]
-    arrays = [
-        _array(f"{name}{number}", each)
-        for name, tensors in (("given", given), ("wanted", wanted))
-        for number, each in enumerate(tensors)
-    ]
-    return f"""\
-/* Runs the model on test vectors, in their order, and compares every byte of its outputs.
- *
- *   {compiler(program.target)} -O2 -o {prefix}_test {prefix}_test.c {" ".join(program.units)} -lm
- *
- * Ends with 0 if all are as they shall be, else with 1. */
-#include <stdio.h>
-#include <string.h>
+    columns = {
+        "given": [*zip(*(vector.inputs for vector in vectors), strict=True)],
+        "wanted": [*zip(*(vector.outputs for vector in vectors), strict=True)],
+    }
+    arrays = {
+        kind: [_array(f"{kind}{number}", each) for number, each in enumerate(tensors)]
+        for kind, tensors in columns.items()
+    }
+    return _filled(
+        "test.c",
+        program,
+        vectors=len(vectors),
+        arrays="".join(text for each in arrays.values() for text in each),
+        **{kind: ", ".join(f"{kind}{i}" for i in range(len(arrays[kind]))) for kind in arrays},
+    )
 
-#include "{prefix}.h"
 
-#define VECTORS {len(vectors)}
-
-{"".join(arrays)}
-{memory.declarations}
-
-int main(void) {{
-  const unsigned char *const given[] = {{{_names("given", len(given))}}};
-  const unsigned char *const wanted[] = {{{_names("wanted", len(wanted))}}};
-{memory.tensors}
-
-{memory.begin}  for (unsigned run = 0; run < VECTORS; run++) {{
-    for (int i = 0; i < {m}_INPUTS; i++)
-      memcpy((void *)inputs[i], given[i] + run * input_sizes[i], input_sizes[i]);
-    if ({prefix}_run({memory.arguments})) return 1;
-    for (int i = 0; i < {m}_OUTPUTS; i++) {{
-      const unsigned char *made = outputs[i], *want = wanted[i] + run * output_sizes[i];
-      for (size_t at = 0; at < output_sizes[i]; at++)
-        if (made[at] != want[at]) {{
-          printf("vector %u: byte %lu of output %d is %d, and shall be %d\\n", run,
-                 (unsigned long)at, i, made[at], want[at]);
-          return 1;
-        }}
-    }}
-  }}
-  printf("%d vectors: every byte of the outputs is as it shall be\\n", VECTORS);
-  return 0;
-}}
-"""
+def _filled(template: str, program: Program, **texts: object) -> str:
+    """Return a file of the folder ``templates`` with texts about a model in it."""
+    text = (files("tvm_qnn.standalone") / "templates" / template).read_text("utf-8")
+    return Template(text).substitute(_texts(program), **texts)
 
 
 def _array(name: str, tensors: Sequence[np.ndarray]) -> str:
     contents = b"".join(np.asarray(tensor, order="C").tobytes() for tensor in tensors)
     return c_array("static const unsigned char", name, [*map(str, contents)])
-
-
-def _names(prefix: str, count: int) -> str:
-    return ", ".join(f"{prefix}{number}" for number in range(count))

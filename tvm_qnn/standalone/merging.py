@@ -131,8 +131,7 @@ class _Read:
         """
         places = iter(range(len(self.integers)))
         body = structural_map(
-            self.function.body,
-            [(tirx.IntImm, lambda node: change(next(places), node)), *rules],
+            self.function.body, [(tirx.IntImm, lambda node: change(next(places), node)), *rules]
         )
         assert next(places, None) is None, "a walk has left integers out"
         return body

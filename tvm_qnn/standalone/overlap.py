@@ -16,6 +16,7 @@ from legalize.kernels.isa.helium_copies import COPY, COPY_COLUMNS, FILL, STORE
 from legalize.kernels.isa.helium_sums import PIXELS, SUMS
 from legalize.kernels.isa.helium_tiles import TILE
 from legalize.kernels.isa.mcu import NUMBER, TWO_WORDS
+from tvm_qnn.standalone.shared import owner
 from tvm_qnn.standalone.spans import Span, combined, exactly, joined, negated
 from tvm_qnn.standalone.uses import Pair, Uses
 
@@ -89,10 +90,7 @@ class _Reader:
             self._memory[node.buffer] = node.buffer
         if not isinstance(node, tirx.DeclBuffer):
             return
-        data = node.data
-        while isinstance(data, tvm.ir.Call) and data.op.name == "tirx.buffer_data":
-            data = data.args[0]
-        self._memory[node.buffer] = self._memory.get(data)
+        self._memory[node.buffer] = self._memory.get(owner(node))
 
     def statement(self, node: Any) -> Uses:
         rule = _STATEMENTS.get(type(node))
@@ -106,19 +104,10 @@ class _Reader:
             uses = uses.then(self.statement(each))
         return uses
 
-    def _name(self, _node: Any) -> Uses:
-        return Uses()
-
-    def _attribute(self, node: tirx.AttrStmt) -> Uses:
-        return self.statement(node.body)
-
     def _binding(self, node: tirx.Bind) -> Uses:
         uses, span = self.value(node.value)
         self._values[node.var] = span
         return uses
-
-    def _evaluation(self, node: tirx.Evaluate) -> Uses:
-        return self.value(node.value)[0]
 
     def _store(self, node: tirx.BufferStore) -> Uses:
         uses, value = self.value(node.value)
@@ -358,11 +347,11 @@ _VALUES: dict[type, Callable[[_Reader, Any], tuple[Uses, Span]]] = {
 }
 _STATEMENTS: dict[type, Callable[[_Reader, Any], Uses]] = {
     tirx.SeqStmt: _Reader._sequence,
-    tirx.AllocBuffer: _Reader._name,
-    tirx.DeclBuffer: _Reader._name,
-    tirx.AttrStmt: _Reader._attribute,
+    tirx.AllocBuffer: lambda _reader, _node: Uses(),
+    tirx.DeclBuffer: lambda _reader, _node: Uses(),
+    tirx.AttrStmt: lambda reader, node: reader.statement(node.body),
     tirx.Bind: _Reader._binding,
-    tirx.Evaluate: _Reader._evaluation,
+    tirx.Evaluate: lambda reader, node: reader.value(node.value)[0],
     tirx.BufferStore: _Reader._store,
     tirx.IfThenElse: _Reader._branch,
     tirx.For: _Reader._loop,

@@ -35,13 +35,13 @@ def with_shared_memory(
     moved |= dict(zip(buffers[1:], shifts.values(), strict=True))
 
     def find(node: Any) -> None:
-        if isinstance(node, tirx.DeclBuffer) and (owner := _owner(node)) in moved:
-            moved[node.buffer] = moved[owner]
+        if isinstance(node, tirx.DeclBuffer) and (whole := owner(node)) in moved:
+            moved[node.buffer] = moved[whole]
 
     structural_walk(function.body, find)
 
     def drop(node: tirx.DeclBuffer) -> tirx.Stmt:
-        return tirx.Evaluate(tirx.IntImm("int32", 0)) if _owner(node) in moved else node
+        return tirx.Evaluate(tirx.IntImm("int32", 0)) if owner(node) in moved else node
 
     def load(node: Any) -> Any:
         if node.source not in moved:
@@ -60,7 +60,8 @@ def with_shared_memory(
     return structural_map(function.body, rules), shared, shifts
 
 
-def _owner(node: tirx.DeclBuffer) -> Any:
+def owner(node: tirx.DeclBuffer) -> Any:
+    """Return the buffer or the pointer in whose memory a declared buffer lies."""
     data = node.data
     while isinstance(data, tvm.ir.Call) and data.op.name == "tirx.buffer_data":
         data = data.args[0]

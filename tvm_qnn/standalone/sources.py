@@ -15,10 +15,7 @@ _MOST_CALLS = 100  # of a function, which then stays below 300 lines
 def files(program: Program) -> dict[str, str]:
     """Return the header and the support code, by the files' names."""
     prefix = program.prefix
-    return {
-        f"{prefix}.h": header(program),
-        f"{prefix}.c": _support(program),
-    }
+    return {f"{prefix}.h": header(program), f"{prefix}.c": _support(program)}
 
 
 def _support(program: Program) -> str:

@@ -121,11 +121,7 @@ class File:
         return self.writer.tensor(name, kind.shape, kind.dtype, kind.quantization, is_variable=True)
 
     def layer(
-        self,
-        code: str,
-        inputs: Sequence[int],
-        outputs: Sequence[TensorType],
-        **options: Any,
+        self, code: str, inputs: Sequence[int], outputs: Sequence[TensorType], **options: Any
     ) -> list[Tensor]:
         """Add an operator; its outputs are named after it and its index."""
         name = f"{code.lower().removeprefix('custom:')}_{self._layers}"
@@ -179,10 +175,8 @@ class File:
         kernel = quantize_array(self.weights.kernel, encoding)
         bias_dtype = "int64" if self.style.dtype == "int16" else "int32"
         bias, scales = _quantize_bias(self.weights.bias, x.encoding, quantization, bias_dtype)
-        return [
-            self.constant("kernel", kernel, quantization),
-            self.constant("bias", bias, scales),
-        ]
+        tensor = self.constant("kernel", kernel, quantization)
+        return [tensor, self.constant("bias", bias, scales)]
 
     def hybrid_kernel_and_bias(self) -> list[int]:
         """Add the operator's weights for float32 data.
@@ -190,15 +184,12 @@ class File:
         The bias is float32, and the kernel is int8, if the style is not float32.
         """
         assert self.weights is not None
-        if self.style.is_float:
-            arrays = {"kernel": self.weights.kernel, "bias": self.weights.bias}
-            return [self.constant(role, array) for role, array in arrays.items()]
-        encoding, quantization = _kernel_encoding(self.weights.kernel, "int8", None)
-        kernel = quantize_array(self.weights.kernel, encoding)
-        return [
-            self.constant("kernel", kernel, quantization),
-            self.constant("bias", self.weights.bias),
-        ]
+        kernel, quantization = self.weights.kernel, None
+        if not self.style.is_float:
+            encoding, quantization = _kernel_encoding(kernel, "int8", None)
+            kernel = quantize_array(kernel, encoding)
+        tensor = self.constant("kernel", kernel, quantization)
+        return [tensor, self.constant("bias", self.weights.bias)]
 
     def finish(self, name: str, outputs: Sequence[Tensor]) -> bytes:
         """Return the contents of the file."""

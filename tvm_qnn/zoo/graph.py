@@ -227,11 +227,7 @@ def emit(name: str, graph: Graph, style: Style) -> bytes:
 
 
 def _quantization(
-    operator: Operator,
-    inputs: list[Tensor],
-    kind: Kind,
-    style: Style,
-    ranges: dict[int, tuple[float, float]],
+    operator: Operator, inputs: list[Tensor], kind: Kind, style: Style, ranges: dict[int, Range]
 ) -> Quantization | None:
     if kind.dtype != QUANTIZED or style.is_float:
         return None

@@ -1,4 +1,3 @@
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -81,8 +80,7 @@ def test_other_shapes_than_the_file_s() -> None:
 def _with_oracle(monkeypatch: pytest.MonkeyPatch, **changes: np.ndarray[Any, Any]) -> Any:
     right = {1: np.array([[3, 3, 100]], np.int8), 2: np.array([[0, 0, 48.5]], np.float32)}
     wrong = {**right, **{int(name[1:]): array for name, array in changes.items()}}
-    module = sys.modules["tvm_qnn.compare.references"]
-    monkeypatch.setattr(module, "litert_runs", lambda *_, **__: iter([wrong]))
+    monkeypatch.setattr("tvm_qnn.oracle.litert_runs", lambda *_, **__: iter([wrong]))
     return compare(model(), [X], "llvm")
 
 

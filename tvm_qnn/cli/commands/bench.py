@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.options import (
-    NEW_FILE,
-    ModelFile,
-    device_option,
-    model_argument,
-    progress,
-    target_option,
-)
+from tvm_qnn.cli.commands import options
+from tvm_qnn.cli.commands.options import NEW_FILE, ModelFile, input_option, progress, rounds_option
 from tvm_qnn.cli.commands.outputs import check_file, json_option, print_json
 from tvm_qnn.cli.commands.run import library_of, model_of
 
@@ -32,35 +27,15 @@ _MOST_ROUNDS = 10**7  # with this many, --seconds ends the rounds
 
 
 @click.command()
-@model_argument
-@click.option(
-    "--rounds",
-    "--repeat",
-    default=30,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Runs to time.",
-)
+@options.model_argument
+@rounds_option(30)
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
     help="Time runs for this long, in place of a number of runs.",
 )
-@click.option(
-    "--input",
-    "-i",
-    "files",
-    multiple=True,
-    metavar="[NAME=]FILE",
-    help="A picture, a .npy or .npz file, as for `run`; by default, noise.",
-)
-@click.option(
-    "--threads",
-    default=1,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="How many threads to use.",
-)
+@input_option("A picture, a .npy or .npz file, as for `run`; by default, noise.")
+@options.number_option("--threads", default=1, help_text="How many threads to use.")
 @click.option(
     "--streams",
     type=click.IntRange(min=1),
@@ -72,8 +47,8 @@ _MOST_ROUNDS = 10**7  # with this many, --seconds ends the rounds
 @click.option(
     "--memory", is_flag=True, help="Also print the memory that a process needs for the library."
 )
-@device_option
-@target_option
+@options.device_option
+@options.target_option
 @click.option("--csv", "csv_file", type=NEW_FILE, help="A file for every run's time, as CSV.")
 @click.option("--trace", type=NEW_FILE, help="A .json file for every run, to open in Perfetto.")
 @json_option
@@ -81,7 +56,7 @@ def bench(
     model: ModelFile,
     rounds: int,
     seconds: float | None,
-    files: tuple[str, ...],
+    inputs: tuple[str, ...],
     threads: int,
     streams: int | None,
     batch: int | None,
@@ -102,7 +77,7 @@ def bench(
     """
     for path in filter(None, (csv_file, trace)):
         check_file(path)
-    if (device or streams or batch) and (files or seconds):
+    if (device or streams or batch) and (inputs or seconds):
         raise click.UsageError("--input and --seconds are of single runs on this machine")
     if device is not None:
         if streams is not None or batch is not None or threads != 1 or trace or memory:
@@ -134,36 +109,28 @@ def bench(
     from tvm_qnn.io.outputs import write_text
     from tvm_qnn.timing import Timing, alternate, one_core
 
-    check_files(files)
+    check_files(inputs)
     is_library = model.path.suffix == LIBRARY
-    made: list[Library] = []
-    loading = Timing.of(
-        lambda: made.append(
-            library_of(replace(model, shapes={}) if is_library else model, threads)
-        ),
-        1,
-    )
-    (library,) = made
+    begin = time.perf_counter()
+    library = library_of(replace(model, shapes={}) if is_library else model, threads)
+    loading = time.perf_counter() - begin
     infos = at_sizes(library.inputs, model.shapes if is_library else {})
-    arrays = read_inputs(files, infos) if files else {info.name: noise(info) for info in infos}
-    inputs = [arrays[info.name] for info in infos]
-    programs: dict[str, Callable[[], object]] = {OURS: library.prepare(*inputs)}
-    found, absent = peers(model.file, inputs, threads)
+    given = read_inputs(inputs, infos) if inputs else {info.name: noise(info) for info in infos}
+    arrays = [given[info.name] for info in infos]
+    programs: dict[str, Callable[[], object]] = {OURS: library.prepare(*arrays)}
+    found, absent = peers(model.file, arrays, threads)
     programs |= found
     with one_core() if threads == 1 else nullcontext():
         first = Timing.of(programs[OURS], 1)
-        timings = (
-            alternate(programs, rounds)
-            if seconds is None
-            else alternate(programs, _MOST_ROUNDS, seconds)
-        )
+        limits = (rounds,) if seconds is None else (_MOST_ROUNDS, seconds)
+        timings = alternate(programs, *limits)
     if trace is not None:
         spans = {
             name: zip(each.starts, each.seconds, strict=True) for name, each in timings.items()
         }
         write_text(trace, chrome_trace(f"tvm-qnn bench {model.path.name}", spans))
     taken = _memory(library) if memory else None
-    start = {"loading_seconds": loading.median, "first_run_seconds": first.median}
+    start = {"loading_seconds": loading, "first_run_seconds": first.median}
     _tell_times(model, timings, absent, csv_file, as_json, threads, taken, start)
     if not as_json and infos != list(library.inputs):
         for info in infos:

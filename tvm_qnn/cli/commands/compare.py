@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.options import (
-    NEW_FILE,
-    ModelFile,
-    Parsed,
-    device_option,
-    model_argument,
-    progress,
-    target_option,
-)
+from tvm_qnn.cli.commands import options
+from tvm_qnn.cli.commands.options import NEW_FILE, ModelFile, Parsed, progress
 from tvm_qnn.cli.commands.outputs import check_file, json_option, print_json
 
 if TYPE_CHECKING:
@@ -36,15 +29,8 @@ def _against(text: str) -> str | Path:
 
 
 @click.command()
-@model_argument
-@click.option(
-    "--input",
-    "-i",
-    "inputs",
-    multiple=True,
-    metavar="[NAME=]FILE",
-    help="A picture, a .npy or .npz file, or a folder of them; by default, noise.",
-)
+@options.model_argument
+@options.input_option("A picture, a .npy or .npz file, or a folder of them; by default, noise.")
 @click.option(
     "--against",
     type=Parsed("against", _against, f"is none of {', '.join(_FRAMEWORKS)}, nor a file"),
@@ -52,8 +38,8 @@ def _against(text: str) -> str | Path:
     help="The other side: by default MODEL's own framework; or another model, a library, or a "
     ".npz file of outputs by name.",
 )
-@device_option
-@target_option
+@options.device_option
+@options.target_option
 @click.option("--primitives", is_flag=True, help="Use portable code instead of the kernels.")
 @click.option("--histogram", type=NEW_FILE, help="A PNG file for a histogram of the differences.")
 @click.option(
@@ -129,11 +115,7 @@ def compare(
 
 
 def _tensors(
-    model: ModelFile,
-    files: list[tuple[str, ...]],
-    against: str | None,
-    target: Any,
-    kernels: bool,
+    model: ModelFile, files: list[tuple[str, ...]], against: str | None, target: Any, kernels: bool
 ) -> Comparison:
     """Compare all tensors with the model's own framework."""
     from qnn_ops.dialect.signature import signature_of
@@ -203,25 +185,22 @@ def _outputs(
 
 
 def _write_page(path: Path, model: ModelFile, found: Comparison) -> None:
-    from importlib.metadata import version
-
     from tvm_qnn.compare import REFERENCES
     from tvm_qnn.inspect.report import html_report
     from tvm_qnn.io.outputs import write_text
-    from tvm_qnn.version import __version__
+    from tvm_qnn.io.pages import how_made
 
     source = model.read()
     summary = source.summary(model.path.name, model.shapes)
     differences = {tensor.name: asdict(tensor) for tensor in found.tensors}
     packages = [each.package for each in REFERENCES if each.title == found.reference]
-    versions = [f"tvm-qnn {__version__}", *(f"{name} {version(name)}" for name in packages)]
     equal = sum(tensor.is_equal for tensor in found.tensors)
     verdict = f"{equal} of {len(found.tensors)} tensors equal to {found.reference}"
     page = html_report(
         summary,
         differences=differences,
         constants=source.constants(),
-        verdict=f"{verdict} ({', '.join(versions)})",
+        verdict=f"{verdict} ({how_made(*packages)['versions']})",
     )
     write_text(path, page)
 

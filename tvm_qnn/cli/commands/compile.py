@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -94,17 +95,13 @@ def compile_model(
         )
     if len(parsed) > 1 and not is_library:
         raise QnnError("C files are for one target; a library, which ends in .so, takes several")
+    of_c: dict[str, Any] = {"arena": arena, "ram_limit": ram_limit, "test_vectors": test_vectors}
     if is_library:
         find_linker(cc, requirements(parsed[0]).platform)
-        of_c = {
-            "--arena": arena,
-            "--ram-limit": ram_limit,
-            "--test-vectors": test_vectors,
-            "--package": package,
-        }
-        for name, is_given in of_c.items():
+        for name, is_given in {**of_c, "package": package}.items():
             if is_given:
-                raise click.UsageError(f"{name} is for C files, which a library is not")
+                option = f"--{name.replace('_', '-')}"
+                raise click.UsageError(f"{option} is for C files, which a library is not")
     elif cc is not None:
         raise click.UsageError("--cc is for libraries: the C files are not linked")
     form = package_for(package, parsed[0]) if package else None
@@ -124,18 +121,8 @@ def compile_model(
     else:
         follower = Follower(source, imported, model.shapes)
         with timed(console, f"Compile for {target}, into {path}"), follower.context():
-            export = partial(
-                export_c,
-                imported.mod,
-                parsed[0],
-                imported.params,
-                arena=arena,
-                ram_limit=ram_limit,
-                test_vectors=test_vectors,
-                package=form,
-                names=follower.names,
-                notes=follower.notes,
-            )
+            of_c |= {"package": form, "names": follower.names, "notes": follower.notes}
+            export = partial(export_c, imported.mod, parsed[0], imported.params, **of_c)
             files = _write_c(export, model.path, path)
     seconds = time.perf_counter() - start
     if as_json:

@@ -4,22 +4,16 @@ from pathlib import Path
 
 import click
 
+from tvm_qnn.cli.commands.options import FILE, folder_option
 from tvm_qnn.cli.commands.outputs import check_folder
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.option("--model", type=_FILE, help="Your own quantized .tflite file.")
-@click.option("--image", type=_FILE, help="A picture for it; by default, noise.")
-@click.option("--labels", type=_FILE, help="The names of its classes, one a line.")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("out"),
-    show_default=True,
-    help="The folder for the picture of classified digits.",
+@click.option("--model", type=FILE, help="Your own quantized .tflite file.")
+@click.option("--image", type=FILE, help="A picture for it; by default, noise.")
+@click.option("--labels", type=FILE, help="The names of its classes, one a line.")
+@folder_option(
+    "The folder for the picture of classified digits.", default=Path("out"), show_default=True
 )
 def demo(model: Path | None, image: Path | None, labels: Path | None, output: Path) -> None:
     """Show on this machine that tvm-qnn is exact, and how fast it is.

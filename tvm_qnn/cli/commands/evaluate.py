@@ -55,11 +55,8 @@ if TYPE_CHECKING:
     metavar="[ADDRESS]",
     help="Run on a Ray cluster, by default this machine's; --jobs then counts for the cluster.",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="A folder for the report, tables and figures; a stopped evaluation continues from it.",
+@options.folder_option(
+    "A folder for the report, tables and figures; a stopped evaluation continues from it."
 )
 @json_option
 def evaluate(
@@ -115,9 +112,10 @@ def evaluate(
     for note in (*descriptions.notes, *question.notes):
         warnings.warn(note, stacklevel=2)
     console = options.progress()
-    is_picture = feed.takes_pixels(read.samples[0])
-    for note in (*read.notes, *_decided(feed, is_picture)):
+    for note in read.notes:
         console.print(note)
+    if feed.takes_pixels(read.samples[0]) and feed.normalization is not None:
+        feed.normalization.tell(f"input {feed.infos[0].name!r}", console.print)
     library = make()
     run, content = _runner(library, jobs, ray)
     job = Job(content, read, feed, task, beside)
@@ -198,17 +196,6 @@ def _alike(one: Feed, other: Feed) -> bool:
     return unnamed[0] == unnamed[1] and one.normalization == other.normalization
 
 
-def _decided(feed: Feed, is_picture: bool) -> list[str]:
-    """Say which real values pixels have; warn of a guess."""
-    if not is_picture or feed.normalization is None:
-        return []
-    told = f"input {feed.infos[0].name!r}: {feed.normalization.describe()}"
-    if feed.normalization.is_guess:
-        warnings.warn(f"{told}; --mean and --std say it", stacklevel=2)
-        return []
-    return [told]
-
-
 def _runner(library: Library, jobs: int | None, ray: str | None) -> tuple[Runner, bytes]:
     """Return the runner of samples, and the library in the form that other processes load."""
     import pickle
@@ -233,23 +220,20 @@ def _runner(library: Library, jobs: int | None, ray: str | None) -> tuple[Runner
 
 
 def _print(title: str, found: Evaluation, files: list[Path]) -> None:
-    from rich.table import Table
-
     from tvm_qnn.evaluate.report import remarks, summary
-    from tvm_qnn.io.terminal import Terminal
+    from tvm_qnn.io.terminal import Terminal, figures_table
 
     console = Terminal()
     beside = found.figures["beside"]
     heads = ["tvm-qnn", *([beside["title"]] if beside else [])]
-    table = Table("", title=f"{title}: {found.figures['samples']:,} samples", title_justify="left")
-    for head in heads:
-        table.add_column(head, justify="right")
+    titled = f"{title}: {found.figures['samples']:,} samples"
+    table = figures_table([""], heads, titled)
     for name, cells in summary(found):
         table.add_row(name, *cells)
     if table.rows:
         console.print(table)
     else:
-        console.print(f"{title}: {found.figures['samples']:,} samples")
+        console.print(titled)
     for text in remarks(found):
         console.print(text)
     for path in files:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tvm_qnn.cli.commands.options import Parsed, progress
+from tvm_qnn.cli.commands.options import Parsed, number_option, progress
 
 if TYPE_CHECKING:
     from tvm_qnn.text.words import Words
@@ -29,13 +29,7 @@ _IDS = Parsed("ids", _ids, "is not of the form 1,2,3")
 @click.argument("model", type=click.Path(exists=True, path_type=Path))
 @click.option("--prompt", metavar="TEXT", help="The beginning of the text.")
 @click.option("--prompt-ids", type=_IDS, metavar="ID[,…]", help="The same as numbers of tokens.")
-@click.option(
-    "--max-new-tokens",
-    default=20,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="How many tokens to write at most.",
-)
+@number_option("--max-new-tokens", default=20, help_text="How many tokens to write at most.")
 @click.option(
     "--temperature",
     default=0.0,

@@ -99,9 +99,7 @@ def _seconds(model: ModelFile) -> dict[str, float]:
     from tvm_qnn.profile.layers import profile
 
     with timed(progress(), f"Compile {model.path.name} and time its operators"):
-        found = profile(
-            model.file, params=model.params, shapes=model.shapes, semantics=model.semantics
-        )
+        found = profile(model.file, **model.reading)
     return {layer.name: layer.seconds for layer in found.layers}
 
 

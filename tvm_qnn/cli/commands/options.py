@@ -148,6 +148,11 @@ class ModelFile:
 
         return bytes(with_values(read_proto(self.path), self.values).SerializeToString())
 
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the file is read, as arguments of functions that take a model."""
+        return {"params": self.params, "shapes": self.shapes, "semantics": self.semantics}
+
     def refuse_options(self, what: str = "libraries", **others: object) -> None:
         """Refuse options for model files, and the others that are named, if MODEL is a library."""
         own = {name: getattr(self, name) for name in ("params", "semantics", "signature")}
@@ -159,6 +164,30 @@ class ModelFile:
     def read(self) -> Source:
         """Read a model of any format."""
         return read_model(self.file, self.params, self.semantics)
+
+
+def input_option(help_text: str, **settings: Any) -> Callable[[F], F]:
+    """Return the option --input, as a tuple ``inputs`` of texts."""
+    named: dict[str, Any] = {"multiple": True, "metavar": "[NAME=]FILE", "help": help_text}
+    return click.option("--input", "-i", "inputs", **named, **settings)
+
+
+def number_option(*names: str, default: int, help_text: str) -> Callable[[F], F]:
+    """Return an option for a number from 1 on, with a default that its help shows."""
+    kind = click.IntRange(min=1)
+    return click.option(*names, default=default, show_default=True, type=kind, help=help_text)
+
+
+def rounds_option(default: int) -> Callable[[F], F]:
+    """Return the option --rounds, with another name that TVM's users know."""
+    names = ("--rounds", "--repeat", "rounds")
+    return number_option(*names, default=default, help_text="Runs to time.")
+
+
+def folder_option(help_text: str, **settings: Any) -> Callable[[F], F]:
+    """Return the option --output for a folder, which need not exist."""
+    kind = click.Path(file_okay=False, path_type=Path)
+    return click.option("--output", "-o", type=kind, help=help_text, **settings)
 
 
 device_option = click.option(

@@ -19,30 +19,11 @@ if TYPE_CHECKING:
 @click.command()
 @options.model_argument
 @options.target_option
-@click.option(
-    "--rounds",
-    "--repeat",
-    "rounds",
-    default=20,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Runs to time.",
-)
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("out"),
-    show_default=True,
-    help="The folder for the picture.",
-)
+@options.rounds_option(20)
+@options.folder_option("The folder for the picture.", default=Path("out"), show_default=True)
 @json_option
 def profile(
-    model: options.ModelFile,
-    target: str,
-    rounds: int,
-    output: Path,
-    as_json: bool,
+    model: options.ModelFile, target: str, rounds: int, output: Path, as_json: bool
 ) -> None:
     """Show where MODEL spends its time.
 
@@ -62,14 +43,7 @@ def profile(
     format_of(model.file, model.params, model.semantics)
     path = None if as_json else _picture(output, model.path)
     with timed(options.progress(), f"Compile {model.path.name} and time its operators"):
-        found = measure(
-            model.file,
-            target,
-            rounds,
-            params=model.params,
-            shapes=model.shapes,
-            semantics=model.semantics,
-        )
+        found = measure(model.file, target, rounds, **model.reading)
     if as_json:
         print_json(asdict(found))
         return
@@ -115,13 +89,10 @@ def _table(found: Profile, width: int) -> Any:
 
 
 def _by_operator(found: Profile) -> Any:
-    from rich.table import Table
-
+    from tvm_qnn.io.terminal import figures_table
     from tvm_qnn.profile.layers import share_of_peak
 
-    table = Table("operator")
-    for column in ("layers", "µs", "time", "GOP/s", "of peak"):
-        table.add_column(column, justify="right")
+    table = figures_table(["operator"], ("layers", "µs", "time", "GOP/s", "of peak"))
     total = sum(layer.seconds for layer in found.layers)
     kinds = {
         layer.code: [other for other in found.layers if other.code == layer.code]
@@ -130,12 +101,8 @@ def _by_operator(found: Profile) -> Any:
     for code, layers in sorted(kinds.items(), key=lambda kind: -sum(x.seconds for x in kind[1])):
         seconds = sum(layer.seconds for layer in layers)
         work = sum(layer.operations for layer in layers)
-        row = [
-            code or "(other)",
-            str(len(layers)),
-            f"{1e6 * seconds:.1f}",
-            f"{seconds / total:.1%}",
-        ]
+        figures = str(len(layers)), f"{1e6 * seconds:.1f}", f"{seconds / total:.1%}"
+        row = [code or "(other)", *figures]
         row += [f"{work / seconds / 1e9:.0f}", _percent(share_of_peak(layers))] if work else []
         table.add_row(*row)
     return table

@@ -64,15 +64,7 @@ def report(
     if len(split_targets(target)) > 1:
         raise QnnError(f"a report is for one target, got {target!r}")
     with timed(options.progress(), f"Compile {model.path.name} for {target}"):
-        found = footprint(
-            model.file,
-            target,
-            params=model.params,
-            shapes=model.shapes,
-            semantics=model.semantics,
-            ram_limit=ram_limit,
-            core=core,
-        )
+        found = footprint(model.file, target, **model.reading, ram_limit=ram_limit, core=core)
     if html is not None:
         title = f"{model.path.name} for {target}"
         write_text(html, report_page(title, found, how_made("apache-tvm")))

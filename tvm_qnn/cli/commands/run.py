@@ -21,24 +21,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @options.model_argument
-@click.option(
-    "--input",
-    "-i",
-    "inputs",
-    multiple=True,
-    required=True,
-    metavar="[NAME=]FILE",
-    help="A picture, a .npy or .npz file; once for each input.",
-)
+@options.input_option("A picture, a .npy or .npz file; once for each input.", required=True)
 @options.picture_options
 @click.option(
     "--labels",
     type=options.FILE,
     help="The names of the model's classes, one a line, instead of those in the model file.",
 )
-@click.option(
-    "--top", default=5, show_default=True, type=click.IntRange(min=1), help="Classes to print."
-)
+@options.number_option("--top", default=5, help_text="Classes to print.")
 @click.option(
     "--threshold",
     type=float,

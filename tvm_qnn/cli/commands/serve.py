@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tvm_qnn.cli.commands import options
 from tvm_qnn.cli.commands.options import FILE, ModelFile, model_argument, picture_options
 from tvm_qnn.cli.commands.run import model_of, preparation_of
 
@@ -29,12 +30,10 @@ _FILE_OR_FOLDER = click.Path(exists=True, path_type=Path)
     type=FILE,
     help="The names of the model's classes, one a line, instead of those in the model file.",
 )
-@click.option(
+@options.number_option(
     "--threads",
     default=1,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Threads of one run; the processors divided by this number are the runs at one time.",
+    help_text="Threads of one run; the processors divided by this number are the runs at one time.",
 )
 @click.option(
     "--batch-wait",
@@ -98,12 +97,7 @@ def serve(
 
 
 def _served(
-    model: ModelFile,
-    labels: Path | None,
-    *,
-    threads: int,
-    batching: bool,
-    preparation: Preparation,
+    model: ModelFile, labels: Path | None, *, threads: int, batching: bool, preparation: Preparation
 ) -> Served:
     """Load or compile a model, with the names of its classes."""
     from qnn_ops.errors import QnnError

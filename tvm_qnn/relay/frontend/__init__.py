@@ -3,36 +3,17 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import tvm
 
-import frontends.tflite
 from qnn_ops.dialect.signature import signature_of, with_signature
 from qnn_ops.errors import QnnError
 
-
-def from_tflite(
-    model: Any,
-    shape_dict: Mapping[str, Sequence[int]] | None = None,
-    dtype_dict: Mapping[str, str] | None = None,
-) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
-    """Import a TFLite model, as ``tvm_qnn.from_tflite``; its first arguments are Relay's."""
-    return frontends.tflite.from_tflite(model, shape_dict, dtype_dict)
-
-
-def from_mxnet(
-    symbol: Any,
-    shape: Any = None,
-    dtype: Any = "float32",
-    arg_params: Mapping[str, Any] | None = None,
-    aux_params: Mapping[str, Any] | None = None,
-) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
-    """Import an MXNet model, as ``tvm_qnn.from_mxnet``; its arguments are Relay's."""
-    from frontends.mxnet import from_mxnet as convert
-
-    return convert(symbol, shape, dtype, arg_params, aux_params)
+_ALIKE = {"from_mxnet": "frontends.mxnet", "from_tflite": "frontends.tflite"}
+"""Importers of this project whose first arguments are Relay's, and their packages."""
 
 
 def from_onnx(
@@ -107,6 +88,8 @@ def _example(torch: Any, info: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ALIKE:
+        return getattr(import_module(_ALIKE[name]), name)
     if name.startswith("from_"):
         raise QnnError(
             f"relay.frontend.{name}: convert the model to TFLite or ONNX with its framework's "

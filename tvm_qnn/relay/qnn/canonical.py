@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
-from tvm import relax
+from tvm.relax import Expr
 
 import qnn_ops
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier
@@ -45,7 +45,7 @@ def requantize_config(rounding: str = "UPWARD", compute_dtype: str = "int64") ->
         _CONFIG.reset(token)
 
 
-def along(value: Any, dtype: str, shape: Sequence[int], axis: int) -> relax.Expr:
+def along(value: Any, dtype: str, shape: Sequence[int], axis: int) -> Expr:
     """Return a scale or zero point in a shape that broadcasts with the data.
 
     Args:
@@ -83,7 +83,7 @@ def _sizes(given: Sequence[int], shape: Sequence[int], axis: int) -> list[int]:
     return sizes
 
 
-def narrowed(data: relax.Expr, dtype: str) -> relax.Expr:
+def narrowed(data: Expr, dtype: str) -> Expr:
     """Clamp values to an integer dtype, and convert them to it."""
     given = spec("data", data).dtype
     if given == dtype:
@@ -97,9 +97,7 @@ def _range(dtype: str) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
-def quantize(
-    data: relax.Expr, scale: Any, zero_point: Any, axis: int, out_dtype: str
-) -> relax.Expr:
+def quantize(data: Expr, scale: Any, zero_point: Any, axis: int, out_dtype: str) -> Expr:
     """Quantize floats with scales that a run may compute: round(x / scale) + zero point."""
     given = spec("quantize: data", data)
     check_dtype("quantize: data", given.dtype, ("float32",))
@@ -112,9 +110,7 @@ def quantize(
     return op.cast(clip(steps, low, high), out_dtype)
 
 
-def dequantize(
-    data: relax.Expr, scale: Any, zero_point: Any, axis: int, out_dtype: str
-) -> relax.Expr:
+def dequantize(data: Expr, scale: Any, zero_point: Any, axis: int, out_dtype: str) -> Expr:
     """Return real numbers: (q - zero point) · scale, clamped to float16 if this is wanted."""
     shape = spec("dequantize: data", data).shape
     check_dtype("dequantize: out_dtype", out_dtype, ("float16", "float32"))
@@ -127,7 +123,7 @@ def dequantize(
 
 
 def requantize(
-    data: relax.Expr,
+    data: Expr,
     input_scale: Any,
     input_zero_point: Any,
     output_scale: Any,
@@ -136,7 +132,7 @@ def requantize(
     axis: int = -1,
     rounding: str = "None",
     compute_dtype: str = "None",
-) -> relax.Expr:
+) -> Expr:
     """Rescale quantized values; see ``tvm_qnn.relay.qnn.op.requantize``."""
     configured = _CONFIG.get()
     rounding = _chosen("rounding", rounding, configured[0], ROUNDINGS)
@@ -145,23 +141,13 @@ def requantize(
     check_dtype("requantize: data", given.dtype, (*_OF_DIALECT, "int64"))
     check_dtype("requantize: out_dtype", out_dtype, _OF_DIALECT)
     scales = (number("input scale", input_scale), number("output scale", output_scale))
-    points = (
-        number("input zero point", input_zero_point),
-        number("output zero point", output_zero_point),
-    )
+    names = ("input zero point", "output zero point")
+    points = [*map(number, names, (input_zero_point, output_zero_point))]
     if isinstance(_one(scales[1]), list) or isinstance(_one(points[1]), list):
         raise QnnError("requantize: the result has one scale and one zero point")
     if given.dtype in _OF_DIALECT and (rounding, compute_dtype) == ("UPWARD", "int64"):
-        call = qnn_ops.requantize(
-            data,
-            _one(scales[0]),
-            _one(points[0]),
-            _one(scales[1]),
-            _one(points[1]),
-            out_dtype,
-            axis=axis,
-            rounding="upward",
-        )
+        have, want = ((_one(scales[i]), _one(points[i])) for i in (0, 1))
+        call = qnn_ops.requantize(data, *have, *want, out_dtype, axis=axis, rounding="upward")
         return typed(call)
     work = "int32" if compute_dtype == "int64" else compute_dtype
     if np.min(scales[0]) <= 0 or np.min(scales[1]) <= 0:
@@ -195,18 +181,18 @@ def _one(value: Any) -> Any:
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
-def _in_floats(values: relax.Expr, rounding: str) -> relax.Expr:
+def _in_floats(values: Expr, rounding: str) -> Expr:
     if rounding == "TONEAREST":
         return op.round(values)
     return op.floor(op.add(values, const(0.5, spec("values", values).dtype)))
 
 
-def _scaled(values: relax.Expr, real: Any, axis: int, rounding: str) -> relax.Expr:
+def _scaled(values: Expr, real: Any, axis: int, rounding: str) -> Expr:
     """Multiply int32 values by fixed-point numbers in int64, and round once."""
     multiplier, shift = quantize_multiplier(real)
     shape = spec("values", values).shape
 
-    def row(numbers: Any) -> relax.Expr:
+    def row(numbers: Any) -> Expr:
         return along(np.asarray(numbers, np.int64), "int64", shape, axis)
 
     wide = op.left_shift(op.cast(values, "int64"), row(np.maximum(shift, 0)))
@@ -226,7 +212,7 @@ def sum_of(
     scales: Sequence[Any],
     points: Sequence[Any],
     axes: Sequence[int],
-) -> relax.Expr:
+) -> Expr:
     """Add or subtract quantized tensors; both are first rescaled to the result's scale.
 
     Args:
@@ -251,14 +237,8 @@ def sum_of(
 
 
 def rescaled(
-    data: relax.Expr,
-    scale: Any,
-    point: Any,
-    to_scale: Any,
-    to_point: Any,
-    out_dtype: str,
-    axis: int = -1,
-) -> relax.Expr:
+    data: Expr, scale: Any, point: Any, to_scale: Any, to_point: Any, out_dtype: str, axis: int = -1
+) -> Expr:
     """Requantize, unless the result has the same scale and zero point; then convert the dtype."""
     have = (number("scale", scale), number("zero point", point))
     want = (number("output scale", to_scale), number("output zero point", to_point))
@@ -273,7 +253,7 @@ def _float32(value: Any) -> Any:
 
 def product_of(
     operands: Sequence[Any], scales: Sequence[Any], points: Sequence[Any], axes: Sequence[int]
-) -> relax.Expr:
+) -> Expr:
     """Multiply quantized tensors; the scale of the product is the scales' float32 product."""
     dtype = spec("lhs", operands[0]).dtype
     factors = list(map(centred, operands, points, axes))
@@ -285,9 +265,7 @@ def product_of(
     return requantize(product, scale.tolist(), 0, scales[2], points[2], dtype, axes[0])
 
 
-def leaky_relu(
-    data: relax.Expr, alpha: float, have: Sequence[Any], want: Sequence[Any]
-) -> relax.Expr:
+def leaky_relu(data: Expr, alpha: float, have: Sequence[Any], want: Sequence[Any]) -> Expr:
     """Compute x, or alpha · x if x is negative, at the result's scale.
 
     Args:
@@ -308,7 +286,7 @@ def leaky_relu(
     return narrowed(op.where(is_negative, scaled, values), dtype)
 
 
-def centred(data: relax.Expr, zero_point: Any, axis: int = 0) -> relax.Expr:
+def centred(data: Expr, zero_point: Any, axis: int = 0) -> Expr:
     """Return int32 values minus their zero point, which is one number or one per channel."""
     values = op.cast(data, "int32")
     if is_known(zero_point) and not np.any(number("zero point", zero_point)):

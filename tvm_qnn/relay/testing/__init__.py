@@ -1,5 +1,6 @@
 """``relay.testing``, as far as TVM's tests and similar scripts use it."""
 
+from importlib import import_module
 from typing import Any
 
 import tvm
@@ -7,42 +8,13 @@ from tvm import relax
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay.expr import module_of, spec
-from tvm_qnn.relay.testing import (
-    dcgan,
-    densenet,
-    dqn,
-    inception_v3,
-    init,
-    layers,
-    mlp,
-    mobilenet,
-    resnet,
-    squeezenet,
-    vgg,
+from tvm_qnn.relay.testing.init import create_workload as create_workload
+from tvm_qnn.relay.testing.temp_op_attr import TempOpAttr as TempOpAttr
+
+_PARTS = (
+    *("dcgan", "densenet", "dqn", "inception_v3", "init", "layers", "mlp", "mobilenet", "resnet"),
+    *("squeezenet", "vgg"),
 )
-from tvm_qnn.relay.testing.init import create_workload
-from tvm_qnn.relay.testing.temp_op_attr import TempOpAttr
-
-__all__ = [
-    "TempOpAttr",
-    "create_workload",
-    "ctx_list",
-    "dcgan",
-    "densenet",
-    "dqn",
-    "enabled_targets",
-    "inception_v3",
-    "init",
-    "layers",
-    "mlp",
-    "mobilenet",
-    "resnet",
-    "run_infer_type",
-    "run_opt_pass",
-    "squeezenet",
-    "vgg",
-]
-
 _MISSING = ("darknet", "lstm", "resnet_3d", "synthetic", "tf", "yolo_detection")
 
 
@@ -79,6 +51,8 @@ ctx_list = enabled_targets
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PARTS:
+        return import_module(f"{__name__}.{name}")
     if name in _MISSING:
         raise QnnError(
             f"relay.testing.{name}: import a model file; tvm_qnn.zoo makes networks to try with"

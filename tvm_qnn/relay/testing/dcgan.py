@@ -30,17 +30,11 @@ def get_net(
     shape = [-1, _SIDE, _SIDE]
     shape.insert(axis, ngf * 8)
     net = op.reshape(net, shape)
+    window = {"kernel_size": (4, 4), "strides": (2, 2), "padding": (1, 1)}
+    layouts = {"data_layout": layout, "kernel_layout": _KERNELS[layout]}
     for step, channels in enumerate((4 * ngf, 2 * ngf, ngf, oshape[0]), 2):
-        net = layers.conv2d_transpose(
-            net,
-            name=f"g{step}_deconv",
-            channels=channels,
-            kernel_size=(4, 4),
-            strides=(2, 2),
-            padding=(1, 1),
-            data_layout=layout,
-            kernel_layout=_KERNELS[layout],
-        )
+        name = f"g{step}_deconv"
+        net = layers.conv2d_transpose(net, name=name, channels=channels, **window, **layouts)
         if channels != oshape[0]:
             name = f"g{step}_batch_norm"
             net = layers.batch_norm_infer(net, name=name, axis=axis, epsilon=_EPSILON, scale=False)

@@ -24,9 +24,9 @@ def get_net(
     net: relax.Expr = var("data", shape=(batch_size, *image_shape), dtype=dtype)
     layouts = {"data_layout": layout, "kernel_layout": layers.conv_kernel_layout(layout)}
     for number, (channels, size, stride) in enumerate(_CONVOLUTIONS, 1):
-        window = {"kernel_size": size, "strides": stride, "name": f"conv{number}"}
-        net = layers.conv2d(net, channels=channels, **window, **layouts)
-        net = nn.relu(layers.bias_of(net, f"conv{number}_bias", layout.index("C")))
+        window, name = {"kernel_size": size, "strides": stride}, f"conv{number}"
+        net = layers.conv2d(net, name=name, channels=channels, **window, **layouts)
+        net = nn.relu(layers.bias_of(net, f"{name}_bias", layout.index("C")))
     net = nn.relu(layers.dense_add_bias(nn.batch_flatten(net), 512, "dense1"))
     return closed(layers.dense_add_bias(net, num_actions, "dense2"))
 

@@ -121,9 +121,7 @@ def get_net(
 ) -> relax.Function:
     """Return the network's function; its input is "data"."""
     net: relax.Expr = var("data", shape=(batch_size, *image_shape), dtype=dtype)
-    for index, conv in enumerate(
-        (_square(32, 3, 2, True), _square(32, 3, 1, True), _square(64, 3))
-    ):
+    for index, conv in enumerate(_STEM):
         net = _conv(net, conv, f"conv_{index}" if index else "conv")
     net = _conv(_halve(net), _Conv(80), "conv_3")
     net = _halve(_conv(net, _square(192, 3, 1, True), "conv_4"))

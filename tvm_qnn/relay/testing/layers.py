@@ -1,6 +1,6 @@
 """``relay.testing.layers``: layers that make their own parameters."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from tvm import relax
@@ -10,7 +10,6 @@ from tvm_qnn.relay import nn, op
 from tvm_qnn.relay.expr import spec, var
 
 _KERNELS = {"NCHW": ("OIHW", "OIHW"), "NHWC": ("HWIO", "HWOI")}
-Pair = int | Sequence[int]
 
 
 def conv_kernel_layout(data_layout: str, is_depthwise: bool = False) -> str:
@@ -24,35 +23,29 @@ def conv_kernel_layout(data_layout: str, is_depthwise: bool = False) -> str:
     return _KERNELS[data_layout][is_depthwise]
 
 
-def conv2d(data: relax.Expr, weight: relax.Expr | None = None, **options: Any) -> relax.Call:
-    """Return a convolution; options are those of ``relay.nn.conv2d``, and ``name``."""
-    name, groups = options.pop("name"), options.get("groups", 1)
-    channels = spec(name, data).shape[options.get("data_layout", "NCHW").index("C")]
-    sizes = {"O": options["channels"], "I": channels // groups}
-    kernel = weight or _kernel(name, data, options, options.get("kernel_layout", "OIHW"), sizes)
-    return nn.conv2d(data, kernel, **options)
+def conv2d(
+    data: relax.Expr, weight: relax.Expr | None = None, *, name: str, **options: Any
+) -> relax.Call:
+    """Return a convolution; options are those of ``relay.nn.conv2d``."""
+    return nn.conv2d(data, weight or _kernel(name, data, options, "OIHW"), **options)
 
 
 def conv2d_transpose(
-    data: relax.Expr, weight: relax.Expr | None = None, **options: Any
+    data: relax.Expr, weight: relax.Expr | None = None, *, name: str, **options: Any
 ) -> relax.Call:
-    """Return a transposed convolution; options are those of ``relay.nn``, and ``name``."""
-    name = options.pop("name")
-    channels = spec(name, data).shape[options.get("data_layout", "NCHW").index("C")]
-    sizes = {"O": options["channels"], "I": channels}
-    kernel = weight or _kernel(name, data, options, options.get("kernel_layout", "IOHW"), sizes)
-    return nn.conv2d_transpose(data, kernel, **options)
+    """Return a transposed convolution; options are those of ``relay.nn.conv2d_transpose``."""
+    return nn.conv2d_transpose(data, weight or _kernel(name, data, options, "IOHW"), **options)
 
 
-def _kernel(
-    name: str, data: relax.Expr, options: dict[str, Any], layout: str, sizes: dict[str, int]
-) -> relax.Var:
-    window: Pair = options["kernel_size"]
+def _kernel(name: str, data: relax.Expr, options: Mapping[str, Any], layout: str) -> relax.Var:
+    """Return the weights of a convolution; ``layout`` is theirs by default."""
+    of_data, window = spec(name, data), options["kernel_size"]
+    channels = of_data.shape[options.get("data_layout", "NCHW").index("C")]
     height, width = (window, window) if isinstance(window, int) else window
+    sizes = {"O": options["channels"], "I": channels // options.get("groups", 1)}
     known = {**sizes, "H": height, "W": width}
-    return var(
-        f"{name}_weight", shape=[known[letter] for letter in layout], dtype=spec(name, data).dtype
-    )
+    shape = [known[letter] for letter in options.get("kernel_layout", layout)]
+    return var(f"{name}_weight", shape=shape, dtype=of_data.dtype)
 
 
 def batch_norm_infer(data: relax.Expr, *, name: str, axis: int = 1, **options: Any) -> relax.Expr:

@@ -26,15 +26,11 @@ def _conv(
 ) -> relax.Call:
     """Convolve, normalize and apply ReLU; the shape is channels, kernel size and stride."""
     channels, size, stride = shape
-    options = {
-        "kernel_size": (size, size),
-        "strides": (stride, stride),
-        "padding": size // 2,
-        "groups": channels if depthwise else 1,
-        "data_layout": layout,
-        "kernel_layout": layers.conv_kernel_layout(layout, depthwise),
-    }
-    conv = layers.conv2d(data, name=weight, channels=channels, **options)
+    window = {"kernel_size": (size, size), "strides": (stride, stride), "padding": size // 2}
+    kernels = layers.conv_kernel_layout(layout, depthwise)
+    options = {"data_layout": layout, "kernel_layout": kernels, **window}
+    groups = channels if depthwise else 1
+    conv = layers.conv2d(data, name=weight, channels=channels, groups=groups, **options)
     return nn.relu(layers.batch_norm_infer(conv, axis=layout.index("C"), name=norm))
 
 

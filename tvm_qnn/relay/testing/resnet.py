@@ -38,15 +38,13 @@ class _Layers:
     """Layers of one layout."""
 
     def __init__(self, layout: str) -> None:
-        self.layout, self.axis = layout, layout.index("C")
+        kernels = layers.conv_kernel_layout(layout)
+        self.axis = layout.index("C")
+        self.layouts = {"data_layout": layout, "kernel_layout": kernels}
 
     def conv(self, data: relax.Expr, channels: int, size: int, stride: int, name: str) -> Any:
         window = {"kernel_size": (size, size), "strides": (stride, stride), "padding": size // 2}
-        layouts = {
-            "data_layout": self.layout,
-            "kernel_layout": layers.conv_kernel_layout(self.layout),
-        }
-        return layers.conv2d(data, channels=channels, name=name, **window, **layouts)
+        return layers.conv2d(data, channels=channels, name=name, **window, **self.layouts)
 
     def norm(self, data: relax.Expr, name: str, **options: Any) -> relax.Expr:
         return layers.batch_norm_infer(data, epsilon=_EPSILON, axis=self.axis, name=name, **options)

@@ -251,14 +251,17 @@ class Function:
         return dtype_of(other) == dtype_of(node.buffer) and element_in(node.data) is None
 
     def _binding(self, node: Any, pad: str) -> str:
-        dtype = str(node.value.ty)
         if lanes(node.value) > 1:
             self._inlined[hash(node.var)] = node.value
             return ""
+        return f"{pad}{self._defined(node)}\n"
+
+    def _defined(self, node: Any) -> str:
+        """Write the definition of a variable, with its value."""
         value = self._converted(node.value)
         name = self._names[hash(node.var)] = self._new(node.var.name)
         self._magnitudes[hash(node.var)] = magnitude(node.value, self._magnitudes)
-        return f"{pad}const {c_type(dtype)} {name} = {value};\n"
+        return f"const {c_type(scalar_dtype(node.value))} {name} = {value};"
 
     def _store(self, node: Any, depth: int) -> str:
         pad = "  " * depth
@@ -344,14 +347,10 @@ class Function:
         raise QnnError(f"plain C has no {kind.__name__} of the function {self.symbol}")
 
     def _let(self, node: Any) -> str:
-        dtype = scalar_dtype(node.value)
         if self._choices and may_fail(node.value, self._inlined):
             self._inlined[hash(node.var)] = node.value
         else:
-            value = self._converted(node.value)
-            name = self._names[hash(node.var)] = self._new(node.var.name)
-            self._magnitudes[hash(node.var)] = magnitude(node.value, self._magnitudes)
-            self._before.append(f"const {c_type(dtype)} {name} = {value};")
+            self._before.append(self._defined(node))
         return self._value(node.body)
 
     def _arithmetic(self, node: Any, sign: str, dtype: str) -> str:

@@ -33,18 +33,16 @@ class Source:
     def choice(self, kind: str, sign: str, dtype: str) -> str:
         """Return the name of a function for the smaller or the larger of two numbers."""
         name, c = f"{self._prefix}_{kind}_{dtype}", c_type(dtype)
-        self.helpers[name] = (
-            f"static inline {c} {name}({c} a, {c} b) {{\n  return a {sign} b ? a : b;\n}}\n"
-        )
-        return name
+        return self._binary(name, c, f"a {sign} b ? a : b")
 
     def wrapping(self, sign: str, dtype: str) -> str:
         """Return the name of a function of two integers with a wrapping result, which C lacks."""
         name, c = f"{self._prefix}_{_NAMES[sign]}_{dtype}", c_type(dtype)
-        self.helpers[name] = (
-            f"static inline {c} {name}({c} a, {c} b) {{\n"
-            f"  return ({c})((u{c})a {sign} (u{c})b);\n}}\n"
-        )
+        return self._binary(name, c, f"({c})((u{c})a {sign} (u{c})b)")
+
+    def _binary(self, name: str, c: str, result: str) -> str:
+        head = f"static inline {c} {name}({c} a, {c} b)"
+        self.helpers[name] = f"{head} {{\n  return {result};\n}}\n"
         return name
 
     def reinterpretation(self, to: str, of: str) -> str:

@@ -21,8 +21,8 @@ def _function(
     lowest: float | None = None,
     **options: Any,
 ) -> Make:
-    """Return a function that makes operators on one value."""
-    compute, write = (lambda _, x: function(x)), plain(code, options, {})
+    """Return a function that makes operators on one value, or on several."""
+    compute, write = (lambda _, *arrays: function(*arrays)), plain(code, options, {})
     return lambda: Operator(compute, write, dtype, lowest=lowest)
 
 
@@ -37,11 +37,6 @@ def _pair(code: str, function: Callable[..., Any], **options: Any) -> Make:
         return Operator(lambda _, *arrays: clamped(function(*arrays), activation), write)
 
     return make
-
-
-def _whole(code: str, function: Callable[..., Any]) -> Make:
-    """Return a function that makes operators on two values without an activation."""
-    return lambda: Operator(lambda _, *arrays: function(*arrays), plain(code, {}, {}))
 
 
 HardSwish = _function("HARD_SWISH", lambda x: x * np.clip(x + 3, 0, 6) / np.float32(6))
@@ -66,9 +61,9 @@ Add = _pair("ADD", np.add, pot_scale_int16=False)
 Sub = _pair("SUB", np.subtract)
 Mul = _pair("MUL", np.multiply)
 Div = _pair("DIV", np.divide)
-FloorDiv = _whole("FLOOR_DIV", np.floor_divide)
-FloorMod = _whole("FLOOR_MOD", np.mod)
-SquaredDifference = _whole("SQUARED_DIFFERENCE", lambda x, y: np.square(x - y))
+FloorDiv = _function("FLOOR_DIV", np.floor_divide)
+FloorMod = _function("FLOOR_MOD", np.mod)
+SquaredDifference = _function("SQUARED_DIFFERENCE", lambda x, y: np.square(x - y))
 
 
 def Concat(axis: int = 3) -> Operator:
@@ -200,14 +195,12 @@ MaxPool = _pool("MAX_POOL_2D", float_ops.max_pool2d)
 AvgPool = _pool("AVERAGE_POOL_2D", float_ops.avg_pool2d)
 
 
-def Softmax() -> Operator:
-    """Return the softmax along the last axis."""
+def _shares(x: np.ndarray) -> np.ndarray:
+    powers: np.ndarray = np.exp(x - x.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
 
-    def compute(_: FloatRun, x: np.ndarray) -> np.ndarray:
-        powers: np.ndarray = np.exp(x - x.max(-1, keepdims=True))
-        return powers / powers.sum(-1, keepdims=True)
 
-    return Operator(compute, plain("SOFTMAX", {"beta": 1.0}, {}), lowest=0.0)
+Softmax = _function("SOFTMAX", _shares, lowest=0.0, beta=1.0)
 
 
 def _resize(code: str, resize: Callable[[np.ndarray], np.ndarray]) -> Callable[[], Operator]:

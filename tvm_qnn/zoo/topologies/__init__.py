@@ -5,23 +5,7 @@ from dataclasses import dataclass
 
 from tvm_qnn.zoo.file import STYLES
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.topologies.classifiers import (
-    efficientnet_lite0,
-    inception_v3,
-    mobilenet_v1,
-    mobilenet_v2,
-    mobilenet_v3,
-    resnet50,
-)
-from tvm_qnn.zoo.topologies.detectors import movenet, ssd_mobilenet_v2, unet, yolov8n
-from tvm_qnn.zoo.topologies.sequences import (
-    deit_tiny,
-    ds_cnn_stream,
-    hybrid_lstm_spotter,
-    lstm_spotter,
-    mobilebert,
-    svdf_spotter,
-)
+from tvm_qnn.zoo.topologies import classifiers, detectors, sequences
 
 _PER_AXIS = ("int8_per_axis",)
 
@@ -49,20 +33,24 @@ class Topology:
 
 
 TOPOLOGIES = {
-    "inception_v3": Topology(inception_v3, 299, 75),  # below 75 its VALID layers run out of pixels
-    "mobilenet_v1": Topology(mobilenet_v1, 224, 64),
-    "mobilenet_v2": Topology(mobilenet_v2, 224, 49),
-    "resnet50": Topology(resnet50, 224, 50),
-    "mobilenet_v3": Topology(mobilenet_v3, 224, 49, _PER_AXIS),
-    "efficientnet_lite0": Topology(efficientnet_lite0, 224, 49, _PER_AXIS),
-    "unet": Topology(unet, 256, 32, _PER_AXIS, classes=4),
-    "yolov8n": Topology(yolov8n, 640, 64, _PER_AXIS, classes=80),
-    "ssd_mobilenet_v2": Topology(ssd_mobilenet_v2, 300, 64, ("uint8", *_PER_AXIS), classes=90),
-    "movenet": Topology(movenet, 192, 64, _PER_AXIS),
-    "mobilebert": Topology(mobilebert, 128, 24, _PER_AXIS, classes=30522),
-    "deit_tiny": Topology(deit_tiny, 224, 48, _PER_AXIS, classes=1000),
-    "ds_cnn_stream": Topology(ds_cnn_stream, 10, 10, _PER_AXIS, classes=12),
-    "svdf_spotter": Topology(svdf_spotter, 96, 20, _PER_AXIS, classes=12),
-    "lstm_spotter": Topology(lstm_spotter, 10, 10, _PER_AXIS, classes=12),
-    "hybrid_lstm_spotter": Topology(hybrid_lstm_spotter, 10, 10, _PER_AXIS, classes=12),
+    "inception_v3": Topology(
+        classifiers.inception_v3, 299, 75
+    ),  # below 75 its VALID layers run out of pixels
+    "mobilenet_v1": Topology(classifiers.mobilenet_v1, 224, 64),
+    "mobilenet_v2": Topology(classifiers.mobilenet_v2, 224, 49),
+    "resnet50": Topology(classifiers.resnet50, 224, 50),
+    "mobilenet_v3": Topology(classifiers.mobilenet_v3, 224, 49, _PER_AXIS),
+    "efficientnet_lite0": Topology(classifiers.efficientnet_lite0, 224, 49, _PER_AXIS),
+    "unet": Topology(detectors.unet, 256, 32, _PER_AXIS, classes=4),
+    "yolov8n": Topology(detectors.yolov8n, 640, 64, _PER_AXIS, classes=80),
+    "ssd_mobilenet_v2": Topology(
+        detectors.ssd_mobilenet_v2, 300, 64, ("uint8", *_PER_AXIS), classes=90
+    ),
+    "movenet": Topology(detectors.movenet, 192, 64, _PER_AXIS),
+    "mobilebert": Topology(sequences.mobilebert, 128, 24, _PER_AXIS, classes=30522),
+    "deit_tiny": Topology(sequences.deit_tiny, 224, 48, _PER_AXIS, classes=1000),
+    "ds_cnn_stream": Topology(sequences.ds_cnn_stream, 10, 10, _PER_AXIS, classes=12),
+    "svdf_spotter": Topology(sequences.svdf_spotter, 96, 20, _PER_AXIS, classes=12),
+    "lstm_spotter": Topology(sequences.lstm_spotter, 10, 10, _PER_AXIS, classes=12),
+    "hybrid_lstm_spotter": Topology(sequences.hybrid_lstm_spotter, 10, 10, _PER_AXIS, classes=12),
 }

@@ -7,35 +7,28 @@ from typing import NamedTuple
 import numpy as np
 
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
+from tvm_qnn.zoo.operators import unweighted as op
 from tvm_qnn.zoo.operators.layers import Classify, Conv, Depthwise, constant, pictures
-from tvm_qnn.zoo.operators.unweighted import (
-    Add,
-    AvgPool,
-    Concat,
-    HardSwish,
-    MaxPool,
-    Mean,
-    Mul,
-    Reshape,
-    Softmax,
-)
 
 # (channels, kernel height, kernel width); stride 1 and SAME padding
 _Layer = tuple[int, int, int]
+
+_TOWERS_35 = (((64, 1, 1),), ((48, 1, 1), (64, 5, 5)), ((64, 1, 1), (96, 3, 3), (96, 3, 3)))
 
 
 def inception_v3(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
     """Add Inception V3: 94 convolutions, no auxiliary head. Szegedy et al., arXiv:1512.00567."""
     x = _stem(pictures(graph, size), scaled)
-    for pool_channels in (32, 64, 64):
-        x = _mixed_35(x, scaled, pool_channels)
+    for pooled in (32, 64, 64):
+        x = _mixed(x, scaled, pooled, *_TOWERS_35)
     x = _reduce_35_to_17(x, scaled)
-    for channels in (128, 160, 160, 192):
-        x = _mixed_17(x, scaled, channels)
+    for n in (128, 160, 160, 192):
+        long = ((n, 1, 1), (n, 7, 1), (n, 1, 7), (n, 7, 1), (192, 1, 7))
+        x = _mixed(x, scaled, 192, [(192, 1, 1)], ((n, 1, 1), (n, 1, 7), (192, 7, 1)), long)
     x = _reduce_17_to_8(x, scaled)
     for _ in range(2):
         x = _mixed_8(x, scaled)
-    return [Softmax()(Classify(classes)(Mean()(x)))]
+    return [op.Softmax()(Classify(classes)(op.Mean()(x)))]
 
 
 def _chain(x: Value, scaled: Scaled, *layers: _Layer) -> Value:
@@ -52,56 +45,37 @@ def _stem(x: Value, scaled: Scaled) -> Value:
     x = _shrink(x, scaled, 32)
     x = Conv(scaled(32), (3, 3), padding="VALID")(x)
     x = Conv(scaled(64), (3, 3))(x)
-    x = MaxPool(size=3, stride=2)(x)
+    x = op.MaxPool(size=3, stride=2)(x)
     x = Conv(scaled(80), (1, 1), padding="VALID")(x)
     x = Conv(scaled(192), (3, 3), padding="VALID")(x)
-    return MaxPool(size=3, stride=2)(x)
+    return op.MaxPool(size=3, stride=2)(x)
 
 
-def _mixed_35(x: Value, scaled: Scaled, pool_channels: int) -> Value:
-    pooled = AvgPool(size=3, stride=1, padding="SAME")(x)
-    return Concat()(
-        _chain(x, scaled, (64, 1, 1)),
-        _chain(x, scaled, (48, 1, 1), (64, 5, 5)),
-        _chain(x, scaled, (64, 1, 1), (96, 3, 3), (96, 3, 3)),
-        _chain(pooled, scaled, (pool_channels, 1, 1)),
-    )
+def _mixed(x: Value, scaled: Scaled, pooled: int, *towers: Sequence[_Layer]) -> Value:
+    """Join towers of layers, and an average with ``pooled`` channels after it."""
+    average = op.AvgPool(size=3, stride=1, padding="SAME")(x)
+    parts = [_chain(x, scaled, *tower) for tower in towers]
+    return op.Concat()(*parts, _chain(average, scaled, (pooled, 1, 1)))
 
 
 def _reduce_35_to_17(x: Value, scaled: Scaled) -> Value:
     double = _chain(x, scaled, (64, 1, 1), (96, 3, 3))
-    return Concat()(
-        _shrink(x, scaled, 384),
-        _shrink(double, scaled, 96),
-        MaxPool(size=3, stride=2)(x),
-    )
-
-
-def _mixed_17(x: Value, scaled: Scaled, n: int) -> Value:
-    pooled = AvgPool(size=3, stride=1, padding="SAME")(x)
-    return Concat()(
-        _chain(x, scaled, (192, 1, 1)),
-        _chain(x, scaled, (n, 1, 1), (n, 1, 7), (192, 7, 1)),
-        _chain(x, scaled, (n, 1, 1), (n, 7, 1), (n, 1, 7), (n, 7, 1), (192, 1, 7)),
-        _chain(pooled, scaled, (192, 1, 1)),
-    )
+    parts = _shrink(x, scaled, 384), _shrink(double, scaled, 96)
+    return op.Concat()(*parts, op.MaxPool(size=3, stride=2)(x))
 
 
 def _reduce_17_to_8(x: Value, scaled: Scaled) -> Value:
     single = _chain(x, scaled, (192, 1, 1))
     double = _chain(x, scaled, (192, 1, 1), (192, 1, 7), (192, 7, 1))
-    return Concat()(
-        _shrink(single, scaled, 320),
-        _shrink(double, scaled, 192),
-        MaxPool(size=3, stride=2)(x),
-    )
+    parts = _shrink(single, scaled, 320), _shrink(double, scaled, 192)
+    return op.Concat()(*parts, op.MaxPool(size=3, stride=2)(x))
 
 
 def _mixed_8(x: Value, scaled: Scaled) -> Value:
     single = _chain(x, scaled, (384, 1, 1))
     double = _chain(x, scaled, (448, 1, 1), (384, 3, 3))
-    pooled = AvgPool(size=3, stride=1, padding="SAME")(x)
-    return Concat()(
+    pooled = op.AvgPool(size=3, stride=1, padding="SAME")(x)
+    return op.Concat()(
         _chain(x, scaled, (320, 1, 1)),
         _fork(single, scaled),
         _fork(double, scaled),
@@ -110,7 +84,7 @@ def _mixed_8(x: Value, scaled: Scaled) -> Value:
 
 
 def _fork(x: Value, scaled: Scaled) -> Value:
-    return Concat()(_chain(x, scaled, (384, 1, 3)), _chain(x, scaled, (384, 3, 1)))
+    return op.Concat()(_chain(x, scaled, (384, 1, 3)), _chain(x, scaled, (384, 3, 1)))
 
 
 # (channels of the bottleneck, blocks, stride of the first block)
@@ -121,7 +95,7 @@ _EXPANSION = 4
 def resnet50(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
     """Add ResNet-50, version 1.5, whose strides are on 3x3 layers. He et al., arXiv:1512.03385."""
     x = Conv(scaled(64), (7, 7), stride=2)(pictures(graph, size))
-    x = MaxPool(size=3, stride=2, padding="SAME")(x)
+    x = op.MaxPool(size=3, stride=2, padding="SAME")(x)
     for channels, blocks, first_stride in _STAGES:
         narrow, wide = scaled(channels), scaled(channels * _EXPANSION)
         for block in range(blocks):
@@ -130,8 +104,8 @@ def resnet50(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Valu
             y = Conv(narrow, (3, 3), stride)(y)
             y = Conv(wide, (1, 1), activation="NONE")(y)
             shortcut = x if block > 0 else Conv(wide, (1, 1), stride, activation="NONE")(x)
-            x = Add("RELU")(shortcut, y)
-    return [Softmax()(Classify(classes)(Mean()(x)))]
+            x = op.Add("RELU")(shortcut, y)
+    return [op.Softmax()(Classify(classes)(op.Mean()(x)))]
 
 
 class Row(NamedTuple):
@@ -184,7 +158,7 @@ def stages(x: Value, rows: Sequence[Row], scaled: Scaled) -> list[Stage]:
             expanded.append(y)
             y = Depthwise((row.kernel, row.kernel), row.stride if repetition == 0 else 1)(y)
             y = Conv(channels, (1, 1), activation="NONE")(y)
-            x = Add()(x, y) if repetition > 0 else y
+            x = op.Add()(x, y) if repetition > 0 else y
         made.append(Stage(expanded[0], x))
     return made
 
@@ -202,7 +176,7 @@ def mobilenet_v1(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[
     for channels, stride in _MOBILENET_V1:
         x = Depthwise((3, 3), stride)(x)
         x = Conv(scaled(channels), (1, 1), activation="RELU6")(x)
-    return [Softmax()(Classify(classes)(Mean()(x)))]
+    return [op.Softmax()(Classify(classes)(op.Mean()(x)))]
 
 
 def _inverted(x: Value, rows: Sequence[Row], scaled: Scaled) -> Value:
@@ -214,7 +188,7 @@ def _inverted(x: Value, rows: Sequence[Row], scaled: Scaled) -> Value:
 def mobilenet_v2(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
     """Add MobileNet V2: inverted residuals. Sandler et al., arXiv:1801.04381."""
     x = _inverted(pictures(graph, size), MOBILENET_V2, scaled)
-    return [Softmax()(Classify(classes)(Mean()(x)))]
+    return [op.Softmax()(Classify(classes)(op.Mean()(x)))]
 
 
 class _Block(NamedTuple):
@@ -251,13 +225,13 @@ def mobilenet_v3(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[
     for block in _MOBILENET_V3:
         x = _block(x, block, scaled)
     x = _conv(x, scaled(960), 1, 1, swish=True)
-    x = _conv(Mean(keep_dims=True)(x), scaled(1280), 1, 1, swish=True)
-    return [Softmax()(Classify(classes)(Reshape((x.shape[3],))(x)))]
+    x = _conv(op.Mean(keep_dims=True)(x), scaled(1280), 1, 1, swish=True)
+    return [op.Softmax()(Classify(classes)(op.Reshape((x.shape[3],))(x)))]
 
 
 def _conv(x: Value, channels: int, kernel: int, stride: int, *, swish: bool) -> Value:
     if swish:
-        return HardSwish()(Conv(channels, (kernel, kernel), stride, activation="NONE")(x))
+        return op.HardSwish()(Conv(channels, (kernel, kernel), stride, activation="NONE")(x))
     return Conv(channels, (kernel, kernel), stride)(x)
 
 
@@ -267,22 +241,22 @@ def _block(x: Value, block: _Block, scaled: Scaled) -> Value:
         y = _conv(y, scaled(block.expanded), 1, 1, swish=block.swish)
     kernel = (block.kernel, block.kernel)
     if block.swish:
-        y = HardSwish()(Depthwise(kernel, block.stride, "NONE")(y))
+        y = op.HardSwish()(Depthwise(kernel, block.stride, "NONE")(y))
     else:
         y = Depthwise(kernel, block.stride, "RELU")(y)
     if block.squeezes:
         y = _excited(y, scaled(block.expanded // 4))
     y = Conv(scaled(block.channels), (1, 1), activation="NONE")(y)
-    return Add()(x, y) if x.shape == y.shape else y
+    return op.Add()(x, y) if x.shape == y.shape else y
 
 
 def _excited(x: Value, squeezed: int) -> Value:
     """Scale each channel by a hard sigmoid, relu6(y + 3) / 6, computed from all channels' means."""
-    y = Conv(squeezed, (1, 1))(Mean(keep_dims=True)(x))
+    y = Conv(squeezed, (1, 1))(op.Mean(keep_dims=True)(x))
     y = Conv(x.shape[3], (1, 1), activation="NONE")(y)
-    y = Add("RELU6")(y, constant(x.graph, np.array(3.0)))
-    y = Mul()(y, constant(x.graph, np.array(1 / 6)))
-    return Mul()(x, y)
+    y = op.Add("RELU6")(y, constant(x.graph, np.array(3.0)))
+    y = op.Mul()(y, constant(x.graph, np.array(1 / 6)))
+    return op.Mul()(x, y)
 
 
 _EFFICIENTNET_LITE0 = (
@@ -294,5 +268,5 @@ _EFFICIENTNET_LITE0 = (
 def efficientnet_lite0(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
     """Add EfficientNet-Lite0: no squeezing, no swish. Tan et al., arXiv:1905.11946."""
     x = _inverted(pictures(graph, size), _EFFICIENTNET_LITE0, scaled)
-    x = AvgPool(x.shape[1], x.shape[1])(x)
-    return [Softmax()(Classify(classes)(Reshape((x.shape[3],))(x)))]
+    x = op.AvgPool(x.shape[1], x.shape[1])(x)
+    return [op.Softmax()(Classify(classes)(op.Reshape((x.shape[3],))(x)))]

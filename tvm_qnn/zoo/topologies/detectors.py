@@ -8,39 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.operators.layers import (
-    Conv,
-    Depthwise,
-    Expectation,
-    TransposeConv,
-    constant,
-    pictures,
-)
-from tvm_qnn.zoo.operators.unweighted import (
-    Add,
-    ArgMax,
-    Cast,
-    Concat,
-    Dequantize,
-    Detect,
-    Div,
-    FloorDiv,
-    GatherNd,
-    Logistic,
-    MaxPool,
-    Mul,
-    Pack,
-    Pad,
-    Reshape,
-    ResizeBilinear,
-    ResizeNearest,
-    Slice,
-    Softmax,
-    Split,
-    Sqrt,
-    Sub,
-    Transpose,
-)
+from tvm_qnn.zoo.operators import layers as nn
+from tvm_qnn.zoo.operators import unweighted as op
 from tvm_qnn.zoo.topologies.classifiers import MOBILENET_V2, stages
 
 # Channels of the layers after the backbone: narrow, then wide at half of the height and width.
@@ -59,13 +28,13 @@ def ssd_mobilenet_v2(graph: Graph, size: int, classes: int, scaled: Scaled) -> l
     Returns:
         The ten best boxes, their classes and scores, and their number.
     """
-    x = Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(pictures(graph, size))
+    x = nn.Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(nn.pictures(graph, size))
     made = stages(x, MOBILENET_V2, scaled)
-    x = Conv(scaled(1280), (1, 1), activation="RELU6")(made[-1].output)
+    x = nn.Conv(scaled(1280), (1, 1), activation="RELU6")(made[-1].output)
     maps = [made[5].expanded, x]
     for narrow, wide in _EXTRA:
-        x = Conv(scaled(narrow), (1, 1), activation="RELU6")(x)
-        x = Conv(scaled(wide), (3, 3), stride=2, activation="RELU6")(x)
+        x = nn.Conv(scaled(narrow), (1, 1), activation="RELU6")(x)
+        x = nn.Conv(scaled(wide), (3, 3), stride=2, activation="RELU6")(x)
         maps.append(x)
     shapes = [_box_shapes(number, len(maps)) for number in range(len(maps))]
     boxes, scores = [], []
@@ -73,13 +42,13 @@ def ssd_mobilenet_v2(graph: Graph, size: int, classes: int, scaled: Scaled) -> l
         boxes.append(_boxes(each, len(of_map), 4))
         scores.append(_boxes(each, len(of_map), classes + 1))
     grids = [each.shape[1] for each in maps]
-    chosen = Detect(_anchors(grids, shapes))
-    return list(chosen.outputs(Concat(1)(*boxes), Logistic()(Concat(1)(*scores))))
+    chosen = op.Detect(_anchors(grids, shapes))
+    return list(chosen.outputs(op.Concat(1)(*boxes), op.Logistic()(op.Concat(1)(*scores))))
 
 
 def _boxes(x: Value, boxes: int, values: int) -> Value:
     """Return [1, places, values] for a number of boxes at each pixel."""
-    return Reshape((-1, values))(Conv(boxes * values, (1, 1), activation="NONE")(x))
+    return op.Reshape((-1, values))(nn.Conv(boxes * values, (1, 1), activation="NONE")(x))
 
 
 def _box_shapes(number: int, maps: int) -> list[tuple[float, float]]:
@@ -119,76 +88,76 @@ def yolov8n(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value
         Boxes and scores, [1, 4 + classes, places]: the centre, width and height of each box as
         parts of the picture, and the score of each class.
     """
-    x = _swish_conv(pictures(graph, size), scaled(16), 3, 2)
+    x = _swish_conv(nn.pictures(graph, size), scaled(16), 3, 2)
     x = _cross_stage(_swish_conv(x, scaled(32), 3, 2), scaled(32), 1)
     fine = x = _cross_stage(_swish_conv(x, scaled(64), 3, 2), scaled(64), 2)
     middle = x = _cross_stage(_swish_conv(x, scaled(128), 3, 2), scaled(128), 2)
     x = _cross_stage(_swish_conv(x, scaled(256), 3, 2), scaled(256), 1)
     coarse = _pooled(x, scaled(256))
-    x = Concat()(ResizeNearest()(coarse), middle)
+    x = op.Concat()(op.ResizeNearest()(coarse), middle)
     middle = _cross_stage(x, scaled(128), 1, residual=False)
-    x = Concat()(ResizeNearest()(middle), fine)
+    x = op.Concat()(op.ResizeNearest()(middle), fine)
     fine = _cross_stage(x, scaled(64), 1, residual=False)
-    x = Concat()(_swish_conv(fine, scaled(64), 3, 2), middle)
+    x = op.Concat()(_swish_conv(fine, scaled(64), 3, 2), middle)
     middle = _cross_stage(x, scaled(128), 1, residual=False)
-    x = Concat()(_swish_conv(middle, scaled(128), 3, 2), coarse)
+    x = op.Concat()(_swish_conv(middle, scaled(128), 3, 2), coarse)
     coarse = _cross_stage(x, scaled(256), 1, residual=False)
     heads = [_yolo_head(each, classes, scaled) for each in (fine, middle, coarse)]
     grids = [each.shape[1] for each in (fine, middle, coarse)]
-    return [_detections(Concat(1)(*heads), grids, size, classes)]
+    return [_detections(op.Concat(1)(*heads), grids, size, classes)]
 
 
 def _swish_conv(x: Value, channels: int, kernel: int, stride: int = 1) -> Value:
     """Return a convolution and its sigmoid linear unit, y · sigmoid(y)."""
     padding = "SAME"
     if stride > 1:  # SAME would only pad after the last pixel
-        x, padding = Pad(1, 1)(x), "VALID"
-    y = Conv(channels, (kernel, kernel), stride, padding, "NONE")(x)
-    return Mul()(y, Logistic()(y))
+        x, padding = op.Pad(1, 1)(x), "VALID"
+    y = nn.Conv(channels, (kernel, kernel), stride, padding, "NONE")(x)
+    return op.Mul()(y, op.Logistic()(y))
 
 
 def _cross_stage(x: Value, channels: int, blocks: int, *, residual: bool = True) -> Value:
     """Convolve half of the channels several times, and join all intermediate results."""
-    parts = list(Split(2).outputs(_swish_conv(x, channels, 1)))
+    parts = list(op.Split(2).outputs(_swish_conv(x, channels, 1)))
     for _ in range(blocks):
         y = _swish_conv(parts[-1], channels // 2, 3)
         y = _swish_conv(y, channels // 2, 3)
-        parts.append(Add()(parts[-1], y) if residual else y)
-    return _swish_conv(Concat()(*parts), channels, 1)
+        parts.append(op.Add()(parts[-1], y) if residual else y)
+    return _swish_conv(op.Concat()(*parts), channels, 1)
 
 
 def _pooled(x: Value, channels: int) -> Value:
     """Join the maxima of larger and larger windows."""
     parts = [_swish_conv(x, channels // 2, 1)]
     for _ in range(3):
-        parts.append(MaxPool(5, 1, "SAME")(parts[-1]))
-    return _swish_conv(Concat()(*parts), channels, 1)
+        parts.append(op.MaxPool(5, 1, "SAME")(parts[-1]))
+    return _swish_conv(op.Concat()(*parts), channels, 1)
 
 
 def _yolo_head(x: Value, classes: int, scaled: Scaled) -> Value:
     """Return [1, places, 4 · _BINS + classes]: logits of the distances, and of the classes."""
     distances, scores = scaled(64), scaled(max(64, min(classes, 100)))
     box = _swish_conv(_swish_conv(x, distances, 3), distances, 3)
-    box = Conv(4 * _BINS, (1, 1), activation="NONE")(box)
+    box = nn.Conv(4 * _BINS, (1, 1), activation="NONE")(box)
     score = _swish_conv(_swish_conv(x, scores, 3), scores, 3)
-    score = Conv(classes, (1, 1), activation="NONE")(score)
-    return Reshape((-1, 4 * _BINS + classes))(Concat()(box, score))
+    score = nn.Conv(classes, (1, 1), activation="NONE")(score)
+    return op.Reshape((-1, 4 * _BINS + classes))(op.Concat()(box, score))
 
 
 def _detections(x: Value, grids: list[int], size: int, classes: int) -> Value:
     places = x.shape[1]
-    logits = Slice((0, 0), (places, 4 * _BINS))(x)
-    scores = Slice((0, 4 * _BINS), (places, classes))(x)
-    shares = Softmax()(Reshape((places, 4, _BINS))(logits))
-    distances = Reshape((places, 4))(Expectation()(shares))
-    before, after = Split(2, 2).outputs(distances)
+    logits = op.Slice((0, 0), (places, 4 * _BINS))(x)
+    scores = op.Slice((0, 4 * _BINS), (places, classes))(x)
+    shares = op.Softmax()(op.Reshape((places, 4, _BINS))(logits))
+    distances = op.Reshape((places, 4))(nn.Expectation()(shares))
+    before, after = op.Split(2, 2).outputs(distances)
     centres, strides = _centres(grids)
-    first = Sub()(constant(x.graph, centres), before)
-    last = Add()(constant(x.graph, centres), after)
-    middle = Mul()(Add()(first, last), constant(x.graph, np.array(0.5)))
-    boxes = Concat(2)(middle, Sub()(last, first))
-    boxes = Mul()(boxes, constant(x.graph, strides / size))
-    return Transpose((0, 2, 1))(Concat(2)(boxes, Logistic()(scores)))
+    first = op.Sub()(nn.constant(x.graph, centres), before)
+    last = op.Add()(nn.constant(x.graph, centres), after)
+    middle = op.Mul()(op.Add()(first, last), nn.constant(x.graph, np.array(0.5)))
+    boxes = op.Concat(2)(middle, op.Sub()(last, first))
+    boxes = op.Mul()(boxes, nn.constant(x.graph, strides / size))
+    return op.Transpose((0, 2, 1))(op.Concat(2)(boxes, op.Logistic()(scores)))
 
 
 def _centres(grids: list[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -215,37 +184,37 @@ def movenet(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value
     Returns:
         The points, float32 [1, 1, 17, 3]: y and x as parts of the picture, and a score.
     """
-    x = Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(pictures(graph, size))
+    x = nn.Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(nn.pictures(graph, size))
     made = stages(x, MOBILENET_V2, scaled)
-    x = Conv(scaled(_PYRAMID[0]), (1, 1))(made[6].output)
+    x = nn.Conv(scaled(_PYRAMID[0]), (1, 1))(made[6].output)
     for channels, stage in zip(_PYRAMID, (4, 2, 1), strict=True):
-        beside = Conv(x.shape[3], (1, 1))(made[stage].output)
-        x = Add()(ResizeBilinear()(x), beside)
-        x = Conv(scaled(channels), (1, 1))(Depthwise((3, 3), activation="NONE")(x))
+        beside = nn.Conv(x.shape[3], (1, 1))(made[stage].output)
+        x = op.Add()(op.ResizeBilinear()(x), beside)
+        x = nn.Conv(scaled(channels), (1, 1))(nn.Depthwise((3, 3), activation="NONE")(x))
     centres, regressions, heatmaps, offsets = (
         _movenet_head(x, scaled(96), channels)
         for channels in (1, 2 * _POINTS, _POINTS, 2 * _POINTS)
     )
-    points = _rough_points(Logistic()(centres), regressions)
-    return [_points(Logistic()(heatmaps), offsets, points)]
+    points = _rough_points(op.Logistic()(centres), regressions)
+    return [_points(op.Logistic()(heatmaps), offsets, points)]
 
 
 def _movenet_head(x: Value, between: int, channels: int) -> Value:
-    x = Conv(between, (1, 1))(Depthwise((3, 3), activation="NONE")(x))
-    return Conv(channels, (1, 1), activation="NONE")(x)
+    x = nn.Conv(between, (1, 1))(nn.Depthwise((3, 3), activation="NONE")(x))
+    return nn.Conv(channels, (1, 1), activation="NONE")(x)
 
 
 def _rough_points(centres: Value, regressions: Value) -> Value:
     """Return y and x of the points in pixels, predicted from the person's centre: [1, 17, 2]."""
     grid = centres.shape[1]
     distance = np.hypot(*(np.mgrid[:grid, :grid] - (grid - 1) / 2))
-    weights = constant(centres.graph, (_NEAR / (distance + _NEAR)).reshape(1, grid, grid, 1))
-    places = ArgMax(1)(Reshape((-1, 1))(Mul()(centres, weights)))
+    weights = nn.constant(centres.graph, (_NEAR / (distance + _NEAR)).reshape(1, grid, grid, 1))
+    places = op.ArgMax(1)(op.Reshape((-1, 1))(op.Mul()(centres, weights)))
     y, x = _coordinates(places, grid)
-    none = constant(centres.graph, np.zeros((1, 1)), "int32")
-    gathered = GatherNd()(regressions, Pack()(none, y, x))
-    relative = Dequantize()(Reshape((_POINTS, 2))(gathered))
-    return Add()(relative, Cast()(Pack()(y, x)))
+    none = nn.constant(centres.graph, np.zeros((1, 1)), "int32")
+    gathered = op.GatherNd()(regressions, op.Pack()(none, y, x))
+    relative = op.Dequantize()(op.Reshape((_POINTS, 2))(gathered))
+    return op.Add()(relative, op.Cast()(op.Pack()(y, x)))
 
 
 def _points(heatmaps: Value, offsets: Value, rough: Value) -> Value:
@@ -253,28 +222,28 @@ def _points(heatmaps: Value, offsets: Value, rough: Value) -> Value:
     graph, grid = heatmaps.graph, heatmaps.shape[1]
     squares = []
     for axis, places in enumerate(np.mgrid[:grid, :grid]):
-        along = Reshape((1, _POINTS))(Slice((0, axis), (_POINTS, 1))(rough))
-        difference = Sub()(constant(graph, places.reshape(1, -1, 1), "float32"), along)
-        squares.append(Mul()(difference, difference))
-    distance = Sqrt()(Add()(*squares))
-    distance = Add()(distance, constant(graph, np.array(_NEAR), "float32"))
-    heat = Dequantize()(Reshape((-1, _POINTS))(heatmaps))
-    y, x = _coordinates(ArgMax(1)(Div()(heat, distance)), grid)
-    none = constant(graph, np.zeros((1, _POINTS)), "int32")
-    number = constant(graph, np.arange(_POINTS)[None], "int32")
-    places = Pack()(none, y, x, number)
-    offset = GatherNd()(Reshape((grid, grid, _POINTS, 2))(offsets), places)
-    exact = Add()(Cast()(Pack()(y, x)), Dequantize()(offset))
-    shares = Mul()(exact, constant(graph, np.array(1 / grid), "float32"))
-    scores = Reshape((_POINTS, 1))(Dequantize()(GatherNd()(heatmaps, places)))
-    return Reshape((1, _POINTS, 3))(Concat(2)(shares, scores))
+        along = op.Reshape((1, _POINTS))(op.Slice((0, axis), (_POINTS, 1))(rough))
+        difference = op.Sub()(nn.constant(graph, places.reshape(1, -1, 1), "float32"), along)
+        squares.append(op.Mul()(difference, difference))
+    distance = op.Sqrt()(op.Add()(*squares))
+    distance = op.Add()(distance, nn.constant(graph, np.array(_NEAR), "float32"))
+    heat = op.Dequantize()(op.Reshape((-1, _POINTS))(heatmaps))
+    y, x = _coordinates(op.ArgMax(1)(op.Div()(heat, distance)), grid)
+    none = nn.constant(graph, np.zeros((1, _POINTS)), "int32")
+    number = nn.constant(graph, np.arange(_POINTS)[None], "int32")
+    places = op.Pack()(none, y, x, number)
+    offset = op.GatherNd()(op.Reshape((grid, grid, _POINTS, 2))(offsets), places)
+    exact = op.Add()(op.Cast()(op.Pack()(y, x)), op.Dequantize()(offset))
+    shares = op.Mul()(exact, nn.constant(graph, np.array(1 / grid), "float32"))
+    scores = op.Reshape((_POINTS, 1))(op.Dequantize()(op.GatherNd()(heatmaps, places)))
+    return op.Reshape((1, _POINTS, 3))(op.Concat(2)(shares, scores))
 
 
 def _coordinates(places: Value, grid: int) -> tuple[Value, Value]:
     """Return y and x of indices into the rows of a grid."""
-    width = constant(places.graph, np.array(grid), "int32")
-    y = FloorDiv()(places, width)
-    return y, Sub()(places, Mul()(y, width))
+    width = nn.constant(places.graph, np.array(grid), "int32")
+    y = op.FloorDiv()(places, width)
+    return y, op.Sub()(places, op.Mul()(y, width))
 
 
 _CHANNELS = (32, 64, 128, 256)
@@ -290,17 +259,17 @@ def unet(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
     Returns:
         The probabilities of each pixel, [1, size, size, classes].
     """
-    x = pictures(graph, size)
+    x = nn.pictures(graph, size)
     skipped = []
     for channels in _CHANNELS:
         skipped.append(_twice(x, scaled(channels)))
-        x = MaxPool(2, 2)(skipped[-1])
+        x = op.MaxPool(2, 2)(skipped[-1])
     x = _twice(x, scaled(_DEEPEST))
     for channels, skip in zip(reversed(_CHANNELS), reversed(skipped), strict=True):
-        x = Concat()(skip, TransposeConv(scaled(channels))(x))
+        x = op.Concat()(skip, nn.TransposeConv(scaled(channels))(x))
         x = _twice(x, scaled(channels))
-    return [Softmax()(Conv(classes, (1, 1), activation="NONE")(x))]
+    return [op.Softmax()(nn.Conv(classes, (1, 1), activation="NONE")(x))]
 
 
 def _twice(x: Value, channels: int) -> Value:
-    return Conv(channels, (3, 3))(Conv(channels, (3, 3))(x))
+    return nn.Conv(channels, (3, 3))(nn.Conv(channels, (3, 3))(x))

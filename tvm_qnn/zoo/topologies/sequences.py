@@ -6,37 +6,9 @@ The arguments and results are those of ``Topology``.
 import numpy as np
 
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.operators.layers import (
-    Classify,
-    Conv,
-    Dense,
-    Depthwise,
-    MatMul,
-    constant,
-    drawn,
-    mask,
-    numbers,
-    pictures,
-    spectra,
-)
+from tvm_qnn.zoo.operators import layers as nn
+from tvm_qnn.zoo.operators import unweighted as op
 from tvm_qnn.zoo.operators.sequences import Lstm, Past, Svdf
-from tvm_qnn.zoo.operators.unweighted import (
-    Add,
-    Concat,
-    Embed,
-    FloorMod,
-    Gelu,
-    Mean,
-    Mul,
-    Pad,
-    Reshape,
-    Rsqrt,
-    Slice,
-    Softmax,
-    SquaredDifference,
-    Sub,
-    Transpose,
-)
 
 _FILTER_STEPS = 10  # of the first convolution's kernel
 _BLOCKS = 4
@@ -48,13 +20,13 @@ def ds_cnn_stream(graph: Graph, size: int, classes: int, scaled: Scaled) -> list
 
     A run takes one spectrum, and keeps the earlier ones.
     """
-    x = Pad(1, 1, (2,))(Past(_FILTER_STEPS)(spectra(graph, 1, size, 1)))
-    x = Conv(scaled(64), (_FILTER_STEPS, 4), 2, "VALID")(x)
+    x = op.Pad(1, 1, (2,))(Past(_FILTER_STEPS)(nn.spectra(graph, 1, size, 1)))
+    x = nn.Conv(scaled(64), (_FILTER_STEPS, 4), 2, "VALID")(x)
     for _ in range(_BLOCKS):
-        x = Pad(1, 1, (2,))(Past(3)(x))
-        x = Depthwise((3, 3), activation="RELU", padding="VALID")(x)
-        x = Conv(scaled(64), (1, 1))(x)
-    return [Softmax()(Dense(classes)(Mean()(Past(_AVERAGED)(x))))]
+        x = op.Pad(1, 1, (2,))(Past(3)(x))
+        x = nn.Depthwise((3, 3), activation="RELU", padding="VALID")(x)
+        x = nn.Conv(scaled(64), (1, 1))(x)
+    return [op.Softmax()(nn.Dense(classes)(op.Mean()(Past(_AVERAGED)(x))))]
 
 
 # Units and steps; a dense layer of 16 follows each layer of _FIRST.
@@ -66,12 +38,12 @@ def svdf_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[
 
     Narrow dense layers stand between the filters. A run takes one spectrum.
     """
-    x = spectra(graph, size)
+    x = nn.spectra(graph, size)
     for units, steps in _FIRST:
-        x = Dense(scaled(16))(Svdf(scaled(units), steps)(x))
+        x = nn.Dense(scaled(16))(Svdf(scaled(units), steps)(x))
     for units, steps in _LAST:
         x = Svdf(scaled(units), steps)(x)
-    return [Softmax()(Dense(classes)(x))]
+    return [op.Softmax()(nn.Dense(classes)(x))]
 
 
 _LSTM_STEPS = 49
@@ -82,19 +54,19 @@ def lstm_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[
 
     A run takes 49 spectra, and continues from the last one of the run before.
     """
-    return _listening(spectra(graph, _LSTM_STEPS, size), classes, scaled)
+    return _listening(nn.spectra(graph, _LSTM_STEPS, size), classes, scaled)
 
 
 def hybrid_lstm_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
     """Add the LSTM of ``lstm_spotter`` with float32 data and 8-bit weights."""
-    return _listening(spectra(graph, _LSTM_STEPS, size, dtype="float32"), classes, scaled)
+    return _listening(nn.spectra(graph, _LSTM_STEPS, size, dtype="float32"), classes, scaled)
 
 
 def _listening(x: Value, classes: int, scaled: Scaled) -> list[Value]:
     cells = scaled(118)
     y = Lstm(cells)(x)
-    last = Reshape((cells,))(Slice((_LSTM_STEPS - 1, 0), (1, cells))(y))
-    return [Softmax()(Dense(classes)(last))]
+    last = op.Reshape((cells,))(op.Slice((_LSTM_STEPS - 1, 0), (1, cells))(y))
+    return [op.Softmax()(nn.Dense(classes)(last))]
 
 
 def layers(published: int, scaled: Scaled) -> int:
@@ -117,20 +89,22 @@ def attention(query: Value, key: Value, value: Value, heads: int, mask: Value | 
     size = depth // heads
 
     def split(x: Value) -> Value:
-        return Transpose((0, 2, 1, 3))(Reshape((rows, heads, size))(x))
+        return op.Transpose((0, 2, 1, 3))(op.Reshape((rows, heads, size))(x))
 
-    scores = MatMul(is_transposed=True)(split(query), split(key))
-    scores = Mul()(scores, constant(query.graph, np.array([size**-0.5])))
+    scores = nn.MatMul(is_transposed=True)(split(query), split(key))
+    scores = op.Mul()(scores, nn.constant(query.graph, np.array([size**-0.5])))
     if mask is not None:
-        scores = Add()(scores, mask)
-    sums = MatMul()(Softmax()(scores), split(value))
-    return Reshape((rows, depth))(Transpose((0, 2, 1, 3))(sums))
+        scores = op.Add()(scores, mask)
+    sums = nn.MatMul()(op.Softmax()(scores), split(value))
+    return op.Reshape((rows, depth))(op.Transpose((0, 2, 1, 3))(sums))
 
 
 def scaled_and_shifted(x: Value) -> Value:
     """Multiply each channel by a factor, and add a number to it."""
     channels = x.shape[-1:]
-    return Add()(Mul()(x, drawn(x.graph, channels, 1.0, 0.2)), drawn(x.graph, channels, 0.0, 0.2))
+    return op.Add()(
+        op.Mul()(x, nn.drawn(x.graph, channels, 1.0, 0.2)), nn.drawn(x.graph, channels, 0.0, 0.2)
+    )
 
 
 _HEADS_DEIT_TINY = 3
@@ -141,32 +115,34 @@ def deit_tiny(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Val
     """Add DeiT, tiny: a vision transformer. Touvron et al., arXiv:2012.12877."""
     depth = _HEADS_DEIT_TINY * scaled(64)
     patch = (_PATCH, _PATCH)
-    x = Conv(depth, patch, _PATCH, "VALID", "NONE")(pictures(graph, size))
-    x = Reshape((x.shape[1] * x.shape[2], depth))(x)
+    x = nn.Conv(depth, patch, _PATCH, "VALID", "NONE")(nn.pictures(graph, size))
+    x = op.Reshape((x.shape[1] * x.shape[2], depth))(x)
     # The row that collects the information for the class; it is equal for all samples.
-    first = Slice((0, 0), (1, depth))(x)
-    first = Add()(Mul()(first, constant(graph, np.array([0.0]))), drawn(graph, (1, 1, depth)))
-    x = Concat(1)(first, x)
-    x = Add()(x, drawn(graph, (1, x.shape[1], depth)))
+    first = op.Slice((0, 0), (1, depth))(x)
+    first = op.Add()(
+        op.Mul()(first, nn.constant(graph, np.array([0.0]))), nn.drawn(graph, (1, 1, depth))
+    )
+    x = op.Concat(1)(first, x)
+    x = op.Add()(x, nn.drawn(graph, (1, x.shape[1], depth)))
     for _ in range(layers(12, scaled)):
         y = _normalized(x)
-        query, key, value = (Dense(depth)(y) for _ in range(3))
-        x = Add()(x, Dense(depth)(attention(query, key, value, _HEADS_DEIT_TINY, None)))
-        y = Gelu()(Dense(4 * depth)(_normalized(x)))
-        x = Add()(x, Dense(depth)(y))
-    x = Reshape((depth,))(Slice((0, 0), (1, depth))(_normalized(x)))
-    return [Softmax()(Classify(classes)(x))]
+        query, key, value = (nn.Dense(depth)(y) for _ in range(3))
+        x = op.Add()(x, nn.Dense(depth)(attention(query, key, value, _HEADS_DEIT_TINY, None)))
+        y = op.Gelu()(nn.Dense(4 * depth)(_normalized(x)))
+        x = op.Add()(x, nn.Dense(depth)(y))
+    x = op.Reshape((depth,))(op.Slice((0, 0), (1, depth))(_normalized(x)))
+    return [op.Softmax()(nn.Classify(classes)(x))]
 
 
 def _normalized(x: Value) -> Value:
     """Normalize rows to mean 0 and variance 1; then scale and shift each channel."""
-    mean = Mean((2,), keep_dims=True)(x)
-    variance = Mean((2,), keep_dims=True)(SquaredDifference()(x, mean))
-    inverse = Rsqrt()(Add()(variance, constant(x.graph, np.array([1e-3]))))
+    mean = op.Mean((2,), keep_dims=True)(x)
+    variance = op.Mean((2,), keep_dims=True)(op.SquaredDifference()(x, mean))
+    inverse = op.Rsqrt()(op.Add()(variance, nn.constant(x.graph, np.array([1e-3]))))
     channels = x.shape[-1:]
-    factor = Mul()(inverse, drawn(x.graph, channels, 1.0, 0.2))
-    rest = Sub()(drawn(x.graph, channels, 0.0, 0.2), Mul()(mean, factor))
-    return Add()(Mul()(x, factor), rest)
+    factor = op.Mul()(inverse, nn.drawn(x.graph, channels, 1.0, 0.2))
+    rest = op.Sub()(nn.drawn(x.graph, channels, 0.0, 0.2), op.Mul()(mean, factor))
+    return op.Add()(op.Mul()(x, factor), rest)
 
 
 _HEADS_MOBILEBERT = 4
@@ -193,35 +169,35 @@ def mobilebert(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Va
     wide = 4 * narrow
     words = _numbers(graph, "words", size, classes)
     segments = _numbers(graph, "segments", size, 2)
-    text = mask(graph, size)
-    most = constant(graph, np.array([_FAR_BELOW]))
-    below = Sub()(Mul()(text, most), most)
-    each = Embed(classes, narrow)(words)
-    before = Pad(0, 1, (1,))(Slice((1, 0), (size - 1, narrow))(each))
-    after = Pad(1, 0, (1,))(Slice((0, 0), (size - 1, narrow))(each))
-    x = Dense(wide)(Concat(2)(before, each, after))
-    x = Add()(x, drawn(graph, (1, size, wide)))
-    x = scaled_and_shifted(Add()(x, Embed(2, wide)(segments)))
+    text = nn.mask(graph, size)
+    most = nn.constant(graph, np.array([_FAR_BELOW]))
+    below = op.Sub()(op.Mul()(text, most), most)
+    each = op.Embed(classes, narrow)(words)
+    before = op.Pad(0, 1, (1,))(op.Slice((1, 0), (size - 1, narrow))(each))
+    after = op.Pad(1, 0, (1,))(op.Slice((0, 0), (size - 1, narrow))(each))
+    x = nn.Dense(wide)(op.Concat(2)(before, each, after))
+    x = op.Add()(x, nn.drawn(graph, (1, size, wide)))
+    x = scaled_and_shifted(op.Add()(x, op.Embed(2, wide)(segments)))
     for _ in range(layers(24, scaled)):
         x = _layer(x, narrow, below)
-    answers = Dense(2)(x)
-    return [Reshape((size,))(Slice((0, end), (size, 1))(answers)) for end in (0, 1)]
+    answers = nn.Dense(2)(x)
+    return [op.Reshape((size,))(op.Slice((0, end), (size, 1))(answers)) for end in (0, 1)]
 
 
 def _numbers(graph: Graph, name: str, size: int, limit: int) -> Value:
-    return FloorMod()(
-        numbers(graph, name, size, limit), constant(graph, np.array([limit]), "int32")
+    return op.FloorMod()(
+        nn.numbers(graph, name, size, limit), nn.constant(graph, np.array([limit]), "int32")
     )
 
 
 def _layer(x: Value, narrow: int, below: Value) -> Value:
     """Add a layer: a bottleneck with attention and four small networks in it."""
-    inner = scaled_and_shifted(Dense(narrow)(x))
-    shared = scaled_and_shifted(Dense(narrow)(x))
-    query, key, value = Dense(narrow)(shared), Dense(narrow)(shared), Dense(narrow)(x)
-    y = Dense(narrow)(attention(query, key, value, _HEADS_MOBILEBERT, below))
-    y = scaled_and_shifted(Add()(y, inner))
+    inner = scaled_and_shifted(nn.Dense(narrow)(x))
+    shared = scaled_and_shifted(nn.Dense(narrow)(x))
+    query, key, value = nn.Dense(narrow)(shared), nn.Dense(narrow)(shared), nn.Dense(narrow)(x)
+    y = nn.Dense(narrow)(attention(query, key, value, _HEADS_MOBILEBERT, below))
+    y = scaled_and_shifted(op.Add()(y, inner))
     for _ in range(_FEED_FORWARD):
-        z = Dense(narrow)(Dense(4 * narrow, "RELU")(y))
-        y = scaled_and_shifted(Add()(z, y))
-    return scaled_and_shifted(Add()(Dense(x.shape[-1])(y), x))
+        z = nn.Dense(narrow)(nn.Dense(4 * narrow, "RELU")(y))
+        y = scaled_and_shifted(op.Add()(z, y))
+    return scaled_and_shifted(op.Add()(nn.Dense(x.shape[-1])(y), x))

@@ -186,24 +186,12 @@ def dense(
     if out_dtype != "int32":
         raise QnnError(f"dense: out_dtype is int32, got {out_dtype!r}")
     if not is_known(input_zero_point, kernel_zero_point, input_scale, kernel_scale):
-        operands = (
-            canonical.centred(data, input_zero_point),
-            canonical.centred(weight, kernel_zero_point),
-        )
-        return nn.dense(*operands, units, out_dtype)
-    call = qnn_ops.quantized_dense(
-        data,
-        weight,
-        number("input scale", input_scale),
-        number("input zero point", input_zero_point),
-        number("kernel scale", kernel_scale),
-        number("kernel zero point", kernel_zero_point),
-        output_scale=1.0,
-        output_zero_point=0,
-        out_dtype=out_dtype,
-        units=units,
-    )
-    return typed(call)
+        rows = canonical.centred(data, input_zero_point)
+        return nn.dense(rows, canonical.centred(weight, kernel_zero_point), units, out_dtype)
+    have = number("input scale", input_scale), number("input zero point", input_zero_point)
+    of_kernel = number("kernel scale", kernel_scale), number("kernel zero point", kernel_zero_point)
+    quantization = (*have, *of_kernel, 1.0, 0)
+    return typed(qnn_ops.quantized_dense(data, weight, *quantization, out_dtype, units))
 
 
 def contrib_dense_pack(
@@ -341,48 +329,17 @@ def softmax(
     axis: declared.Int = -1,
 ) -> relax.Call:
     """Compute probabilities of quantized logits; see ``qnn_ops.quantized_softmax``."""
-    call = qnn_ops.quantized_softmax(
-        x,
-        number("scale", scale),
-        number("zero point", zero_point),
-        number("output scale", output_scale),
-        number("output zero point", output_zero_point),
-        spec("softmax: x", x).dtype,
-        axis=axis,
-    )
-    return typed(call)
+    have = number("scale", scale), number("zero point", zero_point)
+    want = number("output scale", output_scale), number("output zero point", output_zero_point)
+    dtype = spec("softmax: x", x).dtype
+    return typed(qnn_ops.quantized_softmax(x, *have, *want, dtype, axis=axis))
 
 
 qnn = sys.modules[__name__]
 """Scripts find the operators here, too."""
 
-__all__ = [
-    "SQNN_DTYPE_TO_CODE",
-    "abs",
-    "add",
-    "avg_pool2d",
-    "batch_matmul",
-    "concatenate",
-    "contrib_dense_pack",
-    "conv2d",
-    "conv2d_transpose",
-    "dense",
-    "dequantize",
-    "erf",
-    "exp",
-    "hardswish",
-    "leaky_relu",
-    "log",
-    "mul",
-    "quantize",
-    "requantize",
-    "requantize_config",
-    "rsqrt",
-    "sigmoid",
-    "simulated_dequantize",
-    "simulated_quantize",
-    "softmax",
-    "sqrt",
-    "subtract",
-    "tanh",
-]
+__all__ = ["SQNN_DTYPE_TO_CODE", "abs", "add", "avg_pool2d", "batch_matmul", "concatenate"]
+__all__ += ["contrib_dense_pack", "conv2d", "conv2d_transpose", "dense", "dequantize", "erf", "exp"]
+__all__ += ["hardswish", "leaky_relu", "log", "mul", "quantize", "requantize", "requantize_config"]
+__all__ += ["rsqrt", "sigmoid", "simulated_dequantize", "simulated_quantize", "softmax", "sqrt"]
+__all__ += ["subtract", "tanh"]

@@ -10,13 +10,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from tvm import relax
+from tvm.relax import Call, Expr
 
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import check_choice
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import op
-from tvm_qnn.relay import op as plain
 from tvm_qnn.relay.expr import clip, const, spec
 from tvm_qnn.relay.qnn import canonical
 from tvm_qnn.relay.qnn.canonical import along
@@ -26,8 +25,8 @@ from tvm_qnn.relay.qnn.op.legalizations import hardswish_func
 
 def _unary_operator(name: str, function: Callable[[np.ndarray], np.ndarray], what: str) -> Any:
     def operator(
-        x: relax.Expr, scale: Any, zero_point: Any, output_scale: Any, output_zero_point: Any
-    ) -> relax.Call:
+        x: Expr, scale: Any, zero_point: Any, output_scale: Any, output_zero_point: Any
+    ) -> Call:
         dtype = spec("x", x).dtype
         quantization = (scale, zero_point, output_scale, output_zero_point)
         return create_integer_lookup_op(x, function, *quantization, in_dtype=dtype, out_dtype=dtype)
@@ -53,10 +52,10 @@ erf = _unary_operator("erf", erf_of, "The error function")
 abs = _unary_operator("abs", np.abs, "The absolute value")
 
 
-def _binary_operator(name: str, compute: Callable[..., relax.Expr], what: str) -> Any:
+def _binary_operator(name: str, compute: Callable[..., Expr], what: str) -> Any:
     def operator(
-        lhs: relax.Expr,
-        rhs: relax.Expr,
+        lhs: Expr,
+        rhs: Expr,
         lhs_scale: Any,
         lhs_zero_point: Any,
         rhs_scale: Any,
@@ -65,7 +64,7 @@ def _binary_operator(name: str, compute: Callable[..., relax.Expr], what: str) -
         output_zero_point: Any,
         lhs_axis: int = -1,
         rhs_axis: int = -1,
-    ) -> relax.Call:
+    ) -> Call:
         dtypes = spec(f"{name}: lhs", lhs).dtype, spec(f"{name}: rhs", rhs).dtype
         if dtypes[0] != dtypes[1]:
             raise QnnError(f"{name}: lhs and rhs must have one dtype, got {' and '.join(dtypes)}")
@@ -91,32 +90,23 @@ def _binary_operator(name: str, compute: Callable[..., relax.Expr], what: str) -
     return operator
 
 
-add = _binary_operator(
-    "add",
-    partial(canonical.sum_of, plain.add),
-    "Add quantized tensors, after each is brought to the result's scale.",
-)
-subtract = _binary_operator(
-    "subtract",
-    partial(canonical.sum_of, plain.subtract),
-    "Subtract quantized tensors, after each is brought to the result's scale.",
-)
+def _sum(name: str, combine: Any) -> Any:
+    what = "quantized tensors, after each is brought to the result's scale."
+    return _binary_operator(name, partial(canonical.sum_of, combine), f"{name.title()} {what}")
+
+
+add, subtract = _sum("add", op.add), _sum("subtract", op.subtract)
 mul = _binary_operator(
     "mul", canonical.product_of, "Multiply quantized tensors; the product is rescaled once."
 )
-
 
 SQNN_DTYPE_TO_CODE = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
 """The number of each dtype in a tensor that chooses one; "disable" leaves the data unchanged."""
 
 
 def simulated_quantize(
-    data: relax.Expr,
-    output_scale: Any,
-    output_zero_point: Any,
-    axis: int = -1,
-    out_dtype: Any = "int8",
-) -> relax.Call:
+    data: Expr, output_scale: Any, output_zero_point: Any, axis: int = -1, out_dtype: Any = "int8"
+) -> Call:
     """Quantize float32 data, and keep the steps as float32.
 
     ``out_dtype`` is a name or an int32 scalar of ``SQNN_DTYPE_TO_CODE``.
@@ -131,12 +121,8 @@ def simulated_quantize(
 
 
 def simulated_dequantize(
-    data: relax.Expr,
-    input_scale: Any,
-    input_zero_point: Any,
-    axis: int = -1,
-    in_dtype: Any = "int8",
-) -> relax.Call:
+    data: Expr, input_scale: Any, input_zero_point: Any, axis: int = -1, in_dtype: Any = "int8"
+) -> Call:
     """Return the real numbers of steps that are kept as float32; see ``simulated_quantize``."""
     code, shape = _code(in_dtype), spec("simulated_dequantize: data", data).shape
     shifted = op.subtract(data, along(input_zero_point, "float32", shape, axis))
@@ -144,12 +130,12 @@ def simulated_dequantize(
     return op.where(_is(code, "disable"), data, real)
 
 
-def _code(dtype: Any) -> relax.Expr:
+def _code(dtype: Any) -> Expr:
     if not isinstance(dtype, str):
         return dtype
     check_choice("the simulated dtype", dtype, tuple(SQNN_DTYPE_TO_CODE))
     return const(SQNN_DTYPE_TO_CODE[dtype], "int32")
 
 
-def _is(code: relax.Expr, dtype: str) -> relax.Expr:
+def _is(code: Expr, dtype: str) -> Expr:
     return op.equal(code, const(SQNN_DTYPE_TO_CODE[dtype], "int32"))
