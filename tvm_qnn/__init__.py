@@ -34,11 +34,31 @@ if TYPE_CHECKING:
     from tvm_qnn.text.decoder import Decoder, decoder
     from tvm_qnn.timing import Timing
 
-__all__ = ["Comparison", "Decoder", "LeftInFloatWarning", "Library", "NotQuantizedWarning"]
-__all__ += ["QuantizedFallbackWarning", "SignatureWarning", "Timing", "WrappingSumsWarning"]
-__all__ += ["WrongInLiteRTWarning", "__version__", "build", "compare", "decoder", "fold_qdq"]
-__all__ += ["from_exported_program", "from_mxnet", "from_onnx", "from_tflite", "host_target"]
-__all__ += ["load", "parse_target", "remote"]
+__all__ = [
+    "Comparison",
+    "Decoder",
+    "LeftInFloatWarning",
+    "Library",
+    "NotQuantizedWarning",
+    "QuantizedFallbackWarning",
+    "SignatureWarning",
+    "Timing",
+    "WrappingSumsWarning",
+    "WrongInLiteRTWarning",
+    "__version__",
+    "build",
+    "compare",
+    "decoder",
+    "fold_qdq",
+    "from_exported_program",
+    "from_mxnet",
+    "from_onnx",
+    "from_tflite",
+    "host_target",
+    "load",
+    "parse_target",
+    "remote",
+]
 __all__ += qnn_ops.__all__
 
 make_lazy(

@@ -19,5 +19,13 @@ from tvm_qnn.litert.signatures import SignatureRunner
 experimental = SimpleNamespace(load_delegate=load_delegate, OpResolverType=OpResolverType)
 """``tf.lite.experimental``, as far as programs use it."""
 
-__all__ = ["Delegate", "Interpreter", "InterpreterWithCustomOps", "OpResolverType"]
-__all__ += ["SignatureRunner", "experimental", "interpreter", "load_delegate"]
+__all__ = [
+    "Delegate",
+    "Interpreter",
+    "InterpreterWithCustomOps",
+    "OpResolverType",
+    "SignatureRunner",
+    "experimental",
+    "interpreter",
+    "load_delegate",
+]

@@ -23,8 +23,14 @@ from tvm_qnn.litert.graph import Graph
 from tvm_qnn.litert.signatures import SignatureRunner
 from tvm_qnn.litert.variables import Variables
 
-__all__ = ["Delegate", "Interpreter", "InterpreterWithCustomOps", "OpResolverType"]
-__all__ += ["SignatureRunner", "load_delegate"]
+__all__ = [
+    "Delegate",
+    "Interpreter",
+    "InterpreterWithCustomOps",
+    "OpResolverType",
+    "SignatureRunner",
+    "load_delegate",
+]
 
 _COMPRESS = "experimental_compress_quantization_zero_points"
 _OPTIONS = (

@@ -92,10 +92,32 @@ def enable_telemetry_events() -> None:
     """Do nothing: there are no such events."""
 
 
-__all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "IOBinding"]
-__all__ += ["InferenceSession", "MeaninglessSettingWarning", "ModelMetadata", "NodeArg"]
-__all__ += ["OrtAllocatorType", "OrtDeviceMemoryType", "OrtMemType", "OrtMemoryInfo", "OrtValue"]
-__all__ += ["RunOptions", "SessionOptions", "capi", "disable_telemetry_events"]
-__all__ += ["enable_telemetry_events", "get_all_providers", "get_available_providers"]
-__all__ += ["get_build_info", "get_device", "get_version_string", "set_default_logger_callback"]
-__all__ += ["set_default_logger_severity", "set_default_logger_verbosity", "set_seed"]
+__all__ = [
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "IOBinding",
+    "InferenceSession",
+    "MeaninglessSettingWarning",
+    "ModelMetadata",
+    "NodeArg",
+    "OrtAllocatorType",
+    "OrtDeviceMemoryType",
+    "OrtMemType",
+    "OrtMemoryInfo",
+    "OrtValue",
+    "RunOptions",
+    "SessionOptions",
+    "capi",
+    "disable_telemetry_events",
+    "enable_telemetry_events",
+    "get_all_providers",
+    "get_available_providers",
+    "get_build_info",
+    "get_device",
+    "get_version_string",
+    "set_default_logger_callback",
+    "set_default_logger_severity",
+    "set_default_logger_verbosity",
+    "set_seed",
+]

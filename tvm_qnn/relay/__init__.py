@@ -79,9 +79,38 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"tvm_qnn.relay has no {name}")
 
 
-__all__ = ["Any", "Call", "Constant", "Expr", "Function", "If", "Let", "TensorType", "Tuple"]
-__all__ += ["TupleGetItem", "TupleType", "Var", "analysis", "backend", "build", "build_config"]
-__all__ += ["build_module", "const", "create_executor", "frontend", "graph_executor", "image"]
-__all__ += ["load_param_dict", "nn", "op", "optimize", "qnn", "save_param_dict", "testing"]
-__all__ += ["transform", "var", "vm"]
-__all__ += op.__all__
+__all__ = [
+    "Any",
+    "Call",
+    "Constant",
+    "Expr",
+    "Function",
+    "If",
+    "Let",
+    "TensorType",
+    "Tuple",
+    "TupleGetItem",
+    "TupleType",
+    "Var",
+    "analysis",
+    "backend",
+    "build",
+    "build_config",
+    "build_module",
+    "const",
+    "create_executor",
+    "frontend",
+    "graph_executor",
+    "image",
+    "load_param_dict",
+    "nn",
+    "op",
+    "optimize",
+    "qnn",
+    "save_param_dict",
+    "testing",
+    "transform",
+    "var",
+    "vm",
+    *op.__all__,
+]

@@ -101,9 +101,30 @@ TVMError = error.TVMError
 gpu = tvm.cuda
 tir = tvm.tirx
 
-__all__ = ["IRModule", "TVMError", "arm_target", "array", "context", "contrib", "cuda_target"]
-__all__ += ["device", "empty", "error", "gpu", "ir", "load_module", "make_target", "nd"]
-__all__ += ["pass_context", "relay", "rpc", "runtime", "target", "tir", "transform"]
+__all__ = [
+    "IRModule",
+    "TVMError",
+    "arm_target",
+    "array",
+    "context",
+    "contrib",
+    "cuda_target",
+    "device",
+    "empty",
+    "error",
+    "gpu",
+    "ir",
+    "load_module",
+    "make_target",
+    "nd",
+    "pass_context",
+    "relay",
+    "rpc",
+    "runtime",
+    "target",
+    "tir",
+    "transform",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -14,5 +14,16 @@ from tvm_qnn.onnxruntime.errors import (
     RuntimeException,
 )
 
-__all__ = ["EPFail", "EngineError", "Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf"]
-__all__ += ["ModelLoaded", "NoModel", "NoSuchFile", "NotImplemented", "RuntimeException"]
+__all__ = [
+    "EPFail",
+    "EngineError",
+    "Fail",
+    "InvalidArgument",
+    "InvalidGraph",
+    "InvalidProtobuf",
+    "ModelLoaded",
+    "NoModel",
+    "NoSuchFile",
+    "NotImplemented",
+    "RuntimeException",
+]

@@ -338,8 +338,33 @@ def softmax(
 qnn = sys.modules[__name__]
 """Scripts find the operators here, too."""
 
-__all__ = ["SQNN_DTYPE_TO_CODE", "abs", "add", "avg_pool2d", "batch_matmul", "concatenate"]
-__all__ += ["contrib_dense_pack", "conv2d", "conv2d_transpose", "dense", "dequantize", "erf", "exp"]
-__all__ += ["hardswish", "leaky_relu", "log", "mul", "quantize", "requantize", "requantize_config"]
-__all__ += ["rsqrt", "sigmoid", "simulated_dequantize", "simulated_quantize", "softmax", "sqrt"]
-__all__ += ["subtract", "tanh"]
+__all__ = [
+    "SQNN_DTYPE_TO_CODE",
+    "abs",
+    "add",
+    "avg_pool2d",
+    "batch_matmul",
+    "concatenate",
+    "contrib_dense_pack",
+    "conv2d",
+    "conv2d_transpose",
+    "dense",
+    "dequantize",
+    "erf",
+    "exp",
+    "hardswish",
+    "leaky_relu",
+    "log",
+    "mul",
+    "quantize",
+    "requantize",
+    "requantize_config",
+    "rsqrt",
+    "sigmoid",
+    "simulated_dequantize",
+    "simulated_quantize",
+    "softmax",
+    "sqrt",
+    "subtract",
+    "tanh",
+]
