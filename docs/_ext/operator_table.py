@@ -117,7 +117,6 @@ def _of_float_tflite() -> str:
 
 
 def _of_mxnet() -> str:
-    import frontends.mxnet.converters  # noqa: F401 (registers the rules)
     from frontends.mxnet.converters.context import CONVERTERS
 
     return _becomes(CONVERTERS, "Relax's own, in the tensors' own type")
@@ -134,6 +133,9 @@ TABLES: dict[str, Callable[[], str]] = {
 
 def with_tables(text: str) -> str:
     """Return a page with each table in place of its mark."""
+    import frontends.mxnet.converters
+    import frontends.tflite.converters  # noqa: F401 (they fill the importers' tables)
+
     for mark, table in TABLES.items():
         if mark in text:
             text = text.replace(mark, table())
