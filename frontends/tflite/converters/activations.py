@@ -93,7 +93,7 @@ def convert_relu(ctx: Context) -> relax.Expr:
     if ctx.model.semantics == "tflm":
         # RELU's multiplier is a float64 quotient, like QUANTIZE's; RELU6 keeps the scale.
         if kind == "relu" and encoding != wanted:
-            expr = ctx.builder.emit(requantize(expr, *encoding, *wanted, result.dtype))
+            expr = ctx.emit(requantize(expr, *encoding, *wanted, result.dtype))
             encoding = wanted
         wanted = encoding
     return quantized_relu(expr, *encoding, *wanted, result.dtype, kind=kind)
@@ -106,7 +106,7 @@ def convert_float_relu(ctx: Context) -> relax.Expr:
     expr = R.maximum(relax.const(np.float32(low)), ctx.input(0).expr)
     if high == _MOST:
         return expr
-    return R.minimum(relax.const(np.float32(high)), ctx.builder.emit(expr))
+    return R.minimum(relax.const(np.float32(high)), ctx.emit(expr))
 
 
 def convert_rescaling(ctx: Context) -> relax.Expr:

@@ -1,6 +1,6 @@
 """The part of a model that a conversion rule sees: one operator and its operands."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, TypeVar
@@ -41,7 +41,27 @@ class Operand:
     @property
     def sizes(self) -> tuple[int, ...]:
         """The shape in the file's terms, which leave out the axis of a complex number's parts."""
-        return self.shape[: len(self.shape) - (self.tensor.dtype == COMPLEX)]
+        return self.shape[: len(self.shape) - (self.dtype == COMPLEX)]
+
+    @property
+    def dtype(self) -> str:
+        """The tensor's type in the file."""
+        return self.tensor.dtype
+
+    @property
+    def label(self) -> str:
+        """The tensor's name in errors."""
+        return self.tensor.label
+
+    @property
+    def packed(self) -> str:
+        """The type of packed numbers in the file, such as "int4"; empty for others."""
+        return self.tensor.packed
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the file has the value."""
+        return self.tensor.is_constant
 
     @property
     def quantization(self) -> tuple[float, int]:
@@ -57,6 +77,11 @@ class Context:
     operator: Operator
     builder: ModuleBuilder
     values: Values
+
+    @property
+    def emit(self) -> Callable[[relax.Expr], relax.Var]:
+        """The function that emits an expression, so that it is computed once."""
+        return self.builder.emit
 
     def options(self, kind: type[_O]) -> _O:
         """Return the operator's options."""

@@ -179,7 +179,7 @@ def convert_case(ctx: Context) -> list[relax.Expr]:
     if len(branches) == 1:
         return [expr_of(value) for value in run(ctx, branches[0], arguments)]
     flags = [
-        ctx.builder.emit(R.equal(index, relax.const(number, "int32")))
+        ctx.emit(R.equal(index, relax.const(number, "int32")))
         for number in range(len(branches) - 1)
     ]
     return _choice(ctx, branches, flags, arguments)
@@ -202,7 +202,7 @@ def _single(ctx: Context, chosen: relax.Expr, what: str, dtype: str) -> relax.Va
     spec = spec_of(chosen)
     if spec.dtype != dtype or np.prod(spec.shape, dtype=int) != 1:
         raise QnnError(f"its {what} must be one {dtype}, got {spec}")
-    return ctx.builder.emit(R.reshape(chosen, ()))
+    return ctx.emit(R.reshape(chosen, ()))
 
 
 def _choice(
@@ -224,7 +224,7 @@ def _choice(
     _check_alike([[spec_of(each) for each in made] for made in results])
     chosen: list[relax.Expr] = [*results[-1]]
     for flag, made in zip(reversed(flags), reversed(results[:-1]), strict=True):
-        pairs = zip(made, map(ctx.builder.emit, chosen), strict=True)
+        pairs = zip(made, map(ctx.emit, chosen), strict=True)
         chosen = [R.where(flag, *pair) for pair in pairs]
     return chosen
 
@@ -274,7 +274,7 @@ def _one_of(
 
     All loops carry the flag, the arguments and the results, which start as zeros.
     """
-    emit = ctx.builder.emit
+    emit = ctx.emit
     fixed = [value if isinstance(value, np.ndarray) else None for value in arguments]
     begin = [value for value in arguments if not isinstance(value, np.ndarray)]
     made: list[list[TensorSpec]] = []
@@ -325,7 +325,7 @@ def _check_alike(made: Sequence[Sequence[TensorSpec]]) -> None:
 
 
 def _emitted(ctx: Context, value: Value) -> relax.Var:
-    return ctx.builder.emit(expr_of(value))
+    return ctx.emit(expr_of(value))
 
 
 OPERATORS.update(

@@ -51,7 +51,7 @@ def reserved(ctx: Context, position: int, elements: tuple[int, ...]) -> relax.Ex
     index = ctx.tensor(position).index
     for operator in ctx.model.operators:
         if operator.code == _RESERVE and index in operator.outputs:
-            return ctx.builder.emit(_zeros(ctx, operator, elements))
+            return ctx.emit(_zeros(ctx, operator, elements))
     return None
 
 
@@ -84,7 +84,7 @@ def convert_set_item(ctx: Context) -> relax.Expr:
         raise UnsupportedError("a list that grows if an index is beyond its end")
     indices = relax.const(np.arange(count, dtype=np.int32))
     is_there = reshaped(R.equal(indices, index), (count, *[1] * len(item.shape)))
-    return R.where(ctx.builder.emit(is_there), reshaped(item.expr, (1, *item.shape)), data)
+    return R.where(ctx.emit(is_there), reshaped(item.expr, (1, *item.shape)), data)
 
 
 def convert_get_item(ctx: Context) -> relax.Expr:
@@ -123,7 +123,7 @@ def _index(ctx: Context, count: int) -> relax.Expr:
     """Return an element's index as a scalar; a constant index must be in the list."""
     if ctx.tensor(1).dtype != "int32" or prod(ctx.input(1).shape) != 1:
         raise QnnError(f"its index must be one int32, got {ctx.tensor(1).label}")
-    return ctx.builder.emit(reshaped(checked_indices(ctx, 1, (count,)), ()))
+    return ctx.emit(reshaped(checked_indices(ctx, 1, (count,)), ()))
 
 
 def outer_list(ctx: Context, graph: Model, error: ElementsError) -> tuple[int, relax.Expr]:
@@ -280,7 +280,7 @@ def _looped(
         raise UnsupportedError("tensors whose shapes or types change from iteration to iteration")
     if any(0 in spec.shape for spec in specs):
         raise UnsupportedError("tensors without elements")
-    results = iter(ctx.builder.loop(test, step, [ctx.builder.emit(each) for each in begin]))
+    results = iter(ctx.builder.loop(test, step, [ctx.emit(each) for each in begin]))
     return [next(results) if known is None else expr_of(known) for known in fixed]
 
 

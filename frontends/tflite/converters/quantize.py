@@ -33,11 +33,11 @@ _QUANTIZE = {
 def convert_quantize(ctx: Context) -> relax.Expr:
     """Quantize from float32, or from one quantization to another."""
     data, result = ctx.input(0), ctx.output()
-    if result.dtype not in _QUANTIZE.get(data.tensor.dtype, ()):
-        raise UnsupportedError(f"from {data.tensor.dtype} to {result.dtype}")
-    if data.tensor.dtype == "float32" and not result.packed:
+    if result.dtype not in _QUANTIZE.get(data.dtype, ()):
+        raise UnsupportedError(f"from {data.dtype} to {result.dtype}")
+    if data.dtype == "float32" and not result.packed:
         return quantized(data.expr, result)
-    if data.tensor.packed or result.packed:
+    if data.packed or result.packed:
         return _packed(ctx, data, result)
     encoding = per_tensor(result)
     known = data.tensor.quantization
@@ -48,27 +48,27 @@ def convert_quantize(ctx: Context) -> relax.Expr:
 
 def _packed(ctx: Context, data: Operand, result: Tensor) -> relax.Expr:
     """Quantize from float32 to the range of int4."""
-    if data.tensor.dtype != "float32" or result.packed != "int4":
+    if data.dtype != "float32" or result.packed != "int4":
         kinds = [each.packed or each.dtype for each in (data.tensor, result)]
         raise UnsupportedError(f"from {kinds[0]} to {kinds[1]}")
-    wide = ctx.builder.emit(quantize(data.expr, *per_tensor(result), result.dtype))
+    wide = ctx.emit(quantize(data.expr, *per_tensor(result), result.dtype))
     return R.maximum(R.minimum(wide, relax.const(7, "int8")), relax.const(-8, "int8"))
 
 
 def convert_dequantize(ctx: Context) -> relax.Expr:
     """Dequantize to float32."""
     data = ctx.input(0)
-    if data.tensor.dtype == "float16":
+    if data.dtype == "float16":
         return R.astype(data.expr, "float32")
-    if data.tensor.dtype not in ("int8", "uint8", "int16"):
-        raise UnsupportedError(f"from {data.tensor.dtype}")
+    if data.dtype not in ("int8", "uint8", "int16"):
+        raise UnsupportedError(f"from {data.dtype}")
     quantization = data.tensor.quantization
     if quantization is None:  # LiteRT reads a scale of 0, which keeps the sign
         zeros = (relax.const(zero, "float32") for zero in (-0.0, 0.0))
-        return R.where(R.less(data.expr, relax.const(0, data.tensor.dtype)), *zeros)
+        return R.where(R.less(data.expr, relax.const(0, data.dtype)), *zeros)
     if 0 in data.shape and quantization is not None and quantization.is_per_channel:
         # LiteRT reads beyond the tensor.
-        raise UnsupportedError(f"{data.tensor.label} has scales by channel and no elements")
+        raise UnsupportedError(f"{data.label} has scales by channel and no elements")
     return real(data)
 
 
@@ -114,10 +114,10 @@ def in_float(rule: Rule) -> Rule:
 def convert_cast(ctx: Context) -> relax.Expr:
     """Convert numbers without their scales; integers wrap, floats saturate."""
     data, dtype = ctx.input(0), ctx.output().dtype
-    source = data.tensor.dtype
+    source = data.dtype
     if source not in DTYPES:
         raise UnsupportedError(f"from {source}")
-    packed = data.tensor.packed or ctx.output().packed
+    packed = data.packed or ctx.output().packed
     if packed and "float32" not in (source, dtype):
         raise UnsupportedError(f"between {packed} and another type than float32")
     if source == dtype:
@@ -136,7 +136,7 @@ def _saturated(ctx: Context, data: relax.Expr, dtype: str, bits: int) -> relax.E
     if int(most) > high:  # of int32 and int64: it is not a float32
         most = np.nextafter(most, np.float32(0))
     highest = relax.const(most)
-    fits = ctx.builder.emit(R.less_equal(data, highest))
+    fits = ctx.emit(R.less_equal(data, highest))
     inside = R.maximum(R.where(fits, data, highest), relax.const(np.float32(low)))
     return R.where(fits, R.astype(inside, dtype), relax.const(high, dtype))
 

@@ -24,10 +24,10 @@ def convert_embedding_lookup(ctx: Context) -> relax.Expr:
     """Return a table's rows at indices, the first operand; rows of bytes may become real."""
     indices, table = ctx.input(0), ctx.input(1)
     dtype, is_hybrid = ctx.output().dtype, _is_hybrid(ctx)
-    if table.tensor.dtype != dtype and not is_hybrid:
-        raise UnsupportedError(f"{dtype} from a table of {table.tensor.dtype}")
-    if table.tensor.packed and not is_hybrid:
-        packed = table.tensor.packed
+    if table.dtype != dtype and not is_hybrid:
+        raise UnsupportedError(f"{dtype} from a table of {table.dtype}")
+    if table.packed and not is_hybrid:
+        packed = table.packed
         raise UnsupportedError(f"{dtype} from a table of {packed}, which LiteRT does not unpack")
     if len(indices.shape) != 1 or len(table.shape) < 2:
         raise QnnError(f"rows {indices.shape} of a table of shape {table.shape}")
@@ -39,9 +39,9 @@ def convert_embedding_lookup(ctx: Context) -> relax.Expr:
     shape = (*indices.shape, *[1] * (len(table.shape) - 1))
     scale: relax.Expr = relax.const(scales[0])
     if scales.size > 1:
-        scale = reshaped(ctx.builder.emit(take_at(relax.const(scales), found, 0)), shape)
+        scale = reshaped(ctx.emit(take_at(relax.const(scales), found, 0)), shape)
     product = R.multiply(R.astype(take_at(rows, found, 0), "float32"), scale)
-    return rounded(ctx.builder.emit(product))
+    return rounded(ctx.emit(product))
 
 
 def _is_hybrid(ctx: Context) -> bool:
@@ -66,7 +66,7 @@ def convert_embedding_by_block(ctx: Context) -> relax.Expr:
         raise QnnError(f"rows {indices.shape} of a table of shape {table.shape}")
     if not table.packed:
         raise UnsupportedError(f"{table.label} has scales by block, and is neither int4 nor int2")
-    found, emit = checked_indices(ctx, 0, table.shape[:1]), ctx.builder.emit
+    found, emit = checked_indices(ctx, 0, table.shape[:1]), ctx.emit
     rows = emit(take_at(weights_of(ctx, 1)[0], found, 0))
     factors = emit(take_at(relax.const(scales), found, 0))
     values = R.astype(reshaped(rows, (*indices.shape, *array.shape[1:])), "float32")
@@ -83,11 +83,11 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
     MEAN divides by the sum of weights, SQRTN by the root of the sum of their squares.
     """
     operands = ctx.inputs()
-    dtypes = tuple(operand.tensor.dtype for operand in operands)
+    dtypes = tuple(operand.dtype for operand in operands)
     if dtypes != _OF_SPARSE:
         raise UnsupportedError(f"of {', '.join(dtypes)}")
     numbers, indices, sizes, weights, table = operands
-    emit, wanted, shape = ctx.builder.emit, ctx.integers(2), table.shape
+    emit, wanted, shape = ctx.emit, ctx.integers(2), table.shape
     count, depth = (*numbers.shape, 0)[0], len(wanted)
     fits = len(numbers.shape) == 1 and indices.shape == (count, depth) and depth > 0
     if not fits or weights.shape != (count,) or len(shape) < 2 or len(sizes.shape) != 1:
@@ -108,7 +108,7 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
     if 0 in (count, *result):
         return R.zeros(result, "float32")
     if 0 in shape:
-        raise UnsupportedError(f"{table.tensor.label} has no elements")
+        raise UnsupportedError(f"{table.label} has no elements")
     taken = emit(take_at(table.expr, checked_indices(ctx, 0, shape[:1]), 0))
     rows = reshaped(taken, (count, prod(shape[1:])))
     weighted = rounded(emit(R.multiply(rows, reshaped(weights.expr, (count, 1)))))
@@ -139,29 +139,29 @@ def convert_lsh_projection(ctx: Context) -> relax.Expr:
     functions, items = ctx.input(0), ctx.input(1)
     weights = ctx.input(2) if ctx.has(2) else None
     kind, shape = ctx.options(LSHProjectionOptions).type, items.shape
-    dtypes = [each.tensor.dtype for each in (functions, *([weights] if weights else []))]
+    dtypes = [each.dtype for each in (functions, *([weights] if weights else []))]
     dtypes.append(ctx.output().dtype)
     if {*dtypes[:-1]} != {"float32"} or dtypes[-1] != "int32" or kind == "UNKNOWN":
         raise UnsupportedError(f"{kind}, of {', '.join(dtypes)}")
     if len(functions.shape) != 2 or functions.shape[1] > _BITS:
         raise QnnError(
-            f"{functions.tensor.label} has shape {functions.shape}, needs [functions, bits], of at "
+            f"{functions.label} has shape {functions.shape}, needs [functions, bits], of at "
             f"most {_BITS} bits"
         )
     if weights and weights.shape != shape[:1]:
-        raise QnnError(f"{weights.tensor.label} has shape {weights.shape}, needs {shape[:1]}")
+        raise QnnError(f"{weights.label} has shape {weights.shape}, needs {shape[:1]}")
     if not shape or 0 in (*shape, *functions.shape):
         raise UnsupportedError(f"items of shape {shape}, functions of {functions.shape}")
     count, bits = functions.shape
     if kind == "SPARSE" and bits == _BITS and count > 1:
         raise UnsupportedError(f"{count} functions of {bits} bits: no bits are left for indices")
-    emit = ctx.builder.emit
+    emit = ctx.emit
     data = items.expr
-    if items.tensor.dtype == "bool":
+    if items.dtype == "bool":
         data = emit(R.astype(data, "uint8"))
-    elif items.tensor.dtype != "uint8":
-        data = emit(read_as(ctx, data, items.tensor.dtype, "uint8"))
-    size = prod(shape[1:]) * np.dtype(items.tensor.dtype).itemsize
+    elif items.dtype != "uint8":
+        data = emit(read_as(ctx, data, items.dtype, "uint8"))
+    size = prod(shape[1:]) * np.dtype(items.dtype).itemsize
     rows = emit(reshaped(data, (shape[0], size)))
     each = weights.expr if weights else emit(R.ones(shape[:1], "float32"))
     seeds = emit(reshaped(functions.expr, (count * bits,)))
@@ -177,21 +177,21 @@ def convert_lsh_projection(ctx: Context) -> relax.Expr:
 def convert_hashtable_lookup(ctx: Context) -> list[relax.Expr]:
     """Return the rows of a table with given keys, or zeros, and a flag for each existing key."""
     wanted, keys, table = ctx.inputs()
-    dtype = table.tensor.dtype
-    if {wanted.tensor.dtype, keys.tensor.dtype} != {"int32"} or dtype not in DTYPES:
-        raise UnsupportedError(f"of {keys.tensor.dtype} in a table of {dtype}")
+    dtype = table.dtype
+    if {wanted.dtype, keys.dtype} != {"int32"} or dtype not in DTYPES:
+        raise UnsupportedError(f"of {keys.dtype} in a table of {dtype}")
     if len(wanted.shape) != 1 or keys.shape != table.shape[:1]:
         raise QnnError(f"{keys.shape} keys of a table of shape {table.shape}")
     if 0 in table.shape:
         raise UnsupportedError("of a table without elements")
     if 0 in wanted.shape:
         return [R.zeros((0, *table.shape[1:]), dtype), R.zeros((0,), "uint8")]
-    if keys.tensor.is_constant and np.any(np.diff(ctx.constant(1)) <= 0):
-        raise QnnError(f"{keys.tensor.label} must have keys that rise")
+    if keys.is_constant and np.any(np.diff(ctx.constant(1)) <= 0):
+        raise QnnError(f"{keys.label} must have keys that rise")
     columns, row = reshaped(wanted.expr, (-1, 1)), reshaped(keys.expr, (1, -1))
-    is_key = ctx.builder.emit(R.astype(R.equal(columns, row), "int8"))
-    indices = ctx.builder.emit(R.argmax(is_key, 1))
-    hits = ctx.builder.emit(R.max(is_key, 1))
+    is_key = ctx.emit(R.astype(R.equal(columns, row), "int8"))
+    indices = ctx.emit(R.argmax(is_key, 1))
+    hits = ctx.emit(R.max(is_key, 1))
     found = R.greater(reshaped(hits, (*wanted.shape, *[1] * (len(table.shape) - 1))), _zero("int8"))
     taken = R.take(table.expr, indices, 0, "clip")
     return [R.where(found, taken, _zero(dtype)), R.astype(hits, "uint8")]

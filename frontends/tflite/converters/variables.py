@@ -26,7 +26,7 @@ def convert_assignment(ctx: Context) -> list[relax.Expr]:
     if spec_of(value.expr) != known:
         raise QnnError(
             f"the variable {key[1]!r} is {known.dtype} of shape {known.shape}, and is assigned "
-            f"{value.tensor.dtype} of shape {value.shape}"
+            f"{value.dtype} of shape {value.shape}"
         )
     ctx.values.variables[key] = value.expr
     return []

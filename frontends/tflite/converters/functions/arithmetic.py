@@ -96,7 +96,7 @@ def _scaled(function: Callable[..., relax.Expr], *, is_product: bool = False) ->
 
     def convert(ctx: Context) -> relax.Expr:
         lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
-        if lhs.tensor.dtype == rhs.tensor.dtype == "int16" and shifts_powers_of_two(ctx):
+        if lhs.dtype == rhs.dtype == "int16" and shifts_powers_of_two(ctx):
             return shifted_sum(ctx, clamp_range(_activation(ctx), result))
         low, high = clamp_range(_activation(ctx), result)
         if is_product and any(map(_means_nothing, (lhs.tensor, rhs.tensor))):
@@ -113,7 +113,7 @@ def _floats(function: Callable[..., relax.Expr], *, is_limited: bool = False) ->
 
     def convert(ctx: Context) -> relax.Expr:
         result = function(ctx.input(0).expr, ctx.input(1).expr)
-        return limited(_activation(ctx), ctx.builder.emit(result)) if is_limited else result
+        return limited(_activation(ctx), ctx.emit(result)) if is_limited else result
 
     return convert
 
@@ -123,7 +123,7 @@ def whole(function: Callable[..., relax.Expr]) -> Rule:
 
     def convert(ctx: Context) -> relax.Expr:
         dtype, operands = ctx.output().dtype, ctx.inputs()
-        dtypes = [operand.tensor.dtype for operand in operands]
+        dtypes = [operand.dtype for operand in operands]
         if dtype == "bool" or any(each != dtype for each in dtypes):
             raise UnsupportedError(f"from {dtypes} to {dtype}")
         return _activated(ctx, _in_64_bits(ctx, function, [each.expr for each in operands]))
@@ -133,14 +133,14 @@ def whole(function: Callable[..., relax.Expr]) -> Rule:
 
 def _activated(ctx: Context, result: relax.Expr) -> relax.Expr:
     activation = getattr(ctx.operator.options, "activation", "NONE")
-    return bounded(activation, ctx.builder.emit(result), ctx.output().dtype)
+    return bounded(activation, ctx.emit(result), ctx.output().dtype)
 
 
 def _in_64_bits(
     ctx: Context, function: Callable[..., relax.Expr], operands: list[relax.Expr]
 ) -> relax.Expr:
     # As TVM lets LLVM assume that nothing overflows.
-    wide = [ctx.builder.emit(R.astype(operand, "int64")) for operand in operands]
+    wide = [ctx.emit(R.astype(operand, "int64")) for operand in operands]
     return R.astype(function(*wide), ctx.output().dtype)
 
 
@@ -229,21 +229,21 @@ def convert_add_n(ctx: Context) -> relax.Expr:
     for operand in operands[1:]:
         if operand.shape != operands[0].shape:
             raise QnnError(f"shapes {operands[0].shape} and {operand.shape} differ")
-        total = rounded(ctx.builder.emit(R.add(total, operand.expr)))
+        total = rounded(ctx.emit(R.add(total, operand.expr)))
     return total
 
 
 def convert_squared_difference(ctx: Context) -> relax.Expr:
     """Square lhs - rhs."""
-    difference = ctx.builder.emit(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
-    return rounded(ctx.builder.emit(R.multiply(difference, difference)))
+    difference = ctx.emit(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
+    return rounded(ctx.emit(R.multiply(difference, difference)))
 
 
 def convert_quotient(ctx: Context) -> relax.Expr:
     """Divide by a table of the 65,536 quotients of two 8-bit values."""
     lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
-    if not lhs.tensor.dtype == rhs.tensor.dtype == result.dtype:
-        raise UnsupportedError(f"from {lhs.tensor.dtype} and {rhs.tensor.dtype} to {result.dtype}")
+    if not lhs.dtype == rhs.dtype == result.dtype:
+        raise UnsupportedError(f"from {lhs.dtype} and {rhs.dtype} to {result.dtype}")
     bounds = clamp_range(ctx.options(ArithmeticOptions).activation, result)
     encodings = lhs.quantization, rhs.quantization, per_tensor(result)
     return _look_up(ctx, quotient_table(*encodings, result.dtype, bounds))
@@ -284,7 +284,7 @@ def _look_up(ctx: Context, table: Array) -> relax.Expr:
     )
     index = R.add(R.multiply(first, relax.const(256, "int32")), second)
     # Every pair has an entry.
-    return R.take(values, ctx.builder.emit(index), axis=0, mode="clip")
+    return R.take(values, ctx.emit(index), axis=0, mode="clip")
 
 
 def convert_float_prelu(ctx: Context) -> relax.Expr:
@@ -304,7 +304,7 @@ def convert_whole_add_n(ctx: Context) -> relax.Expr:
         raise UnsupportedError(f"of {ctx.output().dtype}")
     total = operands[0].expr
     for operand in operands[1:]:
-        total = ctx.builder.emit(_in_64_bits(ctx, R.add, [total, operand.expr]))
+        total = ctx.emit(_in_64_bits(ctx, R.add, [total, operand.expr]))
     return total
 
 
@@ -328,7 +328,7 @@ def convert_whole_quotient(ctx: Context) -> relax.Expr:
         raise UnsupportedError(f"of {dtype}")
 
     def divide(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
-        divisor = ctx.builder.emit(R.where(R.equal(rhs, zero), one, rhs))
+        divisor = ctx.emit(R.where(R.equal(rhs, zero), one, rhs))
         size = R.floor_divide(R.abs(lhs), R.abs(divisor))
         return R.multiply(size, R.multiply(R.sign(lhs), R.sign(divisor)))
 

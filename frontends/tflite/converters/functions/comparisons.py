@@ -40,15 +40,15 @@ class _Comparison:
     def __call__(self, ctx: Context) -> relax.Expr:
         """Compare two tensors of one type."""
         lhs, rhs = ctx.input(0), ctx.input(1)
-        dtype = lhs.tensor.dtype
-        if rhs.tensor.dtype != dtype:
-            raise QnnError(f"cannot compare {dtype} with {rhs.tensor.dtype}")
+        dtype = lhs.dtype
+        if rhs.dtype != dtype:
+            raise QnnError(f"cannot compare {dtype} with {rhs.dtype}")
         if dtype in self.refused:
             raise UnsupportedError(f"of {dtype}")
-        return self.function(*(ctx.builder.emit(self._compared(ctx, each)) for each in (lhs, rhs)))
+        return self.function(*(ctx.emit(self._compared(ctx, each)) for each in (lhs, rhs)))
 
     def _compared(self, ctx: Context, operand: Operand) -> relax.Expr:
-        dtype = operand.tensor.dtype
+        dtype = operand.dtype
         if dtype == "bool":  # TVM compares this type as if it were float
             return R.astype(operand.expr, "int8")
         is_scaled = dtype in self.by_scale and operand.tensor.quantization is not None
@@ -72,7 +72,7 @@ def _logical(function: Callable[..., relax.Expr]) -> Rule:
 
     def convert(ctx: Context) -> relax.Expr:
         operands = ctx.inputs()
-        if any(operand.tensor.dtype != "bool" for operand in operands):
+        if any(operand.dtype != "bool" for operand in operands):
             raise QnnError("needs operands of type bool")
         return function(*(operand.expr for operand in operands))
 
@@ -82,13 +82,13 @@ def _logical(function: Callable[..., relax.Expr]) -> Rule:
 def convert_select_v2(ctx: Context) -> relax.Expr:
     """Return elements of the second operand where the first is true, otherwise of the third."""
     condition, chosen, other = ctx.inputs()
-    if condition.tensor.dtype != "bool" or chosen.tensor.dtype != other.tensor.dtype:
-        dtypes = [operand.tensor.dtype for operand in (condition, chosen, other)]
+    if condition.dtype != "bool" or chosen.dtype != other.dtype:
+        dtypes = [operand.dtype for operand in (condition, chosen, other)]
         raise QnnError(f"must choose by bool from two tensors of one type, got {dtypes}")
     result = R.where(condition.expr, chosen.expr, other.expr)
     if _are_single(ctx):
         # LiteRT gives a result of single elements the shape in the file.
-        return reshaped(ctx.builder.emit(result), ctx.output().shape)
+        return reshaped(ctx.emit(result), ctx.output().shape)
     return result
 
 
@@ -121,10 +121,10 @@ def convert_bucketize(ctx: Context) -> relax.Expr:
         raise QnnError(f"the boundaries must be sorted, got {boundaries.tolist()}")
     if boundaries.size == 0:
         return R.zeros(data.shape, "int32")
-    values = ctx.builder.emit(R.expand_dims(R.astype(data.expr, "float32"), -1))
+    values = ctx.emit(R.expand_dims(R.astype(data.expr, "float32"), -1))
     is_below = R.astype(R.less(values, relax.const(boundaries)), "int32")
     count = relax.const(np.int32(boundaries.size))
-    return R.subtract(count, R.sum(ctx.builder.emit(is_below), [-1]))
+    return R.subtract(count, R.sum(ctx.emit(is_below), [-1]))
 
 
 def _arg(function: Callable[..., relax.Expr]) -> Rule:
@@ -138,7 +138,7 @@ def _arg(function: Callable[..., relax.Expr]) -> Rule:
             raise UnsupportedError(f"a result of type {dtype}")
         axis = check_axis(ctx.integer(1, ("int32", "int64")), len(data.shape))
         if data.shape[axis] == 0:
-            raise QnnError(f"axis {axis} of {data.tensor.label} has no elements")
+            raise QnnError(f"axis {axis} of {data.label} has no elements")
         index = index_of(function, data.expr, axis)
         return index if dtype == "int64" else R.astype(index, dtype)
 
@@ -148,7 +148,7 @@ def _arg(function: Callable[..., relax.Expr]) -> Rule:
 def convert_top_k(ctx: Context) -> list[relax.Expr]:
     """Return each row's largest elements and their indices; equal elements keep their order."""
     data, count = ctx.input(0), ctx.integer(1)
-    dtype = data.tensor.dtype
+    dtype = data.dtype
     if not data.shape or not 0 <= count <= data.shape[-1]:
         raise QnnError(f"{count} elements of rows of shape {data.shape}")
     if ctx.output(1).dtype != "int32" or dtype not in INDEX_DTYPES:
@@ -157,7 +157,7 @@ def convert_top_k(ctx: Context) -> list[relax.Expr]:
     if 0 in data.shape or count == 0:
         return [R.zeros([*outer, count], each) for each in (dtype, "int32")]
     rows = reshaped(data.expr, (prod(outer), size))
-    indices = ctx.builder.emit(top_indices(rows, count))
+    indices = ctx.emit(top_indices(rows, count))
     values = R.gather_elements(rows, indices, axis=1)
     return [reshaped(result, (*outer, count)) for result in (values, indices)]
 

@@ -25,10 +25,10 @@ def convert_rfft2d(ctx: Context) -> relax.Expr:
 
     It is computed in float64, like LiteRT's, and rounded to float32.
     """
-    data, emit = ctx.input(0), ctx.builder.emit
+    data, emit = ctx.input(0), ctx.emit
     height, width = lengths = _lengths(ctx)
-    if data.tensor.dtype != "float32" or len(data.shape) < 2 or 0 in data.shape:
-        raise UnsupportedError(f"of {data.tensor.dtype} of shape {data.shape}")
+    if data.dtype != "float32" or len(data.shape) < 2 or 0 in data.shape:
+        raise UnsupportedError(f"of {data.dtype} of shape {data.shape}")
     if any(length < 1 or length & (length - 1) or length > _MOST for length in lengths):
         raise UnsupportedError(f"lengths {lengths} that are no powers of two up to {_MOST}")
     if width == 1:

@@ -60,18 +60,18 @@ def _floored(
         lhs, rhs, dtype = ctx.input(0), ctx.input(1), ctx.output().dtype
         if not is_rest or dtype != "float32":
             check_divisor(ctx)
-        if {lhs.tensor.dtype, rhs.tensor.dtype, dtype} == {"float32"}:
+        if {lhs.dtype, rhs.dtype, dtype} == {"float32"}:
             return floats(ctx)
-        if not lhs.tensor.dtype == rhs.tensor.dtype == dtype:
-            raise QnnError(f"from {lhs.tensor.dtype} and {rhs.tensor.dtype} to {dtype}")
+        if not lhs.dtype == rhs.dtype == dtype:
+            raise QnnError(f"from {lhs.dtype} and {rhs.dtype} to {dtype}")
         if dtype not in dtypes:
             raise UnsupportedError(f"of {dtype}")
         # 64 bits hold the quotient of the lowest int32 and -1.
         dividend, divisor = (R.astype(each.expr, "int64") for each in (lhs, rhs))
-        divisor = ctx.builder.emit(divisor)
+        divisor = ctx.emit(divisor)
         for each in never:
             is_never = R.equal(divisor, relax.const(each, "int64"))
-            divisor = ctx.builder.emit(R.where(is_never, relax.const(1, "int64"), divisor))
+            divisor = ctx.emit(R.where(is_never, relax.const(1, "int64"), divisor))
         return R.astype(function(dividend, divisor), dtype)
 
     return convert
@@ -99,7 +99,7 @@ def convert_left_shift(ctx: Context) -> relax.Expr:
     """Shift to the left; a count beyond 31 or below 0, undefined in LiteRT, gives 0."""
     # In 64 bits, as TVM lets LLVM assume that nothing overflows.
     data, count = (R.astype(each, "int64") for each in _operands(ctx, _SHIFTED))
-    count = ctx.builder.emit(count)
+    count = ctx.emit(count)
     inside = R.bitwise_and(count, number(31))
     shifted = R.astype(R.left_shift(data, inside), ctx.output().dtype)
     return R.where(R.equal(count, inside), shifted, R.zeros((), ctx.output().dtype))
@@ -120,7 +120,7 @@ def _stablehlo(function: Callable[..., relax.Expr], of_bool: Callable[..., relax
         if dtype == "bool":
             return of_bool(lhs, rhs)
         if dtype == "float32":
-            return rounded(ctx.builder.emit(function(lhs, rhs)))
+            return rounded(ctx.emit(function(lhs, rhs)))
         # In 64 bits, as TVM lets LLVM assume that nothing overflows.
         return R.astype(function(R.astype(lhs, "int64"), R.astype(rhs, "int64")), dtype)
 
@@ -129,7 +129,7 @@ def _stablehlo(function: Callable[..., relax.Expr], of_bool: Callable[..., relax
 
 def _operands(ctx: Context, dtypes: tuple[str, ...]) -> list[relax.Expr]:
     operands, dtype = ctx.inputs(), ctx.output().dtype
-    types = {operand.tensor.dtype for operand in operands}
+    types = {operand.dtype for operand in operands}
     if types != {dtype} or dtype not in dtypes or len(operands) != 2:
         raise UnsupportedError(f"from {sorted(types)} to {dtype}")
     if operands[0].shape != operands[1].shape and ctx.operator.code.startswith("STABLEHLO"):
@@ -146,7 +146,7 @@ def convert_bitcast(ctx: Context) -> relax.Expr:
     Wider numbers are split along a new last axis, narrower ones are joined along the last axis.
     """
     data = ctx.input(0)
-    return read_as(ctx, data.expr, data.tensor.dtype, ctx.output().dtype)
+    return read_as(ctx, data.expr, data.dtype, ctx.output().dtype)
 
 
 def read_as(ctx: Context, data: relax.Expr, source: str, dtype: str) -> relax.Expr:
@@ -163,17 +163,17 @@ def read_as(ctx: Context, data: relax.Expr, source: str, dtype: str) -> relax.Ex
 
 def _as_other(ctx: Context, expr: relax.Expr) -> relax.Expr:
     """Return the bits of float32 as int32, or back."""
-    typed = ctx.builder.emit(expr)
+    typed = ctx.emit(expr)
     shape = spec_of(typed).shape
-    flat = ctx.builder.emit(reshaped(typed, (prod(shape),)))
-    return reshaped(ctx.builder.emit(reinterpret(flat)), shape)
+    flat = ctx.emit(reshaped(typed, (prod(shape),)))
+    return reshaped(ctx.emit(reinterpret(flat)), shape)
 
 
 def _integers(ctx: Context, data: relax.Expr, source: str, dtype: str) -> relax.Expr:
     """Read the bytes of integers as integers of another type."""
-    data = ctx.builder.emit(data)
+    data = ctx.emit(data)
     shape = spec_of(data).shape
-    emit, narrow = ctx.builder.emit, min(_BITS[source], _BITS[dtype])
+    emit, narrow = ctx.emit, min(_BITS[source], _BITS[dtype])
     parts = max(_BITS[source], _BITS[dtype]) // narrow
     if parts == 1:
         return R.astype(data, dtype)
@@ -196,13 +196,13 @@ def convert_whole_power(ctx: Context) -> relax.Expr:
     With one exponent for all, it wraps. A negative exponent, which ends LiteRT's run, counts as 0.
     """
     data, exponent = ctx.input(0), ctx.input(1)
-    if {data.tensor.dtype, exponent.tensor.dtype, ctx.output().dtype} != {"int32"}:
-        raise UnsupportedError(f"of {data.tensor.dtype}, with powers of {exponent.tensor.dtype}")
-    if exponent.tensor.is_constant and np.any(ctx.constant(1) < 0):
-        raise QnnError(f"{exponent.tensor.label} has powers below 0")
+    if {data.dtype, exponent.dtype, ctx.output().dtype} != {"int32"}:
+        raise UnsupportedError(f"of {data.dtype}, with powers of {exponent.dtype}")
+    if exponent.is_constant and np.any(ctx.constant(1) < 0):
+        raise QnnError(f"{exponent.label} has powers below 0")
     if _is_one(data, exponent):
         one = relax.const(np.int32(1))
-        count = ctx.builder.emit(reshaped(exponent.expr, (1,)))
+        count = ctx.emit(reshaped(exponent.expr, (1,)))
         power = _multiplied(ctx, data, count)
         return R.where(R.less(reshaped(exponent.expr, ()), one), one, power)
     base = ctx.builder.array(data.expr).astype("float64")
@@ -219,7 +219,7 @@ def convert_float_power(ctx: Context) -> relax.Expr:
     power = R.power(data.expr, exponent.expr)
     if not _is_one(data, exponent):
         return power
-    if exponent.tensor.is_constant:
+    if exponent.is_constant:
         value = np.float32(ctx.constant(1).item())
         count = round_half_away(value)
         if not (1 <= count < 2**31 and abs(value - count) < _NEAR):
@@ -246,8 +246,8 @@ def _multiplied(ctx: Context, data: Operand, count: relax.Expr) -> relax.Expr:
     shape = data.shape
     rank = len(ctx.input(1).shape)
     shape = (*[1] * (rank - len(shape)), *shape)
-    flat = ctx.builder.emit(reshaped(data.expr, (prod(shape),)))
-    return reshaped(ctx.builder.emit(natural_power(flat, count)), shape)
+    flat = ctx.emit(reshaped(data.expr, (prod(shape),)))
+    return reshaped(ctx.emit(natural_power(flat, count)), shape)
 
 
 OPERATORS.update(

@@ -34,8 +34,8 @@ def convert_softmax(ctx: Context) -> relax.Expr:
     if 0 in data.shape:
         return R.zeros(data.shape, result.dtype)
     quantization = per_tensor(result)
-    if result.dtype == "uint8" or data.tensor.dtype != result.dtype:  # LiteRT does not read it then
-        quantization = output_quantization(data.tensor.dtype, result.dtype)
+    if result.dtype == "uint8" or data.dtype != result.dtype:  # LiteRT does not read it then
+        quantization = output_quantization(data.dtype, result.dtype)
     return quantized_softmax(
         data.expr,
         *data.quantization,
@@ -49,16 +49,16 @@ def convert_float_softmax(ctx: Context) -> relax.Expr:
     """Apply softmax along the last axis; beta multiplies the distances from the largest value."""
     beta = relax.const(ctx.options(SoftmaxOptions).beta, "float32")
     data = _rows(ctx)
-    below = R.subtract(data, ctx.builder.emit(R.max(data, [-1], keepdims=True)))
-    powers = ctx.builder.emit(R.exp(R.multiply(below, beta)))
-    return R.divide(powers, ctx.builder.emit(R.sum(powers, [-1], keepdims=True)))
+    below = R.subtract(data, ctx.emit(R.max(data, [-1], keepdims=True)))
+    powers = ctx.emit(R.exp(R.multiply(below, beta)))
+    return R.divide(powers, ctx.emit(R.sum(powers, [-1], keepdims=True)))
 
 
 def convert_float_log_softmax(ctx: Context) -> relax.Expr:
     """Apply the logarithm of softmax along the last axis."""
     data = _rows(ctx)
-    below = ctx.builder.emit(R.subtract(data, ctx.builder.emit(R.max(data, [-1], keepdims=True))))
-    total = ctx.builder.emit(R.sum(R.exp(below), [-1], keepdims=True))
+    below = ctx.emit(R.subtract(data, ctx.emit(R.max(data, [-1], keepdims=True))))
+    total = ctx.emit(R.sum(R.exp(below), [-1], keepdims=True))
     return R.subtract(below, R.log(total))
 
 
@@ -70,7 +70,7 @@ def _rows(ctx: Context) -> relax.Expr:
     """
     data = ctx.input(0)
     if not data.shape:
-        raise QnnError(f"{data.tensor.label} is a scalar, which has no last axis")
+        raise QnnError(f"{data.label} is a scalar, which has no last axis")
     return data.expr
 
 
@@ -95,7 +95,7 @@ def convert_quantized_l2_normalization(ctx: Context) -> relax.Expr:
     data, dtype = ctx.input(0), ctx.output().dtype
     _check_result(ctx, 1 / 128, 0)
     if not data.shape or data.shape[-1] > _MOST_SQUARES:
-        raise UnsupportedError(f"rows of {data.tensor.label}, of shape {data.shape}")
+        raise UnsupportedError(f"rows of {data.label}, of shape {data.shape}")
     values = ctx.builder.array(data.expr).astype("int64") - data.quantization[1]
     squares = (values * values).sum(axis=-1, dtype="int64", keepdims=True)
     multiplier, shift = inverse_sqrt(squares)
@@ -115,10 +115,10 @@ def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
     data, dtype = ctx.input(0), ctx.output().dtype
     _check_result(ctx, 16 / 256, 1)
     if not data.shape or data.shape[-1] > _MOST_EXPONENTIALS:
-        raise UnsupportedError(f"rows of {data.tensor.label}, of shape {data.shape}")
+        raise UnsupportedError(f"rows of {data.label}, of shape {data.shape}")
     scale = data.quantization[0]
     if scale <= 2.0**-26:
-        raise QnnError(f"{data.tensor.label} has the scale {scale}, too small for TFLite")
+        raise QnnError(f"{data.label} has the scale {scale}, too small for TFLite")
     multiplier, shift = (
         int(part) for part in quantize_multiplier(min(scale * 2.0**26, 2.0**31 - 1))
     )

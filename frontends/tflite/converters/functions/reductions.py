@@ -44,7 +44,7 @@ def reduced(
     data, axes = ctx.input(0), axes_of(ctx)
     if axes:
         return reduce(data.expr, axes, ctx.options(ReducerOptions).keep_dims)
-    longer = ctx.builder.emit(reshaped(data.expr, (*data.shape, 1)))
+    longer = ctx.emit(reshaped(data.expr, (*data.shape, 1)))
     return reduce(longer, [len(data.shape)], False)
 
 
@@ -69,7 +69,7 @@ def _reduce(function: Callable[..., relax.Expr], begin: str | int | None = None)
         if 0 not in data.shape:
             return reduced(ctx, function)
         if begin is None:
-            raise UnsupportedError(f"the mean of {data.tensor.label}, which has no elements")
+            raise UnsupportedError(f"the mean of {data.label}, which has no elements")
         shape = _kept_shape(ctx)
         dtype = spec_of(data.expr).dtype
         info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
@@ -97,7 +97,7 @@ def convert_sum(ctx: Context) -> relax.Expr | list[relax.Expr]:
 
     def add(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
         count = prod(spec_of(expr).shape[axis] for axis in axes)
-        total = ctx.builder.emit(R.sum(ctx.builder.emit(R.astype(expr, "int32")), axes, keep))
+        total = ctx.emit(R.sum(ctx.emit(R.astype(expr, "int32")), axes, keep))
         return requantize(total, scale, point * count, *per_tensor(result), result.dtype)
 
     return reduced(ctx, add)
@@ -139,7 +139,7 @@ def _whole(function: Callable[..., relax.Expr], numbers: Rule | None = None) -> 
 
     def reduce(ctx: Context, expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
         # TVM reduces no bool.
-        return function(ctx.builder.emit(R.astype(expr, "int8")), axes, keep)
+        return function(ctx.emit(R.astype(expr, "int8")), axes, keep)
 
     def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
         data, dtype = ctx.input(0), ctx.output().dtype
@@ -148,8 +148,8 @@ def _whole(function: Callable[..., relax.Expr], numbers: Rule | None = None) -> 
         if dtype != "bool" and numbers is not None:
             return numbers(ctx)
         if 0 in data.shape:
-            raise UnsupportedError(f"{data.tensor.label} has no elements")
-        result = ctx.builder.emit(reduced(ctx, partial(reduce, ctx)))
+            raise UnsupportedError(f"{data.label} has no elements")
+        result = ctx.emit(reduced(ctx, partial(reduce, ctx)))
         return R.greater(result, relax.const(np.int8(0)))
 
     return convert
@@ -159,11 +159,11 @@ def convert_whole_mean(ctx: Context) -> relax.Expr:
     """Average along constant axes, in 64 bits, and round towards zero."""
     data, dtype = ctx.input(0), ctx.output().dtype
     if dtype == "bool" or 0 in data.shape:
-        raise UnsupportedError(f"the mean of {data.tensor.label}, {dtype} of shape {data.shape}")
+        raise UnsupportedError(f"the mean of {data.label}, {dtype} of shape {data.shape}")
 
     def average(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
         count = prod(spec_of(expr).shape[axis] for axis in axes)
-        total = ctx.builder.emit(R.sum(ctx.builder.emit(R.astype(expr, "int64")), axes, keep))
+        total = ctx.emit(R.sum(ctx.emit(R.astype(expr, "int64")), axes, keep))
         size = R.floor_divide(R.abs(total), relax.const(count, "int64"))
         return R.astype(R.multiply(size, R.sign(total)), dtype)
 
@@ -180,8 +180,8 @@ def convert_quantized_product(ctx: Context) -> relax.Expr:
     multiplier is the data's scale divided by the n-th root of the result's, in 15 bits.
     """
     data, result, axes = ctx.input(0), ctx.output(), axes_of(ctx)
-    if data.tensor.dtype != result.dtype or result.dtype == "uint8":
-        raise UnsupportedError(f"from {data.tensor.dtype} to {result.dtype}")
+    if data.dtype != result.dtype or result.dtype == "uint8":
+        raise UnsupportedError(f"from {data.dtype} to {result.dtype}")
     if result.dtype == "int16":
         check_symmetric(data.tensor, result)
     count = prod(data.shape[axis] for axis in axes)
@@ -195,7 +195,7 @@ def convert_quantized_product(ctx: Context) -> relax.Expr:
     if not -31 <= int(shift) < 8:
         raise QnnError(f"the scales {scale:.4g} and {result_scale:.4g} are too far apart")
     factor, down = int(reduced_multiplier(multiplier)), 15 - int(shift)
-    emit = ctx.builder.emit
+    emit = ctx.emit
 
     def rescaled(value: Any) -> Any:
         # The reference's result is int32, and wraps.
@@ -226,11 +226,11 @@ _MOST_FLOATS = 128  # each element is an operator of its own
 def convert_cumsum(ctx: Context) -> relax.Expr:
     """Add up along an axis, from its beginning or from its end."""
     options, data = ctx.options(CumsumOptions), ctx.input(0)
-    dtype, shape = data.tensor.dtype, data.shape
+    dtype, shape = data.dtype, data.shape
     axis = check_axis(ctx.integer(1), len(shape))
     if 0 in shape:
         return R.zeros(shape, dtype)
-    expr = ctx.builder.emit(R.flip(data.expr, axis)) if options.reverse else data.expr
+    expr = ctx.emit(R.flip(data.expr, axis)) if options.reverse else data.expr
     if options.exclusive:
         expr = _moved(ctx, expr, shape, axis, 1)
     if dtype == "float32":
@@ -239,7 +239,7 @@ def convert_cumsum(ctx: Context) -> relax.Expr:
         sums = _by_doubling(ctx, expr, shape, axis)
     else:
         raise UnsupportedError(f"of {dtype}")
-    return R.flip(ctx.builder.emit(sums), axis) if options.reverse else sums
+    return R.flip(ctx.emit(sums), axis) if options.reverse else sums
 
 
 def _moved(
@@ -251,14 +251,14 @@ def _moved(
     if count >= size:
         return zeros
     first = R.strided_slice(expr, [axis], [0], [size - count])
-    return ctx.builder.emit(R.concat([zeros, ctx.builder.emit(first)], axis))
+    return ctx.emit(R.concat([zeros, ctx.emit(first)], axis))
 
 
 def _by_doubling(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int) -> relax.Expr:
     """Add up integers, whose order does not matter, in as many steps as the size has bits."""
     count = 1
     while count < shape[axis]:
-        expr = ctx.builder.emit(R.add(expr, _moved(ctx, expr, shape, axis, count)))
+        expr = ctx.emit(R.add(expr, _moved(ctx, expr, shape, axis, count)))
         count *= 2
     return expr
 
@@ -269,7 +269,7 @@ def _one_by_one(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int)
         raise UnsupportedError(f"of {shape[axis]} numbers of float32")
     sums: list[relax.Expr] = []
     for part in split(ctx.builder, expr, [1] * shape[axis], axis):
-        sums.append(ctx.builder.emit(R.add(sums[-1], part)) if sums else ctx.builder.emit(part))
+        sums.append(ctx.emit(R.add(sums[-1], part)) if sums else ctx.emit(part))
     return R.concat(sums, axis) if len(sums) > 1 else sums[0]
 
 

@@ -161,12 +161,12 @@ def _floats(function: Unary) -> Rule:
 
 
 def _sign(ctx: Context) -> relax.Expr:
-    data = ctx.builder.emit(ctx.input(0).expr)
+    data = ctx.emit(ctx.input(0).expr)
     return R.where(R.isnan(data), data, R.sign(data))  # TVM's sign of NaN is 0
 
 
 def _square(ctx: Context) -> relax.Expr:
-    return rounded(ctx.builder.emit(R.square(ctx.input(0).expr)))
+    return rounded(ctx.emit(R.square(ctx.input(0).expr)))
 
 
 def _in_float64(function: Callable[[relax.Expr], relax.Expr], data: relax.Expr) -> relax.Expr:
@@ -177,8 +177,8 @@ def _in_float64(function: Callable[[relax.Expr], relax.Expr], data: relax.Expr) 
 def convert_logistic(ctx: Context) -> relax.Expr:
     """Compute 1 / (1 + exp(-x)); below -9 that is exp(x), as in LiteRT."""
     data, one = ctx.input(0).expr, relax.const(np.float32(1))
-    is_low = ctx.builder.emit(R.less(data, relax.const(np.float32(-9))))
-    power = ctx.builder.emit(R.exp(R.where(is_low, data, R.negative(data))))
+    is_low = ctx.emit(R.less(data, relax.const(np.float32(-9))))
+    power = ctx.emit(R.exp(R.where(is_low, data, R.negative(data))))
     return R.where(is_low, power, R.divide(one, R.add(one, power)))
 
 
@@ -208,11 +208,11 @@ def convert_gelu(ctx: Context) -> relax.Expr:
         cube = R.multiply(R.multiply(data, data), data)
         inner = R.add(data, R.multiply(number(0.044715), cube))
         bent = _in_float64(R.tanh, R.multiply(number(_ROOT), inner))
-        return rounded(ctx.builder.emit(R.multiply(half, R.add(number(1), bent))))
+        return rounded(ctx.emit(R.multiply(half, R.add(number(1), bent))))
     scaled = R.multiply(data, number(math.sqrt(0.5)))
     one = relax.const(1.0, "float64")
     part = _in_float64(lambda x: R.add(one, R.erf(x)), scaled)
-    return rounded(ctx.builder.emit(R.multiply(half, part)))
+    return rounded(ctx.emit(R.multiply(half, part)))
 
 
 def convert_hard_swish(ctx: Context) -> relax.Expr:
@@ -234,19 +234,19 @@ def convert_local_response_normalization(ctx: Context) -> relax.Expr:
     """
     options, data = ctx.options(LocalResponseNormalizationOptions), ctx.input(0)
     if not data.shape:
-        raise QnnError(f"{data.tensor.label} is a scalar, which has no last axis")
+        raise QnnError(f"{data.label} is a scalar, which has no last axis")
     rank, depth, radius = len(data.shape), data.shape[-1], options.radius
     radius = min(max(radius, 0), depth)  # there are no more neighbours
     widths = [0] * (2 * rank - 2) + [radius, max(radius - 1, 0)]
-    squares = ctx.builder.emit(R.nn.pad(R.square(data.expr), widths, pad_value=0.0))
+    squares = ctx.emit(R.nn.pad(R.square(data.expr), widths, pad_value=0.0))
     total: relax.Expr = R.zeros(data.shape, "float32")
     for index in range(2 * radius):
         part = R.strided_slice(squares, [rank - 1], [index], [index + depth])
-        total = ctx.builder.emit(R.add(total, ctx.builder.emit(part)))
+        total = ctx.emit(R.add(total, ctx.emit(part)))
     scaled = R.multiply(relax.const(np.float32(options.alpha)), total)
     base = R.add(relax.const(np.float32(options.bias)), scaled)
     factor = R.power(base, relax.const(np.float32(-options.beta)))
-    return rounded(ctx.builder.emit(R.multiply(data.expr, factor)))
+    return rounded(ctx.emit(R.multiply(data.expr, factor)))
 
 
 OPERATORS.update(

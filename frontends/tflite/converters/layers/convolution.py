@@ -150,11 +150,11 @@ def convert_conv_2d(ctx: Context) -> relax.Expr:
     data, kernel, result = ctx.input(0), ctx.weights(1), ctx.output()
     options, kernel_layout, groups = kind_of(ctx)
     is_depthwise = isinstance(options, DepthwiseConv2DOptions)
-    if is_depthwise and data.tensor.dtype == "int16" and kernel.tensor.packed:
+    if is_depthwise and data.dtype == "int16" and kernel.packed:
         # LiteRT does not unpack such weights there.
         raise UnsupportedError("int4 weights beside int16 data")
     if 0 in data.shape[1:3]:
-        raise QnnError(f"{data.tensor.label} needs height and width, got {data.shape}")
+        raise QnnError(f"{data.label} needs height and width, got {data.shape}")
     kernel_scale, kernel_zero_point = per_channel(kernel.tensor, kernel_layout.index("O"))
     check_kernel(data.tensor, kernel.tensor, result)
     check_zero_point(kernel.tensor, kernel_zero_point)
@@ -166,7 +166,7 @@ def convert_conv_2d(ctx: Context) -> relax.Expr:
     if isinstance(options, Conv2DOptions):
         bias_type = int16_bias_type(options.quantized_bias_type)
     bias = bias_of(ctx, 2, bias_type)
-    is_wide = data.tensor.dtype == "int16" and bias_type == "int64"
+    is_wide = data.dtype == "int16" and bias_type == "int64"
     counts = _counts(options, data.shape[1:3], kernel.shape[1:3])
     if options.padding == "VALID" and min(counts) == 0:
         channels = kernel.shape[kernel_layout.index("O")]
@@ -209,7 +209,7 @@ def check_ranks(*operands: Operand) -> None:
     """Raise unless all have 4 dimensions."""
     for operand in operands:
         if len(operand.shape) != 4:
-            raise QnnError(f"{operand.tensor.label} must have 4 dimensions, got {operand.shape}")
+            raise QnnError(f"{operand.label} must have 4 dimensions, got {operand.shape}")
 
 
 def dense_options(ctx: Context) -> FullyConnectedOptions:
@@ -232,11 +232,11 @@ def convert_fully_connected(ctx: Context) -> relax.Expr:
     scale, zero_point = per_channel(weight.tensor, 0)
     # LiteRT reads the zero point of weights with one scale, and uses 0 otherwise.
     if isinstance(scale, list) and zero_point != 0:
-        raise QnnError(f"{weight.tensor.label} has a scale per row and a zero point that is not 0")
+        raise QnnError(f"{weight.label} has a scale per row and a zero point that is not 0")
     outer, depth, _ = rows_of(ctx, options.keep_num_dims)
     expr = data.expr
     if data.shape != (*outer, depth):
-        expr = ctx.builder.emit(reshaped(expr, (*outer, depth)))
+        expr = ctx.emit(reshaped(expr, (*outer, depth)))
     low, high = clamp_range(options.activation, result)
     return quantized_dense(
         expr,
@@ -271,14 +271,14 @@ def rows_of(ctx: Context, keep_num_dims: bool) -> tuple[tuple[int, ...], int, in
     if keep_num_dims:
         if data.shape[-1:] != (depth,):
             raise QnnError(
-                f"{data.tensor.label} of shape {data.shape} has no rows of {depth}, "
+                f"{data.label} of shape {data.shape} has no rows of {depth}, "
                 f"which {weight.label} takes"
             )
         return data.shape[:-1], depth, units
     count = prod(data.shape)
     if depth == 0 or count % depth:
         raise QnnError(
-            f"{count} values of {data.tensor.label} are no whole rows of {depth}, "
+            f"{count} values of {data.label} are no whole rows of {depth}, "
             f"which {weight.label} takes"
         )
     return (count // depth,), depth, units

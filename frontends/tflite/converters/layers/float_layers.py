@@ -61,11 +61,11 @@ def convert_float_fully_connected(ctx: Context) -> relax.Expr:
     options = dense_options(ctx)
     check_clamps(options.activation)
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
-    pixels = ctx.builder.emit(reshaped(ctx.input(0).expr, (1, 1, prod(outer), depth)))
-    kernel = ctx.builder.emit(reshaped(ctx.input(1).expr, (units, 1, 1, depth)))
+    pixels = ctx.emit(reshaped(ctx.input(0).expr, (1, 1, prod(outer), depth)))
+    kernel = ctx.emit(reshaped(ctx.input(1).expr, (units, 1, 1, depth)))
     low, high = float_range(options.activation)
     sums = float_conv2d(pixels, kernel, bias_of(ctx, 2, units), low=low, high=high)
-    return reshaped(ctx.builder.emit(sums), (*outer, units))
+    return reshaped(ctx.emit(sums), (*outer, units))
 
 
 def convert_float_transpose_conv(ctx: Context) -> relax.Expr:
@@ -88,9 +88,7 @@ def convert_float_transpose_conv(ctx: Context) -> relax.Expr:
         if bias is not None:
             biases = np.tile(ctx.constant(3), phases)
             operands.append(ctx.values.add_constant(ctx.output(), "_bias", biases))
-        return ctx.builder.emit(
-            float_conv2d(data.expr, *operands, padding=padding, low=low, high=high)
-        )
+        return ctx.emit(float_conv2d(data.expr, *operands, padding=padding, low=low, high=high))
 
     return in_phases(ctx, shape, ctx.constant(1), convolve, lambda parts: R.concat(parts, 3))
 
@@ -108,7 +106,7 @@ def transposed_sums(ctx: Context, images: relax.Expr, planes: relax.Expr) -> rel
     check_ranks(kernel, data)
     shape, window = output_shape(ctx, kernel.shape, data), kernel.shape[1:3]
     check_size(options, shape[1:3], window, data.shape[1:3])
-    emit = ctx.builder.emit
+    emit = ctx.emit
     images = emit(R.permute_dims(images, [0, 3, 1, 2]))
     planes = emit(R.permute_dims(planes, [3, 0, 1, 2]))
     whole = emit(R.nn.conv2d_transpose(images, planes, strides=options.stride))
@@ -123,8 +121,8 @@ def _cut(ctx: Context, sums: relax.Expr, begins: Sequence[int], sizes: Sequence[
     shape = spec_of(sums).shape
     widths = [(0, max(end - shape[axis], 0)) for axis, end in zip(axes, ends, strict=True)]
     flat = [width for pair in [(0, 0), *widths, (0, 0)] for width in pair]
-    padded = ctx.builder.emit(R.nn.pad(sums, flat, pad_value=0.0))
-    return ctx.builder.emit(R.strided_slice(padded, [*axes], begins, ends))
+    padded = ctx.emit(R.nn.pad(sums, flat, pad_value=0.0))
+    return ctx.emit(R.strided_slice(padded, [*axes], begins, ends))
 
 
 def with_bias(ctx: Context, sums: relax.Expr, position: int, channels: int) -> relax.Expr:
@@ -142,10 +140,10 @@ def bias_of(ctx: Context, position: int, channels: int) -> relax.Expr | None:
     if not ctx.has(position):
         return None
     bias = ctx.input(position)
-    if bias.tensor.dtype != "float32" or bias.shape != (channels,):
+    if bias.dtype != "float32" or bias.shape != (channels,):
         raise QnnError(
-            f"the bias {bias.tensor.label} must be float32 of shape ({channels},), "
-            f"got {bias.tensor.dtype} {bias.shape}"
+            f"the bias {bias.label} must be float32 of shape ({channels},), "
+            f"got {bias.dtype} {bias.shape}"
         )
     return bias.expr
 
@@ -164,7 +162,7 @@ def convert_conv_3d(ctx: Context) -> relax.Expr:
         window_count(name, size[axis], window[axis], *steps, *ends[axis])
     sums = R.nn.conv3d(
         data.expr,
-        ctx.builder.emit(R.permute_dims(kernel.expr, [4, 0, 1, 2, 3])),
+        ctx.emit(R.permute_dims(kernel.expr, [4, 0, 1, 2, 3])),
         strides=options.stride,
         padding=tuple(end[side] for side in (0, 1) for end in ends),
         dilation=options.dilation,
@@ -177,7 +175,7 @@ def convert_conv_3d(ctx: Context) -> relax.Expr:
 def convert_conv_3d_transpose(ctx: Context) -> relax.Expr:
     """Return the transposed convolution; the kernel is [depth, height, width, out, in]."""
     shape, kernel, data = ctx.integers(0), ctx.input(1), ctx.input(2)
-    options, emit = ctx.options(Conv3DOptions), ctx.builder.emit
+    options, emit = ctx.options(Conv3DOptions), ctx.emit
     _check_shapes(data.shape, kernel.shape, 4)
     if options.dilation != (1, 1, 1):
         raise UnsupportedError(f"the dilation {options.dilation}")

@@ -57,7 +57,7 @@ def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
         _check_scales(ctx, scales, kernel.shape[0])
         sums, rows, totals = _sums(ctx, options, layout, groups, asymmetric=True)
         steps = R.multiply(centred(ctx, sums, rows, totals), relax.const(scales))
-        product = R.multiply(rounded(ctx.builder.emit(steps)), rows.scale)
+        product = R.multiply(rounded(ctx.emit(steps)), rows.scale)
     return activate(options.activation, with_bias(ctx, product, 2))
 
 
@@ -86,7 +86,7 @@ def convert_hybrid_transpose_conv(ctx: Context) -> relax.Expr:
     data = ctx.input(2)
     check_ranks(data, ctx.weights(1))
     scales = _channel_scales(ctx, 0)
-    batch, emit = data.shape[0], ctx.builder.emit
+    batch, emit = data.shape[0], ctx.emit
     rows = quantized_rows(ctx, data.expr, batch, (batch, 1, 1, 1), asymmetric=True)
     centre = emit(R.subtract(R.astype(rows.values, "int32"), rows.zero_point))
     planes = emit(R.astype(ctx.weights(1).expr, "float32"))
@@ -131,7 +131,7 @@ def _sums(
         # 0.0 becomes the zero point, and lies in every range.
         top, left, bottom, right = padding
         widths = [0, 0, top, bottom, left, right, 0, 0]
-        expr, padding = ctx.builder.emit(R.nn.pad(expr, widths, pad_value=0.0)), (0, 0, 0, 0)
+        expr, padding = ctx.emit(R.nn.pad(expr, widths, pad_value=0.0)), (0, 0, 0, 0)
     rows = quantized_rows(ctx, expr, batch, (batch, 1, 1, 1), asymmetric=asymmetric)
     sums = quantized_conv2d(
         rows.values,
@@ -145,7 +145,7 @@ def _sums(
         kernel_layout=layout,
     )
     others = tuple(axis for axis, letter in enumerate(layout) if letter != "O")
-    return ctx.builder.emit(sums), rows, array.sum(axis=others, dtype=np.int32)
+    return ctx.emit(sums), rows, array.sum(axis=others, dtype=np.int32)
 
 
 def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
@@ -166,15 +166,15 @@ def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
             f"{ctx.tensor(1).label} has rows of no elements, which LiteRT does not add up"
         )
     count = prod(outer)
-    data = ctx.builder.emit(reshaped(ctx.input(0).expr, (count, depth)))
+    data = ctx.emit(reshaped(ctx.input(0).expr, (count, depth)))
     rows = quantized_rows(
         ctx, data, count, (count, 1), asymmetric=options.asymmetric_quantize_inputs
     )
-    sums = ctx.builder.emit(quantized_dense(rows.values, weight, *SUMS))
+    sums = ctx.emit(quantized_dense(rows.values, weight, *SUMS))
     steps = centred(ctx, sums, rows, weight_sums)
     product = R.multiply(steps, R.multiply(rows.scale, scales))
-    result = bent(ctx, options.activation, ctx.builder.emit(with_bias(ctx, product, 2)))
-    return reshaped(ctx.builder.emit(result), (*outer, units))
+    result = bent(ctx, options.activation, ctx.emit(with_bias(ctx, product, 2)))
+    return reshaped(ctx.emit(result), (*outer, units))
 
 
 def _weights(ctx: Context) -> tuple[relax.Expr, Array | relax.Expr]:
@@ -182,7 +182,7 @@ def _weights(ctx: Context) -> tuple[relax.Expr, Array | relax.Expr]:
     if ctx.tensor(1).is_constant:
         weight, array = weights_of(ctx, 1)
         return weight, array.sum(axis=1)
-    emit = ctx.builder.emit
+    emit = ctx.emit
     given = emit(R.astype(ctx.input(1).expr, "int8"))
     return given, emit(R.sum(emit(R.astype(given, "int32")), [1]))
 
@@ -209,7 +209,7 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
         return R.zeros(shape, "float32")
     lhs = data.expr
     if options.adj_x:
-        lhs = ctx.builder.emit(R.permute_dims(lhs, swapped(len(data.shape))))
+        lhs = ctx.emit(R.permute_dims(lhs, swapped(len(data.shape))))
     left = data.shape if not options.adj_x else (*data.shape[:-2], data.shape[-1], data.shape[-2])
     # [..., units, depth]
     weights = array if options.adj_y else np.ascontiguousarray(np.swapaxes(array, -1, -2))
@@ -235,31 +235,29 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
 
     def picked(values: relax.Expr, numbers: Array) -> relax.Expr:
         """Return the value of its row for each element of the result."""
-        flat = ctx.builder.emit(reshaped(values, (count,)))
+        flat = ctx.emit(reshaped(values, (count,)))
         if not np.array_equal(numbers.ravel(), np.arange(count)):
-            flat = ctx.builder.emit(R.take(flat, relax.const(numbers.ravel()), 0, "clip"))
-        return ctx.builder.emit(reshaped(flat, (*numbers.shape, 1)))
+            flat = ctx.emit(R.take(flat, relax.const(numbers.ravel()), 0, "clip"))
+        return ctx.emit(reshaped(flat, (*numbers.shape, 1)))
 
     own = row_indices(ends[0], left[-2])
     factor = R.multiply(picked(rows.scale, own), relax.const(scales))
     if not outer or prod(outer) == 1:
         matrix = ctx.values.add_constant(kernel, "_rows", weights.reshape(units, depth))
-        values = ctx.builder.emit(reshaped(rows.values, (count, depth)))
-        sums = ctx.builder.emit(quantized_dense(values, matrix, *SUMS))
+        values = ctx.emit(reshaped(rows.values, (count, depth)))
+        sums = ctx.emit(quantized_dense(values, matrix, *SUMS))
     else:
         words = R.astype(reshaped(rows.values, ends[0]), "int16")
         matrix = ctx.values.add_constant(kernel, "_columns", np.swapaxes(weights, -1, -2))
-        sums = ctx.builder.emit(R.matmul(words, R.astype(matrix, "int16"), out_dtype="int32"))
+        sums = ctx.emit(R.matmul(words, R.astype(matrix, "int16"), out_dtype="int32"))
     total = R.astype(reshaped(sums, (*batches, left[-2], units)), "float32")
     if rows.zero_point is not None:
         points = R.astype(picked(rows.zero_point, own), "float32")
         of_weights = weights.reshape(-1, depth).sum(axis=1).astype(np.float32)
         columns = of_weights[row_indices(ends[1], units)][..., np.newaxis, :]
-        total = R.subtract(
-            total, rounded(ctx.builder.emit(R.multiply(points, relax.const(columns))))
-        )
-    product = rounded(ctx.builder.emit(R.multiply(total, factor)))
-    return reshaped(ctx.builder.emit(product), shape)
+        total = R.subtract(total, rounded(ctx.emit(R.multiply(points, relax.const(columns)))))
+    product = rounded(ctx.emit(R.multiply(total, factor)))
+    return reshaped(ctx.emit(product), shape)
 
 
 def convert_dense_by_block(ctx: Context) -> relax.Expr:
@@ -277,7 +275,7 @@ def convert_dense_by_block(ctx: Context) -> relax.Expr:
     array, scales = blocks_of(ctx)
     if ctx.tensor(1).packed != "int4":
         raise UnsupportedError(f"{ctx.tensor(1).label} has scales by block, and is not int4")
-    emit, count, blocks = ctx.builder.emit, prod(outer), scales.shape[1]
+    emit, count, blocks = ctx.emit, prod(outer), scales.shape[1]
     data = emit(reshaped(ctx.input(0).expr, (count, depth)))
     rows = quantized_rows(ctx, data, count, (count, 1), asymmetric=True)
     parts = emit(reshaped(rows.values, (count, blocks, depth // blocks)))

@@ -28,18 +28,18 @@ def convert_float_batch_matmul(ctx: Context) -> relax.Expr:
         return R.zeros(shape, "float32")
     left, right = lhs.expr, rhs.expr
     if options.adj_x:
-        left = ctx.builder.emit(R.permute_dims(left, swapped(len(lhs.shape))))
-    if rhs.tensor.is_constant and len(rhs.shape) == 2:
+        left = ctx.emit(R.permute_dims(left, swapped(len(lhs.shape))))
+    if rhs.is_constant and len(rhs.shape) == 2:
         # A convolution of pixels; its weights are laid out before the run.
         depth, units = reversed(rhs.shape) if options.adj_y else rhs.shape
         layout = "OHWI" if options.adj_y else "HWIO"
         sizes = [{"H": 1, "W": 1, "I": depth, "O": units}[letter] for letter in layout]
-        pixels = ctx.builder.emit(reshaped(left, (1, 1, prod(shape[:-1]), depth)))
-        kernel = ctx.builder.emit(reshaped(right, tuple(sizes)))
-        sums = ctx.builder.emit(float_conv2d(pixels, kernel, kernel_layout=layout))
+        pixels = ctx.emit(reshaped(left, (1, 1, prod(shape[:-1]), depth)))
+        kernel = ctx.emit(reshaped(right, tuple(sizes)))
+        sums = ctx.emit(float_conv2d(pixels, kernel, kernel_layout=layout))
         return reshaped(sums, shape)
     if options.adj_y:
-        right = ctx.builder.emit(R.permute_dims(right, swapped(len(rhs.shape))))
+        right = ctx.emit(R.permute_dims(right, swapped(len(rhs.shape))))
     return float_matmul(left, right)
 
 
@@ -47,7 +47,7 @@ def convert_batch_matmul(ctx: Context) -> relax.Expr:
     """Multiply quantized matrices; a constant matrix makes it a dense layer that rounds twice."""
     options, result = ctx.options(BatchMatMulOptions), ctx.output()
     lhs, rhs = ctx.input(0), ctx.tensor(1)
-    dtypes = {lhs.tensor.dtype, rhs.dtype, result.dtype}
+    dtypes = {lhs.dtype, rhs.dtype, result.dtype}
     if dtypes != {"int8"}:
         raise UnsupportedError(f"tensors of type {', '.join(sorted(dtypes))}")
     sizes = rhs.shape if rhs.is_constant else ctx.input(1).shape
@@ -60,7 +60,7 @@ def convert_batch_matmul(ctx: Context) -> relax.Expr:
         return zero_points(result, shape)
     left = lhs.expr
     if options.adj_x:
-        left = ctx.builder.emit(R.permute_dims(left, swapped(len(lhs.shape))))
+        left = ctx.emit(R.permute_dims(left, swapped(len(lhs.shape))))
     if rhs.is_constant and len(sizes) == 2:
         # [units, depth]
         array = ctx.constant(1) if options.adj_y else np.ascontiguousarray(ctx.constant(1).T)
@@ -90,8 +90,8 @@ def convert_int16_batch_matmul(ctx: Context) -> relax.Expr:
     """Multiply int16 matrices by int16 ones, or by constant int8 ones, with sums of 64 bits."""
     options, result = ctx.options(BatchMatMulOptions), ctx.output()
     lhs, rhs = ctx.input(0), ctx.input(1)
-    if rhs.tensor.dtype not in ("int16", "int8"):
-        raise UnsupportedError(f"a matrix of type {rhs.tensor.dtype}")
+    if rhs.dtype not in ("int16", "int8"):
+        raise UnsupportedError(f"a matrix of type {rhs.dtype}")
     check_symmetric(lhs.tensor, rhs.tensor, result)
     shape = result_shape(lhs.shape, rhs.shape, options)
     if 0 in (*shape, *lhs.shape):
@@ -115,7 +115,7 @@ def convert_summed_batch_matmul(ctx: Context) -> relax.Expr:
     Source of the arithmetic: EvalInt8Int32 of LiteRT's batch_matmul.cc.
     """
     lhs, rhs = ctx.input(0), ctx.input(1)
-    if other := {lhs.tensor.dtype, rhs.tensor.dtype} - {"int8"}:
+    if other := {lhs.dtype, rhs.dtype} - {"int8"}:
         raise UnsupportedError(f"a matrix of type {other.pop()}")
     shape = result_shape(lhs.shape, rhs.shape, ctx.options(BatchMatMulOptions))
     if 0 in (*shape, *lhs.shape):
@@ -128,8 +128,8 @@ def _product(ctx: Context, dtype: str) -> relax.Expr:
     options, factors = ctx.options(BatchMatMulOptions), []
     for operand, is_swapped in ((ctx.input(0), options.adj_x), (ctx.input(1), options.adj_y)):
         order = swapped(len(operand.shape)) if is_swapped else list(range(len(operand.shape)))
-        matrix = ctx.builder.emit(R.permute_dims(operand.expr, order))
-        factors.append(ctx.builder.emit(R.astype(matrix, dtype)))
+        matrix = ctx.emit(R.permute_dims(operand.expr, order))
+        factors.append(ctx.emit(R.astype(matrix, dtype)))
     return R.matmul(*factors, out_dtype=dtype)
 
 

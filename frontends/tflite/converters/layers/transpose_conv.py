@@ -133,7 +133,7 @@ def in_phases(
         spans = [axis.span(taps) for axis, taps in zip(axes, count, strict=True)]
         ends = tuple(span[end] for end in (0, 1) for span in spans)
         parts.append(convolve(_phase_weights(kernel, axes, some, count, zero), len(some), ends))
-    joined = parts[0] if len(parts) == 1 else ctx.builder.emit(join(parts))
+    joined = parts[0] if len(parts) == 1 else ctx.emit(join(parts))
     return _dealt(ctx, axes, joined, shape)
 
 
@@ -180,7 +180,7 @@ def _convolve(ctx: Context, weights: Array, phases: int, padding: tuple[int, ...
     check_zero_point(kernel, zero_point)
     scale = scale * phases if isinstance(scale, list) else scale
     bias, options = None, ctx.options(TransposeConvOptions)
-    is_int16, bias_type = data.tensor.dtype == "int16", "int32"
+    is_int16, bias_type = data.dtype == "int16", "int32"
     if is_int16:
         bias_type = int16_bias_type(options.quantized_bias_type)
     if ctx.has(3):
@@ -207,7 +207,7 @@ def _convolve(ctx: Context, weights: Array, phases: int, padding: tuple[int, ...
         out_max=high,
         rounding="reduced" if is_int16 and bias_type == "int64" else "tflite",
     )
-    return ctx.builder.emit(call)
+    return ctx.emit(call)
 
 
 def _phase_weights(
@@ -236,9 +236,9 @@ def _dealt(
     rows, columns = axes
     if rows.stride * columns.stride > 1:
         split = (shape[0], rows.steps, columns.steps, rows.stride, columns.stride, shape[3])
-        dealt = R.permute_dims(ctx.builder.emit(R.reshape(joined, split)), [0, 1, 3, 2, 4, 5])
+        dealt = R.permute_dims(ctx.emit(R.reshape(joined, split)), [0, 1, 3, 2, 4, 5])
         sizes = (shape[0], rows.steps * rows.stride, columns.steps * columns.stride, shape[3])
-        joined = ctx.builder.emit(R.reshape(ctx.builder.emit(dealt), sizes))
+        joined = ctx.emit(R.reshape(ctx.emit(dealt), sizes))
     begins = [axis.crop for axis in axes]
     ends = [axis.crop + axis.count for axis in axes]
     if begins == [0, 0] and ends == [axis.steps * axis.stride for axis in axes]:

@@ -30,7 +30,7 @@ def convert_pool_2d(kind: str, ctx: Context) -> relax.Expr:
     """Pool integers: LiteRT assumes that input and output have one scale and zero point."""
     options, data, result = ctx.options(Pool2DOptions), ctx.input(0), ctx.output()
     if len(data.shape) != 4:
-        raise QnnError(f"{data.tensor.label} must have 4 dimensions, got {data.shape}")
+        raise QnnError(f"{data.label} must have 4 dimensions, got {data.shape}")
     check_same_dtype(data.tensor, result)
     if is_open(data.shape[3:]):
         raise QnnError(f"the channels must be a number, got {data.shape[3]}")
@@ -72,7 +72,7 @@ def convert_float_pool_2d(kind: str, ctx: Context) -> relax.Expr:
     """Pool the pixels inside the image; an L2 pooling is the root of the mean of squares."""
     options, data = ctx.options(Pool2DOptions), ctx.input(0)
     if len(data.shape) != 4:
-        raise QnnError(f"{data.tensor.label} must have 4 dimensions, got {data.shape}")
+        raise QnnError(f"{data.label} must have 4 dimensions, got {data.shape}")
     padding = window_padding(options.padding, data.shape[1:3], options.filter, options.stride)
     check_windows(data.shape[1:3], options.filter, options.stride, padding)
     window = {"strides": options.stride, "padding": padding, "layout": "NHWC"}
@@ -134,11 +134,11 @@ def convert_reduce_window(ctx: Context) -> relax.Expr:
 def _operands(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
     """Return the data, and the value with which each window begins."""
     data, start, dtype = ctx.input(0), ctx.input(1), ctx.output().dtype
-    types = {data.tensor.dtype, start.tensor.dtype}
+    types = {data.dtype, start.dtype}
     if types != {dtype} or dtype not in _DTYPES or not 0 < len(data.shape) <= _MOST_AXES:
         raise UnsupportedError(f"from {sorted(types)} of shape {data.shape} to {dtype}")
     if prod(start.shape) != 1:
-        raise QnnError(f"{start.tensor.label} must be one value, is of shape {start.shape}")
+        raise QnnError(f"{start.label} must be one value, is of shape {start.shape}")
     return data.expr, reshaped(start.expr, ())
 
 
@@ -152,7 +152,7 @@ def _reduced(
     dilations: Sequence[int],
 ) -> relax.Expr:
     """Combine the elements of each window, one after the other in their order."""
-    emit, data = ctx.builder.emit, ctx.builder.emit(data)
+    emit, data = ctx.emit, ctx.emit(data)
     shape, dtype = spec_of(data).shape, ctx.output().dtype
     for name, values in (("sizes", window), ("strides", strides), ("dilations", dilations)):
         check_axes(f"the windows' {name}", values, len(shape), 1)

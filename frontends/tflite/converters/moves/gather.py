@@ -37,14 +37,14 @@ def convert_gather(ctx: Context) -> relax.Expr:
     # The batches and the axis become one axis; each batch's indices are shifted along it.
     count, size = prod(shape[:batches]), shape[axis]
     outer = prod(shape[batches:axis])
-    parts = ctx.builder.emit(reshaped(data.expr, (count, outer, size, inner)))
-    folded = ctx.builder.emit(R.permute_dims(parts, [0, 2, 1, 3]))
-    rows = ctx.builder.emit(reshaped(folded, (count * size, outer, inner)))
+    parts = ctx.emit(reshaped(data.expr, (count, outer, size, inner)))
+    folded = ctx.emit(R.permute_dims(parts, [0, 2, 1, 3]))
+    rows = ctx.emit(reshaped(folded, (count * size, outer, inner)))
     starts = np.arange(count, dtype=np.int32)[:, np.newaxis] * size
     each = reshaped(found, (count, prod(wanted[batches:])))
     inside = R.clip(R.astype(each, "int32"), 0, max(size - 1, 0))
     taken = R.take(rows, R.add(inside, relax.const(starts)), 0, "clip")
-    ordered = ctx.builder.emit(R.permute_dims(ctx.builder.emit(taken), [0, 2, 1, 3]))
+    ordered = ctx.emit(R.permute_dims(ctx.emit(taken), [0, 2, 1, 3]))
     return reshaped(ordered, (*shape[:axis], *wanted[batches:], *shape[axis + 1 :]))
 
 
@@ -88,7 +88,7 @@ def checked_indices(ctx: Context, position: int, sizes: tuple[int, ...]) -> rela
         return indices.expr
     if not ctx.builder.is_certain or 0 in (*sizes, *indices.shape):
         return indices.expr
-    source, emit = f"operator {ctx.operator.index} {ctx.operator.code}", ctx.builder.emit
+    source, emit = f"operator {ctx.operator.index} {ctx.operator.code}", ctx.emit
     if len(sizes) == 1:
         return emit(counted_indices(indices.expr, sizes[0], source))
     axis = len(indices.shape) - 1
@@ -124,18 +124,18 @@ def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
         raise QnnError(f"offset_dims {options.offset_dims} for slices of {len(kept)} axes")
     window = [sizes[axis] for axis in kept]
     if 0 in shape and 0 not in (*batch, *window):
-        raise UnsupportedError(f"{data.tensor.label} has no elements")
+        raise UnsupportedError(f"{data.label} has no elements")
     strides = strides_of(shape)
     last = [shape[axis] - sizes[axis] for axis in options.start_index_map]
     steps = [strides[axis] for axis in options.start_index_map]
     inside = R.maximum(R.minimum(rows, _row(last)), number(0))
-    begins = R.sum(ctx.builder.emit(R.multiply(inside, _row(steps))), [1], keepdims=True)
+    begins = R.sum(ctx.emit(R.multiply(inside, _row(steps))), [1], keepdims=True)
     check_slices(window)
     grid = np.indices(window).reshape(len(window), prod(window))
     offsets = sum((grid[i] * strides[axis] for i, axis in enumerate(kept)), np.zeros((), np.int64))
-    flat = ctx.builder.emit(R.add(begins, _row(np.reshape(offsets, -1).tolist())))
+    flat = ctx.emit(R.add(begins, _row(np.reshape(offsets, -1).tolist())))
     taken = R.take(reshaped(data.expr, (prod(shape),)), flat, 0, "clip")
-    slices = ctx.builder.emit(reshaped(ctx.builder.emit(taken), (*batch, *window)))
+    slices = ctx.emit(reshaped(ctx.emit(taken), (*batch, *window)))
     return R.permute_dims(slices, slice_order(options.offset_dims, count)) if count else slices
 
 
@@ -189,15 +189,15 @@ def index_rows(ctx: Context, indices: Operand, axis: int, depth: int) -> relax.E
         UnsupportedError: they are not integers.
         QnnError: there is no such axis, or it has another size.
     """
-    shape, dtype = indices.shape, indices.tensor.dtype
+    shape, dtype = indices.shape, indices.dtype
     if dtype not in ("int32", "int64"):
         raise UnsupportedError(f"indices of {dtype}")
     # LiteRT reads beyond the shape if the axis is one more than the last.
     if not 0 <= axis < len(shape) or shape[axis] != depth:
         raise QnnError(f"index_vector_dim {axis}, for {depth} numbers, of indices of {shape}")
     order = [*(each for each in range(len(shape)) if each != axis), axis]
-    moved = ctx.builder.emit(R.permute_dims(R.astype(indices.expr, "int64"), order))
-    return ctx.builder.emit(reshaped(moved, (prod(without(shape, axis)), depth)))
+    moved = ctx.emit(R.permute_dims(R.astype(indices.expr, "int64"), order))
+    return ctx.emit(reshaped(moved, (prod(without(shape, axis)), depth)))
 
 
 def _row(numbers: Sequence[int]) -> relax.Expr:

@@ -64,9 +64,9 @@ def convert_whole_pad(ctx: Context) -> relax.Expr:
             shape = list(spec_of(ctx.builder.typed(result)).shape)
             shape[axis] = width
             if width:
-                full = ctx.builder.emit(R.full(shape, relax.const(value, wide), wide))
+                full = ctx.emit(R.full(shape, relax.const(value, wide), wide))
                 parts.insert(position, full)
-        result = ctx.builder.emit(R.concat(parts, axis)) if len(parts) > 1 else result
+        result = ctx.emit(R.concat(parts, axis)) if len(parts) > 1 else result
     return R.astype(result, dtype)
 
 
@@ -99,7 +99,7 @@ def convert_mirror_pad(ctx: Context) -> relax.Expr:
             numbers = np.arange(size, dtype=np.int32)
             mode: Literal["symmetric", "reflect"] = "symmetric" if is_symmetric else "reflect"
             indices = np.pad(numbers, (before, after), mode)
-            result = ctx.builder.emit(R.take(result, relax.const(indices), axis, "clip"))
+            result = ctx.emit(R.take(result, relax.const(indices), axis, "clip"))
     return result
 
 
@@ -111,7 +111,7 @@ def convert_reverse(ctx: Context) -> relax.Expr:
         raise QnnError(f"must have axes, each once, got {axes}")
     result = data.expr
     for axis in axes:
-        result = ctx.builder.emit(R.flip(result, axis))
+        result = ctx.emit(R.flip(result, axis))
     return result
 
 
@@ -119,17 +119,17 @@ def convert_reverse_sequence(ctx: Context) -> relax.Expr:
     """Reverse the first elements along an axis; each batch states their number."""
     data, lengths, options = ctx.input(0), ctx.input(1), ctx.options(ReverseSequenceOptions)
     shape, along, batch = data.shape, options.seq_dim, options.batch_dim
-    if data.tensor.dtype in ("int8", "bool") or lengths.tensor.dtype not in ("int32", "int64"):
-        raise UnsupportedError(f"of {data.tensor.dtype}, by lengths of {lengths.tensor.dtype}")
+    if data.dtype in ("int8", "bool") or lengths.dtype not in ("int32", "int64"):
+        raise UnsupportedError(f"of {data.dtype}, by lengths of {lengths.dtype}")
     if along == batch or not all(0 <= axis < len(shape) for axis in (along, batch)):
         raise QnnError(f"axes {along} and {batch} of a tensor of shape {shape}")
     if lengths.shape != (shape[batch],):
         raise QnnError(f"{lengths.shape} lengths for {shape[batch]} batches")
     size = shape[along]
-    if lengths.tensor.is_constant:
+    if lengths.is_constant:
         known = ctx.constant(1)
         if np.any(known < 0) or np.any(known > size):
-            raise QnnError(f"{lengths.tensor.label} has lengths outside of 0 to {size}")
+            raise QnnError(f"{lengths.label} has lengths outside of 0 to {size}")
     count = np.minimum(ctx.builder.array(lengths.expr).astype(np.int32), size)
     return reversed_steps(ctx.builder, data.expr, count, along, batch)
 
@@ -142,11 +142,11 @@ _MOST_SIZE = 1 << 24  # of an axis: a table has an entry for each element
 def convert_stablehlo_pad(ctx: Context) -> relax.Expr:
     """Put a value before, after and between elements; negative numbers leave elements out."""
     data, filler, options = ctx.input(0), ctx.input(1), ctx.options(StablehloPadOptions)
-    dtype, shape = data.tensor.dtype, data.shape
+    dtype, shape = data.dtype, data.shape
     if not shape or dtype not in DTYPES:
-        raise UnsupportedError(f"{data.tensor.label}, {dtype} of shape {shape}")
-    if filler.tensor.dtype != dtype or prod(filler.shape) != 1:
-        raise QnnError(f"{filler.tensor.label} must be one {dtype}")
+        raise UnsupportedError(f"{data.label}, {dtype} of shape {shape}")
+    if filler.dtype != dtype or prod(filler.shape) != 1:
+        raise QnnError(f"{filler.label} must be one {dtype}")
     low, high, between = (
         check_axes(name, getattr(options, name), len(shape), least)
         for name, least in (
@@ -217,22 +217,22 @@ _MOST = 1 << 24  # elements of a matrix
 def convert_dilate(ctx: Context) -> relax.Expr:
     """Put a value between neighbours along each axis, step - 1 times."""
     data, steps, filler = ctx.input(0), ctx.integers(1), ctx.input(2)
-    shape, dtype = data.shape, data.tensor.dtype
+    shape, dtype = data.shape, data.dtype
     if len(steps) != len(shape) or any(step < 1 for step in steps):
         raise QnnError(f"steps {steps} for a tensor of shape {shape}")
-    if filler.tensor.dtype != dtype or prod(filler.shape) != 1:
-        raise QnnError(f"{filler.tensor.label} must be one {dtype}")
+    if filler.dtype != dtype or prod(filler.shape) != 1:
+        raise QnnError(f"{filler.label} must be one {dtype}")
     sizes = tuple((size - 1) * step + 1 for size, step in zip(shape, steps, strict=True))
     if 0 in shape:
         # LiteRT's own kernel ends the process, or gives an axis a negative size.
         if 0 in shape[:-1] or steps[-1] > 1:
-            raise UnsupportedError(f"{data.tensor.label} has no elements")
+            raise UnsupportedError(f"{data.label} has no elements")
         return R.zeros([max(0, size) for size in sizes], dtype)
     ctx.check_size(TensorSpec(sizes, dtype))
     result, is_kept = data.expr, np.ones((), bool)
     for axis, (size, step) in enumerate(zip(sizes, steps, strict=True)):
         numbers = np.arange(size, dtype=np.int32)
-        result = ctx.builder.emit(R.take(result, relax.const(numbers // step), axis, "clip"))
+        result = ctx.emit(R.take(result, relax.const(numbers // step), axis, "clip"))
         is_kept = np.logical_and(is_kept[..., np.newaxis], numbers % step == 0)
     return R.where(relax.const(is_kept), result, reshaped(filler.expr, ()))
 
@@ -242,10 +242,10 @@ def convert_matrix_diag(ctx: Context) -> relax.Expr:
     data = ctx.input(0)
     _check_no_bool(data)
     if not data.shape:
-        raise UnsupportedError(f"{data.tensor.label} of shape {data.shape}")
+        raise UnsupportedError(f"{data.label} of shape {data.shape}")
     size = data.shape[-1]
     filled = R.broadcast_to(R.expand_dims(data.expr, -1), (*data.shape, size))
-    return R.where(_diagonal(size, size), filled, R.zeros((), data.tensor.dtype))
+    return R.where(_diagonal(size, size), filled, R.zeros((), data.dtype))
 
 
 def convert_matrix_set_diag(ctx: Context) -> relax.Expr:
@@ -254,10 +254,10 @@ def convert_matrix_set_diag(ctx: Context) -> relax.Expr:
     _check_no_bool(data)
     shape = data.shape
     fits = len(shape) > 1 and diagonal.shape == (*shape[:-2], min(shape[-2:]))
-    if not fits or diagonal.tensor.dtype != data.tensor.dtype:
+    if not fits or diagonal.dtype != data.dtype:
         raise QnnError(f"diagonals of {diagonal.shape} for matrices of {shape}")
     axis, rows = len(shape) - 2, relax.const(np.arange(shape[-2], dtype=np.int32))
-    taken = ctx.builder.emit(R.take(diagonal.expr, rows, axis, "clip"))
+    taken = ctx.emit(R.take(diagonal.expr, rows, axis, "clip"))
     is_diagonal = _diagonal(shape[-2], shape[-1])
     return R.where(is_diagonal, R.expand_dims(taken, -1), data.expr)
 
@@ -270,7 +270,7 @@ def _diagonal(rows: int, columns: int) -> relax.Expr:
 
 
 def _check_no_bool(data: Operand) -> None:
-    if data.tensor.dtype == "bool":
+    if data.dtype == "bool":
         raise UnsupportedError("of bool, for which LiteRT's own kernel writes beyond the result")
 
 

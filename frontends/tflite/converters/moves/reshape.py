@@ -41,7 +41,7 @@ def convert_reshape(ctx: Context) -> relax.Expr:
         fits = all(size >= 0 for size in shape) and prod(shape) == prod(sizes)
         if fits and not (_is_computed(ctx) and ctx.input(1).shape != (len(shape),)):
             return reshaped(data.expr, [*shape, *parts])
-    what = f"{data.tensor.label} of shape {sizes}"
+    what = f"{data.label} of shape {sizes}"
     if _is_computed(ctx):
         raise QnnError(
             f"{ctx.tensor(1).label}, the new shape of {what}, must be constant, as it does not "
@@ -105,7 +105,7 @@ def convert_transpose(ctx: Context) -> relax.Expr:
     data = ctx.input(0)
     rank = len(data.shape)
     if rank == 0:  # LiteRT copies nothing
-        raise QnnError(f"{data.tensor.label} is a scalar, which has no axes to permute")
+        raise QnnError(f"{data.label} is a scalar, which has no axes to permute")
     axes = [check_axis(axis, rank) for axis in ctx.integers(1, ("int32", "int64"))]
     if sorted(axes) != list(range(rank)):
         raise QnnError(f"{axes} is no permutation of {rank} axes")
@@ -123,8 +123,8 @@ def convert_tile(ctx: Context) -> relax.Expr:
     if is_open(counts):
         pairs = list(zip(counts, data.shape, strict=True))
         apart = reshaped(data.expr, [each for _, size in pairs for each in (1, size)])
-        tiles = R.broadcast_to(ctx.builder.emit(apart), [each for pair in pairs for each in pair])
-        return reshaped(ctx.builder.emit(tiles), sizes)
+        tiles = R.broadcast_to(ctx.emit(apart), [each for pair in pairs for each in pair])
+        return reshaped(ctx.emit(tiles), sizes)
     return R.tile(data.expr, counts)
 
 
@@ -136,7 +136,7 @@ def convert_broadcast_to(ctx: Context) -> relax.Expr:
     if len(shape) < rank or any(
         size not in (1, wanted) for size, wanted in zip(data.shape, kept, strict=True)
     ):
-        raise QnnError(f"cannot broadcast {data.tensor.label} of shape {data.shape} to {shape}")
+        raise QnnError(f"cannot broadcast {data.label} of shape {data.shape} to {shape}")
     return R.broadcast_to(data.expr, shape)
 
 
@@ -144,7 +144,7 @@ def convert_fill(ctx: Context) -> relax.Expr:
     """Repeat one value."""
     shape, value = _vector_of_sizes(ctx, 0), ctx.input(1)
     if value.shape != ():
-        raise QnnError(f"{value.tensor.label} must be one value, is of shape {value.shape}")
+        raise QnnError(f"{value.label} must be one value, is of shape {value.shape}")
     return R.broadcast_to(reshaped(value.expr, [1] * len(shape)), shape)
 
 
@@ -187,7 +187,7 @@ def _vector_of_sizes(ctx: Context, position: int) -> tuple[int, ...]:
 def convert_zeros_like(ctx: Context) -> relax.Expr:
     """Return zeros in the operand's shape."""
     data = ctx.input(0)
-    return R.zeros(data.shape, data.tensor.dtype)
+    return R.zeros(data.shape, data.dtype)
 
 
 def convert_depth_to_space(ctx: Context) -> relax.Expr:
@@ -198,7 +198,7 @@ def convert_depth_to_space(ctx: Context) -> relax.Expr:
         raise QnnError(f"cannot make blocks of {size} of shape {data.shape}")
     depth //= size * size
     split = reshaped(data.expr, (batch, height, width, size, size, depth))
-    ordered = ctx.builder.emit(R.permute_dims(ctx.builder.emit(split), [0, 1, 3, 2, 4, 5]))
+    ordered = ctx.emit(R.permute_dims(ctx.emit(split), [0, 1, 3, 2, 4, 5]))
     return reshaped(ordered, (batch, height * size, width * size, depth))
 
 
@@ -209,7 +209,7 @@ def convert_space_to_depth(ctx: Context) -> relax.Expr:
     if size < 1 or height % size or width % size:
         raise QnnError(f"cannot take blocks of {size} of shape {data.shape}")
     split = reshaped(data.expr, (batch, height // size, size, width // size, size, depth))
-    ordered = ctx.builder.emit(R.permute_dims(ctx.builder.emit(split), [0, 1, 3, 2, 4, 5]))
+    ordered = ctx.emit(R.permute_dims(ctx.emit(split), [0, 1, 3, 2, 4, 5]))
     return reshaped(ordered, (batch, height // size, width // size, size * size * depth))
 
 
@@ -221,13 +221,13 @@ def convert_space_to_batch(ctx: Context) -> relax.Expr:
     padded = [size + sum(width) for size, width in zip(space, widths, strict=True)]
     if any(extent % size for extent, size in zip(padded, sizes, strict=True)):
         raise QnnError(f"cannot take blocks of {sizes} of {padded} pixels")
-    expr = ctx.builder.emit(_pad(ctx, data, widths))
+    expr = ctx.emit(_pad(ctx, data, widths))
     rank = len(space)
     counts = [extent // size for extent, size in zip(padded, sizes, strict=True)]
     inner = [each for pair in zip(counts, sizes, strict=True) for each in pair]
-    split = ctx.builder.emit(reshaped(expr, (batch, *inner, depth)))
+    split = ctx.emit(reshaped(expr, (batch, *inner, depth)))
     axes = [*range(2, 2 * rank + 1, 2), 0, *range(1, 2 * rank, 2), 2 * rank + 1]
-    ordered = ctx.builder.emit(R.permute_dims(split, axes))
+    ordered = ctx.emit(R.permute_dims(split, axes))
     return reshaped(ordered, (batch * prod(sizes), *counts, depth))
 
 
@@ -239,11 +239,11 @@ def convert_batch_to_space(ctx: Context) -> relax.Expr:
     if batch % prod(sizes):
         raise QnnError(f"cannot make blocks of {sizes} of {batch} pictures")
     rank = len(space)
-    split = ctx.builder.emit(reshaped(data.expr, (*sizes, batch // prod(sizes), *space, depth)))
+    split = ctx.emit(reshaped(data.expr, (*sizes, batch // prod(sizes), *space, depth)))
     pairs = [each for axis in range(rank) for each in (rank + 1 + axis, axis)]
-    ordered = ctx.builder.emit(R.permute_dims(split, [rank, *pairs, 2 * rank + 1]))
+    ordered = ctx.emit(R.permute_dims(split, [rank, *pairs, 2 * rank + 1]))
     whole = [extent * size for extent, size in zip(space, sizes, strict=True)]
-    expr = ctx.builder.emit(reshaped(ordered, (batch // prod(sizes), *whole, depth)))
+    expr = ctx.emit(reshaped(ordered, (batch // prod(sizes), *whole, depth)))
     ends = [extent - width[1] for extent, width in zip(whole, widths, strict=True)]
     begins = [width[0] for width in widths]
     if any(end < begin for begin, end in zip(begins, ends, strict=True)):
@@ -254,7 +254,7 @@ def convert_batch_to_space(ctx: Context) -> relax.Expr:
 def _image(ctx: Context) -> Operand:
     data = ctx.input(0)
     if len(data.shape) != 4:
-        raise QnnError(f"{data.tensor.label} must have 4 axes, is of shape {data.shape}")
+        raise QnnError(f"{data.label} must have 4 axes, is of shape {data.shape}")
     return data
 
 
@@ -274,7 +274,7 @@ def _pad(ctx: Context, data: Operand, widths: list[list[int]]) -> relax.Expr:
     flat = [0, 0, *(each for width in widths for each in width), 0, 0]
     if not any(flat):
         return data.expr
-    encoding, dtype = ctx.output().quantization, data.tensor.dtype
+    encoding, dtype = ctx.output().quantization, data.dtype
     point = 0 if encoding is None else int(encoding.zero_point[0])
     if dtype in ("int8", "uint8"):
         return quantized_pad(data.expr, flat, point)

@@ -29,7 +29,7 @@ def _resized(resize: Resize) -> Rule:
     def convert(ctx: Context) -> relax.Expr:
         options, data, size = ctx.options(ResizeOptions), ctx.input(0), _size(ctx)
         if 0 in (*data.shape, *size):
-            return R.zeros((data.shape[0], *size, data.shape[3]), data.tensor.dtype)
+            return R.zeros((data.shape[0], *size, data.shape[3]), data.dtype)
         return resize(ctx, data, size, **vars(options))
 
     return convert
@@ -47,8 +47,8 @@ def resize_floats(
     total: relax.Expr | None = None
     for column, along in _weighted(columns, (-1, 1)):
         for row, down in _weighted(rows, (-1, 1, 1)):
-            pixels = ctx.builder.emit(_picked(ctx, _picked(ctx, data.expr, row, 1), column, 2))
-            product = ctx.builder.emit(R.multiply(R.multiply(pixels, down), along))
+            pixels = ctx.emit(_picked(ctx, _picked(ctx, data.expr, row, 1), column, 2))
+            product = ctx.emit(R.multiply(R.multiply(pixels, down), along))
             product = rounded(product)
             total = product if total is None else R.add(total, product)
     assert total is not None
@@ -71,7 +71,7 @@ def copy_nearest(ctx: Context, data: Operand, size: tuple[int, ...], **centres: 
 
 
 def _picked(ctx: Context, data: relax.Expr, pixels: Array, axis: int) -> relax.Expr:
-    return ctx.builder.emit(R.take(data, relax.const(pixels.astype(np.int32)), axis, "clip"))
+    return ctx.emit(R.take(data, relax.const(pixels.astype(np.int32)), axis, "clip"))
 
 
 def _size(ctx: Context) -> tuple[int, ...]:

@@ -33,9 +33,9 @@ _DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float32")
 def convert_scatter_nd(ctx: Context) -> relax.Expr:
     """Add parts to zeros at indices along the first axes; the last axis holds one index."""
     indices, parts, shape = ctx.input(0), ctx.input(1), ctx.integers(2)
-    dtype, rank = parts.tensor.dtype, len(indices.shape) - 1
-    if dtype not in _DTYPES or indices.tensor.dtype != "int32":
-        raise UnsupportedError(f"{dtype} at indices of {indices.tensor.dtype}")
+    dtype, rank = parts.dtype, len(indices.shape) - 1
+    if dtype not in _DTYPES or indices.dtype != "int32":
+        raise UnsupportedError(f"{dtype} at indices of {indices.dtype}")
     depth = indices.shape[-1] if indices.shape else 0
     fits = parts.shape == (*indices.shape[:rank], *shape[depth:])
     if rank < 0 or not 0 < depth <= len(shape) or min(shape, default=0) < 0 or not fits:
@@ -49,23 +49,23 @@ def convert_scatter_nd(ctx: Context) -> relax.Expr:
     summed = _scattered(ctx, zeros, flat, R.astype(rows, wide), "add")
     if dtype == "bool":
         summed = R.not_equal(summed, relax.const(0, wide))
-    return reshaped(ctx.builder.emit(R.astype(summed, dtype)), shape)
+    return reshaped(ctx.emit(R.astype(summed, dtype)), shape)
 
 
 def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
     """Put values, or one for all, at indices in a tensor that is filled with another value."""
     indices, shape = ctx.input(0), ctx.integers(1, ("int32", "int64"))
     values, filler = ctx.input(2), ctx.input(3)
-    dtype = values.tensor.dtype
+    dtype = values.dtype
     allowed = ("int8", "uint8", "int32", "int64", "float32")
-    if dtype not in allowed or indices.tensor.dtype not in ("int32", "int64"):
-        raise UnsupportedError(f"{dtype} at indices of {indices.tensor.dtype}")
+    if dtype not in allowed or indices.dtype not in ("int32", "int64"):
+        raise UnsupportedError(f"{dtype} at indices of {indices.dtype}")
     count, depth = (*indices.shape, 1, 1)[:2]
     fits = len(indices.shape) < 3 and depth == len(shape) <= 4 and min(shape, default=0) >= 0
-    if not fits or filler.tensor.dtype != dtype or values.shape not in ((), (count,)):
+    if not fits or filler.dtype != dtype or values.shape not in ((), (count,)):
         raise QnnError(f"indices of {indices.shape} for values of {values.shape} in {shape}")
     if prod(filler.shape) != 1:
-        raise QnnError(f"{filler.tensor.label} must be one value, is of shape {filler.shape}")
+        raise QnnError(f"{filler.label} must be one value, is of shape {filler.shape}")
     filled = R.broadcast_to(reshaped(filler.expr, (1, 1)), (prod(shape), 1))
     if 0 in shape:
         return R.zeros(shape, dtype)
@@ -93,24 +93,24 @@ def convert_segments(reduction: str, begin: Callable[[Any], Any], ctx: Context) 
 def convert_segment_sum(ctx: Context) -> relax.Expr:
     """Sum up the rows of each segment; segments are numbered in order."""
     indices = ctx.input(1)
-    if not indices.tensor.is_constant:
+    if not indices.is_constant:
         raise UnsupportedError("the shape of its result depends on the data of a run")
     numbers = np.asarray(ctx.constant(1)).astype(np.int64)
     steps = np.diff(numbers, prepend=-1) if numbers.ndim == 1 else np.array([-1])
     if np.any((steps != 0) & (steps != 1)) or (numbers.size and numbers[0] != 0):
-        raise QnnError(f"{indices.tensor.label} must count segments from 0, in order")
+        raise QnnError(f"{indices.label} must count segments from 0, in order")
     return _reduced(ctx, int(numbers.max(initial=-1)) + 1, "add", lambda info: 0)
 
 
 def _reduced(ctx: Context, count: int, reduction: str, begin: Callable[[Any], Any]) -> relax.Expr:
     data, indices = ctx.input(0), ctx.input(1)
-    dtype, rank = data.tensor.dtype, len(indices.shape)
-    if dtype not in ("int32", "float32") or indices.tensor.dtype != "int32":
-        raise UnsupportedError(f"{dtype} in segments of {indices.tensor.dtype}")
+    dtype, rank = data.dtype, len(indices.shape)
+    if dtype not in ("int32", "float32") or indices.dtype != "int32":
+        raise UnsupportedError(f"{dtype} in segments of {indices.dtype}")
     if count < 0 or data.shape[:rank] != indices.shape:
         raise QnnError(f"segments {indices.shape} of data of {data.shape}, {count} of them")
-    if indices.tensor.is_constant and np.any(ctx.constant(1) >= count):
-        raise QnnError(f"{indices.tensor.label} has segments beyond {count}")
+    if indices.is_constant and np.any(ctx.constant(1) >= count):
+        raise QnnError(f"{indices.label} has segments beyond {count}")
     rest = data.shape[rank:]
     info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
     start = relax.const(np.asarray(begin(info), dtype), dtype)
@@ -119,11 +119,11 @@ def _reduced(ctx: Context, count: int, reduction: str, begin: Callable[[Any], An
     rows = reshaped(data.expr, (prod(indices.shape), prod(rest)))
     # One more row takes the rows of no segment.
     flat = reshaped(indices.expr, (prod(indices.shape),))
-    flat = ctx.builder.emit(R.minimum(flat, relax.const(np.int32(count))))
+    flat = ctx.emit(R.minimum(flat, relax.const(np.int32(count))))
     flat = R.where(R.less(flat, relax.const(np.int32(0))), relax.const(np.int32(count)), flat)
     full = R.full((count + 1, prod(rest)), start, dtype)
     summed = _scattered(ctx, full, flat, rows, reduction)
-    kept = ctx.builder.emit(R.strided_slice(summed, [0], [0], [count]))
+    kept = ctx.emit(R.strided_slice(summed, [0], [0], [count]))
     return reshaped(kept, (count, *rest))
 
 
@@ -131,7 +131,7 @@ def _scattered(
     ctx: Context, data: relax.Expr, indices: relax.Expr, rows: relax.Expr, reduction: str
 ) -> relax.Expr:
     """Put rows at indices of the first axis, one after the other."""
-    emit = ctx.builder.emit
+    emit = ctx.emit
     return emit(scatter_rows(emit(data), emit(indices), emit(rows), reduction))
 
 
@@ -143,11 +143,11 @@ def _flat_indices(
     LiteRT ends a run if an index is outside.
     """
     depth = len(sizes)
-    if indices.tensor.is_constant:
+    if indices.is_constant:
         array = np.asarray(ctx.constant(ctx.operator.inputs.index(indices.tensor.index)))
         array = array.reshape(-1, depth)
         if np.any(array < 0) or np.any(array >= np.array(sizes)):
-            raise QnnError(f"{indices.tensor.label} has indices outside of {sizes}")
+            raise QnnError(f"{indices.label} has indices outside of {sizes}")
     rows = reshaped(R.astype(indices.expr, "int32"), (count or prod(indices.shape[:-1]), depth))
     strides, last = np.array(strides_of(sizes), np.int32), np.array(sizes, np.int32) - np.int32(1)
     inside = np.maximum(np.minimum(ctx.builder.array(rows), last), np.int32(0))
@@ -160,10 +160,10 @@ def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
     Elements outside the data are left out.
     """
     data, indices, updates = ctx.input(0), ctx.input(1), ctx.input(2)
-    options, emit = ctx.options(StablehloScatterOptions), ctx.builder.emit
-    shape, dtype, named = data.shape, data.tensor.dtype, options.scatter_dims_to_operand_dims
-    if dtype not in DTYPES or updates.tensor.dtype != dtype:
-        raise UnsupportedError(f"{updates.tensor.dtype} in {dtype}")
+    options, emit = ctx.options(StablehloScatterOptions), ctx.emit
+    shape, dtype, named = data.shape, data.dtype, options.scatter_dims_to_operand_dims
+    if dtype not in DTYPES or updates.dtype != dtype:
+        raise UnsupportedError(f"{updates.dtype} in {dtype}")
     rank, count = len(shape), len(updates.shape)
     check_dims("inserted_window_dims", options.inserted_window_dims, rank)
     check_dims("update_window_dims", options.update_window_dims, count)
@@ -177,8 +177,8 @@ def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
     order = slice_order(options.update_window_dims, count)
     if not fits or [(*batch, *window)[axis] for axis in order] != [*updates.shape]:
         raise QnnError(f"updates of {updates.shape} at indices of {indices.shape} in {shape}")
-    if indices.tensor.is_constant and np.any(ctx.constant(1) < 0):
-        raise QnnError(f"{indices.tensor.label} has indices below 0")
+    if indices.is_constant and np.any(ctx.constant(1) < 0):
+        raise QnnError(f"{indices.label} has indices below 0")
     reduction = _reduction(ctx, options.update_computation_subgraph_index)
     size, elements = prod(shape), prod(updates.shape)
     if 0 in (size, elements):
@@ -254,14 +254,14 @@ def convert_one_hot(ctx: Context) -> relax.Expr:
     values = [ctx.input(position) for position in (2, 3)]
     rank, axis = len(indices.shape), ctx.options(OneHotOptions).axis
     axis = rank if axis == -1 else axis
-    if indices.tensor.dtype not in ("int32", "int64"):
-        raise QnnError(f"{indices.tensor.label} must be int32 or int64")
+    if indices.dtype not in ("int32", "int64"):
+        raise QnnError(f"{indices.label} must be int32 or int64")
     if not 0 <= axis <= rank or depth < 0 or any(value.shape not in ((), (1,)) for value in values):
         raise QnnError(f"axis {axis} of {depth} for {rank} axes, and one value each")
     ctx.check_size(TensorSpec((*indices.shape, depth), ctx.output().dtype))
     shape = [1] * (rank + 1)
     shape[axis] = depth
-    numbers = np.arange(depth).reshape(shape).astype(indices.tensor.dtype)
+    numbers = np.arange(depth).reshape(shape).astype(indices.dtype)
     if depth == 0:
         shape = [*indices.shape[:axis], 0, *indices.shape[axis:]]
         return R.zeros(shape, ctx.output().dtype)

@@ -77,7 +77,7 @@ def convert_unscaled_concatenation(ctx: Context) -> relax.Expr:
             encodings.append(operand.quantization if is_scaled else per_tensor(result))
             is_kept = is_scaled
         full = R.full(operand.shape, relax.const(filler, "uint8"), "uint8")
-        parts.append(operand.expr if is_kept else ctx.builder.emit(full))
+        parts.append(operand.expr if is_kept else ctx.emit(full))
     scales, points = zip(*encodings, strict=True)
     target = (1.0, 0) if result.quantization is None else per_tensor(result)
     return quantized_concat(parts, scales, points, *target, "uint8", axis=options.axis)
@@ -87,8 +87,8 @@ def convert_plain_concatenation(ctx: Context) -> relax.Expr:
     """Join tensors of one type without scales; only float32 may have an activation."""
     options, dtype = ctx.options(ConcatenationOptions), ctx.output().dtype
     operands, is_bent = ctx.inputs(), options.activation != "NONE" and dtype != "float32"
-    if any(operand.tensor.dtype != dtype for operand in operands) or is_bent:
-        raise UnsupportedError(f"from {[operand.tensor.dtype for operand in operands]} to {dtype}")
+    if any(operand.dtype != dtype for operand in operands) or is_bent:
+        raise UnsupportedError(f"from {[operand.dtype for operand in operands]} to {dtype}")
     check_clamps(options.activation)
     joined = R.concat([operand.expr for operand in operands], options.axis)
     return activate(options.activation, joined)
@@ -100,10 +100,10 @@ def convert_pack(ctx: Context) -> relax.Expr:
     for operand in operands:
         _check_alike(operand.tensor, ctx.output())
         if operand.shape != shape:
-            raise QnnError(f"{operand.tensor.label} is of shape {operand.shape}, not {shape}")
+            raise QnnError(f"{operand.label} is of shape {operand.shape}, not {shape}")
     axis = check_axis(ctx.options(PackOptions).axis, len(shape) + 1)
     longer = [*shape[:axis], 1, *shape[axis:]]
-    parts = [ctx.builder.emit(reshaped(operand.expr, longer)) for operand in operands]
+    parts = [ctx.emit(reshaped(operand.expr, longer)) for operand in operands]
     return R.concat(parts, axis) if len(parts) > 1 else parts[0]
 
 
@@ -152,7 +152,7 @@ def _parts(ctx: Context, data: Operand, sizes: list[int], axis: int) -> list[rel
     # TVM's own split has no parts without elements.
     some = [size for size in sizes if size]
     parts = iter(split(ctx.builder, data.expr, some, axis) if some else ())
-    dtype, shape = data.tensor.dtype, data.shape
+    dtype, shape = data.dtype, data.shape
     nothing = R.zeros([*shape[:axis], 0, *shape[axis + 1 :]], dtype)
     return [next(parts) if size else nothing for size in sizes]
 
@@ -173,7 +173,7 @@ def convert_strided_slice(ctx: Context) -> relax.Expr:
     axes = sliced_axes(data.shape, begins, ends, steps, options)
     taken = _take(ctx, data, [axis.indices for axis in axes if not axis.is_new])
     return reshaped(
-        ctx.builder.emit(taken), [count_of(axis.indices) for axis in axes if not axis.is_dropped]
+        ctx.emit(taken), [count_of(axis.indices) for axis in axes if not axis.is_dropped]
     )
 
 
@@ -199,8 +199,8 @@ def _taken(ctx: Context, data: Operand, ranges: Mapping[int, range | OpenRange])
     expr = data.expr
     for axis, part in ranges.items():
         ends = (as_extent(end) for end in (part.start, part.stop, part.step))
-        indices = ctx.builder.emit(R.arange(*ends, "int64"))
-        expr = ctx.builder.emit(R.take(expr, indices, axis, "clip"))
+        indices = ctx.emit(R.arange(*ends, "int64"))
+        expr = ctx.emit(R.take(expr, indices, axis, "clip"))
     return expr
 
 
@@ -211,9 +211,9 @@ def convert_dynamic_update_slice(ctx: Context) -> relax.Expr:
     """Write a tensor into a larger one, at an index that is moved inside."""
     data, part, begins = ctx.inputs()
     rank = len(data.shape)
-    if part.tensor.dtype != data.tensor.dtype or begins.tensor.dtype not in _PLACES:
-        dtypes = [part.tensor.dtype, begins.tensor.dtype]
-        raise UnsupportedError(f"{dtypes} into {data.tensor.dtype}")
+    if part.dtype != data.dtype or begins.dtype not in _PLACES:
+        dtypes = [part.dtype, begins.dtype]
+        raise UnsupportedError(f"{dtypes} into {data.dtype}")
     if begins.shape != (rank,) or len(part.shape) != rank:
         raise QnnError(f"{part.shape} at {begins.shape} indices is no part of {data.shape}")
     if any(size > whole for size, whole in zip(part.shape, data.shape, strict=True)):
@@ -227,7 +227,7 @@ def convert_dynamic_update_slice(ctx: Context) -> relax.Expr:
             continue
         indices = np.arange(whole) - np.clip(wide[axis : axis + 1], 0, whole - size)
         near: Any = np.clip(indices, 0, size - 1)
-        moved = ctx.builder.emit(R.take(moved, near.expr, axis, "clip"))
+        moved = ctx.emit(R.take(moved, near.expr, axis, "clip"))
         row = (indices == near).reshape(whole, *[1] * (rank - axis - 1))
         is_inside = row if is_inside is None else is_inside & row
     return moved if is_inside is None else R.where(is_inside.expr, moved, data.expr)

@@ -52,7 +52,7 @@ def float_lstm(
         beside: a second sequence, in the data's form, with weights of its own.
     """
     _check(operands, options)
-    emit, (batch, steps, _) = ctx.builder.emit, spec_of(data).shape
+    emit, (batch, steps, _) = ctx.emit, spec_of(data).shape
     asymmetric = options.asymmetric_quantize_inputs
     sums = products_of_rows(ctx, operands.weights, data, asymmetric=asymmetric)
     if beside is not None:
@@ -99,7 +99,7 @@ class _Step:
             states: hidden values, [batch, outputs], and cells, [batch, cells].
         """
         hidden, cells = states
-        emit, names, operands = ctx.builder.emit, self.operands.gates, self.operands
+        emit, names, operands = ctx.emit, self.operands.gates, self.operands
         asymmetric = self.options.asymmetric_quantize_inputs
         recurrent = RowWeights.of(operands.recurrent, asymmetric=asymmetric)
         both = emit(R.add(sums, recurrent.product(ctx, hidden)))
@@ -163,4 +163,4 @@ def _normalized(
 
 
 def _clipped(ctx: Context, values: relax.Expr, limit: float) -> relax.Expr:
-    return ctx.builder.emit(R.clip(values, -limit, limit)) if limit else values
+    return ctx.emit(R.clip(values, -limit, limit)) if limit else values

@@ -39,7 +39,7 @@ def basic_lstm(ctx: Context) -> list[relax.Expr]:
     """
     units = check_basic(ctx, _DTYPES)
     _check_cells(ctx)
-    emit = ctx.builder.emit
+    emit = ctx.emit
     data, hidden, cells = (ctx.input(index) for index in (DATA, HIDDEN, CELLS))
     rows = emit(R.concat([data.expr, hidden.expr], axis=1))
     point = per_tensor(ctx.tensor(WEIGHTS))[1]
@@ -77,7 +77,7 @@ def _scaled(ctx: Context, sums: relax.Expr, scale: float) -> relax.Expr:
     scaled = product(wide, multiplier)
     if shift < 0:
         scaled = (scaled + (1 << (-shift - 1))) >> -shift
-    return ctx.builder.emit(saturated(scaled, "int16"))
+    return ctx.emit(saturated(scaled, "int16"))
 
 
 def _check_sums(ctx: Context, shift: int) -> None:
@@ -112,18 +112,16 @@ def check_basic(ctx: Context, needed: Sequence[str]) -> int:
         raise UnsupportedError("the basic kernel with another activation than TANH")
     operands = [ctx.input(index) for index in range(CELLS + 1)]
     data, hidden, weights, bias, cells = operands
-    dtypes = [operand.tensor.dtype for operand in operands]
+    dtypes = [operand.dtype for operand in operands]
     dtypes += [ctx.output(index).dtype for index in range(_GATES)]
     if dtypes != list(needed):
         raise UnsupportedError(f"the basic kernel of {', '.join(dtypes)}")
     if len(data.shape) != 2 or 0 in data.shape:
-        raise QnnError(f"{data.tensor.label} has shape {data.shape}, needs 2 dimensions")
+        raise QnnError(f"{data.label} has shape {data.shape}, needs 2 dimensions")
     batch, size = data.shape
     units = bias.shape[0] // _GATES if bias.shape else 0
     if not units:
-        raise QnnError(
-            f"{bias.tensor.label} has shape {bias.shape}, needs {_GATES} numbers for each unit"
-        )
+        raise QnnError(f"{bias.label} has shape {bias.shape}, needs {_GATES} numbers for each unit")
     shapes: list[tuple[Operand, tuple[int, ...]]] = [
         (hidden, (batch, units)),
         (weights, (_GATES * units, size + units)),
@@ -132,7 +130,7 @@ def check_basic(ctx: Context, needed: Sequence[str]) -> int:
     ]
     for operand, shape in shapes:
         if operand.shape != shape:
-            raise QnnError(f"{operand.tensor.label} has shape {operand.shape}, needs {shape}")
+            raise QnnError(f"{operand.label} has shape {operand.shape}, needs {shape}")
     return units
 
 
@@ -153,7 +151,7 @@ def float_basic_lstm(ctx: Context) -> list[relax.Expr]:
     """
     units = check_basic(ctx, ["float32"] * 9)
     check_constants([ctx.tensor(index) for index in (WEIGHTS, BIAS)], "float32")
-    emit = ctx.builder.emit
+    emit = ctx.emit
     data, hidden, cells = (ctx.input(index) for index in (DATA, HIDDEN, CELLS))
     rows = emit(R.concat([data.expr, hidden.expr], axis=1))
     weights = RowWeights.of([ctx.tensor(WEIGHTS)], asymmetric=False)
@@ -227,9 +225,9 @@ def integer_lstm(
     if operands.projection:
         first = _scale(operands.projection[0]) * np.float32(inner_scale)
         projection = float(first / np.float32(hidden_scale))
-    result = ctx.builder.emit(
+    result = ctx.emit(
         quantized_lstm(
-            ctx.builder.emit(sums),
+            ctx.emit(sums),
             hidden,
             cells,
             _joined(ctx, operands.recurrent),
@@ -253,11 +251,11 @@ def integer_lstm(
     )
 
     def part(first: int, last: int) -> relax.Expr:
-        return ctx.builder.emit(R.strided_slice(result, [1], [first], [last]))
+        return ctx.emit(R.strided_slice(result, [1], [first], [last]))
 
     end = steps * operands.outputs
     results = (part(0, end), part(end - operands.outputs, end), part(end, end + operands.count))
-    outputs, last = (ctx.builder.emit(R.astype(each, "int8")) for each in results[:2])
+    outputs, last = (ctx.emit(R.astype(each, "int8")) for each in results[:2])
     return outputs, last, results[2]
 
 

@@ -64,12 +64,12 @@ def run_lstm(ctx: Context, options: AnyLSTM, at: Places, way: Way) -> relax.Expr
     """
     operands = LstmOperands.of(ctx, at)
     data = ctx.input(at.data)
-    dtypes = data.tensor.dtype, operands.weights[-1].dtype
+    dtypes = data.dtype, operands.weights[-1].dtype
     if dtypes not in _RULES:
         raise UnsupportedError(f"of {dtypes[0]} data and {dtypes[1]} weights")
     rule, kept, counted = _RULES[dtypes]
     if 0 in data.shape:
-        raise QnnError(f"{data.tensor.label} has no elements")
+        raise QnnError(f"{data.label} has no elements")
     rows = way.begin(ctx, at.data)
     batch, steps, _ = spec_of(rows).shape
     hidden = state_of(ctx, operands.hidden, batch, operands.outputs, kept)
@@ -80,7 +80,7 @@ def run_lstm(ctx: Context, options: AnyLSTM, at: Places, way: Way) -> relax.Expr
     results = rule(ctx, operands, options, rows, hidden, cells, **beside)
     for tensor, new in zip((operands.hidden, operands.cells), results[1:], strict=True):
         ctx.values.change(tensor, reshaped(new, tensor.shape))
-    result = ctx.builder.emit(reshaped(results[0], (batch, steps, operands.outputs)))
+    result = ctx.emit(reshaped(results[0], (batch, steps, operands.outputs)))
     return way.end(ctx, result, len(data.shape))
 
 
@@ -131,7 +131,7 @@ def run_rnn(ctx: Context, options: AnyRNN, at: RnnPlaces, way: Way, rank: int) -
     """
     weights, recurrent, bias, kept = (ctx.tensor(at.weights + index) for index in range(4))
     _check(ctx, at, rank)
-    emit, units, asymmetric = ctx.builder.emit, bias.shape[0], options.asymmetric_quantize_inputs
+    emit, units, asymmetric = ctx.emit, bias.shape[0], options.asymmetric_quantize_inputs
     sequence = way.begin(ctx, at.data)
     batch, steps, _ = spec_of(sequence).shape
     hidden = state_of(ctx, kept, batch, units, "float32")
@@ -249,7 +249,7 @@ def _joined(
     needed = 1 if merged else len(results)
     if len(ctx.operator.outputs) != needed:
         raise QnnError(f"needs {needed} outputs, got {len(ctx.operator.outputs)}")
-    return R.concat([ctx.builder.emit(each) for each in results], axis=2) if merged else results
+    return R.concat([ctx.emit(each) for each in results], axis=2) if merged else results
 
 
 OPERATORS.update(

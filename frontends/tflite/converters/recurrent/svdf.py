@@ -29,7 +29,7 @@ def float_svdf(ctx: Context) -> relax.Expr:
 
     Source of the arithmetic: EvalFloatSVDF of TFLite's kernels/internal/reference/svdf.h.
     """
-    newest = R.matmul(ctx.input(0).expr, ctx.builder.emit(R.permute_dims(ctx.input(1).expr)))
+    newest = R.matmul(ctx.input(0).expr, ctx.emit(R.permute_dims(ctx.input(1).expr)))
     return _weighed(ctx, newest, ctx.input(2).expr)
 
 
@@ -42,7 +42,7 @@ def hybrid_svdf(ctx: Context) -> relax.Expr:
     data, (weights, array) = ctx.input(0), weights_of(ctx, 1)
     asymmetric, batch = ctx.options(SVDFOptions).asymmetric_quantize_inputs, data.shape[0]
     rows = quantized_rows(ctx, data.expr, batch, (batch, 1), asymmetric=asymmetric)
-    sums = ctx.builder.emit(quantized_dense(rows.values, weights, *SUMS))
+    sums = ctx.emit(quantized_dense(rows.values, weights, *SUMS))
     steps = centred(ctx, sums, rows, array.sum(axis=1))
     newest = R.multiply(steps, R.multiply(rows.scale, relax.const(scales_of(ctx, 1, 1))))
     times = ctx.tensor(2)
@@ -52,7 +52,7 @@ def hybrid_svdf(ctx: Context) -> relax.Expr:
 
 def _weighed(ctx: Context, newest: relax.Expr, times: relax.Expr) -> relax.Expr:
     """Store the newest values, and return the weighted stored values."""
-    options, state, emit = ctx.options(SVDFOptions), ctx.input(4), ctx.builder.emit
+    options, state, emit = ctx.options(SVDFOptions), ctx.input(4), ctx.emit
     check_result(ctx)
     filters, steps = _checked(ctx, options.rank)
     batch, units = state.shape[0], filters // options.rank
@@ -66,7 +66,7 @@ def _weighed(ctx: Context, newest: relax.Expr, times: relax.Expr) -> relax.Expr:
     rows = emit(reshaped(kept, (batch, units, options.rank * steps)))
     weights = emit(reshaped(times, (units, options.rank * steps)))
     sums = R.sum(R.multiply(rows, weights), [2])
-    return bent(ctx, options.activation, ctx.builder.emit(with_bias(ctx, sums, 3)))
+    return bent(ctx, options.activation, ctx.emit(with_bias(ctx, sums, 3)))
 
 
 def _checked(ctx: Context, rank: int) -> tuple[int, int]:
@@ -92,15 +92,15 @@ def _checked(ctx: Context, rank: int) -> tuple[int, int]:
 def convert_svdf(ctx: Context) -> relax.Expr:
     """Filter over time, by the rule for the types of data, weights of both kinds, and state."""
     data, features, times, state = (ctx.input(position) for position in (0, 1, 2, 4))
-    dtypes = tuple(operand.tensor.dtype for operand in (data, features, times, state))
+    dtypes = tuple(operand.dtype for operand in (data, features, times, state))
     if dtypes not in _RULES:
         raise UnsupportedError(
             f"of {dtypes[0]} data, weights {', '.join(dtypes[1:3])} and a state {dtypes[3]}"
         )
     if not data.shape:
-        raise QnnError(f"{data.tensor.label} is a scalar, and no rows of data")
+        raise QnnError(f"{data.label} is a scalar, and no rows of data")
     if not state.tensor.is_variable:
-        raise QnnError(f"the state {state.tensor.label} is no variable tensor")
+        raise QnnError(f"the state {state.label} is no variable tensor")
     return _RULES[dtypes](ctx)
 
 
@@ -112,13 +112,13 @@ def _integer_svdf(ctx: Context) -> relax.Expr:
         raise UnsupportedError(f"fused activation {options.activation}")
     state_scale, state_zero_point = state.quantization
     # LiteRT reads no zero point of an int16 state.
-    state_zero_point = 0 if state.tensor.dtype == "int16" else state_zero_point
+    state_zero_point = 0 if state.dtype == "int16" else state_zero_point
     (data_scale, data_zero_point), (weights_scale, _) = data.quantization, features.quantization
     sums = quantized_dense(data.expr, features.expr, 1.0, data_zero_point, *SUMS[2:])
     ctx.values.change(
         state.tensor,
         quantized_svdf_state(
-            ctx.builder.emit(sums),
+            ctx.emit(sums),
             state.expr,
             data_scale,
             weights_scale,
