@@ -137,22 +137,13 @@ def import_graph(
         values.add_state(state)
     fallbacks: list[str] = []
     wraps: list[tuple[str, str]] = []
-
-    def run(model: Model, known: Values) -> Model:
-        model, in_float, wrapping = _convert_operators(
-            model, tensor_names(model.tensors), known.builder, known
-        )
-        fallbacks.extend(in_float)
-        wraps.extend(wrapping)
-        return model
-
-    values.convert = run
+    values.convert = partial(_convert_operators, fallbacks, wraps)
 
     def convert() -> list[relax.Expr]:
         for index in shapes:
             if graph.tensors[index].packed:
                 values.define(graph.tensors[index], _lowest_bits(values, graph.tensors[index]))
-        known = run(graph, values)
+        known = values.convert(graph, values)
         results = [values.of(known.tensors[index]) for index in kept]
         return [*results, *map(values.of_state, states)]
 
@@ -188,41 +179,46 @@ Problem = tuple[Operator, Exception, Sequence[str]]
 
 
 def _convert_operators(
-    model: Model, names: Sequence[str], builder: ModuleBuilder, values: Values
-) -> tuple[Model, list[str], list[tuple[str, str]]]:
+    fallbacks: list[str], wraps: list[tuple[str, str]], model: Model, values: Values
+) -> Model:
     """Convert all operators, or raise the errors of all.
 
+    Args:
+        fallbacks: gets the operators in float32.
+        wraps: gets the operators whose sums can wrap, with the bounds of these sums.
+        model: the operators and their tensors.
+        values: of the tensors.
+
     Returns:
-        The model with folded operators as constants, the operators in float32, and the operators
-        whose sums can wrap, with the bounds of these sums.
+        The model with folded operators as constants.
     """
+    names, builder = tensor_names(model.tensors), values.builder
 
     def shape_of(tensor: Tensor) -> tuple[int, ...]:
         shape = spec_of(values.of(tensor)).shape
         return shape[:-1] if tensor.dtype == COMPLEX else shape
 
     problems: list[Problem] = []
-    fallbacks: list[str] = []
-    wraps: list[tuple[str, str]] = []
     for operator in model.operators:
+        used = [names[index] for index in (*operator.inputs, *operator.outputs) if index >= 0]
         try:
             folded = fold(model, operator, shape_of)
             if folded is not None:
                 model = folded
             elif _convert(Context(model, operator, builder, values)):
-                fallbacks.append(_where(operator, _used(operator, names)))
+                fallbacks.append(_where(operator, used))
             if builder.wraps:
-                wraps.append((_where(operator, _used(operator, names)), builder.wraps[0]))
+                wraps.append((_where(operator, used), builder.wraps[0]))
                 builder.wraps.clear()
         except (ValueError, TypeError, RuntimeError, tvm.error.InternalError) as error:
             if isinstance(error, ElementsError) and values.owner is not None:
                 raise  # the operator that runs the subgraph gives it another list
-            problems.append((operator, error, _used(operator, names)))
+            problems.append((operator, error, used))
             # This way the operators after it are checked, too.
             for index in operator.outputs:
                 values.assume(model.tensors[index])
     _raise_first(problems)
-    return model, fallbacks, wraps
+    return model
 
 
 def _convert(ctx: Context) -> bool:
@@ -250,10 +246,6 @@ def _raise_first(problems: Sequence[Problem]) -> None:
         raise UnsupportedOperatorError(unsupported)
     for operator, error, names in problems:
         raise QnnError(f"{_where(operator, names)}: {reason_of(error)}") from error
-
-
-def _used(operator: Operator, names: Sequence[str]) -> list[str]:
-    return [names[index] for index in (*operator.inputs, *operator.outputs) if index >= 0]
 
 
 def _where(operator: Operator, names: Sequence[str]) -> str:
