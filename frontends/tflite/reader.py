@@ -274,8 +274,7 @@ def _quantization(
     if outside.any():
         channel = int(np.argmax(outside))
         raise _malformed(
-            table,
-            f"zero point {channel} is {zero_point[channel]}, {dtype} needs {low} to {high}",
+            table, f"zero point {channel} is {zero_point[channel]}, {dtype} needs {low} to {high}"
         )
     return Quantization(scale, zero_point, axis)
 

@@ -7,7 +7,6 @@ kernels/internal/utils/sparsity_format_converter.cc.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ import tflite
 
 from frontends.errors import ModelFormatError
 from frontends.tflite.flatbuffer import Table
+from qnn_ops.arrays import Array
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -50,8 +50,6 @@ def pack(numbers: npt.NDArray[np.int8], dtype: str) -> Bytes:
     shifts = np.array(range(0, 8, bits), np.uint8)
     return np.asarray(np.bitwise_or.reduce(parts << shifts, axis=1), np.uint8)
 
-
-Array = npt.NDArray[Any]
 
 _DENSE, _SPARSE = 0, 1
 # Without these limits a small file could ask for any amount of memory.

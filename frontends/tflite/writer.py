@@ -14,13 +14,7 @@ from frontends.tflite.file_names import IDENTIFIER, METADATA
 from frontends.tflite.model import Entry
 from frontends.tflite.options.fields import MEMBERS
 from frontends.tflite.quantization import Blocks, Quantization
-from frontends.tflite.schema import (
-    DTYPES,
-    ENUM_FIELDS,
-    OPERATORS,
-    OPTIONS_BY_OPERATOR,
-    pascal_case,
-)
+from frontends.tflite.schema import DTYPES, ENUM_FIELDS, OPERATORS, OPTIONS_BY_OPERATOR, pascal_case
 from frontends.tflite.sparsity import BITS, Sparsity, pack
 from frontends.tflite.writer_tables import (
     OperatorToWrite,

@@ -115,17 +115,7 @@ def convert_rescaling(ctx: Context) -> relax.Expr:
 
 
 _RELU = Row(
-    scaled=convert_relu,
-    floats=convert_float_relu,
-    unscaled=convert_rescaling,
-    micro=COMPUTED,
+    scaled=convert_relu, floats=convert_float_relu, unscaled=convert_rescaling, micro=COMPUTED
 )
 _NARROW = replace(_RELU, int16=None, micro=frozenset())
-OPERATORS.update(
-    {
-        "RELU": _RELU,
-        "RELU6": _RELU,
-        "RELU_0_TO_1": _NARROW,
-        "RELU_N1_TO_1": _NARROW,
-    }
-)
+OPERATORS.update({"RELU": _RELU, "RELU6": _RELU, "RELU_0_TO_1": _NARROW, "RELU_N1_TO_1": _NARROW})

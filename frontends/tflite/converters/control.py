@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError, UnsupportedOperatorError
-from frontends.tflite.converters.context import Array, Context
+from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.folding import is_known
 from frontends.tflite.converters.rows import with_rows_put
 from frontends.tflite.model import HANDLE, Model
@@ -21,6 +21,7 @@ from frontends.tflite.options.values import (
     WhileOptions,
 )
 from frontends.tflite.values import Values
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import TensorSpec, spec_of
 from qnn_ops.errors import QnnError
 
@@ -42,10 +43,10 @@ def subgraph(ctx: Context, number: int) -> Model:
     return replace(graph, subgraphs=others, semantics=ctx.model.semantics)
 
 
-def operand(ctx: Context, position: int) -> Value:
-    """Return an operand of an operator that runs subgraphs, as an array if its value is known."""
-    tensor = ctx.tensor(position)
-    return tensor.array if is_known(tensor) else ctx.input(position).expr
+def operands(ctx: Context) -> list[Value]:
+    """Return the operands of an operator that runs subgraphs; known values are arrays."""
+    tensors = [ctx.tensor(position) for position in range(len(ctx.operator.inputs))]
+    return [each.array if is_known(each) else ctx.operand(each).expr for each in tensors]
 
 
 def run(
@@ -84,13 +85,17 @@ def run(
     return results
 
 
+def run_exprs(ctx: Context, graph: Model, arguments: Sequence[Value]) -> list[relax.Expr]:
+    """Return the results of ``run`` as expressions."""
+    return [expr_of(value) for value in run(ctx, graph, arguments)]
+
+
 def check_arguments(graph: Model, arguments: Sequence[object]) -> None:
     """Raise unless a subgraph takes as many tensors as it gets."""
     if len(arguments) != len(graph.inputs):
         raise QnnError(f"its subgraph takes {len(graph.inputs)} tensors, gets {len(arguments)}")
-    for index in (*graph.inputs, *graph.outputs):
-        if graph.tensors[index].packed:
-            tensor = graph.tensors[index]
+    for tensor in (graph.tensors[index] for index in (*graph.inputs, *graph.outputs)):
+        if tensor.packed:
             raise UnsupportedError(f"its subgraph takes or gives {tensor.label} of {tensor.packed}")
 
 
@@ -150,14 +155,10 @@ def convert_if(ctx: Context) -> list[relax.Expr]:
 
     If a branch loops, the model runs only the chosen branch: the other's loop may never end.
     """
-    options = ctx.options(IfOptions)
-    branches = [
-        subgraph(ctx, number)
-        for number in (options.then_subgraph_index, options.else_subgraph_index)
-    ]
-    chosen, *arguments = (operand(ctx, i) for i in range(len(ctx.operator.inputs)))
+    branches = [subgraph(ctx, number) for number in _subgraphs_of(ctx.options(IfOptions))]
+    chosen, *arguments = operands(ctx)
     if isinstance(chosen, np.ndarray):
-        return [expr_of(value) for value in run(ctx, branches[0 if chosen.all() else 1], arguments)]
+        return run_exprs(ctx, branches[0 if chosen.all() else 1], arguments)
     flag = _single(ctx, chosen, "condition", "bool")
     return _choice(ctx, branches, [flag], arguments)
 
@@ -171,17 +172,14 @@ def convert_case(ctx: Context) -> list[relax.Expr]:
     if not 1 <= len(numbers) <= _MOST_BRANCHES:
         raise QnnError(f"must have 1 to {_MOST_BRANCHES} branches, got {len(numbers)}")
     branches = [subgraph(ctx, number) for number in numbers]
-    chosen, *arguments = (operand(ctx, i) for i in range(len(ctx.operator.inputs)))
+    chosen, *arguments = operands(ctx)
     if isinstance(chosen, np.ndarray):
-        index = _index(ctx, chosen, len(branches))
-        return [expr_of(value) for value in run(ctx, branches[index], arguments)]
+        return run_exprs(ctx, branches[_index(ctx, chosen, len(branches))], arguments)
     index = _single(ctx, chosen, "number", "int32")
     if len(branches) == 1:
-        return [expr_of(value) for value in run(ctx, branches[0], arguments)]
-    flags = [
-        ctx.emit(R.equal(index, relax.const(number, "int32")))
-        for number in range(len(branches) - 1)
-    ]
+        return run_exprs(ctx, branches[0], arguments)
+    others = range(len(branches) - 1)
+    flags = [ctx.emit(R.equal(index, relax.const(number, "int32"))) for number in others]
     return _choice(ctx, branches, flags, arguments)
 
 
@@ -206,10 +204,7 @@ def _single(ctx: Context, chosen: relax.Expr, what: str, dtype: str) -> relax.Va
 
 
 def _choice(
-    ctx: Context,
-    branches: Sequence[Model],
-    flags: Sequence[relax.Expr],
-    arguments: Sequence[Value],
+    ctx: Context, branches: Sequence[Model], flags: Sequence[relax.Expr], arguments: Sequence[Value]
 ) -> list[relax.Expr]:
     """Run all branches, or only the chosen one if any branch loops; the last branch has no flag."""
     if any(_loops(branch, set()) for branch in branches):
@@ -232,12 +227,10 @@ def _choice(
 def convert_composite(ctx: Context) -> list[relax.Expr]:
     """Run the subgraph and ignore the name that the file gives its computation."""
     graph = subgraph(ctx, ctx.options(StableHLOCompositeOptions).decomposition_subgraph_index)
+    tensors = [ctx.tensor(position) for position in range(len(ctx.operator.inputs))]
     # Constants of any size may be weights.
-    arguments = [
-        ctx.constant(i) if ctx.tensor(i).is_constant else operand(ctx, i)
-        for i in range(len(ctx.operator.inputs))
-    ]
-    return [expr_of(value) for value in run(ctx, graph, arguments)]
+    arguments = [each.array if each.is_constant else ctx.operand(each).expr for each in tensors]
+    return run_exprs(ctx, graph, arguments)
 
 
 def _subgraphs_of(options: object) -> tuple[int, ...]:
@@ -265,10 +258,7 @@ def _loops(graph: Model, seen: set[int]) -> bool:
 
 
 def _one_of(
-    ctx: Context,
-    branches: Sequence[Model],
-    flags: Sequence[relax.Expr],
-    arguments: Sequence[Value],
+    ctx: Context, branches: Sequence[Model], flags: Sequence[relax.Expr], arguments: Sequence[Value]
 ) -> list[relax.Expr]:
     """Make each branch the body of a loop that runs once or never.
 

@@ -29,19 +29,11 @@ def convert_detection(ctx: Context) -> list[relax.Expr]:
     if anchors.dtype != encodings.dtype:
         raise UnsupportedError(f"{encodings.dtype} boxes, {anchors.dtype} anchors")
     _check_anchors(ctx)
-    count, size = encodings.shape[1:]
-    boxes = ctx.emit(
-        decode_boxes(
-            ctx.emit(reshaped(_real(ctx, encodings), (count, size))),
-            _real(ctx, anchors),
-            options.y_scale,
-            options.x_scale,
-            options.h_scale,
-            options.w_scale,
-        )
-    )
+    rows = ctx.emit(reshaped(_real(ctx, encodings), encodings.shape[1:]))
+    scales = (options.y_scale, options.x_scale, options.h_scale, options.w_scale)
+    boxes = ctx.emit(decode_boxes(rows, _real(ctx, anchors), *scales))
     total = predictions.shape[2]
-    scores = ctx.emit(reshaped(_real(ctx, predictions), (count, total)))
+    scores = ctx.emit(reshaped(_real(ctx, predictions), predictions.shape[1:]))
     if total > options.num_classes:  # the first class is the background
         scores = ctx.emit(R.strided_slice(scores, [1], [1], [total]))
     most, per_box = options.max_detections, options.max_classes_per_detection
@@ -79,8 +71,7 @@ def _results(
         R.where(is_used.expr, columns.astype(np.float32).expr, zero),
         R.where(is_used.expr, R.take(flat, indices.expr, axis=0, mode="clip"), zero),
     ]
-    shapes = [(1, slots, _CORNERS), (1, slots), (1, slots)]
-    shaped = [reshaped(ctx.emit(each), shape) for each, shape in zip(results, shapes, strict=True)]
+    shaped = [R.expand_dims(ctx.emit(each), 0) for each in results]
     return [*shaped, R.astype(number, "float32")]
 
 
@@ -126,7 +117,7 @@ def convert_suppression(ctx: Context) -> list[relax.Expr]:
 
 def convert_suppression_with_scores(ctx: Context) -> list[relax.Expr]:
     """Choose the boxes that no better box overlaps, and return their scores."""
-    if _number(ctx, 5) != 0:
+    if ctx.number(5) != 0:
         raise UnsupportedError("soft suppression, by a sigma other than 0")
     indices, number = _suppressed(ctx)
     indices = ctx.emit(indices)
@@ -143,24 +134,10 @@ def _suppressed(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
         raise UnsupportedError(f"{boxes.dtype} boxes, {scores.dtype} scores")
     if most > _MOST_BOXES:
         raise QnnError(f"{most} boxes are asked for, more than {_MOST_BOXES}")
-    found = ctx.emit(
-        suppress_boxes(
-            boxes.expr,
-            scores.expr,
-            most=most,
-            iou_threshold=_number(ctx, 3),
-            score_threshold=_number(ctx, 4),
-        )
-    )
+    limits = {"iou_threshold": ctx.number(3), "score_threshold": ctx.number(4)}
+    found = ctx.emit(suppress_boxes(boxes.expr, scores.expr, most=most, **limits))
     number = ctx.emit(reshaped(ctx.emit(R.strided_slice(found, [0], [0], [1])), ()))
     return R.strided_slice(found, [0], [1], [most + 1]), number
-
-
-def _number(ctx: Context, position: int) -> float:
-    tensor, data = ctx.tensor(position), ctx.constant(position)
-    if tensor.dtype != "float32" or data.size != 1:
-        raise QnnError(f"input {position}, {tensor.label}, must be one float32")
-    return float(data.ravel()[0])
 
 
 OPERATORS.update(

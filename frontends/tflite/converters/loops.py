@@ -14,13 +14,13 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError, reason_of
 from frontends.ranges import of_sizes
-from frontends.tflite.converters.context import Array, Context, reshaped
+from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.control import (
     Value,
     check_arguments,
     expr_of,
     function_of,
-    operand,
+    operands,
     run,
     subgraph,
 )
@@ -31,6 +31,7 @@ from frontends.tflite.operators import OPERATORS, Row
 from frontends.tflite.options.custom import FLEX, TensorListOptions
 from frontends.tflite.options.values import WhileOptions
 from frontends.tflite.values import ElementsError
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 
@@ -121,8 +122,7 @@ def _list(ctx: Context) -> relax.Expr:
 
 def _index(ctx: Context, count: int) -> relax.Expr:
     """Return an element's index as a scalar; a constant index must be in the list."""
-    if ctx.tensor(1).dtype != "int32" or prod(ctx.input(1).shape) != 1:
-        raise QnnError(f"its index must be one int32, got {ctx.tensor(1).label}")
+    ctx.single(1, "int32")
     return ctx.emit(reshaped(checked_indices(ctx, 1, (count,)), ()))
 
 
@@ -162,10 +162,8 @@ def convert_while(ctx: Context) -> list[relax.Expr]:
     A few iterations are unrolled if constants determine their number: each then knows its counter.
     Otherwise the two subgraphs become functions, and a loop runs them.
     """
-    options = ctx.options(WhileOptions)
-    condition = subgraph(ctx, options.cond_subgraph_index)
-    body = subgraph(ctx, options.body_subgraph_index)
-    carried = [operand(ctx, position) for position in range(len(ctx.operator.inputs))]
+    condition, body = (subgraph(ctx, each) for each in vars(ctx.options(WhileOptions)).values())
+    carried = operands(ctx)
     for graph in (condition, body):
         check_arguments(graph, carried)
     if len(condition.outputs) != 1:
@@ -255,11 +253,7 @@ def _goes_on(results: Sequence[Value]) -> bool:
 
 
 def _looped(
-    ctx: Context,
-    condition: Model,
-    body: Model,
-    carried: Sequence[Value],
-    kept: Sequence[bool],
+    ctx: Context, condition: Model, body: Model, carried: Sequence[Value], kept: Sequence[bool]
 ) -> list[relax.Expr]:
     """Make a loop; known values that no iteration changes are constants of its functions."""
     fixed = [

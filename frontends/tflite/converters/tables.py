@@ -9,8 +9,8 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.functions.integers import read_as
-from frontends.tflite.converters.layers.hybrid import blocks_of, check_result, scales_of, weights_of
-from frontends.tflite.converters.moves.gather import checked_indices, strides_of, take_at
+from frontends.tflite.converters.layers.hybrid import blocks_of, scales_of, weights_of
+from frontends.tflite.converters.moves.gather import checked_indices, flat_indices, take_at
 from frontends.tflite.converters.scales import EIGHT_BITS
 from frontends.tflite.model import DTYPES
 from frontends.tflite.operators import OPERATORS, Row
@@ -60,7 +60,6 @@ def convert_embedding_by_block(ctx: Context) -> relax.Expr:
     Source of the arithmetic: EvalBlockwise of LiteRT's embedding_lookup.cc.
     """
     indices, table = ctx.input(0), ctx.tensor(1)
-    check_result(ctx)
     array, scales = blocks_of(ctx)
     if len(indices.shape) != 1:
         raise QnnError(f"rows {indices.shape} of a table of shape {table.shape}")
@@ -99,11 +98,7 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
     outer = wanted[:-1]
     if min(outer, default=0) < 0:
         raise QnnError(f"sizes must not be negative, got {wanted}")
-    tensor, limits = ctx.tensor(1), (*outer, 2**31 - 1)
-    if tensor.is_constant:
-        known = ctx.constant(1)
-        if np.any(known < 0) or np.any(known >= np.array(limits)):
-            raise QnnError(f"{tensor.label} has indices outside of {limits}")
+    ctx.check_constant(1, (*outer, 2**31 - 1))
     result = (*outer, *shape[1:])
     if 0 in (count, *result):
         return R.zeros(result, "float32")
@@ -112,10 +107,7 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
     taken = emit(take_at(table.expr, checked_indices(ctx, 0, shape[:1]), 0))
     rows = reshaped(taken, (count, prod(shape[1:])))
     weighted = rounded(emit(R.multiply(rows, reshaped(weights.expr, (count, 1)))))
-    steps = np.array([[*strides_of(outer), 0]], np.int32)
-    last = np.array([[*(size - 1 for size in outer), 0]], np.int32)
-    inside = np.maximum(np.minimum(ctx.builder.array(indices.expr), last), np.int32(0))
-    flat = (inside * steps).sum(axis=1, dtype="int32").expr
+    flat = flat_indices(ctx, indices.expr, (*outer, 1))
     combiner = ctx.options(EmbeddingLookupSparseOptions).combiner
     if combiner == "SUM":
         zeros = R.zeros((prod(outer), prod(shape[1:])), "float32")
@@ -139,15 +131,11 @@ def convert_lsh_projection(ctx: Context) -> relax.Expr:
     functions, items = ctx.input(0), ctx.input(1)
     weights = ctx.input(2) if ctx.has(2) else None
     kind, shape = ctx.options(LSHProjectionOptions).type, items.shape
-    dtypes = [each.dtype for each in (functions, *([weights] if weights else []))]
-    dtypes.append(ctx.output().dtype)
-    if {*dtypes[:-1]} != {"float32"} or dtypes[-1] != "int32" or kind == "UNKNOWN":
-        raise UnsupportedError(f"{kind}, of {', '.join(dtypes)}")
+    dtypes = {each.dtype for each in (functions, weights) if each}
+    if dtypes != {"float32"} or ctx.output().dtype != "int32" or kind == "UNKNOWN":
+        raise UnsupportedError(f"{kind}, of {', '.join(dtypes)}, to {ctx.output().dtype}")
     if len(functions.shape) != 2 or functions.shape[1] > _BITS:
-        raise QnnError(
-            f"{functions.label} has shape {functions.shape}, needs [functions, bits], of at "
-            f"most {_BITS} bits"
-        )
+        raise QnnError(f"{functions.label} has shape {functions.shape}, of at most {_BITS} bits")
     if weights and weights.shape != shape[:1]:
         raise QnnError(f"{weights.label} has shape {weights.shape}, needs {shape[:1]}")
     if not shape or 0 in (*shape, *functions.shape):

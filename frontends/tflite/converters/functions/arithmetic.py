@@ -9,11 +9,10 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import bounded, clamp_range, clamps, limited
-from frontends.tflite.converters.context import Array, Context, per_tensor
-from frontends.tflite.converters.fixed_point import product
+from frontends.tflite.converters.context import Context, per_tensor
+from frontends.tflite.converters.fixed_point import number, product
 from frontends.tflite.converters.scales import (
     check_one_scale,
-    check_same_dtype,
     check_symmetric,
     lacks_one_scale,
     lacks_scale,
@@ -22,7 +21,6 @@ from frontends.tflite.converters.scales import (
 )
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
-from frontends.tflite.options.base import Options
 from frontends.tflite.options.values import ArithmeticOptions, SumOptions
 from qnn_ops import (
     quantized_add,
@@ -33,6 +31,7 @@ from qnn_ops import (
     requantize,
 )
 from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.expressions import take
 from qnn_ops.dialect.registry import spec_of
@@ -80,15 +79,13 @@ def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> relax.Expr:
         for operand, shift in zip(operands, shifts, strict=True)
     ]
     low, high = (relax.const(bound, "int32") for bound in bounds)
-    total = R.add(*parts) if is_sum else R.subtract(*parts)
+    total = (R.add if is_sum else R.subtract)(*parts)
     return R.astype(R.minimum(R.maximum(total, low), high), "int16")
 
 
 def _activation(ctx: Context) -> str:
-    options: Options | None = ctx.operator.options
-    if isinstance(options, ArithmeticOptions):
-        return options.activation
-    return "NONE"
+    activation: str = getattr(ctx.operator.options, "activation", "NONE")
+    return activation
 
 
 def _scaled(function: Callable[..., relax.Expr], *, is_product: bool = False) -> Rule:
@@ -122,22 +119,18 @@ def whole(function: Callable[..., relax.Expr]) -> Rule:
     """Return the rule that combines integers, broadcast as in numpy; results beyond int32 wrap."""
 
     def convert(ctx: Context) -> relax.Expr:
-        dtype, operands = ctx.output().dtype, ctx.inputs()
-        dtypes = [operand.dtype for operand in operands]
-        if dtype == "bool" or any(each != dtype for each in dtypes):
-            raise UnsupportedError(f"from {dtypes} to {dtype}")
-        return _activated(ctx, _in_64_bits(ctx, function, [each.expr for each in operands]))
+        ctx.common_dtype("int16", "int32", "int64")
+        return _activated(ctx, _in_64_bits(ctx, function, *(each.expr for each in ctx.inputs())))
 
     return convert
 
 
 def _activated(ctx: Context, result: relax.Expr) -> relax.Expr:
-    activation = getattr(ctx.operator.options, "activation", "NONE")
-    return bounded(activation, ctx.emit(result), ctx.output().dtype)
+    return bounded(_activation(ctx), ctx.emit(result), ctx.output().dtype)
 
 
 def _in_64_bits(
-    ctx: Context, function: Callable[..., relax.Expr], operands: list[relax.Expr]
+    ctx: Context, function: Callable[..., relax.Expr], *operands: relax.Expr
 ) -> relax.Expr:
     # As TVM lets LLVM assume that nothing overflows.
     wide = [ctx.emit(R.astype(operand, "int64")) for operand in operands]
@@ -215,22 +208,34 @@ def _extremum(function: Callable[..., relax.Expr]) -> Rule:
     """Return the rule that takes one of two stored integers, as LiteRT does."""
 
     def convert(ctx: Context) -> relax.Expr:
-        for position in (0, 1):
-            check_same_dtype(ctx.tensor(position), ctx.output())
+        ctx.common_dtype()
         return function(ctx.input(0).expr, ctx.input(1).expr)
 
     return convert
 
 
-def convert_add_n(ctx: Context) -> relax.Expr:
-    """Add tensors of one shape, one after the other."""
-    operands = ctx.inputs()
-    total = operands[0].expr
-    for operand in operands[1:]:
-        if operand.shape != operands[0].shape:
-            raise QnnError(f"shapes {operands[0].shape} and {operand.shape} differ")
-        total = rounded(ctx.emit(R.add(total, operand.expr)))
-    return total
+def _added(add: Callable[[Context, relax.Expr, relax.Expr], relax.Expr]) -> Rule:
+    """Return the rule that adds tensors of one shape, one after the other."""
+
+    def convert(ctx: Context) -> relax.Expr:
+        first, *others = ctx.inputs()
+        total = first.expr
+        for other in others:
+            if other.shape != first.shape:
+                raise QnnError(f"shapes {first.shape} and {other.shape} differ")
+            total = add(ctx, total, other.expr)
+        return total
+
+    return convert
+
+
+def _float_sum(ctx: Context, lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
+    return rounded(ctx.emit(R.add(lhs, rhs)))
+
+
+def _whole_sum(ctx: Context, lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
+    ctx.common_dtype("int32")
+    return ctx.emit(_in_64_bits(ctx, R.add, lhs, rhs))
 
 
 def convert_squared_difference(ctx: Context) -> relax.Expr:
@@ -242,8 +247,7 @@ def convert_squared_difference(ctx: Context) -> relax.Expr:
 def convert_quotient(ctx: Context) -> relax.Expr:
     """Divide by a table of the 65,536 quotients of two 8-bit values."""
     lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
-    if not lhs.dtype == rhs.dtype == result.dtype:
-        raise UnsupportedError(f"from {lhs.dtype} and {rhs.dtype} to {result.dtype}")
+    ctx.common_dtype()
     bounds = clamp_range(ctx.options(ArithmeticOptions).activation, result)
     encodings = lhs.quantization, rhs.quantization, per_tensor(result)
     return _look_up(ctx, quotient_table(*encodings, result.dtype, bounds))
@@ -294,20 +298,6 @@ def convert_float_prelu(ctx: Context) -> relax.Expr:
     return R.where(positive, data, R.multiply(data, alpha))
 
 
-def convert_whole_add_n(ctx: Context) -> relax.Expr:
-    """Add tensors of one shape."""
-    operands = ctx.inputs()
-    for operand in operands[1:]:
-        if operand.shape != operands[0].shape:
-            raise QnnError(f"shapes {operands[0].shape} and {operand.shape} differ")
-    if ctx.output().dtype != "int32":
-        raise UnsupportedError(f"of {ctx.output().dtype}")
-    total = operands[0].expr
-    for operand in operands[1:]:
-        total = ctx.emit(_in_64_bits(ctx, R.add, [total, operand.expr]))
-    return total
-
-
 def check_divisor(ctx: Context) -> None:
     """Raise a ``QnnError`` if a constant divisor, the second operand, is 0."""
     if ctx.tensor(1).is_constant and not ctx.constant(1).all():
@@ -323,16 +313,14 @@ def convert_whole_quotient(ctx: Context) -> relax.Expr:
         QnnError: a constant divisor is 0.
     """
     check_divisor(ctx)
-    dtype, one, zero = ctx.output().dtype, relax.const(1, "int64"), relax.const(0, "int64")
-    if dtype != "int32":
-        raise UnsupportedError(f"of {dtype}")
+    ctx.common_dtype("int32")
 
     def divide(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
-        divisor = ctx.emit(R.where(R.equal(rhs, zero), one, rhs))
+        divisor = ctx.emit(R.where(R.equal(rhs, number(0)), number(1), rhs))
         size = R.floor_divide(R.abs(lhs), R.abs(divisor))
         return R.multiply(size, R.multiply(R.sign(lhs), R.sign(divisor)))
 
-    return _activated(ctx, _in_64_bits(ctx, divide, [ctx.input(0).expr, ctx.input(1).expr]))
+    return _activated(ctx, _in_64_bits(ctx, divide, ctx.input(0).expr, ctx.input(1).expr))
 
 
 def _difference_squared(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
@@ -349,7 +337,7 @@ OPERATORS.update(
             micro=COMPUTED,
             combines="add",
         ),
-        "ADD_N": Row(floats=convert_add_n, whole=convert_whole_add_n),
+        "ADD_N": Row(floats=_added(_float_sum), whole=_added(_whole_sum)),
         "ATAN2": Row(floats=_floats(R.atan2)),
         "DIV": Row(
             quantized=convert_quotient,

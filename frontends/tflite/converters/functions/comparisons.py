@@ -71,10 +71,8 @@ def _logical(function: Callable[..., relax.Expr]) -> Rule:
     """Return the rule that combines bool tensors."""
 
     def convert(ctx: Context) -> relax.Expr:
-        operands = ctx.inputs()
-        if any(operand.dtype != "bool" for operand in operands):
-            raise QnnError("needs operands of type bool")
-        return function(*(operand.expr for operand in operands))
+        ctx.common_dtype("bool")
+        return function(*(operand.expr for operand in ctx.inputs()))
 
     return convert
 
@@ -95,10 +93,10 @@ def convert_select_v2(ctx: Context) -> relax.Expr:
 def convert_select(ctx: Context) -> relax.Expr:
     """Return elements like SELECT_V2; there may be one condition per part of the first axis."""
     chosen = convert_select_v2(ctx)
-    shape = ctx.input(1).shape
     if _are_single(ctx):
         return chosen
     condition, given, other = ctx.inputs()
+    shape = given.shape
     if other.shape != shape:
         raise QnnError(f"the shapes {shape} and {other.shape} differ")
     if condition.shape == shape:

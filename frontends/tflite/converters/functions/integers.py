@@ -22,13 +22,13 @@ from qnn_ops.errors import QnnError
 
 def convert_floor_div(ctx: Context) -> relax.Expr:
     """Divide and round down; LiteRT computes the quotient in float64."""
-    lhs, rhs = (R.astype(ctx.input(index).expr, "float64") for index in (0, 1))
+    lhs, rhs = (R.astype(each.expr, "float64") for each in ctx.inputs())
     return R.astype(R.floor(R.divide(lhs, rhs)), "float32")
 
 
 def convert_floor_mod(ctx: Context) -> relax.Expr:
     """Return the exact remainder, with the divisor's sign."""
-    lhs, rhs = (ctx.builder.array(ctx.input(position).expr) for position in (0, 1))
+    lhs, rhs = (ctx.builder.array(each.expr) for each in ctx.inputs())
     rest = lhs.to(R.mod(lhs.expr, rhs.expr))
     # The product of two small numbers may become 0; the product of their signs does not.
     is_other = np.sign(rest) * np.sign(rhs) < 0
@@ -57,21 +57,16 @@ def _floored(
     never = (0, -1) if is_rest else (0,)
 
     def convert(ctx: Context) -> relax.Expr:
-        lhs, rhs, dtype = ctx.input(0), ctx.input(1), ctx.output().dtype
+        dtype = ctx.common_dtype("float32", *dtypes)
         if not is_rest or dtype != "float32":
             check_divisor(ctx)
-        if {lhs.dtype, rhs.dtype, dtype} == {"float32"}:
+        if dtype == "float32":
             return floats(ctx)
-        if not lhs.dtype == rhs.dtype == dtype:
-            raise QnnError(f"from {lhs.dtype} and {rhs.dtype} to {dtype}")
-        if dtype not in dtypes:
-            raise UnsupportedError(f"of {dtype}")
         # 64 bits hold the quotient of the lowest int32 and -1.
-        dividend, divisor = (R.astype(each.expr, "int64") for each in (lhs, rhs))
+        dividend, divisor = (R.astype(each.expr, "int64") for each in ctx.inputs())
         divisor = ctx.emit(divisor)
         for each in never:
-            is_never = R.equal(divisor, relax.const(each, "int64"))
-            divisor = ctx.emit(R.where(is_never, relax.const(1, "int64"), divisor))
+            divisor = ctx.emit(R.where(R.equal(divisor, number(each)), number(1), divisor))
         return R.astype(function(dividend, divisor), dtype)
 
     return convert
@@ -128,13 +123,11 @@ def _stablehlo(function: Callable[..., relax.Expr], of_bool: Callable[..., relax
 
 
 def _operands(ctx: Context, dtypes: tuple[str, ...]) -> list[relax.Expr]:
-    operands, dtype = ctx.inputs(), ctx.output().dtype
-    types = {operand.dtype for operand in operands}
-    if types != {dtype} or dtype not in dtypes or len(operands) != 2:
-        raise UnsupportedError(f"from {sorted(types)} to {dtype}")
-    if operands[0].shape != operands[1].shape and ctx.operator.code.startswith("STABLEHLO"):
-        raise UnsupportedError(f"shapes {operands[0].shape} and {operands[1].shape} differ")
-    return [operand.expr for operand in operands]
+    ctx.common_dtype(*dtypes)
+    lhs, rhs = ctx.input(0), ctx.input(1)
+    if lhs.shape != rhs.shape and ctx.operator.code.startswith("STABLEHLO"):
+        raise UnsupportedError(f"shapes {lhs.shape} and {rhs.shape} differ")
+    return [lhs.expr, rhs.expr]
 
 
 _BITS = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}
@@ -195,11 +188,9 @@ def convert_whole_power(ctx: Context) -> relax.Expr:
 
     With one exponent for all, it wraps. A negative exponent, which ends LiteRT's run, counts as 0.
     """
+    ctx.common_dtype("int32")
+    ctx.check_constant(1, [2**31])
     data, exponent = ctx.input(0), ctx.input(1)
-    if {data.dtype, exponent.dtype, ctx.output().dtype} != {"int32"}:
-        raise UnsupportedError(f"of {data.dtype}, with powers of {exponent.dtype}")
-    if exponent.is_constant and np.any(ctx.constant(1) < 0):
-        raise QnnError(f"{exponent.label} has powers below 0")
     if _is_one(data, exponent):
         one = relax.const(np.int32(1))
         count = ctx.emit(reshaped(exponent.expr, (1,)))
@@ -243,9 +234,7 @@ def _is_one(data: Operand, exponent: Operand) -> bool:
 
 def _multiplied(ctx: Context, data: Operand, count: relax.Expr) -> relax.Expr:
     """Return a power by products, in the broadcast shape of data and exponent."""
-    shape = data.shape
-    rank = len(ctx.input(1).shape)
-    shape = (*[1] * (rank - len(shape)), *shape)
+    shape = (*[1] * (len(ctx.input(1).shape) - len(data.shape)), *data.shape)
     flat = ctx.emit(reshaped(data.expr, (prod(shape),)))
     return reshaped(ctx.emit(natural_power(flat, count)), shape)
 
@@ -257,12 +246,12 @@ OPERATORS.update(
         "FLOOR_DIV": Row(
             data=_floored(
                 R.floor_divide, convert_floor_div, ("int8", "int16", "int32"), is_rest=False
-            ),
+            )
         ),
         "FLOOR_MOD": Row(
             data=_floored(
                 R.floor_mod, convert_floor_mod, ("int8", "int16", "int32", "int64"), is_rest=True
-            ),
+            )
         ),
         "POW": Row(floats=convert_float_power, whole=convert_whole_power),
         "RIGHT_SHIFT": Row(data=convert_right_shift),

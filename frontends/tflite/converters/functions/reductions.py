@@ -1,9 +1,8 @@
 """Reductions along axes, MEAN and CUMSUM."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
+from itertools import accumulate
 from math import prod
-from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -12,7 +11,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.splits import split
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
-from frontends.tflite.converters.fixed_point import saturated
+from frontends.tflite.converters.fixed_point import rescaled, saturated
 from frontends.tflite.converters.scales import (
     check_one_scale,
     check_same_quantization,
@@ -24,7 +23,6 @@ from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
 from frontends.tflite.options.values import CumsumOptions, ReducerOptions
 from qnn_ops import quantized_mean, requantize
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier
-from qnn_ops.arithmetic.wide_sums import reduced_multiplier
 from qnn_ops.dialect.checks import check_axis
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
@@ -70,12 +68,10 @@ def _reduce(function: Callable[..., relax.Expr], begin: str | int | None = None)
             return reduced(ctx, function)
         if begin is None:
             raise UnsupportedError(f"the mean of {data.label}, which has no elements")
-        shape = _kept_shape(ctx)
         dtype = spec_of(data.expr).dtype
         info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
-        value = getattr(info, begin) if isinstance(begin, str) else begin
-        number = float(value) if dtype == "float32" else int(value)
-        return R.full(shape, relax.const(number, dtype), dtype)
+        value = np.asarray(getattr(info, begin) if isinstance(begin, str) else begin, dtype)
+        return R.full(_kept_shape(ctx), relax.const(value, dtype), dtype)
 
     return convert
 
@@ -96,11 +92,18 @@ def convert_sum(ctx: Context) -> relax.Expr | list[relax.Expr]:
     scale, point = data.quantization
 
     def add(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
-        count = prod(spec_of(expr).shape[axis] for axis in axes)
-        total = ctx.emit(R.sum(ctx.emit(R.astype(expr, "int32")), axes, keep))
+        total, count = _total(ctx, expr, "int32", axes, keep)
         return requantize(total, scale, point * count, *per_tensor(result), result.dtype)
 
     return reduced(ctx, add)
+
+
+def _total(
+    ctx: Context, data: relax.Expr, dtype: str, axes: list[int], keep: bool
+) -> tuple[relax.Expr, int]:
+    """Return sums along axes, and the number of elements of each."""
+    count = prod(spec_of(data).shape[axis] for axis in axes)
+    return ctx.emit(R.sum(ctx.emit(R.astype(data, dtype)), axes, keep)), count
 
 
 def _extremum(rule: Rule) -> Rule:
@@ -137,20 +140,18 @@ def _whole(function: Callable[..., relax.Expr], numbers: Rule | None = None) -> 
         numbers: the rule for integers, if there is one.
     """
 
-    def reduce(ctx: Context, expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
-        # TVM reduces no bool.
-        return function(ctx.emit(R.astype(expr, "int8")), axes, keep)
-
     def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
         data, dtype = ctx.input(0), ctx.output().dtype
-        if dtype != "bool" and numbers is None:
-            raise UnsupportedError(f"of {dtype}")
         if dtype != "bool" and numbers is not None:
             return numbers(ctx)
-        if 0 in data.shape:
-            raise UnsupportedError(f"{data.label} has no elements")
-        result = ctx.emit(reduced(ctx, partial(reduce, ctx)))
-        return R.greater(result, relax.const(np.int8(0)))
+        if dtype != "bool" or 0 in data.shape:
+            raise UnsupportedError(f"of {dtype}, of shape {data.shape}")
+
+        def reduce(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
+            # TVM reduces no bool.
+            return function(ctx.emit(R.astype(expr, "int8")), axes, keep)
+
+        return R.greater(ctx.emit(reduced(ctx, reduce)), relax.const(np.int8(0)))
 
     return convert
 
@@ -162,15 +163,14 @@ def convert_whole_mean(ctx: Context) -> relax.Expr:
         raise UnsupportedError(f"the mean of {data.label}, {dtype} of shape {data.shape}")
 
     def average(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
-        count = prod(spec_of(expr).shape[axis] for axis in axes)
-        total = ctx.emit(R.sum(ctx.emit(R.astype(expr, "int64")), axes, keep))
+        total, count = _total(ctx, expr, "int64", axes, keep)
         size = R.floor_divide(R.abs(total), relax.const(count, "int64"))
         return R.astype(R.multiply(size, R.sign(total)), dtype)
 
     return reduced(ctx, average)
 
 
-_MOST_FACTORS = 128  # each element is an operator of its own
+_MOST_IN_ORDER = 128  # each element is an operator of its own
 
 
 def convert_quantized_product(ctx: Context) -> relax.Expr:
@@ -188,28 +188,22 @@ def convert_quantized_product(ctx: Context) -> relax.Expr:
     shape = _kept_shape(ctx)
     if 0 in shape:
         return R.zeros(shape, result.dtype)
-    if not 0 < count <= _MOST_FACTORS:
+    if not 0 < count <= _MOST_IN_ORDER:
         raise UnsupportedError(f"of {count} values along axes {axes} of {data.shape}")
     (scale, point), (result_scale, result_point) = data.quantization, per_tensor(result)
     multiplier, shift = quantize_multiplier(scale / result_scale ** (1.0 / count))
     if not -31 <= int(shift) < 8:
         raise QnnError(f"the scales {scale:.4g} and {result_scale:.4g} are too far apart")
-    factor, down = int(reduced_multiplier(multiplier)), 15 - int(shift)
-    emit = ctx.emit
-
-    def rescaled(value: Any) -> Any:
-        # The reference's result is int32, and wraps.
-        return ((value * factor + (1 << (down - 1))) >> down).astype("int32").astype("int64")
-
+    emit, scale_of_product = ctx.emit, (int(multiplier), int(shift))
     kept = [axis for axis in range(len(data.shape)) if axis not in axes]
     moved = emit(R.permute_dims(data.expr, [*kept, *axes]))
     rows = emit(reshaped(moved, (prod(data.shape[axis] for axis in kept), count)))
     values = ctx.builder.array(rows).astype("int64") - point
-    first, *others = split(ctx.builder, values.expr, [1] * count, 1)
-    total = ctx.builder.array(first)
+    total, *others = map(ctx.builder.array, split(ctx.builder, values.expr, [1] * count, 1))
     for part in others:
-        total = rescaled(total * ctx.builder.array(part))
-    return reshaped(emit(saturated(rescaled(total) + result_point, result.dtype)), shape)
+        total = rescaled(total * part, *scale_of_product)
+    steps = rescaled(total, *scale_of_product) + result_point
+    return reshaped(emit(saturated(steps, result.dtype)), shape)
 
 
 def convert_unscaled_product(ctx: Context) -> relax.Expr | list[relax.Expr]:
@@ -218,9 +212,6 @@ def convert_unscaled_product(ctx: Context) -> relax.Expr | list[relax.Expr]:
     if not all(map(lacks_scale, tensors)):
         check_one_scale(tensors)
     return _product(ctx)
-
-
-_MOST_FLOATS = 128  # each element is an operator of its own
 
 
 def convert_cumsum(ctx: Context) -> relax.Expr:
@@ -232,20 +223,14 @@ def convert_cumsum(ctx: Context) -> relax.Expr:
         return R.zeros(shape, dtype)
     expr = ctx.emit(R.flip(data.expr, axis)) if options.reverse else data.expr
     if options.exclusive:
-        expr = _moved(ctx, expr, shape, axis, 1)
-    if dtype == "float32":
-        sums = _one_by_one(ctx, expr, shape, axis)
-    elif dtype in ("int32", "int64"):
-        sums = _by_doubling(ctx, expr, shape, axis)
-    else:
-        raise UnsupportedError(f"of {dtype}")
+        expr = _moved(ctx, expr, axis, 1)
+    sums = (_one_by_one if dtype == "float32" else _by_doubling)(ctx, expr, axis)
     return R.flip(ctx.emit(sums), axis) if options.reverse else sums
 
 
-def _moved(
-    ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int, count: int
-) -> relax.Expr:
+def _moved(ctx: Context, expr: relax.Expr, axis: int, count: int) -> relax.Expr:
     """Shift elements along an axis, and fill with zeros."""
+    shape = spec_of(ctx.builder.typed(expr)).shape
     size = shape[axis]
     zeros = R.zeros([*shape[:axis], min(count, size), *shape[axis + 1 :]], ctx.output().dtype)
     if count >= size:
@@ -254,28 +239,28 @@ def _moved(
     return ctx.emit(R.concat([zeros, ctx.emit(first)], axis))
 
 
-def _by_doubling(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int) -> relax.Expr:
+def _by_doubling(ctx: Context, expr: relax.Expr, axis: int) -> relax.Expr:
     """Add up integers, whose order does not matter, in as many steps as the size has bits."""
     count = 1
-    while count < shape[axis]:
-        expr = ctx.emit(R.add(expr, _moved(ctx, expr, shape, axis, count)))
+    while count < ctx.input(0).shape[axis]:
+        expr = ctx.emit(R.add(expr, _moved(ctx, expr, axis, count)))
         count *= 2
     return expr
 
 
-def _one_by_one(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int) -> relax.Expr:
+def _one_by_one(ctx: Context, expr: relax.Expr, axis: int) -> relax.Expr:
     """Add up in LiteRT's order."""
-    if shape[axis] > _MOST_FLOATS:
-        raise UnsupportedError(f"of {shape[axis]} numbers of float32")
-    sums: list[relax.Expr] = []
-    for part in split(ctx.builder, expr, [1] * shape[axis], axis):
-        sums.append(ctx.emit(R.add(sums[-1], part)) if sums else ctx.emit(part))
+    size = ctx.input(0).shape[axis]
+    if size > _MOST_IN_ORDER:
+        raise UnsupportedError(f"of {size} numbers of float32")
+    parts = map(ctx.emit, split(ctx.builder, expr, [1] * size, axis))
+    sums = [*accumulate(parts, lambda total, part: ctx.emit(R.add(total, part)))]
     return R.concat(sums, axis) if len(sums) > 1 else sums[0]
 
 
 OPERATORS.update(
     {
-        "CUMSUM": Row(data=convert_cumsum),
+        "CUMSUM": Row(data=convert_cumsum, dtypes=("float32", "int32", "int64")),
         "MEAN": Row(
             scaled=convert_mean,
             floats=_reduce(R.mean),

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -11,13 +10,9 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import convert_rescaling
-from frontends.tflite.converters.context import Array, Context, per_tensor
+from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.functions.arithmetic import whole
-from frontends.tflite.converters.scales import (
-    check_one_scale,
-    check_symmetric,
-    with_least_scale,
-)
+from frontends.tflite.converters.scales import check_one_scale, check_symmetric, with_least_scale
 from frontends.tflite.operators import COMPUTED, OPERATORS, Row, Rule
 from frontends.tflite.options.values import (
     GeluOptions,
@@ -26,6 +21,7 @@ from frontends.tflite.options.values import (
 )
 from qnn_ops import quantized_lookup
 from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 from qnn_ops.tables.lookup import (
     Ends,
@@ -60,48 +56,30 @@ from qnn_ops.tables.unary_tables import (
 _ROOT = math.sqrt(2 / math.pi)
 
 Unary = Callable[[relax.Expr], relax.Expr]
-Options = Callable[[Context], "tuple[Any, ...]"]
-
-
-def _no_options(_ctx: Context) -> tuple[Any, ...]:
-    return ()
-
-
-def _alpha(ctx: Context) -> tuple[float]:
-    return (ctx.options(LeakyReluOptions).alpha,)
-
-
-def _approximate(ctx: Context) -> tuple[bool]:
-    return (ctx.options(GeluOptions).approximate,)
 
 
 def _tabulated(
     of_bytes: Callable[..., Array],
     of_words: Callable[..., Array] | None = None,
-    options: Options = _no_options,
     *,
     has_uint8: bool = True,
 ) -> Rule:
-    """Return the rule that looks up integers in a table, made from options and scales.
+    """Return the rule that looks up integers in a table, made from the options and scales.
 
     Args:
         of_bytes: makes the table of 8 bits, for the result's dtype.
         of_words: makes the table of int16; None if LiteRT has no such operator.
-        options: returns the operator's options.
         has_uint8: whether LiteRT has the operator for uint8.
     """
 
     def convert(ctx: Context) -> relax.Expr:
-        first, data, result = options(ctx), ctx.tensor(0), ctx.output()
+        data, result, options = ctx.tensor(0), ctx.output(), ctx.operator.options
+        first = () if options is None else vars(options).values()
         if result.dtype == "int16" and of_words is not None:
             check_symmetric(data, result)
             return _look_up(ctx, of_words(*first, per_tensor(data)[0], per_tensor(result)[0]))
-        scales = (*per_tensor(data), *per_tensor(result))
-
-        def tabulate(dtype: str) -> Array:
-            return of_bytes(*first, Ends(*scales, dtype))
-
-        return _looked_up(ctx, tabulate, has_uint8=has_uint8)
+        ends = partial(Ends, *per_tensor(data), *per_tensor(result))
+        return _looked_up(ctx, lambda dtype: of_bytes(*first, ends(dtype)), has_uint8=has_uint8)
 
     return convert
 
@@ -109,9 +87,7 @@ def _tabulated(
 def _looked_up(
     ctx: Context, table_of: Callable[[str], Array], *, has_uint8: bool = True
 ) -> relax.Expr:
-    data, dtype = ctx.tensor(0).dtype, ctx.output().dtype
-    if data != dtype:
-        raise UnsupportedError(f"from {data} to {dtype}")
+    dtype = ctx.common_dtype()
     if dtype == "uint8" and not has_uint8:
         raise UnsupportedError("LiteRT has no such operator of uint8")
     return _look_up(ctx, table_of(dtype))
@@ -267,7 +243,7 @@ OPERATORS.update(
         ),
         "FLOOR": Row(floats=_floats(R.floor)),
         "GELU": Row(
-            scaled=_tabulated(gelu_table, gelu_table_int16, _approximate),
+            scaled=_tabulated(gelu_table, gelu_table_int16),
             floats=convert_gelu,
             unscaled=of_zero("int8", "uint8", "int16"),
         ),
@@ -278,14 +254,13 @@ OPERATORS.update(
             micro=COMPUTED,
         ),
         "LEAKY_RELU": Row(
-            scaled=_tabulated(leaky_relu_table, leaky_relu_table_int16, _alpha),
+            scaled=_tabulated(leaky_relu_table, leaky_relu_table_int16),
             floats=convert_leaky_relu,
             unscaled=convert_rescaling,
         ),
         "LOCAL_RESPONSE_NORMALIZATION": Row(floats=convert_local_response_normalization),
         "LOG": Row(
-            scaled=_tabulated(log_table, log_table_int16, has_uint8=False),
-            floats=_floats(R.log),
+            scaled=_tabulated(log_table, log_table_int16, has_uint8=False), floats=_floats(R.log)
         ),
         "LOGISTIC": Row(
             scaled=_tabulated(logistic_table, logistic_table_int16),
@@ -310,8 +285,7 @@ OPERATORS.update(
         "SIGN": Row(floats=_sign, whole=whole(R.sign)),
         "SIN": Row(floats=_floats(R.sin)),
         "SQRT": Row(
-            scaled=_tabulated(sqrt_table, sqrt_table_int16, has_uint8=False),
-            floats=_floats(R.sqrt),
+            scaled=_tabulated(sqrt_table, sqrt_table_int16, has_uint8=False), floats=_floats(R.sqrt)
         ),
         "SQUARE": Row(floats=_square),
         "TANH": Row(

@@ -10,10 +10,11 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate, check_clamps
-from frontends.tflite.converters.context import Array, Context, reshaped
+from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.functions.integers import read_as
 from qnn_ops import QnnError, dynamic_encoding, dynamic_quantize, float_function
 from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
 
 SUMS = (1.0, 0, 1.0, 0, 1.0, 0, "int32")

@@ -1,6 +1,7 @@
 """Hybrid layers: they quantize float32 data at run time, and have 8-bit weights."""
 
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -8,15 +9,8 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate
-from frontends.tflite.converters.context import Array, Context, reshaped
-from frontends.tflite.converters.layers.convolution import (
-    AnyConv2D,
-    check_ranks,
-    dense_options,
-    kind_of,
-    rows_of,
-    window_padding,
-)
+from frontends.tflite.converters.context import Context, reshaped
+from frontends.tflite.converters.layers.convolution import dense_options, kind_of, rows_of
 from frontends.tflite.converters.layers.float_layers import transposed_sums
 from frontends.tflite.converters.layers.hybrid import (
     SUMS,
@@ -24,19 +18,16 @@ from frontends.tflite.converters.layers.hybrid import (
     bent,
     blocks_of,
     centred,
-    check_result,
     quantized_rows,
     scales_of,
     weights_of,
     with_bias,
 )
-from frontends.tflite.converters.layers.matmul import result_shape, swapped
-from frontends.tflite.options.layers import (
-    BatchMatMulOptions,
-    TransposeConvOptions,
-)
+from frontends.tflite.converters.layers.matmul import result_shape, turned
+from frontends.tflite.options.layers import BatchMatMulOptions, TransposeConvOptions
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 
 
@@ -47,15 +38,15 @@ def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
     equal ones) images have no zero point, and their scale is first multiplied by the kernel's.
     Otherwise they have one, and a sum is multiplied by the channel's scale, then by the image's.
     """
-    kernel, (options, layout, groups) = ctx.tensor(1), kind_of(ctx)
+    kernel, (options, window) = ctx.tensor(1), kind_of(ctx)
     scales = scales_of(ctx, 1, kernel.shape[0])
-    if groups == 1 and (kernel.dtype == "uint8" or np.all(scales == scales[0])):
-        sums, rows, _ = _sums(ctx, options, layout, 1, asymmetric=False)
+    if window["groups"] == 1 and (kernel.dtype == "uint8" or np.all(scales == scales[0])):
+        sums, rows, _ = _sums(ctx, window, asymmetric=False)
         scale = R.multiply(rows.scale, relax.const(scales[:1]))
         product = R.multiply(R.astype(sums, "float32"), scale)
     else:
         _check_scales(ctx, scales, kernel.shape[0])
-        sums, rows, totals = _sums(ctx, options, layout, groups, asymmetric=True)
+        sums, rows, totals = _sums(ctx, window, asymmetric=True)
         steps = R.multiply(centred(ctx, sums, rows, totals), relax.const(scales))
         product = R.multiply(rounded(ctx.emit(steps)), rows.scale)
     return activate(options.activation, with_bias(ctx, product, 2))
@@ -67,9 +58,9 @@ def convert_hybrid_depthwise_conv_2d(ctx: Context) -> relax.Expr:
     Source of the arithmetic: DepthwiseConvHybridPerChannel of LiteRT: a sum is multiplied by the
     product of the channel's and the image's scales.
     """
-    options, layout, groups = kind_of(ctx)
-    scales = _channel_scales(ctx, layout.index("O"))
-    sums, rows, totals = _sums(ctx, options, layout, groups, asymmetric=True)
+    options, window = kind_of(ctx)
+    scales = _channel_scales(ctx, window["kernel_layout"].index("O"))
+    sums, rows, totals = _sums(ctx, window, asymmetric=True)
     scale = R.multiply(relax.const(scales), rows.scale)
     product = R.multiply(centred(ctx, sums, rows, totals), scale)
     return activate(options.activation, with_bias(ctx, product, 2))
@@ -82,9 +73,7 @@ def convert_hybrid_transpose_conv(ctx: Context) -> relax.Expr:
     Here the products are added up first: the two results differ by at most 2n · 2^-24 of the sum of
     the n products' sizes.
     """
-    check_result(ctx)
-    data = ctx.input(2)
-    check_ranks(data, ctx.weights(1))
+    data = ctx.input(2, rank=4)
     scales = _channel_scales(ctx, 0)
     batch, emit = data.shape[0], ctx.emit
     rows = quantized_rows(ctx, data.expr, batch, (batch, 1, 1, 1), asymmetric=True)
@@ -116,35 +105,21 @@ def _check_scales(ctx: Context, scales: Array, channels: int) -> None:
 
 
 def _sums(
-    ctx: Context, options: AnyConv2D, layout: str, groups: int, *, asymmetric: bool
+    ctx: Context, window: dict[str, Any], *, asymmetric: bool
 ) -> tuple[relax.Expr, QuantizedRows, Array]:
     """Return the int32 sums, the images, and for each channel the sum of its weights."""
-    check_result(ctx)
     data = ctx.input(0)
     kernel, array = weights_of(ctx, 1)
-    window = [array.shape[layout.index(letter)] for letter in "HW"]
-    padding = window_padding(
-        options.padding, data.shape[1:3], window, options.stride, options.dilation
-    )
     expr, batch = data.expr, data.shape[0]
-    if asymmetric and any(padding):
+    if asymmetric and any(window["padding"]):
         # 0.0 becomes the zero point, and lies in every range.
-        top, left, bottom, right = padding
+        top, left, bottom, right = window["padding"]
         widths = [0, 0, top, bottom, left, right, 0, 0]
-        expr, padding = ctx.emit(R.nn.pad(expr, widths, pad_value=0.0)), (0, 0, 0, 0)
+        expr = ctx.emit(R.nn.pad(expr, widths, pad_value=0.0))
+        window = window | {"padding": (0, 0, 0, 0)}
     rows = quantized_rows(ctx, expr, batch, (batch, 1, 1, 1), asymmetric=asymmetric)
-    sums = quantized_conv2d(
-        rows.values,
-        kernel,
-        *SUMS,
-        strides=options.stride,
-        padding=padding,
-        dilation=options.dilation,
-        groups=groups,
-        data_layout="NHWC",
-        kernel_layout=layout,
-    )
-    others = tuple(axis for axis, letter in enumerate(layout) if letter != "O")
+    sums = quantized_conv2d(rows.values, kernel, *SUMS, **window)
+    others = tuple(i for i, letter in enumerate(window["kernel_layout"]) if letter != "O")
     return ctx.emit(sums), rows, array.sum(axis=others, dtype=np.int32)
 
 
@@ -155,21 +130,17 @@ def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
     times that of the weights, times the sum, plus the bias, each rounded to float32.
     """
     options = dense_options(ctx)
-    check_result(ctx)
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
     weight, weight_sums = _weights(ctx)
     scales = relax.const(scales_of(ctx, 1, units))
     if 0 in (*outer, units):
         return R.zeros((*outer, units), "float32")
     if depth == 0:
-        raise QnnError(
-            f"{ctx.tensor(1).label} has rows of no elements, which LiteRT does not add up"
-        )
+        raise QnnError(f"{ctx.tensor(1).label} has no elements, which LiteRT does not add up")
     count = prod(outer)
     data = ctx.emit(reshaped(ctx.input(0).expr, (count, depth)))
-    rows = quantized_rows(
-        ctx, data, count, (count, 1), asymmetric=options.asymmetric_quantize_inputs
-    )
+    asymmetric = options.asymmetric_quantize_inputs
+    rows = quantized_rows(ctx, data, count, (count, 1), asymmetric=asymmetric)
     sums = ctx.emit(quantized_dense(rows.values, weight, *SUMS))
     steps = centred(ctx, sums, rows, weight_sums)
     product = R.multiply(steps, R.multiply(rows.scale, scales))
@@ -199,7 +170,6 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
     several batch axes, these values belong to another row.
     """
     options = ctx.options(BatchMatMulOptions)
-    check_result(ctx)
     data, kernel, asymmetric = ctx.input(0), ctx.tensor(1), options.asymmetric_quantize_inputs
     array = ctx.constant(1)
     if kernel.dtype != "int8":
@@ -207,9 +177,7 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
     shape = result_shape(data.shape, array.shape, options)
     if 0 in shape:
         return R.zeros(shape, "float32")
-    lhs = data.expr
-    if options.adj_x:
-        lhs = ctx.emit(R.permute_dims(lhs, swapped(len(data.shape))))
+    lhs = turned(ctx, data, options.adj_x)
     left = data.shape if not options.adj_x else (*data.shape[:-2], data.shape[-1], data.shape[-2])
     # [..., units, depth]
     weights = array if options.adj_y else np.ascontiguousarray(np.swapaxes(array, -1, -2))
@@ -242,7 +210,7 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
 
     own = row_indices(ends[0], left[-2])
     factor = R.multiply(picked(rows.scale, own), relax.const(scales))
-    if not outer or prod(outer) == 1:
+    if prod(outer) == 1:
         matrix = ctx.values.add_constant(kernel, "_rows", weights.reshape(units, depth))
         values = ctx.emit(reshaped(rows.values, (count, depth)))
         sums = ctx.emit(quantized_dense(values, matrix, *SUMS))
@@ -268,7 +236,6 @@ def convert_dense_by_block(ctx: Context) -> relax.Expr:
     subtracted, and the scale of the row and the bias follow, each rounded to float32.
     """
     options = dense_options(ctx)
-    check_result(ctx)
     if options.activation != "NONE":  # LiteRT's own kernel forgets the bias, XNNPACK's does not
         raise UnsupportedError(f"{options.activation} behind weights with scales by block")
     outer, depth, units = rows_of(ctx, options.keep_num_dims)

@@ -17,16 +17,17 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.tflite.converters.activations import clamp_range
-from frontends.tflite.converters.context import Array, Context, Operand, per_channel, per_tensor
+from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor, regrouped
 from frontends.tflite.converters.layers.convolution import (
     check_bias,
     check_kernel,
     check_zero_point,
     int16_bias_type,
-    window_padding,
+    window_of,
 )
 from frontends.tflite.options.layers import TransposeConvOptions
 from qnn_ops import QnnError, quantized_concat, quantized_conv2d
+from qnn_ops.arrays import Array
 
 # The most phases with different taps. More phases become one convolution, with taps of 0.
 _MOST_CONVOLUTIONS = 16
@@ -119,9 +120,9 @@ def in_phases(
         zero: the weight that means 0.
     """
     options, sizes = ctx.options(TransposeConvOptions), ctx.input(2).shape[1:3]
-    window, stride = kernel.shape[1:3], options.stride
-    padding = window_padding(options.padding, shape[1:3], window, stride)
-    numbers = zip(sizes, shape[1:3], window, stride, padding[:2], strict=True)
+    taps, stride = kernel.shape[1:3], options.stride
+    padding = window_of(options, shape[1:3], taps)["padding"]
+    numbers = zip(sizes, shape[1:3], taps, stride, padding[:2], strict=True)
     axes = [_Axis(*each) for each in numbers]
     phases = list(product(range(stride[0]), range(stride[1])))
     taps = [(axes[0].taps[y], axes[1].taps[x]) for y, x in phases]
@@ -179,10 +180,8 @@ def _convolve(ctx: Context, weights: Array, phases: int, padding: tuple[int, ...
     scale, zero_point = per_channel(kernel, 0)
     check_zero_point(kernel, zero_point)
     scale = scale * phases if isinstance(scale, list) else scale
-    bias, options = None, ctx.options(TransposeConvOptions)
-    is_int16, bias_type = data.dtype == "int16", "int32"
-    if is_int16:
-        bias_type = int16_bias_type(options.quantized_bias_type)
+    bias, options, is_int16 = None, ctx.options(TransposeConvOptions), data.dtype == "int16"
+    bias_type = int16_bias_type(options.quantized_bias_type) if is_int16 else "int32"
     if ctx.has(3):
         check_bias(ctx.tensor(3), bias_type)
         biases = np.tile(ctx.constant(3).reshape(-1), phases)
@@ -191,13 +190,11 @@ def _convolve(ctx: Context, weights: Array, phases: int, padding: tuple[int, ...
         # It states the width of the sums, even without a bias.
         bias = ctx.values.add_constant(result, "_bias", np.zeros(len(weights), np.int32))
     low, high = clamp_range(options.activation, result)
+    encodings = (*data.quantization, scale, zero_point, *per_tensor(result))
     call = quantized_conv2d(
         data.expr,
         ctx.values.add_constant(result, "_weights", weights),
-        *data.quantization,
-        scale,
-        zero_point,
-        *per_tensor(result),
+        *encodings,
         result.dtype,
         padding=padding,
         data_layout="NHWC",
@@ -235,10 +232,10 @@ def _dealt(
     """Move the phases to the pixels of their steps, and crop them to the output."""
     rows, columns = axes
     if rows.stride * columns.stride > 1:
-        split = (shape[0], rows.steps, columns.steps, rows.stride, columns.stride, shape[3])
-        dealt = R.permute_dims(ctx.emit(R.reshape(joined, split)), [0, 1, 3, 2, 4, 5])
+        parts = (shape[0], rows.steps, columns.steps, rows.stride, columns.stride, shape[3])
+        dealt = regrouped(ctx, joined, parts, [0, 1, 3, 2, 4, 5])
         sizes = (shape[0], rows.steps * rows.stride, columns.steps * columns.stride, shape[3])
-        joined = ctx.emit(R.reshape(ctx.emit(dealt), sizes))
+        joined = ctx.emit(R.reshape(dealt, sizes))
     begins = [axis.crop for axis in axes]
     ends = [axis.crop + axis.count for axis in axes]
     if begins == [0, 0] and ends == [axis.steps * axis.stride for axis in axes]:

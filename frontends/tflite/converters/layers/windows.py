@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from math import prod
 
 from tvm import relax
 from tvm.relax import op as R
@@ -11,11 +10,9 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate, clamp_range
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.control import subgraph
-from frontends.tflite.converters.layers.convolution import check_windows, window_padding
+from frontends.tflite.converters.layers.convolution import check_window, window_of
 from frontends.tflite.converters.moves.pad import check_axes, spread
-from frontends.tflite.converters.scales import (
-    check_same_dtype,
-)
+from frontends.tflite.converters.scales import check_same_dtype
 from frontends.tflite.operators import COMPUTED, OPERATORS, Row, row_of
 from frontends.tflite.options.layers import Pool2DOptions
 from frontends.tflite.options.moves import ReduceWindowOptions, StablehloReduceWindowOptions
@@ -28,14 +25,12 @@ from qnn_ops.unquantized.reduce_windows import window_counts
 
 def convert_pool_2d(kind: str, ctx: Context) -> relax.Expr:
     """Pool integers: LiteRT assumes that input and output have one scale and zero point."""
-    options, data, result = ctx.options(Pool2DOptions), ctx.input(0), ctx.output()
-    if len(data.shape) != 4:
-        raise QnnError(f"{data.label} must have 4 dimensions, got {data.shape}")
+    options, data, result = ctx.options(Pool2DOptions), ctx.input(0, rank=4), ctx.output()
     check_same_dtype(data.tensor, result)
     if is_open(data.shape[3:]):
         raise QnnError(f"the channels must be a number, got {data.shape[3]}")
     low, high = clamp_range(options.activation, result)
-    padding = window_padding(options.padding, data.shape[1:3], options.filter, options.stride)
+    window = window_of(options, data.shape[1:3], options.filter)
     counts = _counts(options, data.shape[1:3])
     if 0 in counts:
         return R.zeros((data.shape[0], *counts, data.shape[3]), result.dtype)
@@ -43,8 +38,8 @@ def convert_pool_2d(kind: str, ctx: Context) -> relax.Expr:
         data.expr,
         kind,
         options.filter,
-        strides=options.stride,
-        padding=padding,
+        strides=window["strides"],
+        padding=window["padding"],
         layout="NHWC",
         out_min=low,
         out_max=high,
@@ -70,17 +65,12 @@ def _counts(options: Pool2DOptions, sizes: Sequence[int]) -> list[int]:
 
 def convert_float_pool_2d(kind: str, ctx: Context) -> relax.Expr:
     """Pool the pixels inside the image; an L2 pooling is the root of the mean of squares."""
-    options, data = ctx.options(Pool2DOptions), ctx.input(0)
-    if len(data.shape) != 4:
-        raise QnnError(f"{data.label} must have 4 dimensions, got {data.shape}")
-    padding = window_padding(options.padding, data.shape[1:3], options.filter, options.stride)
-    check_windows(data.shape[1:3], options.filter, options.stride, padding)
-    window = {"strides": options.stride, "padding": padding, "layout": "NHWC"}
-    if kind == "max":
-        result = R.nn.max_pool2d(data.expr, options.filter, **window)
-    else:
-        values = R.square(data.expr) if kind == "l2" else data.expr
-        result = R.nn.avg_pool2d(values, options.filter, **window)
+    options, data = ctx.options(Pool2DOptions), ctx.input(0, rank=4)
+    window = window_of(options, data.shape[1:3], options.filter)
+    check_window(data.shape[1:3], options.filter, **window)
+    pool = R.nn.max_pool2d if kind == "max" else R.nn.avg_pool2d
+    values = R.square(data.expr) if kind == "l2" else data.expr
+    result = pool(values, options.filter, **window, layout="NHWC")
     return activate(options.activation, R.sqrt(result) if kind == "l2" else result)
 
 
@@ -133,13 +123,10 @@ def convert_reduce_window(ctx: Context) -> relax.Expr:
 
 def _operands(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
     """Return the data, and the value with which each window begins."""
-    data, start, dtype = ctx.input(0), ctx.input(1), ctx.output().dtype
-    types = {data.dtype, start.dtype}
-    if types != {dtype} or dtype not in _DTYPES or not 0 < len(data.shape) <= _MOST_AXES:
-        raise UnsupportedError(f"from {sorted(types)} of shape {data.shape} to {dtype}")
-    if prod(start.shape) != 1:
-        raise QnnError(f"{start.label} must be one value, is of shape {start.shape}")
-    return data.expr, reshaped(start.expr, ())
+    data, dtype = ctx.input(0), ctx.output().dtype
+    if data.dtype != dtype or dtype not in _DTYPES or not 0 < len(data.shape) <= _MOST_AXES:
+        raise UnsupportedError(f"from {data.dtype} of shape {data.shape} to {dtype}")
+    return data.expr, ctx.single(1, dtype)
 
 
 def _reduced(

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Array, Context, Operand, reshaped
+from frontends.tflite.converters.context import Context, Operand, regrouped, reshaped
 from frontends.tflite.converters.fixed_point import number
 from frontends.tflite.operators import MOVED, OPERATORS, Row
 from frontends.tflite.options.moves import GatherOptions, StablehloGatherOptions
@@ -37,8 +38,7 @@ def convert_gather(ctx: Context) -> relax.Expr:
     # The batches and the axis become one axis; each batch's indices are shifted along it.
     count, size = prod(shape[:batches]), shape[axis]
     outer = prod(shape[batches:axis])
-    parts = ctx.emit(reshaped(data.expr, (count, outer, size, inner)))
-    folded = ctx.emit(R.permute_dims(parts, [0, 2, 1, 3]))
+    folded = regrouped(ctx, data.expr, (count, outer, size, inner), [0, 2, 1, 3])
     rows = ctx.emit(reshaped(folded, (count * size, outer, inner)))
     starts = np.arange(count, dtype=np.int32)[:, np.newaxis] * size
     each = reshaped(found, (count, prod(wanted[batches:])))
@@ -56,12 +56,23 @@ def convert_gather_nd(ctx: Context) -> relax.Expr:
         raise QnnError(f"indices of shape {indices.shape} are none in a tensor of {data.shape}")
     sizes, rest = data.shape[:depth], data.shape[depth:]
     found = checked_indices(ctx, 1, sizes)
-    # One axis replaces several: the index in memory, from indices clipped to their axes.
+    flat = flat_indices(ctx, R.astype(found, "int32"), sizes)
+    return take_at(reshaped(data.expr, (prod(sizes), *rest)), flat, 0)
+
+
+def flat_indices(ctx: Context, indices: relax.Expr, sizes: Sequence[int]) -> relax.Expr:
+    """Return the index in memory in place of several, which are clipped to their axes.
+
+    Args:
+        ctx: the operator.
+        indices: int32; the last axis holds one index along each axis.
+        sizes: of these axes.
+    """
     last = np.array([max(size - 1, 0) for size in sizes], np.int32)
-    inside = np.minimum(ctx.builder.array(R.astype(found, "int32")), last)
-    inside = np.maximum(inside, np.int32(0)) * np.array(strides_of(sizes), np.int32)
-    flat = inside.sum(axis=-1, dtype="int32")
-    return take_at(reshaped(data.expr, (prod(sizes), *rest)), flat.expr, 0)
+    inside = np.maximum(np.minimum(ctx.builder.array(indices), last), np.int32(0))
+    strides: Any = np.array(strides_of(sizes), np.int32)
+    flat: relax.Expr = (inside * strides).sum(axis=-1, dtype="int32").expr
+    return flat
 
 
 def take_at(data: relax.Expr, indices: relax.Expr, axis: int) -> relax.Expr:
@@ -78,15 +89,11 @@ def checked_indices(ctx: Context, position: int, sizes: tuple[int, ...]) -> rela
     Raises:
         QnnError: they are of a wrong type, or constant and outside of these sizes.
     """
-    tensor, indices = ctx.tensor(position), ctx.input(position)
-    if tensor.dtype not in _INDICES:
-        raise QnnError(f"input {position}, {tensor.label}, must be integers, is {tensor.dtype}")
-    if tensor.is_constant:
-        known: Array = ctx.constant(position)
-        if np.any(known < 0) or np.any(known >= np.array(sizes)):
-            raise QnnError(f"{tensor.label} has indices outside of {sizes}")
-        return indices.expr
-    if not ctx.builder.is_certain or 0 in (*sizes, *indices.shape):
+    indices = ctx.input(position)
+    if indices.dtype not in _INDICES:
+        raise QnnError(f"input {position}, {indices.label}, must be integers, is {indices.dtype}")
+    ctx.check_constant(position, sizes)
+    if indices.is_constant or not ctx.builder.is_certain or 0 in (*sizes, *indices.shape):
         return indices.expr
     source, emit = f"operator {ctx.operator.index} {ctx.operator.code}", ctx.emit
     if len(sizes) == 1:

@@ -11,15 +11,11 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.known import MOST
 from frontends.ranges import whole_shape
-from frontends.tflite.converters.context import Context, Operand, reshaped
+from frontends.tflite.converters.context import Context, Operand, regrouped, reshaped
 from frontends.tflite.converters.scales import check_same_quantization
 from frontends.tflite.model import HANDLE
 from frontends.tflite.operators import MOVED, OPERATORS, UNKNOWN_SHAPE, Row
-from frontends.tflite.options.moves import (
-    BlockOptions,
-    ReshapeOptions,
-    SqueezeOptions,
-)
+from frontends.tflite.options.moves import BlockOptions, ReshapeOptions, SqueezeOptions
 from qnn_ops import quantized_pad
 from qnn_ops.dialect.checks import check_axis
 from qnn_ops.dialect.sizes import as_extent, is_open
@@ -132,19 +128,15 @@ def convert_broadcast_to(ctx: Context) -> relax.Expr:
     """Repeat the data along axes of size 1, and along new axes in front."""
     data, shape = ctx.input(0), _vector_of_sizes(ctx, 1)
     rank = len(data.shape)
-    kept = shape[len(shape) - rank :]
-    if len(shape) < rank or any(
-        size not in (1, wanted) for size, wanted in zip(data.shape, kept, strict=True)
-    ):
+    pairs = zip(data.shape, shape[len(shape) - rank :], strict=False)
+    if len(shape) < rank or any(size not in (1, wanted) for size, wanted in pairs):
         raise QnnError(f"cannot broadcast {data.label} of shape {data.shape} to {shape}")
     return R.broadcast_to(data.expr, shape)
 
 
 def convert_fill(ctx: Context) -> relax.Expr:
     """Repeat one value."""
-    shape, value = _vector_of_sizes(ctx, 0), ctx.input(1)
-    if value.shape != ():
-        raise QnnError(f"{value.label} must be one value, is of shape {value.shape}")
+    shape, value = _vector_of_sizes(ctx, 0), ctx.input(1, rank=0)
     return R.broadcast_to(reshaped(value.expr, [1] * len(shape)), shape)
 
 
@@ -192,24 +184,24 @@ def convert_zeros_like(ctx: Context) -> relax.Expr:
 
 def convert_depth_to_space(ctx: Context) -> relax.Expr:
     """Turn each pixel's channels into a block of pixels."""
-    data, size = _image(ctx), ctx.options(BlockOptions).block_size
+    data, size = ctx.input(0, rank=4), ctx.options(BlockOptions).block_size
     batch, height, width, depth = data.shape
     if size < 1 or depth % (size * size):
         raise QnnError(f"cannot make blocks of {size} of shape {data.shape}")
     depth //= size * size
-    split = reshaped(data.expr, (batch, height, width, size, size, depth))
-    ordered = ctx.emit(R.permute_dims(ctx.emit(split), [0, 1, 3, 2, 4, 5]))
+    parts = (batch, height, width, size, size, depth)
+    ordered = regrouped(ctx, data.expr, parts, [0, 1, 3, 2, 4, 5])
     return reshaped(ordered, (batch, height * size, width * size, depth))
 
 
 def convert_space_to_depth(ctx: Context) -> relax.Expr:
     """Turn each block of pixels into channels."""
-    data, size = _image(ctx), ctx.options(BlockOptions).block_size
+    data, size = ctx.input(0, rank=4), ctx.options(BlockOptions).block_size
     batch, height, width, depth = data.shape
     if size < 1 or height % size or width % size:
         raise QnnError(f"cannot take blocks of {size} of shape {data.shape}")
-    split = reshaped(data.expr, (batch, height // size, size, width // size, size, depth))
-    ordered = ctx.emit(R.permute_dims(ctx.emit(split), [0, 1, 3, 2, 4, 5]))
+    parts = (batch, height // size, size, width // size, size, depth)
+    ordered = regrouped(ctx, data.expr, parts, [0, 1, 3, 2, 4, 5])
     return reshaped(ordered, (batch, height // size, width // size, size * size * depth))
 
 
@@ -225,9 +217,8 @@ def convert_space_to_batch(ctx: Context) -> relax.Expr:
     rank = len(space)
     counts = [extent // size for extent, size in zip(padded, sizes, strict=True)]
     inner = [each for pair in zip(counts, sizes, strict=True) for each in pair]
-    split = ctx.emit(reshaped(expr, (batch, *inner, depth)))
     axes = [*range(2, 2 * rank + 1, 2), 0, *range(1, 2 * rank, 2), 2 * rank + 1]
-    ordered = ctx.emit(R.permute_dims(split, axes))
+    ordered = regrouped(ctx, expr, (batch, *inner, depth), axes)
     return reshaped(ordered, (batch * prod(sizes), *counts, depth))
 
 
@@ -239,9 +230,9 @@ def convert_batch_to_space(ctx: Context) -> relax.Expr:
     if batch % prod(sizes):
         raise QnnError(f"cannot make blocks of {sizes} of {batch} pictures")
     rank = len(space)
-    split = ctx.emit(reshaped(data.expr, (*sizes, batch // prod(sizes), *space, depth)))
+    parts = (*sizes, batch // prod(sizes), *space, depth)
     pairs = [each for axis in range(rank) for each in (rank + 1 + axis, axis)]
-    ordered = ctx.emit(R.permute_dims(split, [rank, *pairs, 2 * rank + 1]))
+    ordered = regrouped(ctx, data.expr, parts, [rank, *pairs, 2 * rank + 1])
     whole = [extent * size for extent, size in zip(space, sizes, strict=True)]
     expr = ctx.emit(reshaped(ordered, (batch // prod(sizes), *whole, depth)))
     ends = [extent - width[1] for extent, width in zip(whole, widths, strict=True)]
@@ -249,13 +240,6 @@ def convert_batch_to_space(ctx: Context) -> relax.Expr:
     if any(end < begin for begin, end in zip(begins, ends, strict=True)):
         raise QnnError(f"cannot crop {widths} of {whole} pixels")
     return R.strided_slice(expr, list(range(1, rank + 1)), begins, ends)
-
-
-def _image(ctx: Context) -> Operand:
-    data = ctx.input(0)
-    if len(data.shape) != 4:
-        raise QnnError(f"{data.label} must have 4 axes, is of shape {data.shape}")
-    return data
 
 
 def _blocks(ctx: Context, data: Operand) -> tuple[list[int], list[list[int]]]:

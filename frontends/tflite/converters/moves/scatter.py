@@ -10,12 +10,13 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Context, Operand, reshaped
+from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.control import subgraph
 from frontends.tflite.converters.moves.gather import (
     DTYPES,
     check_dims,
     check_slices,
+    flat_indices,
     index_rows,
     slice_order,
     strides_of,
@@ -43,7 +44,7 @@ def convert_scatter_nd(ctx: Context) -> relax.Expr:
     if 0 in shape or 0 in parts.shape:
         return R.zeros(shape, dtype)
     rows = reshaped(parts.expr, (prod(indices.shape[:rank]), prod(shape[depth:])))
-    flat = _flat_indices(ctx, indices, shape[:depth])
+    flat = _flat_indices(ctx, 0, shape[:depth])
     wide = "int32" if dtype == "bool" else dtype
     zeros = R.zeros((prod(shape[:depth]), prod(shape[depth:])), wide)
     summed = _scattered(ctx, zeros, flat, R.astype(rows, wide), "add")
@@ -55,23 +56,20 @@ def convert_scatter_nd(ctx: Context) -> relax.Expr:
 def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
     """Put values, or one for all, at indices in a tensor that is filled with another value."""
     indices, shape = ctx.input(0), ctx.integers(1, ("int32", "int64"))
-    values, filler = ctx.input(2), ctx.input(3)
+    values = ctx.input(2)
     dtype = values.dtype
-    allowed = ("int8", "uint8", "int32", "int64", "float32")
-    if dtype not in allowed or indices.dtype not in ("int32", "int64"):
+    if dtype not in _DTYPES[1:] or indices.dtype not in ("int32", "int64"):
         raise UnsupportedError(f"{dtype} at indices of {indices.dtype}")
     count, depth = (*indices.shape, 1, 1)[:2]
     fits = len(indices.shape) < 3 and depth == len(shape) <= 4 and min(shape, default=0) >= 0
-    if not fits or filler.dtype != dtype or values.shape not in ((), (count,)):
+    if not fits or values.shape not in ((), (count,)):
         raise QnnError(f"indices of {indices.shape} for values of {values.shape} in {shape}")
-    if prod(filler.shape) != 1:
-        raise QnnError(f"{filler.label} must be one value, is of shape {filler.shape}")
-    filled = R.broadcast_to(reshaped(filler.expr, (1, 1)), (prod(shape), 1))
+    filled = R.broadcast_to(ctx.single(3, dtype), (prod(shape), 1))
     if 0 in shape:
         return R.zeros(shape, dtype)
     if count == 0:
         return reshaped(filled, shape)
-    flat = _flat_indices(ctx, indices, shape, count)
+    flat = _flat_indices(ctx, 0, shape, count)
     each = R.broadcast_to(reshaped(values.expr, (-1, 1)), (count, 1))
     return reshaped(_scattered(ctx, filled, flat, each, "update"), shape)
 
@@ -109,8 +107,7 @@ def _reduced(ctx: Context, count: int, reduction: str, begin: Callable[[Any], An
         raise UnsupportedError(f"{dtype} in segments of {indices.dtype}")
     if count < 0 or data.shape[:rank] != indices.shape:
         raise QnnError(f"segments {indices.shape} of data of {data.shape}, {count} of them")
-    if indices.is_constant and np.any(ctx.constant(1) >= count):
-        raise QnnError(f"{indices.label} has segments beyond {count}")
+    ctx.check_constant(1, [count], least=-(2**31))
     rest = data.shape[rank:]
     info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
     start = relax.const(np.asarray(begin(info), dtype), dtype)
@@ -118,11 +115,10 @@ def _reduced(ctx: Context, count: int, reduction: str, begin: Callable[[Any], An
         return R.full((count, *rest), start, dtype)
     rows = reshaped(data.expr, (prod(indices.shape), prod(rest)))
     # One more row takes the rows of no segment.
-    flat = reshaped(indices.expr, (prod(indices.shape),))
-    flat = ctx.emit(R.minimum(flat, relax.const(np.int32(count))))
-    flat = R.where(R.less(flat, relax.const(np.int32(0))), relax.const(np.int32(count)), flat)
+    segments = ctx.builder.array(reshaped(indices.expr, (prod(indices.shape),)))
+    flat: Any = np.where(segments < 0, np.int32(count), np.minimum(segments, np.int32(count)))
     full = R.full((count + 1, prod(rest)), start, dtype)
-    summed = _scattered(ctx, full, flat, rows, reduction)
+    summed = _scattered(ctx, full, flat.expr, rows, reduction)
     kept = ctx.emit(R.strided_slice(summed, [0], [0], [count]))
     return reshaped(kept, (count, *rest))
 
@@ -136,22 +132,16 @@ def _scattered(
 
 
 def _flat_indices(
-    ctx: Context, indices: Operand, sizes: tuple[int, ...], count: int | None = None
+    ctx: Context, position: int, sizes: tuple[int, ...], count: int = 0
 ) -> relax.Expr:
     """Return one number for each index, clipped to the axes' sizes.
 
     LiteRT ends a run if an index is outside.
     """
-    depth = len(sizes)
-    if indices.is_constant:
-        array = np.asarray(ctx.constant(ctx.operator.inputs.index(indices.tensor.index)))
-        array = array.reshape(-1, depth)
-        if np.any(array < 0) or np.any(array >= np.array(sizes)):
-            raise QnnError(f"{indices.label} has indices outside of {sizes}")
-    rows = reshaped(R.astype(indices.expr, "int32"), (count or prod(indices.shape[:-1]), depth))
-    strides, last = np.array(strides_of(sizes), np.int32), np.array(sizes, np.int32) - np.int32(1)
-    inside = np.maximum(np.minimum(ctx.builder.array(rows), last), np.int32(0))
-    return (inside * strides).sum(axis=1, dtype="int32").expr
+    indices = ctx.input(position)
+    ctx.check_constant(position, sizes)
+    shape = (count or prod(indices.shape[:-1]), len(sizes))
+    return flat_indices(ctx, reshaped(R.astype(indices.expr, "int32"), shape), sizes)
 
 
 def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
@@ -159,7 +149,7 @@ def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
 
     Elements outside the data are left out.
     """
-    data, indices, updates = ctx.input(0), ctx.input(1), ctx.input(2)
+    data, indices, updates = ctx.inputs()
     options, emit = ctx.options(StablehloScatterOptions), ctx.emit
     shape, dtype, named = data.shape, data.dtype, options.scatter_dims_to_operand_dims
     if dtype not in DTYPES or updates.dtype != dtype:
@@ -177,8 +167,7 @@ def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
     order = slice_order(options.update_window_dims, count)
     if not fits or [(*batch, *window)[axis] for axis in order] != [*updates.shape]:
         raise QnnError(f"updates of {updates.shape} at indices of {indices.shape} in {shape}")
-    if indices.is_constant and np.any(ctx.constant(1) < 0):
-        raise QnnError(f"{indices.label} has indices below 0")
+    ctx.check_constant(1, [2**63 - 1])
     reduction = _reduction(ctx, options.update_computation_subgraph_index)
     size, elements = prod(shape), prod(updates.shape)
     if 0 in (size, elements):
@@ -216,18 +205,16 @@ def _flat_indices_of_slices(
         raise QnnError(f"data of shape {tuple(shape)} is too large")
     array, strides, size = ctx.builder.array(rows), strides_of(shape), prod(shape)
     elements = next((offsets.size for offsets in grid.values()), 1)
-    none = np.zeros(elements, np.int64)
-    fixed = [axis for axis in range(len(shape)) if axis not in named]
-    is_inside = np.ones(elements, bool)
-    begin = none
-    for axis in fixed:
-        offsets = grid.get(axis, none)
-        is_inside = is_inside & (offsets < shape[axis])
-        begin = begin + offsets * strides[axis]
-    total: Any = begin[np.newaxis]
-    flags = ctx.builder.array(relax.const(is_inside[np.newaxis]))
+    none = np.zeros((1, elements), np.int64)
+    is_inside, total = none == 0, none
+    for axis in range(len(shape)):
+        if axis not in named:
+            offsets = grid.get(axis, none)
+            is_inside = is_inside & (offsets < shape[axis])
+            total = total + offsets * strides[axis]
+    flags = ctx.builder.array(relax.const(is_inside))
     for index, axis in enumerate(named):
-        at = array[:, index : index + 1] + grid.get(axis, none)[np.newaxis]
+        at = array[:, index : index + 1] + grid.get(axis, none)
         is_there = (at >= 0) & (at < shape[axis])
         flags = flags & is_there
         # An index outside may be any number, and its product with a stride too large.
@@ -277,10 +264,7 @@ OPERATORS.update(
         "SPARSE_TO_DENSE": Row(data=convert_sparse_to_dense, fills=True),
         "STABLEHLO_SCATTER": Row(data=convert_stablehlo_scatter, fills=True),
         **{
-            f"UNSORTED_SEGMENT_{name}": Row(
-                data=partial(convert_segments, *reduction),
-                fills=True,
-            )
+            f"UNSORTED_SEGMENT_{name}": Row(data=partial(convert_segments, *reduction), fills=True)
             for name, reduction in _SEGMENT_REDUCTIONS.items()
         },
     }

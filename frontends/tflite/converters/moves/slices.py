@@ -34,10 +34,7 @@ def convert_concatenation(ctx: Context) -> relax.Expr:
 
     LiteRT ignores the scales of int16 tensors.
     """
-    options, result = ctx.options(ConcatenationOptions), ctx.output()
-    if options.activation != "NONE":
-        raise UnsupportedError(f"fused activation {options.activation}")
-    operands = ctx.inputs()
+    axis, operands, result = _joined_axis(ctx), ctx.inputs(), ctx.output()
     if result.dtype == "int8":
         for operand in operands:
             check_same_quantization(operand.tensor, result)
@@ -45,14 +42,17 @@ def convert_concatenation(ctx: Context) -> relax.Expr:
     if result.dtype == "int16":
         check_symmetric(*(operand.tensor for operand in operands), result)
         encodings = [per_tensor(result)] * len(operands)
-    return quantized_concat(
-        [operand.expr for operand in operands],
-        [scale for scale, _ in encodings],
-        [point for _, point in encodings],
-        *per_tensor(result),
-        result.dtype,
-        axis=options.axis,
-    )
+    scales, points = zip(*encodings, strict=True)
+    parts = [operand.expr for operand in operands]
+    return quantized_concat(parts, scales, points, *per_tensor(result), result.dtype, axis=axis)
+
+
+def _joined_axis(ctx: Context) -> int:
+    """Return the axis of a concatenation; raise if it has an activation, too."""
+    options = ctx.options(ConcatenationOptions)
+    if options.activation != "NONE":
+        raise UnsupportedError(f"fused activation {options.activation}")
+    return options.axis
 
 
 def convert_unscaled_concatenation(ctx: Context) -> relax.Expr:
@@ -61,26 +61,20 @@ def convert_unscaled_concatenation(ctx: Context) -> relax.Expr:
     An input without a scale becomes the result's zero point. Values rescaled to a result without a
     scale are NaN, and become 0.
     """
-    options, result = ctx.options(ConcatenationOptions), ctx.output()
-    if options.activation != "NONE":
-        raise UnsupportedError(f"fused activation {options.activation}")
+    axis, result = _joined_axis(ctx), ctx.output()
     if result.dtype != "uint8":
         raise QnnError("some tensors state a scale and zero point, and others do not")
-    filler = 0 if result.quantization is None else per_tensor(result)[1]
+    is_target = result.quantization is not None
+    target = per_tensor(result) if is_target else (1.0, 0)
+    filler = relax.const(target[1], "uint8")
     parts, encodings = [], []
     for operand in ctx.inputs():
         is_scaled = operand.tensor.quantization is not None
-        if result.quantization is None:
-            encodings.append((1.0, 0))
-            is_kept = not is_scaled
-        else:
-            encodings.append(operand.quantization if is_scaled else per_tensor(result))
-            is_kept = is_scaled
-        full = R.full(operand.shape, relax.const(filler, "uint8"), "uint8")
-        parts.append(operand.expr if is_kept else ctx.emit(full))
+        is_kept = is_scaled == is_target
+        encodings.append(operand.quantization if is_kept and is_scaled else target)
+        parts.append(operand.expr if is_kept else ctx.emit(R.full(operand.shape, filler, "uint8")))
     scales, points = zip(*encodings, strict=True)
-    target = (1.0, 0) if result.quantization is None else per_tensor(result)
-    return quantized_concat(parts, scales, points, *target, "uint8", axis=options.axis)
+    return quantized_concat(parts, scales, points, *target, "uint8", axis=axis)
 
 
 def convert_plain_concatenation(ctx: Context) -> relax.Expr:
@@ -185,12 +179,10 @@ def _take(ctx: Context, data: Operand, ranges: Sequence[range | OpenRange]) -> r
         return data.expr
     if is_open(counts) or is_open(data.shape[axis] for axis in axes):
         return _taken(ctx, data, {axis: ranges[axis] for axis in axes})
+    bounds = [(ranges[axis].start, ranges[axis].stop, ranges[axis].step) for axis in axes]
+    starts, ends, steps = (list(each) for each in zip(*bounds, strict=True))
     # Relax counts negative bounds from the end: one before the first is -extent - 1.
-    ends = [
-        ranges[axis].stop if ranges[axis].stop >= 0 else ranges[axis].stop - data.shape[axis]
-        for axis in axes
-    ]
-    starts, steps = [ranges[axis].start for axis in axes], [ranges[axis].step for axis in axes]
+    ends = [e if e >= 0 else e - data.shape[axis] for e, axis in zip(ends, axes, strict=True)]
     return R.strided_slice(data.expr, axes, starts, ends, steps)
 
 

@@ -8,15 +8,21 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Array, Context, Operand, per_tensor, reshaped
+from frontends.tflite.converters.context import Context, per_tensor, reshaped
 from frontends.tflite.converters.fixed_point import divided, number, product, saturated
 from frontends.tflite.converters.layers.hybrid import SUMS
 from frontends.tflite.converters.recurrent.lstm_operands import LstmOperands
-from frontends.tflite.converters.recurrent.parts import RowWeights, check_constants
+from frontends.tflite.converters.recurrent.parts import (
+    RowWeights,
+    check_constants,
+    check_shapes,
+    gates_of,
+)
 from frontends.tflite.model import Tensor
 from frontends.tflite.options.layers import AnyLSTM, LSTMOptions
 from qnn_ops import float_function, quantized_dense, quantized_lookup, quantized_lstm
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 from qnn_ops.quantized.lstm import EXTRAS
@@ -53,20 +59,24 @@ def basic_lstm(ctx: Context) -> list[relax.Expr]:
         return ctx.builder.array(emit(quantized_lookup(expr, constant))).astype("int64")
 
     tables = logistic_table(), tanh_table(GATE_BITS), logistic_table(), logistic_table()
-    let_in, proposed, forget, given = (
-        bent(table, emit(R.strided_slice(both, [1], [gate * units], [(gate + 1) * units])))
-        for gate, table in enumerate(tables)
-    )
+    gates = gates_of(ctx, both, _GATES, units)
+    let_in, proposed, forget, given = map(bent, tables, gates)
     old, bits = ctx.builder.array(cells.expr).astype("int64"), ctx.builder.array
     added = divided(_product(let_in, proposed), bits(number(_CELL_BITS)))
     kept = emit(saturated(added + _product(forget, old), "int16"))
     shown = _product(given, bent(tanh_table(_CELL_BITS), kept))
     short = np.minimum(np.maximum(divided(shown, bits(number(8))), -_MIDDLE), _MIDDLE - 1)
     result = emit(R.astype((short + _MIDDLE).expr, "uint8"))
-    for operand, expr in ((hidden, result), (cells, kept)):
-        if operand.tensor.is_variable:
-            ctx.values.change(operand.tensor, reshaped(expr, operand.tensor.shape))
-    return [result, kept, rows, both]
+    return _kept(ctx, [result, kept, rows, both])
+
+
+def _kept(ctx: Context, results: list[relax.Expr]) -> list[relax.Expr]:
+    """Return all results; the first two change the states that are variables."""
+    for position, expr in zip((HIDDEN, CELLS), results, strict=False):
+        tensor = ctx.tensor(position)
+        if tensor.is_variable:
+            ctx.values.change(tensor, reshaped(expr, tensor.shape))
+    return results
 
 
 def _scaled(ctx: Context, sums: relax.Expr, scale: float) -> relax.Expr:
@@ -122,15 +132,9 @@ def check_basic(ctx: Context, needed: Sequence[str]) -> int:
     units = bias.shape[0] // _GATES if bias.shape else 0
     if not units:
         raise QnnError(f"{bias.label} has shape {bias.shape}, needs {_GATES} numbers for each unit")
-    shapes: list[tuple[Operand, tuple[int, ...]]] = [
-        (hidden, (batch, units)),
-        (weights, (_GATES * units, size + units)),
-        (bias, (_GATES * units,)),
-        (cells, (batch, units)),
-    ]
-    for operand, shape in shapes:
-        if operand.shape != shape:
-            raise QnnError(f"{operand.label} has shape {operand.shape}, needs {shape}")
+    matrix, vector = (_GATES * units, size + units), (_GATES * units,)
+    states = [(hidden, (batch, units)), (cells, (batch, units))]
+    check_shapes([(weights, matrix), (bias, vector), *states])
     return units
 
 
@@ -156,18 +160,11 @@ def float_basic_lstm(ctx: Context) -> list[relax.Expr]:
     rows = emit(R.concat([data.expr, hidden.expr], axis=1))
     weights = RowWeights.of([ctx.tensor(WEIGHTS)], asymmetric=False)
     both = emit(R.add(weights.product(ctx, rows), ctx.weights(BIAS).expr))
-    parts = [
-        emit(R.strided_slice(both, [1], [gate * units], [(gate + 1) * units])) for gate in range(4)
-    ]
-    let_in, proposed, forget, given = (
-        emit(float_function(part, name)) for part, name in zip(parts, _FUNCTIONS, strict=True)
-    )
+    gates = zip(gates_of(ctx, both, _GATES, units), _FUNCTIONS, strict=True)
+    let_in, proposed, forget, given = (emit(float_function(*gate)) for gate in gates)
     new = emit(R.add(R.multiply(let_in, proposed), R.multiply(forget, cells.expr)))
     result = emit(R.multiply(given, emit(float_function(new, "tanh"))))
-    for operand, expr in ((hidden, result), (cells, new)):
-        if operand.tensor.is_variable:
-            ctx.values.change(operand.tensor, reshaped(expr, operand.tensor.shape))
-    return [result, new, rows, both]
+    return _kept(ctx, [result, new, rows, both])
 
 
 _INTERMEDIATES = 5
@@ -268,9 +265,7 @@ def _check(ctx: Context, operands: LstmOperands, data: relax.Expr, *, time_major
         "int32": [*operands.biases, *operands.projection[1:]],
     }
     for dtype, tensors in needed.items():
-        for tensor in tensors:
-            if tensor.dtype != dtype:
-                raise UnsupportedError(f"{tensor.label} is {tensor.dtype}, needs {dtype}")
+        check_constants(tensors, dtype)
     if operands.peepholes and operands.outputs != operands.count:
         # LiteRT uses the number of outputs in place of the number of cells here.
         batch = spec_of(data).shape[0]
@@ -294,14 +289,14 @@ def _extras(ctx: Context, operands: LstmOperands, inner_point: int) -> dict[str,
     """Return the tensors that not every LSTM has, by name."""
     arrays: dict[str, tuple[Tensor, Array]] = {}
     if operands.peepholes:
-        peepholes = np.stack([_value(tensor) for tensor in operands.peepholes])
+        peepholes = np.stack([tensor.array for tensor in operands.peepholes])
         peepholes[:, operands.outputs :] = 0  # LiteRT does not reach them
         arrays["peepholes"] = operands.peepholes[0], peepholes
     if operands.norm:
         for name, tensors in zip(EXTRAS[1:3], (operands.norm, operands.biases), strict=True):
-            arrays[name] = tensors[0], np.stack([_value(tensor) for tensor in tensors])
+            arrays[name] = tensors[0], np.stack([tensor.array for tensor in tensors])
     if operands.projection:
-        weights, *bias = (_value(tensor) for tensor in operands.projection)
+        weights, *bias = (tensor.array for tensor in operands.projection)
         sums = weights.sum(axis=1, dtype=np.int64) * inner_point + sum(each for each in bias)
         arrays["projection"] = operands.projection[0], weights
         arrays["projection_bias"] = operands.projection[-1], sums.astype(np.int32)
@@ -313,14 +308,8 @@ def _extras(ctx: Context, operands: LstmOperands, inner_point: int) -> dict[str,
 
 def _joined(ctx: Context, tensors: Sequence[Tensor]) -> relax.Expr:
     """Join constants with the same columns, or rows of one column, into a parameter."""
-    array = np.concatenate([_value(tensor) for tensor in tensors])
+    array = np.concatenate([tensor.array for tensor in tensors])
     return ctx.values.add_constant(tensors[0], "_gates", array)
-
-
-def _value(tensor: Tensor) -> Array:
-    if not tensor.is_constant:
-        raise QnnError(f"{tensor.label} must be constant")
-    return tensor.array
 
 
 def _scale(tensor: Tensor) -> np.float32:

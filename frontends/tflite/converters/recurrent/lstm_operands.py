@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from frontends.tflite.converters.context import Context
+from frontends.tflite.converters.recurrent.parts import check_shapes
 from frontends.tflite.model import Tensor
 from qnn_ops.errors import QnnError
 from qnn_ops.quantized.lstm import GATES
@@ -102,9 +103,8 @@ class LstmOperands:
         if ctx.has(at.projection + 1):
             projection = [ctx.tensor(at.projection), ctx.tensor(at.projection + 1)]
         weights, recurrent = by_gate(at.weights), by_gate(at.recurrent)
-        norm: list[Tensor] = []
-        if at.norm is not None and ctx.has(at.norm + GATES.index("forget")):
-            norm = by_gate(at.norm)
+        has_norm = at.norm is not None and ctx.has(at.norm + GATES.index("forget"))
+        norm = by_gate(at.norm or 0) if has_norm else []
         rank = 2 if ctx.operator.code == "LSTM" else 3
         size = _sizes(ctx.input(at.data).shape, rank, ctx.tensor(at.data))[-1]
         count = _sizes(weights[-1].shape, 2, weights[-1])[0]
@@ -142,10 +142,7 @@ class LstmOperands:
             (self.projection[:1], (self.outputs, self.count)),
             (self.projection[1:], (self.outputs,)),
         ]
-        for tensors, shape in needed:
-            for tensor in tensors:
-                if tensor.shape != shape:
-                    raise QnnError(f"{tensor.label} has shape {tensor.shape}, needs {shape}")
+        check_shapes((tensor, shape) for tensors, shape in needed for tensor in tensors)
         if not self.projection and self.outputs != self.count:
             raise QnnError(
                 f"has {self.count} cells and {self.outputs} outputs, but no projection weights"

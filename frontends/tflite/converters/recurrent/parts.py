@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -13,10 +13,11 @@ from tvm.relax import op as R
 from frontends import steps
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Array, Context, per_tensor, reshaped
+from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.layers.hybrid import SUMS, centred, quantized_rows
 from frontends.tflite.model import Tensor
 from qnn_ops import quantized_dense
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 
@@ -105,6 +106,19 @@ def check_constants(tensors: Sequence[Tensor], dtype: str) -> None:
             raise UnsupportedError(f"{tensor.label} is {tensor.dtype}, needs {dtype}")
         if not tensor.is_constant:
             raise QnnError(f"{tensor.label} must be constant")
+
+
+def check_shapes(needed: Iterable[tuple[Tensor | Operand, tuple[int, ...]]]) -> None:
+    """Raise unless each operand has its shape."""
+    for operand, shape in needed:
+        if operand.shape != shape:
+            raise QnnError(f"{operand.label} has shape {operand.shape}, needs {shape}")
+
+
+def gates_of(ctx: Context, sums: relax.Expr, count: int, size: int) -> list[relax.Var]:
+    """Return the parts of sums, [batch, gates · size], that belong to each of ``count`` gates."""
+    ends = [(gate * size, (gate + 1) * size) for gate in range(count)]
+    return [ctx.emit(R.strided_slice(sums, [1], [begin], [end])) for begin, end in ends]
 
 
 @dataclass(frozen=True)

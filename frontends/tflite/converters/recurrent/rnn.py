@@ -21,6 +21,7 @@ from frontends.tflite.converters.recurrent.parts import (
     RowWeights,
     Way,
     check_constants,
+    check_shapes,
     products_of_rows,
     real_of,
     run_steps,
@@ -40,7 +41,7 @@ from frontends.tflite.options.layers import (
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 
-_WEIGHTS = ("float32", "int8", "uint8")
+_DTYPES = ("float32", "int8", "uint8")
 
 
 def convert_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
@@ -86,12 +87,9 @@ def run_lstm(ctx: Context, options: AnyLSTM, at: Places, way: Way) -> relax.Expr
 
 _RULES = {
     ("int8", "int8"): (integer_lstm, "int8", "int16"),
-    **{("float32", weights): (float_lstm, "float32", "float32") for weights in _WEIGHTS},
+    **{("float32", weights): (float_lstm, "float32", "float32") for weights in _DTYPES},
 }
 """By types of data and weights: the rule, and the types of hidden values and cells."""
-
-
-_DTYPES = ("float32", "int8", "uint8")
 
 
 @dataclass(frozen=True)
@@ -171,10 +169,7 @@ def _check(ctx: Context, at: RnnPlaces, rank: int) -> None:
         matrices.append((ctx.tensor(at.beside[1]), ctx.input(at.beside[0]).shape[-1]))
     check_constants([tensor for tensor, _ in matrices], weights.dtype)
     check_constants([bias], "float32")
-    needed = [*((tensor, (units, columns)) for tensor, columns in matrices), (bias, (units,))]
-    for tensor, wanted in needed:
-        if tensor.shape != wanted:
-            raise QnnError(f"{tensor.label} has shape {tensor.shape}, needs {wanted}")
+    check_shapes([*((each, (units, columns)) for each, columns in matrices), (bias, (units,))])
 
 
 # One layer forward, then one backward. A second sequence has weights for both or for none.

@@ -94,9 +94,7 @@ def convert_svdf(ctx: Context) -> relax.Expr:
     data, features, times, state = (ctx.input(position) for position in (0, 1, 2, 4))
     dtypes = tuple(operand.dtype for operand in (data, features, times, state))
     if dtypes not in _RULES:
-        raise UnsupportedError(
-            f"of {dtypes[0]} data, weights {', '.join(dtypes[1:3])} and a state {dtypes[3]}"
-        )
+        raise UnsupportedError(f"of data, weights and a state of {', '.join(dtypes)}")
     if not data.shape:
         raise QnnError(f"{data.label} is a scalar, and no rows of data")
     if not state.tensor.is_variable:
@@ -115,29 +113,12 @@ def _integer_svdf(ctx: Context) -> relax.Expr:
     state_zero_point = 0 if state.dtype == "int16" else state_zero_point
     (data_scale, data_zero_point), (weights_scale, _) = data.quantization, features.quantization
     sums = quantized_dense(data.expr, features.expr, 1.0, data_zero_point, *SUMS[2:])
-    ctx.values.change(
-        state.tensor,
-        quantized_svdf_state(
-            ctx.emit(sums),
-            state.expr,
-            data_scale,
-            weights_scale,
-            state_scale,
-            state_zero_point,
-        ),
-    )
-    (times_scale, _), (scale, zero_point) = times.quantization, per_tensor(ctx.output())
-    return quantized_svdf(
-        ctx.values.of(state.tensor),
-        times.expr,
-        options.rank,
-        state_scale,
-        state_zero_point,
-        times_scale,
-        scale,
-        zero_point,
-        bias=bias_of(ctx, 3),
-    )
+    scales = (data_scale, weights_scale, state_scale)
+    new = quantized_svdf_state(ctx.emit(sums), state.expr, *scales, state_zero_point)
+    ctx.values.change(state.tensor, new)
+    kept, bias = ctx.values.of(state.tensor), bias_of(ctx, 3)
+    encodings = (state_scale, state_zero_point, times.quantization[0], *per_tensor(ctx.output()))
+    return quantized_svdf(kept, times.expr, options.rank, *encodings, bias=bias)
 
 
 _RULES: dict[tuple[str, ...], Callable[[Context], relax.Expr]] = {
