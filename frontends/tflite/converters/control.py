@@ -13,7 +13,7 @@ from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.folding import is_known
 from frontends.tflite.converters.rows import with_rows_put
 from frontends.tflite.model import HANDLE, Model
-from frontends.tflite.operators import MOVED, OPERATORS, Row
+from frontends.tflite.operators import MOVED, converter
 from frontends.tflite.options.values import (
     IfOptions,
     StablehloCaseOptions,
@@ -150,6 +150,7 @@ def function_of(
 _MOST_BRANCHES = 256
 
 
+@converter("IF", micro=MOVED, runs_subgraphs=True, fills=True)
 def convert_if(ctx: Context) -> list[relax.Expr]:
     """Run the branch that a constant chooses; otherwise run both, and choose between their results.
 
@@ -163,6 +164,7 @@ def convert_if(ctx: Context) -> list[relax.Expr]:
     return _choice(ctx, branches, [flag], arguments)
 
 
+@converter("STABLEHLO_CASE", runs_subgraphs=True, fills=True)
 def convert_case(ctx: Context) -> list[relax.Expr]:
     """Run the branch with the given number, or the last branch if no branch has it.
 
@@ -224,6 +226,7 @@ def _choice(
     return chosen
 
 
+@converter("STABLEHLO_COMPOSITE", runs_subgraphs=True, fills=True)
 def convert_composite(ctx: Context) -> list[relax.Expr]:
     """Run the subgraph and ignore the name that the file gives its computation."""
     graph = subgraph(ctx, ctx.options(StableHLOCompositeOptions).decomposition_subgraph_index)
@@ -316,12 +319,3 @@ def _check_alike(made: Sequence[Sequence[TensorSpec]]) -> None:
 
 def _emitted(ctx: Context, value: Value) -> relax.Var:
     return ctx.emit(expr_of(value))
-
-
-OPERATORS.update(
-    {
-        "IF": Row(data=convert_if, micro=MOVED, runs_subgraphs=True, fills=True),
-        "STABLEHLO_CASE": Row(data=convert_case, runs_subgraphs=True, fills=True),
-        "STABLEHLO_COMPOSITE": Row(data=convert_composite, runs_subgraphs=True, fills=True),
-    }
-)

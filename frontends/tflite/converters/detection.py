@@ -7,7 +7,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.quantize import real
-from frontends.tflite.operators import OPERATORS, Row
+from frontends.tflite.operators import converter
 from frontends.tflite.options.custom import DetectionPostProcessOptions
 from qnn_ops import decode_boxes, select_boxes, suppress_boxes
 from qnn_ops.dialect.registry import spec_of
@@ -18,6 +18,7 @@ _MOST = 1 << 31  # elements of a result
 _MOST_BOXES = 1 << 24  # of boxes that overlap no better one
 
 
+@converter("CUSTOM:TFLite_Detection_PostProcess")
 def convert_detection(ctx: Context) -> list[relax.Expr]:
     """Decode boxes, and choose the best.
 
@@ -110,11 +111,13 @@ def _real(ctx: Context, operand: Operand) -> relax.Expr:
     return ctx.emit(real(operand))
 
 
+@converter("NON_MAX_SUPPRESSION_V4")
 def convert_suppression(ctx: Context) -> list[relax.Expr]:
     """Choose the boxes that no better box overlaps."""
     return list(_suppressed(ctx))
 
 
+@converter("NON_MAX_SUPPRESSION_V5")
 def convert_suppression_with_scores(ctx: Context) -> list[relax.Expr]:
     """Choose the boxes that no better box overlaps, and return their scores."""
     if ctx.number(5) != 0:
@@ -138,12 +141,3 @@ def _suppressed(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
     found = ctx.emit(suppress_boxes(boxes.expr, scores.expr, most=most, **limits))
     number = ctx.emit(reshaped(ctx.emit(R.strided_slice(found, [0], [0], [1])), ()))
     return R.strided_slice(found, [0], [1], [most + 1]), number
-
-
-OPERATORS.update(
-    {
-        "CUSTOM:TFLite_Detection_PostProcess": Row(data=convert_detection),
-        "NON_MAX_SUPPRESSION_V4": Row(data=convert_suppression),
-        "NON_MAX_SUPPRESSION_V5": Row(data=convert_suppression_with_scores),
-    }
-)

@@ -27,7 +27,7 @@ from frontends.tflite.converters.control import (
 from frontends.tflite.converters.folding import fold
 from frontends.tflite.converters.moves.gather import checked_indices, take_at
 from frontends.tflite.model import DTYPES, Model, Operator
-from frontends.tflite.operators import OPERATORS, Row
+from frontends.tflite.operators import converter
 from frontends.tflite.options.custom import FLEX, TensorListOptions
 from frontends.tflite.options.values import WhileOptions
 from frontends.tflite.values import ElementsError
@@ -40,6 +40,7 @@ _RESERVE = f"{_LIST}Reserve"
 _MOST = 1 << 26
 
 
+@converter(_RESERVE)
 def convert_reserve(ctx: Context) -> relax.Expr:
     """Return a list of zeros; open sizes are 1 until an element is set."""
     shape = ctx.integers(0, ("int32", "int64"))
@@ -69,6 +70,7 @@ def _zeros(ctx: Context, operator: Operator, elements: tuple[int, ...]) -> relax
     return R.zeros(shape, options.dtype)
 
 
+@converter(f"{_LIST}SetItem")
 def convert_set_item(ctx: Context) -> relax.Expr:
     """Put an element at an index."""
     item, data = ctx.input(2), _list(ctx)
@@ -88,18 +90,21 @@ def convert_set_item(ctx: Context) -> relax.Expr:
     return R.where(ctx.emit(is_there), reshaped(item.expr, (1, *item.shape)), data)
 
 
+@converter(f"{_LIST}GetItem")
 def convert_get_item(ctx: Context) -> relax.Expr:
     """Return the element at an index."""
     data = _list(ctx)
     return R.take(data, _index(ctx, spec_of(data).shape[0]), 0, "clip")
 
 
+@converter(f"{_LIST}Gather")
 def convert_list_gather(ctx: Context) -> relax.Expr:
     """Return the elements at some indices."""
     data = _list(ctx)
     return take_at(data, checked_indices(ctx, 1, spec_of(data).shape[:1]), 0)
 
 
+@converter(f"{_LIST}FromTensor", f"{_LIST}Stack")
 def convert_stack(ctx: Context) -> relax.Expr:
     """Return the list as a tensor."""
     data, wanted = _list(ctx), ctx.options(TensorListOptions).count
@@ -108,6 +113,7 @@ def convert_stack(ctx: Context) -> relax.Expr:
     return data
 
 
+@converter(f"{_LIST}Length", kind="known", of_shape=True)
 def convert_length(ctx: Context) -> relax.Expr:
     """Return the number of elements of a list."""
     count = spec_of(_list(ctx)).shape[0]
@@ -156,6 +162,7 @@ _MOST_COUNTED = 10_000
 _OPEN = "a loop whose iterations are many, or depend on the data"
 
 
+@converter("WHILE", runs_subgraphs=True, fills=True)
 def convert_while(ctx: Context) -> list[relax.Expr]:
     """Repeat the body while the condition holds.
 
@@ -276,17 +283,3 @@ def _looped(
         raise UnsupportedError("tensors without elements")
     results = iter(ctx.builder.loop(test, step, [ctx.emit(each) for each in begin]))
     return [next(results) if known is None else expr_of(known) for known in fixed]
-
-
-OPERATORS.update(
-    {
-        f"{_LIST}FromTensor": Row(data=convert_stack),
-        f"{_LIST}Gather": Row(data=convert_list_gather),
-        f"{_LIST}GetItem": Row(data=convert_get_item),
-        _RESERVE: Row(data=convert_reserve),
-        f"{_LIST}Length": Row(known=convert_length, of_shape=True),
-        f"{_LIST}SetItem": Row(data=convert_set_item),
-        f"{_LIST}Stack": Row(data=convert_stack),
-        "WHILE": Row(data=convert_while, runs_subgraphs=True, fills=True),
-    }
-)

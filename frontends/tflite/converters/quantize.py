@@ -11,7 +11,7 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor, seen_in
 from frontends.tflite.converters.scales import EIGHT_BITS, zero_points
 from frontends.tflite.model import DTYPES, Tensor
-from frontends.tflite.operators import CONVERTED, OPERATORS, Row, Rule
+from frontends.tflite.operators import CONVERTED, Rule, converter
 from frontends.tflite.options.values import FakeQuantOptions
 from frontends.tflite.sparsity import BITS
 from qnn_ops import dequantize, quantize, requantize
@@ -19,6 +19,8 @@ from qnn_ops.arithmetic.fixed_point import round_half_away
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.comparisons import unequal
+
+_UNPACKS = ("int4", "int2")
 
 # The types of LiteRT's QUANTIZE: from -> to.
 _QUANTIZE = {
@@ -30,6 +32,7 @@ _QUANTIZE = {
 }
 
 
+@converter("QUANTIZE", micro=CONVERTED, unpacks=_UNPACKS, is_complemented=True, keeps="scores")
 def convert_quantize(ctx: Context) -> relax.Expr:
     """Quantize from float32, or from one quantization to another."""
     data, result = ctx.input(0), ctx.output()
@@ -55,6 +58,7 @@ def _packed(ctx: Context, data: Operand, result: Tensor) -> relax.Expr:
     return R.maximum(R.minimum(wide, relax.const(7, "int8")), relax.const(-8, "int8"))
 
 
+@converter("DEQUANTIZE", micro=CONVERTED, unpacks=_UNPACKS, is_complemented=True, keeps="scores")
 def convert_dequantize(ctx: Context) -> relax.Expr:
     """Dequantize to float32."""
     data = ctx.input(0)
@@ -111,6 +115,7 @@ def in_float(rule: Rule) -> Rule:
     return convert
 
 
+@converter("CAST", unpacks=_UNPACKS, keeps="numbers")
 def convert_cast(ctx: Context) -> relax.Expr:
     """Convert numbers without their scales; integers wrap, floats saturate."""
     data, dtype = ctx.input(0), ctx.output().dtype
@@ -145,6 +150,7 @@ def _ends(dtype: str) -> tuple[int, int]:
     return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 
+@converter("FAKE_QUANT", dtypes=("float32",))
 def convert_fake_quant(ctx: Context) -> relax.Expr:
     """Round float32 values to evenly spaced ones that include 0; half away from the lowest.
 
@@ -176,26 +182,3 @@ def _grid(options: FakeQuantOptions) -> tuple[np.float32, np.float32, np.float32
         raise QnnError(f"values from {low} to {high} have no {bits} bits")
     zero = np.clip(round_half_away(-low / scale), 0, most)
     return scale, (0 - zero) * scale, (most - zero) * scale
-
-
-_UNPACKS = ("int4", "int2")
-OPERATORS.update(
-    {
-        "CAST": Row(data=convert_cast, unpacks=_UNPACKS, keeps="numbers"),
-        "DEQUANTIZE": Row(
-            data=convert_dequantize,
-            micro=CONVERTED,
-            unpacks=_UNPACKS,
-            is_complemented=True,
-            keeps="scores",
-        ),
-        "FAKE_QUANT": Row(data=convert_fake_quant, dtypes=("float32",)),
-        "QUANTIZE": Row(
-            data=convert_quantize,
-            micro=CONVERTED,
-            unpacks=_UNPACKS,
-            is_complemented=True,
-            keeps="scores",
-        ),
-    }
-)

@@ -13,7 +13,7 @@ from frontends.tflite.converters.layers.hybrid import blocks_of, scales_of, weig
 from frontends.tflite.converters.moves.gather import checked_indices, flat_indices, take_at
 from frontends.tflite.converters.scales import EIGHT_BITS
 from frontends.tflite.model import DTYPES
-from frontends.tflite.operators import OPERATORS, Row
+from frontends.tflite.operators import OPERATORS, Row, converter
 from frontends.tflite.options.moves import EmbeddingLookupSparseOptions, LSHProjectionOptions
 from qnn_ops import average_rows, hash_signs, scatter_rows
 from qnn_ops.arithmetic.rounded import rounded
@@ -73,9 +73,16 @@ def convert_embedding_by_block(ctx: Context) -> relax.Expr:
     return reshaped(emit(rounded(emit(product))), (*indices.shape, table.shape[1]))
 
 
+OPERATORS["EMBEDDING_LOOKUP"] = Row(
+    data=convert_embedding_lookup,
+    by_block=convert_embedding_by_block,
+    unpacks=("constant int4", "constant int2"),
+)
+
 _OF_SPARSE = ("int32", "int32", "int32", "float32", "float32")
 
 
+@converter("EMBEDDING_LOOKUP_SPARSE", fills=True)
 def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
     """Multiply rows of a table by their weights, and add up the rows of each index.
 
@@ -123,6 +130,7 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
 _BITS = 32
 
 
+@converter("LSH_PROJECTION")
 def convert_lsh_projection(ctx: Context) -> relax.Expr:
     """Return the signs of sums of hashes, one by one or as bits of one number for each function.
 
@@ -162,6 +170,7 @@ def convert_lsh_projection(ctx: Context) -> relax.Expr:
     return R.add(emit(R.sum(parts, [1])), relax.const(indices))
 
 
+@converter("HASHTABLE_LOOKUP")
 def convert_hashtable_lookup(ctx: Context) -> list[relax.Expr]:
     """Return the rows of a table with given keys, or zeros, and a flag for each existing key."""
     wanted, keys, table = ctx.inputs()
@@ -187,17 +196,3 @@ def convert_hashtable_lookup(ctx: Context) -> list[relax.Expr]:
 
 def _zero(dtype: str) -> relax.Expr:
     return relax.const(np.zeros((), dtype), dtype)
-
-
-OPERATORS.update(
-    {
-        "EMBEDDING_LOOKUP": Row(
-            data=convert_embedding_lookup,
-            by_block=convert_embedding_by_block,
-            unpacks=("constant int4", "constant int2"),
-        ),
-        "EMBEDDING_LOOKUP_SPARSE": Row(data=convert_embedding_lookup_sparse, fills=True),
-        "HASHTABLE_LOOKUP": Row(data=convert_hashtable_lookup),
-        "LSH_PROJECTION": Row(data=convert_lsh_projection),
-    }
-)

@@ -13,7 +13,7 @@ from frontends.extremes import index_of
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.scales import EIGHT_BITS, ENCODED
 from frontends.tflite.model import Tensor
-from frontends.tflite.operators import MOVED, OPERATORS, Row, Rule, row_of
+from frontends.tflite.operators import MOVED, OPERATORS, Row, Rule, converter, row_of
 from frontends.tflite.options.values import BucketizeOptions, IndexOptions
 from qnn_ops import top_indices
 from qnn_ops.dialect.attributes import dtype_range
@@ -77,6 +77,7 @@ def _logical(function: Callable[..., relax.Expr]) -> Rule:
     return convert
 
 
+@converter("SELECT_V2", micro=MOVED)
 def convert_select_v2(ctx: Context) -> relax.Expr:
     """Return elements of the second operand where the first is true, otherwise of the third."""
     condition, chosen, other = ctx.inputs()
@@ -90,6 +91,7 @@ def convert_select_v2(ctx: Context) -> relax.Expr:
     return result
 
 
+@converter("SELECT")
 def convert_select(ctx: Context) -> relax.Expr:
     """Return elements like SELECT_V2; there may be one condition per part of the first axis."""
     chosen = convert_select_v2(ctx)
@@ -112,6 +114,7 @@ def _are_single(ctx: Context) -> bool:
     return all(prod(shape) == 1 for shape in shapes)
 
 
+@converter("BUCKETIZE", dtypes=("int32", "int64", "float32"))
 def convert_bucketize(ctx: Context) -> relax.Expr:
     """Count the boundaries at or below each number; compare in float32."""
     data, boundaries = ctx.input(0), ctx.options(BucketizeOptions).boundaries
@@ -143,6 +146,7 @@ def _arg(function: Callable[..., relax.Expr]) -> Rule:
     return convert
 
 
+@converter("TOPK_V2")
 def convert_top_k(ctx: Context) -> list[relax.Expr]:
     """Return each row's largest elements and their indices; equal elements keep their order."""
     data, count = ctx.input(0), ctx.integer(1)
@@ -164,7 +168,6 @@ OPERATORS.update(
     {
         "ARG_MAX": Row(data=_arg(R.argmax), micro=MOVED, states_dtype=True),
         "ARG_MIN": Row(data=_arg(R.argmin), micro=MOVED, states_dtype=True),
-        "BUCKETIZE": Row(data=convert_bucketize, dtypes=("int32", "int64", "float32")),
         "EQUAL": Row(data=_Comparison(R.equal, (), ENCODED), micro=MOVED),
         # LiteRT's kernel reads int16 as another type.
         "NOT_EQUAL": Row(data=_Comparison(unequal, ("int16",)), micro=MOVED),
@@ -175,8 +178,5 @@ OPERATORS.update(
         "LOGICAL_AND": Row(data=_logical(R.logical_and), micro=MOVED, combines="all"),
         "LOGICAL_NOT": Row(data=_logical(R.logical_not), micro=MOVED),
         "LOGICAL_OR": Row(data=_logical(R.logical_or), micro=MOVED, combines="any"),
-        "SELECT": Row(data=convert_select),
-        "SELECT_V2": Row(data=convert_select_v2, micro=MOVED),
-        "TOPK_V2": Row(data=convert_top_k),
     }
 )

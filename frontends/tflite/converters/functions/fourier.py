@@ -4,8 +4,6 @@ A complex tensor is a float32 tensor here; its last axis holds the two parts.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from tvm import relax
@@ -14,12 +12,13 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context
 from frontends.tflite.model import COMPLEX
-from frontends.tflite.operators import OPERATORS, Row
+from frontends.tflite.operators import converter
 from qnn_ops.errors import QnnError
 
 _MOST = 4096
 
 
+@converter("RFFT2D", gives_complex=True)
 def convert_rfft2d(ctx: Context) -> relax.Expr:
     """Return a Fourier transform of real matrices, as products with cosines and sines.
 
@@ -54,12 +53,14 @@ def convert_rfft2d(ctx: Context) -> relax.Expr:
     return R.astype(R.stack([real, imaginary], rank), "float32")
 
 
-def convert_part(place: int, ctx: Context) -> relax.Expr:
+@converter("REAL", "IMAG", dtypes=(COMPLEX,), takes_complex=True)
+def convert_part(ctx: Context) -> relax.Expr:
     """Return a part of complex numbers."""
-    data = ctx.input(0)
-    return R.take(data.expr, relax.const(np.int32(place)), len(data.shape) - 1, "clip")
+    data, place = ctx.input(0), relax.const(np.int32(ctx.operator.code == "IMAG"))
+    return R.take(data.expr, place, len(data.shape) - 1, "clip")
 
 
+@converter("COMPLEX_ABS", dtypes=(COMPLEX,), takes_complex=True)
 def convert_size(ctx: Context) -> relax.Expr:
     """Return the sizes of complex numbers."""
     wide = ctx.builder.array(ctx.input(0).expr).astype("float64")
@@ -77,14 +78,3 @@ def _lengths(ctx: Context) -> Sequence[int]:
 def _angles(rows: np.ndarray, columns: np.ndarray, length: int) -> np.ndarray:
     # The product is taken modulo the length, because cosines of small angles are exact.
     return 2 * np.pi * (np.outer(rows, columns) % length) / length
-
-
-_COMPLEX = Row(dtypes=(COMPLEX,), takes_complex=True)
-OPERATORS.update(
-    {
-        "COMPLEX_ABS": replace(_COMPLEX, data=convert_size),
-        "IMAG": replace(_COMPLEX, data=partial(convert_part, 1)),
-        "REAL": replace(_COMPLEX, data=partial(convert_part, 0)),
-        "RFFT2D": Row(data=convert_rfft2d, gives_complex=True),
-    }
-)

@@ -12,7 +12,7 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.fixed_point import number
 from frontends.tflite.converters.functions.arithmetic import check_divisor
-from frontends.tflite.operators import OPERATORS, Row, Rule
+from frontends.tflite.operators import OPERATORS, Row, Rule, converter
 from qnn_ops import natural_power, reinterpret
 from qnn_ops.arithmetic.fixed_point import round_half_away
 from qnn_ops.arithmetic.rounded import rounded
@@ -73,14 +73,16 @@ def _floored(
 
 
 _INTEGERS = ("int8", "uint8", "int16", "int32")
-_SHIFTED = ("int8", "int16", "int32")
+_SIGNED = ("int8", "int16", "int32")
 
 
+@converter("BITWISE_XOR")
 def convert_xor(ctx: Context) -> relax.Expr:
     """Compute the exclusive or of bits."""
     return R.bitwise_xor(*_operands(ctx, _INTEGERS))
 
 
+@converter("RIGHT_SHIFT")
 def convert_right_shift(ctx: Context) -> relax.Expr:
     """Shift to the right, by 0 bits at least and by all but one at most."""
     data, count = _operands(ctx, _INTEGERS)
@@ -90,16 +92,18 @@ def convert_right_shift(ctx: Context) -> relax.Expr:
     return R.astype(R.right_shift(R.astype(data, "int32"), inside), ctx.output().dtype)
 
 
+@converter("STABLEHLO_SHIFT_LEFT")
 def convert_left_shift(ctx: Context) -> relax.Expr:
     """Shift to the left; a count beyond 31 or below 0, undefined in LiteRT, gives 0."""
     # In 64 bits, as TVM lets LLVM assume that nothing overflows.
-    data, count = (R.astype(each, "int64") for each in _operands(ctx, _SHIFTED))
+    data, count = (R.astype(each, "int64") for each in _operands(ctx, _SIGNED))
     count = ctx.emit(count)
     inside = R.bitwise_and(count, number(31))
     shifted = R.astype(R.left_shift(data, inside), ctx.output().dtype)
     return R.where(R.equal(count, inside), shifted, R.zeros((), ctx.output().dtype))
 
 
+@converter("STABLEHLO_AND", combines="all")
 def convert_stablehlo_and(ctx: Context) -> relax.Expr:
     """Compute the bitwise and."""
     operands, is_bool = _operands(ctx, (*_INTEGERS, "int64", "bool")), ctx.output().dtype == "bool"
@@ -133,6 +137,7 @@ def _operands(ctx: Context, dtypes: tuple[str, ...]) -> list[relax.Expr]:
 _BITS = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 
+@converter("BITCAST")
 def convert_bitcast(ctx: Context) -> relax.Expr:
     """Read the bytes of numbers as another type, the lowest byte first.
 
@@ -241,26 +246,15 @@ def _multiplied(ctx: Context, data: Operand, count: relax.Expr) -> relax.Expr:
 
 OPERATORS.update(
     {
-        "BITCAST": Row(data=convert_bitcast),
-        "BITWISE_XOR": Row(data=convert_xor),
-        "FLOOR_DIV": Row(
-            data=_floored(
-                R.floor_divide, convert_floor_div, ("int8", "int16", "int32"), is_rest=False
-            )
-        ),
+        "FLOOR_DIV": Row(data=_floored(R.floor_divide, convert_floor_div, _SIGNED, is_rest=False)),
         "FLOOR_MOD": Row(
-            data=_floored(
-                R.floor_mod, convert_floor_mod, ("int8", "int16", "int32", "int64"), is_rest=True
-            )
+            data=_floored(R.floor_mod, convert_floor_mod, (*_SIGNED, "int64"), is_rest=True)
         ),
         "POW": Row(floats=convert_float_power, whole=convert_whole_power),
-        "RIGHT_SHIFT": Row(data=convert_right_shift),
         "STABLEHLO_ADD": Row(data=_stablehlo(R.add, R.logical_or), combines="add"),
-        "STABLEHLO_AND": Row(data=convert_stablehlo_and, combines="all"),
         "STABLEHLO_MAXIMUM": Row(data=_stablehlo(R.maximum, R.logical_or), combines="maximum"),
         "STABLEHLO_MINIMUM": Row(data=_stablehlo(R.minimum, R.logical_and), combines="minimum"),
         "STABLEHLO_MULTIPLY": Row(data=_stablehlo(R.multiply, R.logical_and), combines="multiply"),
         "STABLEHLO_OR": Row(combines="any"),
-        "STABLEHLO_SHIFT_LEFT": Row(data=convert_left_shift),
     }
 )

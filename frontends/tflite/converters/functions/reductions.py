@@ -19,7 +19,7 @@ from frontends.tflite.converters.scales import (
     lacks_scale,
     zero_points,
 )
-from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
+from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule, converter
 from frontends.tflite.options.values import CumsumOptions, ReducerOptions
 from qnn_ops import quantized_mean, requantize
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier
@@ -53,6 +53,13 @@ def _kept_shape(ctx: Context) -> list[int]:
     return [1 if axis in axes else size for axis, size in sizes if keep or axis not in axes]
 
 
+def beginning(begin: str | int, dtype: str) -> relax.Expr:
+    """Return a number as a constant of a type; "min" and "max" are the ends of the type."""
+    info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
+    value = getattr(info, begin) if isinstance(begin, str) else begin
+    return relax.const(np.asarray(value, dtype), dtype)
+
+
 def _reduce(function: Callable[..., relax.Expr], begin: str | int | None = None) -> Rule:
     """Return the rule that reduces numbers along constant axes.
 
@@ -69,9 +76,7 @@ def _reduce(function: Callable[..., relax.Expr], begin: str | int | None = None)
         if begin is None:
             raise UnsupportedError(f"the mean of {data.label}, which has no elements")
         dtype = spec_of(data.expr).dtype
-        info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
-        value = np.asarray(getattr(info, begin) if isinstance(begin, str) else begin, dtype)
-        return R.full(_kept_shape(ctx), relax.const(value, dtype), dtype)
+        return R.full(_kept_shape(ctx), beginning(begin, dtype), dtype)
 
     return convert
 
@@ -214,6 +219,7 @@ def convert_unscaled_product(ctx: Context) -> relax.Expr | list[relax.Expr]:
     return _product(ctx)
 
 
+@converter("CUMSUM", dtypes=("float32", "int32", "int64"))
 def convert_cumsum(ctx: Context) -> relax.Expr:
     """Add up along an axis, from its beginning or from its end."""
     options, data = ctx.options(CumsumOptions), ctx.input(0)
@@ -260,7 +266,6 @@ def _one_by_one(ctx: Context, expr: relax.Expr, axis: int) -> relax.Expr:
 
 OPERATORS.update(
     {
-        "CUMSUM": Row(data=convert_cumsum, dtypes=("float32", "int32", "int64")),
         "MEAN": Row(
             scaled=convert_mean,
             floats=_reduce(R.mean),

@@ -17,7 +17,7 @@ from frontends.tflite.converters.layers.convolution import (
     rows_of,
     window_of,
 )
-from frontends.tflite.converters.layers.transpose_conv import check_size, in_phases, output_shape
+from frontends.tflite.converters.layers.transpose_conv import in_phases, output_shape
 from frontends.tflite.options.layers import Conv3DOptions, TransposeConvOptions
 from qnn_ops import float_conv2d
 from qnn_ops.arrays import Array
@@ -64,7 +64,6 @@ def convert_float_transpose_conv(ctx: Context) -> relax.Expr:
         sums = transposed_sums(ctx, data.expr, kernel.expr)
         return activate(options.activation, sums if bias is None else R.add(sums, bias))
     shape = output_shape(ctx, kernel.shape, data)
-    check_size(options, shape[1:3], kernel.shape[1:3], data.shape[1:3])
     low, high = float_range(options.activation)
 
     def convolve(weights: Array, phases: int, padding: tuple[int, ...]) -> relax.Var:
@@ -88,7 +87,6 @@ def transposed_sums(ctx: Context, images: relax.Expr, planes: relax.Expr) -> rel
     options = ctx.options(TransposeConvOptions)
     kernel, data = ctx.input(1, rank=4), ctx.input(2, rank=4)
     shape, window = output_shape(ctx, kernel.shape, data), kernel.shape[1:3]
-    check_size(options, shape[1:3], window, data.shape[1:3])
     emit = ctx.emit
     images = emit(R.permute_dims(images, [0, 3, 1, 2]))
     planes = emit(R.permute_dims(planes, [3, 0, 1, 2]))

@@ -82,12 +82,9 @@ class _Axis:
 
 def convert_transpose_conv(ctx: Context) -> relax.Expr:
     """Return a convolution that spreads pixels; the first operand is the output's shape."""
-    options = ctx.options(TransposeConvOptions)
     kernel, data = ctx.constant(1), ctx.input(2)
     shape = output_shape(ctx, kernel.shape, data)
     check_kernel(data.tensor, ctx.tensor(1), ctx.output())
-    window = kernel.shape[1:3]
-    check_size(options, shape[1:3], window, data.shape[1:3])
     # A zero point is one number here: the weight that means 0.
     zero = np.max(per_channel(ctx.tensor(1), 0)[1])
 
@@ -156,10 +153,11 @@ def output_shape(ctx: Context, kernel: tuple[int, ...], data: Operand) -> tuple[
         )
     if min(shape[1:3]) < 1 or min(kernel) < 1 or min(data.shape) < 1:
         raise QnnError(f"data, weights and output must have elements, got the shape {shape}")
+    _check_size(ctx.options(TransposeConvOptions), shape[1:3], kernel[1:3], data.shape[1:3])
     return (batch, *shape[1:])
 
 
-def check_size(
+def _check_size(
     options: TransposeConvOptions, size: Sequence[int], window: Sequence[int], data: Sequence[int]
 ) -> None:
     """Raise unless a convolution of the output has the data's size, as LiteRT demands."""

@@ -13,7 +13,7 @@ from frontends.tflite.converters.control import subgraph
 from frontends.tflite.converters.layers.convolution import check_window, window_of
 from frontends.tflite.converters.moves.pad import check_axes, spread
 from frontends.tflite.converters.scales import check_same_dtype
-from frontends.tflite.operators import COMPUTED, OPERATORS, Row, row_of
+from frontends.tflite.operators import COMPUTED, OPERATORS, Row, converter, row_of
 from frontends.tflite.options.layers import Pool2DOptions
 from frontends.tflite.options.moves import ReduceWindowOptions, StablehloReduceWindowOptions
 from qnn_ops import quantized_pool2d, reduce_windows
@@ -76,23 +76,15 @@ def convert_float_pool_2d(kind: str, ctx: Context) -> relax.Expr:
 
 _DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 _MOST_AXES = 6  # that LiteRT takes
-_WINDOW_REDUCTIONS = {
-    "ADD": "add",
-    "ALL": "all",
-    "ANY": "any",
-    "MAXIMUM": "maximum",
-    "MINIMUM": "minimum",
-    "MUL": "multiply",
-}
-_FUNCTIONS = {reduction: name for name, reduction in _WINDOW_REDUCTIONS.items()}
 
 
+@converter("STABLEHLO_REDUCE_WINDOW")
 def convert_stablehlo_reduce_window(ctx: Context) -> relax.Expr:
     """Reduce windows of data; a value pads the data around and between its elements."""
     options, rank = ctx.options(StablehloReduceWindowOptions), len(ctx.input(0).shape)
     codes = [each.code for each in subgraph(ctx, options.body_subgraph_index).operators]
-    function = _FUNCTIONS.get(row_of(codes[0]).combines) if len(codes) == 1 else None
-    if function is None:
+    reduction = row_of(codes[0]).combines if len(codes) == 1 else ""
+    if not reduction:
         raise UnsupportedError(f"combines numbers by {', '.join(codes) or 'nothing'}")
     dilations = check_axes("base_dilations", options.base_dilations, rank, 1)
     if len(options.padding) != 2 * rank:
@@ -108,9 +100,10 @@ def convert_stablehlo_reduce_window(ctx: Context) -> relax.Expr:
     window, strides, steps = (
         getattr(options, f"window_{name}") for name in ("dimensions", "strides", "dilations")
     )
-    return _reduced(ctx, padded, start, function, window, strides, steps)
+    return _reduced(ctx, padded, start, reduction, window, strides, steps)
 
 
+@converter("REDUCE_WINDOW")
 def convert_reduce_window(ctx: Context) -> relax.Expr:
     """Reduce windows, whose sizes, strides and dilations are operands."""
     data, start = _operands(ctx)
@@ -118,7 +111,8 @@ def convert_reduce_window(ctx: Context) -> relax.Expr:
     function = ctx.options(ReduceWindowOptions).reduce_function
     if function == "UNSUPPORTED":
         raise UnsupportedError("states no function")
-    return _reduced(ctx, data, start, function, *operands)
+    reduction = "multiply" if function == "MUL" else function.lower()
+    return _reduced(ctx, data, start, reduction, *operands)
 
 
 def _operands(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
@@ -133,7 +127,7 @@ def _reduced(
     ctx: Context,
     data: relax.Expr,
     start: relax.Expr,
-    function: str,
+    reduction: str,
     window: Sequence[int],
     strides: Sequence[int],
     dilations: Sequence[int],
@@ -146,12 +140,11 @@ def _reduced(
     counts = window_counts(shape, window, strides, dilations)
     if 0 in counts:
         return R.zeros(counts, dtype)
-    if dtype == "bool" and function in ("ADD", "MUL"):
-        raise UnsupportedError(f"{function} of bool, which gives other bytes than 0 and 1")
+    if dtype == "bool" and reduction in ("add", "multiply"):
+        raise UnsupportedError(f"{reduction} of bool, which gives other bytes than 0 and 1")
     first = emit(reshaped(start, (1,)))
     if dtype == "bool":
         data, first = (emit(R.astype(each, "int8")) for each in (data, first))
-    reduction = _WINDOW_REDUCTIONS[function]
     result = emit(reduce_windows(data, first, window, strides, dilations, reduction))
     return R.astype(result, "bool") if dtype == "bool" else result
 
@@ -168,7 +161,5 @@ OPERATORS.update(
             for code, kind in (("AVERAGE_POOL_2D", "avg"), ("MAX_POOL_2D", "max"))
         },
         "L2_POOL_2D": Row(floats=partial(convert_float_pool_2d, "l2")),
-        "REDUCE_WINDOW": Row(data=convert_reduce_window),
-        "STABLEHLO_REDUCE_WINDOW": Row(data=convert_stablehlo_reduce_window),
     }
 )

@@ -11,7 +11,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, regrouped, reshaped
 from frontends.tflite.converters.fixed_point import number
-from frontends.tflite.operators import MOVED, OPERATORS, Row
+from frontends.tflite.operators import MOVED, converter
 from frontends.tflite.options.moves import GatherOptions, StablehloGatherOptions
 from qnn_ops import counted_indices
 from qnn_ops.dialect.checks import check_axis
@@ -20,6 +20,7 @@ from qnn_ops.errors import QnnError
 _INDICES = ("int16", "int32", "int64")
 
 
+@converter("GATHER", micro=MOVED, unpacks=("int4",))
 def convert_gather(ctx: Context) -> relax.Expr:
     """Return the elements at indices along an axis; each batch has its own indices."""
     options, data, indices = ctx.options(GatherOptions), ctx.input(0), ctx.input(1)
@@ -48,6 +49,7 @@ def convert_gather(ctx: Context) -> relax.Expr:
     return reshaped(ordered, (*shape[:axis], *wanted[batches:], *shape[axis + 1 :]))
 
 
+@converter("GATHER_ND", micro=MOVED)
 def convert_gather_nd(ctx: Context) -> relax.Expr:
     """Return the parts at indices along several axes; the indices' last axis holds one index."""
     data, indices = ctx.input(0), ctx.input(1)
@@ -112,6 +114,7 @@ DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
 _MOST_ELEMENTS = 1 << 24
 
 
+@converter("STABLEHLO_GATHER", dtypes=DTYPES)
 def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
     """Return slices of one size at indices; a slice that would cross an end is moved inside."""
     data, indices, options = ctx.input(0), ctx.input(1), ctx.options(StablehloGatherOptions)
@@ -209,12 +212,3 @@ def index_rows(ctx: Context, indices: Operand, axis: int, depth: int) -> relax.E
 
 def _row(numbers: Sequence[int]) -> relax.Expr:
     return relax.const(np.array([numbers], np.int64), "int64")
-
-
-OPERATORS.update(
-    {
-        "GATHER": Row(data=convert_gather, micro=MOVED, unpacks=("int4",)),
-        "GATHER_ND": Row(data=convert_gather_nd, micro=MOVED),
-        "STABLEHLO_GATHER": Row(data=convert_stablehlo_gather, dtypes=DTYPES),
-    }
-)

@@ -13,7 +13,7 @@ from frontends.steps import reversed_steps
 from frontends.tflite.converters.context import Context, Operand, per_tensor
 from frontends.tflite.converters.scales import check_same_quantization
 from frontends.tflite.model import DTYPES
-from frontends.tflite.operators import MOVED, OPERATORS, Row
+from frontends.tflite.operators import MOVED, OPERATORS, Row, converter
 from frontends.tflite.options.moves import (
     MirrorPadOptions,
     ReverseSequenceOptions,
@@ -75,6 +75,7 @@ def _widths(
 _MOST_SIZE = 1 << 24  # of an axis: a table has an entry for each element
 
 
+@converter("MIRROR_PAD", micro=MOVED)
 def convert_mirror_pad(ctx: Context) -> relax.Expr:
     """Pad with the elements inside the edge; REFLECT leaves out the edge itself."""
     data = ctx.input(0)
@@ -97,6 +98,7 @@ def convert_mirror_pad(ctx: Context) -> relax.Expr:
     return result
 
 
+@converter("REVERSE_V2", micro=MOVED)
 def convert_reverse(ctx: Context) -> relax.Expr:
     """Reverse the order along axes."""
     data = ctx.input(0)
@@ -109,6 +111,7 @@ def convert_reverse(ctx: Context) -> relax.Expr:
     return result
 
 
+@converter("REVERSE_SEQUENCE")
 def convert_reverse_sequence(ctx: Context) -> relax.Expr:
     """Reverse the first elements along an axis; each batch states their number."""
     data, lengths, options = ctx.input(0), ctx.input(1), ctx.options(ReverseSequenceOptions)
@@ -128,6 +131,7 @@ MOST_AXES = 8  # that LiteRT takes
 _MOST_PADDED = 2**31 - 1
 
 
+@converter("STABLEHLO_PAD", fills=True)
 def convert_stablehlo_pad(ctx: Context) -> relax.Expr:
     """Put a value before, after and between elements; negative numbers leave elements out."""
     data, options = ctx.input(0), ctx.options(StablehloPadOptions)
@@ -198,6 +202,7 @@ def spread(
 _MOST = 1 << 24  # elements of a matrix
 
 
+@converter("DILATE")
 def convert_dilate(ctx: Context) -> relax.Expr:
     """Put a value between neighbours along each axis, step - 1 times."""
     data, steps = ctx.input(0), ctx.integers(1)
@@ -219,6 +224,7 @@ def convert_dilate(ctx: Context) -> relax.Expr:
     return R.where(relax.const(is_kept), result, filler)
 
 
+@converter("MATRIX_DIAG")
 def convert_matrix_diag(ctx: Context) -> relax.Expr:
     """Return matrices with the last axis as their diagonal, and zeros elsewhere."""
     data = ctx.input(0)
@@ -230,6 +236,7 @@ def convert_matrix_diag(ctx: Context) -> relax.Expr:
     return R.where(_diagonal(size, size), filled, R.zeros((), data.dtype))
 
 
+@converter("MATRIX_SET_DIAG")
 def convert_matrix_set_diag(ctx: Context) -> relax.Expr:
     """Replace the diagonals of matrices."""
     data, diagonal = ctx.input(0), ctx.input(1)
@@ -256,24 +263,11 @@ def _check_no_bool(data: Operand) -> None:
         raise UnsupportedError("of bool, for which LiteRT's own kernel writes beyond the result")
 
 
-_PAD = Row(
+OPERATORS["PAD"] = OPERATORS["PADV2"] = Row(
     scaled=convert_pad,
     floats=convert_float_pad,
     whole=convert_whole_pad,
     micro=MOVED,
     is_for_every_scale=True,
     fills=True,
-)
-OPERATORS.update(
-    {
-        "DILATE": Row(data=convert_dilate),
-        "MATRIX_DIAG": Row(data=convert_matrix_diag),
-        "MATRIX_SET_DIAG": Row(data=convert_matrix_set_diag),
-        "MIRROR_PAD": Row(data=convert_mirror_pad, micro=MOVED),
-        "PAD": _PAD,
-        "PADV2": _PAD,
-        "REVERSE_SEQUENCE": Row(data=convert_reverse_sequence),
-        "REVERSE_V2": Row(data=convert_reverse, micro=MOVED),
-        "STABLEHLO_PAD": Row(data=convert_stablehlo_pad, fills=True),
-    }
 )

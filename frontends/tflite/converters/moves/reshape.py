@@ -1,8 +1,8 @@
 """RESHAPE, SQUEEZE, EXPAND_DIMS, TRANSPOSE, TILE, BROADCAST_TO, FILL, and blocks of pixels."""
 
-from dataclasses import replace
 from itertools import chain
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -14,14 +14,17 @@ from frontends.ranges import whole_shape
 from frontends.tflite.converters.context import Context, Operand, regrouped, reshaped
 from frontends.tflite.converters.scales import check_same_quantization
 from frontends.tflite.model import HANDLE
-from frontends.tflite.operators import MOVED, OPERATORS, UNKNOWN_SHAPE, Row
+from frontends.tflite.operators import MOVED, UNKNOWN_SHAPE, converter
 from frontends.tflite.options.moves import BlockOptions, ReshapeOptions, SqueezeOptions
 from qnn_ops import quantized_pad
 from qnn_ops.dialect.checks import check_axis
 from qnn_ops.dialect.sizes import as_extent, is_open
 from qnn_ops.errors import QnnError
 
+_RESHAPES = dict[str, Any](micro=MOVED, unpacks=("int4",), reshapes=True, keeps="numbers")
 
+
+@converter("RESHAPE", **_RESHAPES)
 def convert_reshape(ctx: Context) -> relax.Expr:
     """Reshape. The shape comes from an input or, in old files, from the options.
 
@@ -74,6 +77,7 @@ def _new_shape(ctx: Context) -> tuple[int, ...]:
     return () if new_shape == (0,) else new_shape
 
 
+@converter("SQUEEZE", **_RESHAPES)
 def convert_squeeze(ctx: Context) -> relax.Expr:
     """Drop the given dimensions of size 1, or all of them."""
     data = ctx.input(0)
@@ -87,6 +91,7 @@ def convert_squeeze(ctx: Context) -> relax.Expr:
     return reshaped(data.expr, [*kept, *data.shape[len(sizes) :]])
 
 
+@converter("EXPAND_DIMS", **_RESHAPES)
 def convert_expand_dims(ctx: Context) -> relax.Expr:
     """Insert a dimension of size 1."""
     data, result = ctx.input(0), ctx.output()
@@ -96,6 +101,7 @@ def convert_expand_dims(ctx: Context) -> relax.Expr:
     return R.expand_dims(data.expr, axis)
 
 
+@converter("TRANSPOSE", micro=MOVED, unpacks=("int4",))
 def convert_transpose(ctx: Context) -> relax.Expr:
     """Permute the axes."""
     data = ctx.input(0)
@@ -108,6 +114,7 @@ def convert_transpose(ctx: Context) -> relax.Expr:
     return R.permute_dims(data.expr, axes)
 
 
+@converter("TILE")
 def convert_tile(ctx: Context) -> relax.Expr:
     """Repeat the data along each axis."""
     data, counts = ctx.input(0), _vector_of_sizes(ctx, 1)
@@ -124,6 +131,7 @@ def convert_tile(ctx: Context) -> relax.Expr:
     return R.tile(data.expr, counts)
 
 
+@converter("BROADCAST_TO", micro=MOVED)
 def convert_broadcast_to(ctx: Context) -> relax.Expr:
     """Repeat the data along axes of size 1, and along new axes in front."""
     data, shape = ctx.input(0), _vector_of_sizes(ctx, 1)
@@ -134,6 +142,7 @@ def convert_broadcast_to(ctx: Context) -> relax.Expr:
     return R.broadcast_to(data.expr, shape)
 
 
+@converter("FILL", micro=MOVED)
 def convert_fill(ctx: Context) -> relax.Expr:
     """Repeat one value."""
     shape, value = _vector_of_sizes(ctx, 0), ctx.input(1, rank=0)
@@ -143,6 +152,7 @@ def convert_fill(ctx: Context) -> relax.Expr:
 _COUNTED = ("int32", "int64", "float32")
 
 
+@converter("RANGE", states_dtype=True)
 def convert_range(ctx: Context) -> relax.Expr:
     """Count from one number to another; integers may be open sizes.
 
@@ -176,12 +186,14 @@ def _vector_of_sizes(ctx: Context, position: int) -> tuple[int, ...]:
     return sizes
 
 
+@converter("ZEROS_LIKE", dtypes=("float32", "int32", "int64"))
 def convert_zeros_like(ctx: Context) -> relax.Expr:
     """Return zeros in the operand's shape."""
     data = ctx.input(0)
     return R.zeros(data.shape, data.dtype)
 
 
+@converter("DEPTH_TO_SPACE", micro=MOVED)
 def convert_depth_to_space(ctx: Context) -> relax.Expr:
     """Turn each pixel's channels into a block of pixels."""
     data, size = ctx.input(0, rank=4), ctx.options(BlockOptions).block_size
@@ -194,6 +206,7 @@ def convert_depth_to_space(ctx: Context) -> relax.Expr:
     return reshaped(ordered, (batch, height * size, width * size, depth))
 
 
+@converter("SPACE_TO_DEPTH", micro=MOVED)
 def convert_space_to_depth(ctx: Context) -> relax.Expr:
     """Turn each block of pixels into channels."""
     data, size = ctx.input(0, rank=4), ctx.options(BlockOptions).block_size
@@ -205,6 +218,7 @@ def convert_space_to_depth(ctx: Context) -> relax.Expr:
     return reshaped(ordered, (batch, height // size, width // size, size * size * depth))
 
 
+@converter("SPACE_TO_BATCH_ND", fills=True)
 def convert_space_to_batch(ctx: Context) -> relax.Expr:
     """Pad with the zero point, and turn each position in a block into an image."""
     data = ctx.input(0)
@@ -222,6 +236,7 @@ def convert_space_to_batch(ctx: Context) -> relax.Expr:
     return reshaped(ordered, (batch * prod(sizes), *counts, depth))
 
 
+@converter("BATCH_TO_SPACE_ND", micro=MOVED)
 def convert_batch_to_space(ctx: Context) -> relax.Expr:
     """Turn images into blocks of pixels, and crop the edges."""
     data = ctx.input(0)
@@ -265,23 +280,3 @@ def _pad(ctx: Context, data: Operand, widths: list[list[int]]) -> relax.Expr:
     if dtype == "bool":
         return R.astype(R.nn.pad(R.astype(data.expr, "uint8"), flat), "bool")
     return R.nn.pad(data.expr, flat, pad_value=point)
-
-
-_RESHAPES = Row(micro=MOVED, unpacks=("int4",), reshapes=True, keeps="numbers")
-OPERATORS.update(
-    {
-        "BATCH_TO_SPACE_ND": Row(data=convert_batch_to_space, micro=MOVED),
-        "BROADCAST_TO": Row(data=convert_broadcast_to, micro=MOVED),
-        "DEPTH_TO_SPACE": Row(data=convert_depth_to_space, micro=MOVED),
-        "EXPAND_DIMS": replace(_RESHAPES, data=convert_expand_dims),
-        "FILL": Row(data=convert_fill, micro=MOVED),
-        "RANGE": Row(data=convert_range, states_dtype=True),
-        "RESHAPE": replace(_RESHAPES, data=convert_reshape),
-        "SPACE_TO_BATCH_ND": Row(data=convert_space_to_batch, fills=True),
-        "SPACE_TO_DEPTH": Row(data=convert_space_to_depth, micro=MOVED),
-        "SQUEEZE": replace(_RESHAPES, data=convert_squeeze),
-        "TILE": Row(data=convert_tile),
-        "TRANSPOSE": Row(data=convert_transpose, micro=MOVED, unpacks=("int4",)),
-        "ZEROS_LIKE": Row(data=convert_zeros_like, dtypes=("float32", "int32", "int64")),
-    }
-)

@@ -1,7 +1,6 @@
 """SCATTER_ND, SPARSE_TO_DENSE, operators of segments, STABLEHLO_SCATTER and ONE_HOT."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -12,6 +11,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.control import subgraph
+from frontends.tflite.converters.functions.reductions import beginning
 from frontends.tflite.converters.moves.gather import (
     DTYPES,
     check_dims,
@@ -22,7 +22,7 @@ from frontends.tflite.converters.moves.gather import (
     strides_of,
     without,
 )
-from frontends.tflite.operators import OPERATORS, Row, row_of
+from frontends.tflite.operators import converter, row_of
 from frontends.tflite.options.moves import OneHotOptions, StablehloScatterOptions
 from qnn_ops import scatter_rows
 from qnn_ops.dialect.registry import TensorSpec
@@ -31,6 +31,7 @@ from qnn_ops.errors import QnnError
 _DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float32")
 
 
+@converter("SCATTER_ND", fills=True)
 def convert_scatter_nd(ctx: Context) -> relax.Expr:
     """Add parts to zeros at indices along the first axes; the last axis holds one index."""
     indices, parts, shape = ctx.input(0), ctx.input(1), ctx.integers(2)
@@ -53,6 +54,7 @@ def convert_scatter_nd(ctx: Context) -> relax.Expr:
     return reshaped(ctx.emit(R.astype(summed, dtype)), shape)
 
 
+@converter("SPARSE_TO_DENSE", fills=True)
 def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
     """Put values, or one for all, at indices in a tensor that is filled with another value."""
     indices, shape = ctx.input(0), ctx.integers(1, ("int32", "int64"))
@@ -74,20 +76,22 @@ def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
     return reshaped(_scattered(ctx, filled, flat, each, "update"), shape)
 
 
-_SEGMENT_REDUCTIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "MAX": ("maximum", lambda info: info.min),
-    "MIN": ("minimum", lambda info: info.max),
-    "PROD": ("multiply", lambda info: 1),
-    "SUM": ("add", lambda info: 0),
+_SEGMENT_REDUCTIONS: dict[str, tuple[str, str | int]] = {
+    "UNSORTED_SEGMENT_MAX": ("maximum", "min"),
+    "UNSORTED_SEGMENT_MIN": ("minimum", "max"),
+    "UNSORTED_SEGMENT_PROD": ("multiply", 1),
+    "UNSORTED_SEGMENT_SUM": ("add", 0),
 }
 """Each operator's reduction of a segment: numpy's function, and the result without rows."""
 
 
-def convert_segments(reduction: str, begin: Callable[[Any], Any], ctx: Context) -> relax.Expr:
+@converter(*_SEGMENT_REDUCTIONS, fills=True)
+def convert_segments(ctx: Context) -> relax.Expr:
     """Reduce the rows of each segment; rows of negative segments are left out."""
-    return _reduced(ctx, ctx.integer(2), reduction, begin)
+    return _reduced(ctx, ctx.integer(2), *_SEGMENT_REDUCTIONS[ctx.operator.code])
 
 
+@converter("SEGMENT_SUM", fills=True)
 def convert_segment_sum(ctx: Context) -> relax.Expr:
     """Sum up the rows of each segment; segments are numbered in order."""
     indices = ctx.input(1)
@@ -97,10 +101,10 @@ def convert_segment_sum(ctx: Context) -> relax.Expr:
     steps = np.diff(numbers, prepend=-1) if numbers.ndim == 1 else np.array([-1])
     if np.any((steps != 0) & (steps != 1)) or (numbers.size and numbers[0] != 0):
         raise QnnError(f"{indices.label} must count segments from 0, in order")
-    return _reduced(ctx, int(numbers.max(initial=-1)) + 1, "add", lambda info: 0)
+    return _reduced(ctx, int(numbers.max(initial=-1)) + 1, "add", 0)
 
 
-def _reduced(ctx: Context, count: int, reduction: str, begin: Callable[[Any], Any]) -> relax.Expr:
+def _reduced(ctx: Context, count: int, reduction: str, begin: str | int) -> relax.Expr:
     data, indices = ctx.input(0), ctx.input(1)
     dtype, rank = data.dtype, len(indices.shape)
     if dtype not in ("int32", "float32") or indices.dtype != "int32":
@@ -109,8 +113,7 @@ def _reduced(ctx: Context, count: int, reduction: str, begin: Callable[[Any], An
         raise QnnError(f"segments {indices.shape} of data of {data.shape}, {count} of them")
     ctx.check_constant(1, [count], least=-(2**31))
     rest = data.shape[rank:]
-    info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
-    start = relax.const(np.asarray(begin(info), dtype), dtype)
+    start = beginning(begin, dtype)
     if 0 in data.shape or count == 0:
         return R.full((count, *rest), start, dtype)
     rows = reshaped(data.expr, (prod(indices.shape), prod(rest)))
@@ -144,6 +147,7 @@ def _flat_indices(
     return flat_indices(ctx, reshaped(R.astype(indices.expr, "int32"), shape), sizes)
 
 
+@converter("STABLEHLO_SCATTER", fills=True)
 def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
     """Put slices at indices, element by element, or combine them with the data.
 
@@ -235,6 +239,7 @@ def _reduction(ctx: Context, number: int) -> str:
     return reduction
 
 
+@converter("ONE_HOT")
 def convert_one_hot(ctx: Context) -> relax.Expr:
     """Put one value at each given index along a new axis, and another value elsewhere."""
     indices, depth = ctx.input(0), ctx.integer(1)
@@ -254,18 +259,3 @@ def convert_one_hot(ctx: Context) -> relax.Expr:
         return R.zeros(shape, ctx.output().dtype)
     is_named = R.equal(R.expand_dims(indices.expr, axis), relax.const(numbers))
     return R.where(is_named, *(reshaped(value.expr, ()) for value in values))
-
-
-OPERATORS.update(
-    {
-        "ONE_HOT": Row(data=convert_one_hot),
-        "SCATTER_ND": Row(data=convert_scatter_nd, fills=True),
-        "SEGMENT_SUM": Row(data=convert_segment_sum, fills=True),
-        "SPARSE_TO_DENSE": Row(data=convert_sparse_to_dense, fills=True),
-        "STABLEHLO_SCATTER": Row(data=convert_stablehlo_scatter, fills=True),
-        **{
-            f"UNSORTED_SEGMENT_{name}": Row(data=partial(convert_segments, *reduction), fills=True)
-            for name, reduction in _SEGMENT_REDUCTIONS.items()
-        },
-    }
-)

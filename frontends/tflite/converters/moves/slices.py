@@ -15,7 +15,7 @@ from frontends.tflite.converters.activations import activate, check_clamps
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.scales import check_same_quantization, check_symmetric
 from frontends.tflite.model import Tensor
-from frontends.tflite.operators import MOVED, OPERATORS, Row
+from frontends.tflite.operators import MOVED, OPERATORS, Row, converter
 from frontends.tflite.options.moves import (
     ConcatenationOptions,
     PackOptions,
@@ -88,6 +88,7 @@ def convert_plain_concatenation(ctx: Context) -> relax.Expr:
     return activate(options.activation, joined)
 
 
+@converter("PACK", micro=MOVED)
 def convert_pack(ctx: Context) -> relax.Expr:
     """Join tensors of one shape and encoding along a new axis."""
     shape, operands = ctx.input(0).shape, ctx.inputs()
@@ -101,6 +102,7 @@ def convert_pack(ctx: Context) -> relax.Expr:
     return R.concat(parts, axis) if len(parts) > 1 else parts[0]
 
 
+@converter("UNPACK", micro=MOVED)
 def convert_unpack(ctx: Context) -> list[relax.Expr]:
     """Split a tensor into parts of size 1 along an axis, and remove the axis."""
     options, data = ctx.options(UnpackOptions), ctx.input(0)
@@ -124,6 +126,7 @@ def _check_alike(data: Tensor, result: Tensor) -> None:
         raise QnnError(f"{data.label} and {result.label} must have the same scale and zero point")
 
 
+@converter("SPLIT", micro=MOVED)
 def convert_split(ctx: Context) -> list[relax.Expr]:
     """Split into parts of equal size; the axis is the first input."""
     count, data = ctx.options(SplitOptions).num_splits, ctx.input(1)
@@ -133,6 +136,7 @@ def convert_split(ctx: Context) -> list[relax.Expr]:
     return _parts(ctx, data, [data.shape[axis] // count] * count, axis)
 
 
+@converter("SPLIT_V", micro=MOVED)
 def convert_split_v(ctx: Context) -> list[relax.Expr]:
     """Split into given sizes along the third input's axis; -1 means the rest."""
     data, given = ctx.input(0), ctx.integers(1, ("int32", "int64"))
@@ -151,6 +155,7 @@ def _parts(ctx: Context, data: Operand, sizes: list[int], axis: int) -> list[rel
     return [next(parts) if size else nothing for size in sizes]
 
 
+@converter("SLICE", micro=MOVED, unpacks=("int4",))
 def convert_slice(ctx: Context) -> relax.Expr:
     """Slice from constant beginnings, with the given sizes."""
     data = ctx.input(0)
@@ -158,6 +163,7 @@ def convert_slice(ctx: Context) -> relax.Expr:
     return _take(ctx, data, sliced_ranges(data.shape, begins, sizes))
 
 
+@converter("STRIDED_SLICE", micro=MOVED)
 def convert_strided_slice(ctx: Context) -> relax.Expr:
     """Return a Python slice with constant bounds; masks may open bounds, drop and insert axes."""
     options, data = ctx.options(StridedSliceOptions), ctx.input(0)
@@ -199,6 +205,7 @@ def _taken(ctx: Context, data: Operand, ranges: Mapping[int, range | OpenRange])
 _PLACES = ("int32", "int64")
 
 
+@converter("DYNAMIC_UPDATE_SLICE", micro=MOVED, unpacks=("int4",), fills=True)
 def convert_dynamic_update_slice(ctx: Context) -> relax.Expr:
     """Write a tensor into a larger one, at an index that is moved inside."""
     data, part, begins = ctx.inputs()
@@ -225,26 +232,13 @@ def convert_dynamic_update_slice(ctx: Context) -> relax.Expr:
     return moved if is_inside is None else R.where(is_inside.expr, moved, data.expr)
 
 
-OPERATORS.update(
-    {
-        "CONCATENATION": Row(
-            scaled=convert_concatenation,
-            floats=convert_plain_concatenation,
-            whole=convert_plain_concatenation,
-            unscaled=convert_unscaled_concatenation,
-            micro=MOVED,
-            unpacks=("int4",),
-            is_for_every_scale=True,
-            fills=True,
-        ),
-        "DYNAMIC_UPDATE_SLICE": Row(
-            data=convert_dynamic_update_slice, micro=MOVED, unpacks=("int4",), fills=True
-        ),
-        "PACK": Row(data=convert_pack, micro=MOVED),
-        "SLICE": Row(data=convert_slice, micro=MOVED, unpacks=("int4",)),
-        "SPLIT": Row(data=convert_split, micro=MOVED),
-        "SPLIT_V": Row(data=convert_split_v, micro=MOVED),
-        "STRIDED_SLICE": Row(data=convert_strided_slice, micro=MOVED),
-        "UNPACK": Row(data=convert_unpack, micro=MOVED),
-    }
+OPERATORS["CONCATENATION"] = Row(
+    scaled=convert_concatenation,
+    floats=convert_plain_concatenation,
+    whole=convert_plain_concatenation,
+    unscaled=convert_unscaled_concatenation,
+    micro=MOVED,
+    unpacks=("int4",),
+    is_for_every_scale=True,
+    fills=True,
 )

@@ -27,7 +27,7 @@ from frontends.tflite.converters.recurrent.parts import (
     run_steps,
     state_of,
 )
-from frontends.tflite.operators import OPERATORS, Row
+from frontends.tflite.operators import converter
 from frontends.tflite.options.layers import (
     AnyLSTM,
     AnyRNN,
@@ -44,6 +44,7 @@ from qnn_ops.errors import QnnError
 _DTYPES = ("float32", "int8", "uint8")
 
 
+@converter("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")
 def convert_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run an LSTM over one step or a sequence, from the state of the previous run."""
     if not isinstance(ctx.operator.options, LSTMOptions):
@@ -107,6 +108,7 @@ class RnnPlaces:
     beside: tuple[int, int] | None = None
 
 
+@converter("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN")
 def convert_rnn(ctx: Context) -> relax.Expr:
     """Run a plain recurrent layer over one step or a sequence, from the previous run's state."""
     if isinstance(ctx.operator.options, RNNOptions):
@@ -180,6 +182,7 @@ _RNNS = (RnnPlaces(0, 1), RnnPlaces(0, 5))
 _RNN_BESIDE, _RNN_WEIGHTS = 9, (10, 11)
 
 
+@converter("BIDIRECTIONAL_SEQUENCE_LSTM")
 def convert_bidirectional_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run one LSTM over a sequence forwards, and another one backwards."""
     options = ctx.options(BidirectionalSequenceLSTMOptions)
@@ -199,6 +202,7 @@ def convert_bidirectional_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
     return _joined(ctx, results, merged=options.merge_outputs)
 
 
+@converter("BIDIRECTIONAL_SEQUENCE_RNN")
 def convert_bidirectional_rnn(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run one plain recurrent layer over a sequence forwards, and another one backwards."""
     options = ctx.options(BidirectionalSequenceRNNOptions)
@@ -245,15 +249,3 @@ def _joined(
     if len(ctx.operator.outputs) != needed:
         raise QnnError(f"needs {needed} outputs, got {len(ctx.operator.outputs)}")
     return R.concat([ctx.emit(each) for each in results], axis=2) if merged else results
-
-
-OPERATORS.update(
-    {
-        "BIDIRECTIONAL_SEQUENCE_LSTM": Row(data=convert_bidirectional_lstm),
-        "BIDIRECTIONAL_SEQUENCE_RNN": Row(data=convert_bidirectional_rnn),
-        "LSTM": Row(data=convert_lstm),
-        "RNN": Row(data=convert_rnn),
-        "UNIDIRECTIONAL_SEQUENCE_LSTM": Row(data=convert_lstm),
-        "UNIDIRECTIONAL_SEQUENCE_RNN": Row(data=convert_rnn),
-    }
-)
