@@ -50,6 +50,10 @@ class _Checked:
     def __init__(self, accessor: Any, where: str, budget: Budget) -> None:
         self._accessor, self.where, self._budget = accessor, where, budget
 
+    def error(self, reason: str) -> ModelFormatError:
+        """Return an error that names the table."""
+        return ModelFormatError(f"{self.where}: {reason}")
+
     @contextmanager
     def _reading(self, field: str) -> Iterator[None]:
         try:
@@ -57,9 +61,8 @@ class _Checked:
         except ModelFormatError:
             raise
         except RUNTIME_ERRORS as error:
-            raise ModelFormatError(
-                f"{self.where}: cannot read {field}, the file is truncated or damaged ({error})"
-            ) from error
+            reason = f"cannot read {field}, the file is truncated or damaged ({error})"
+            raise self.error(reason) from error
 
 
 class Table(_Checked):
@@ -104,7 +107,7 @@ class Table(_Checked):
         """Return a float that must be finite."""
         value = float(self.scalar(field))
         if not np.isfinite(value):
-            raise ModelFormatError(f"{self.where}: {field} is {value}, needs a finite number")
+            raise self.error(f"{field} is {value}, needs a finite number")
         return value
 
     def positive(self, *fields: str) -> tuple[int, ...]:
@@ -112,7 +115,7 @@ class Table(_Checked):
         values = tuple(int(self.scalar(field)) for field in fields)
         for field, value in zip(fields, values, strict=True):
             if value <= 0:
-                raise ModelFormatError(f"{self.where}: {field} is {value}, needs at least 1")
+                raise self.error(f"{field} is {value}, needs at least 1")
         return values
 
     def enum(self, field: str, names: dict[int, str]) -> str:
@@ -120,7 +123,7 @@ class Table(_Checked):
         value = int(self.scalar(field))
         if value not in names:
             known = ", ".join(names.values())
-            raise ModelFormatError(f"{self.where}: {field} is {value}, not one of {known}")
+            raise self.error(f"{field} is {value}, not one of {known}")
         return names[value]
 
     def string(self, field: str) -> str:

@@ -103,7 +103,7 @@ def read_sparsity(table: Table) -> Sparsity:
     for each in table.tables("DimMetadata", f"{table.where}: sparse level"):
         kind, size = int(each.scalar("Format")), int(each.scalar("DenseSize"))
         if kind not in (_DENSE, _SPARSE):
-            raise ModelFormatError(f"{each.where}: format is {kind}, needs 0 or 1")
+            raise each.error(f"format is {kind}, needs 0 or 1")
         if kind == _DENSE:
             levels.append(Level(size))
         else:
@@ -115,7 +115,7 @@ def read_sparsity(table: Table) -> Sparsity:
 def _numbers(level: Table, field: str) -> Array:
     kind = int(level.scalar(f"Array{field}Type"))
     if kind not in _VECTORS:
-        raise ModelFormatError(f"{level.where}: has no {field.lower()}")
+        raise level.error(f"has no {field.lower()}")
     accessor, dtype = _VECTORS[kind]
     vector = level.union(f"Array{field}", accessor, level.where)
     values = np.zeros(0) if vector is None else vector.vector("Values", dtype)

@@ -201,8 +201,9 @@ class Context:
         inputs = [self.model.tensors[index] for index in self.operator.inputs if index >= 0]
         fixed = self.values.fixed
         is_fixed = counts and all(each.is_constant or each.index in fixed for each in inputs)
-        self.values.growth.check(spec, of_constants=is_fixed)
+        self.values.growth.check(spec.shape, spec.dtype)
         if is_fixed:
+            self.values.growth.make(spec.shape, spec.dtype)
             fixed.update(self.operator.outputs)
 
     def give(self, tensor: Tensor, expr: relax.Expr) -> None:

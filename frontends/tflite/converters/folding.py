@@ -14,10 +14,10 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from frontends.bounds import Allowance
 from frontends.known import MOST, KnownBuilder
 from frontends.tflite.converters.choice import rule_for
 from frontends.tflite.converters.context import Context
-from frontends.tflite.growth import Growth
 from frontends.tflite.model import COMPLEX, DTYPES, Model, Operator, Tensor
 from frontends.tflite.operators import OPERATORS, Row, row_of
 from frontends.tflite.options.custom import PREFIX
@@ -51,7 +51,7 @@ class _KnownValues(Values):
     builder: KnownBuilder
 
     def __init__(self, shape_of: ShapeOf) -> None:
-        super().__init__(KnownBuilder(), Growth(0, 0))
+        super().__init__(KnownBuilder(), Allowance(0))
         self._shape_of = shape_of
 
     def of(self, tensor: Tensor) -> relax.Expr:
