@@ -24,6 +24,7 @@ _SHARING = 4
 
 # The bytes of a table without fields: reading gives the schema's defaults.
 _EMPTY_TABLE = struct.pack("<HHi", 4, 4, 4)
+_OFFSET = 4  # bytes
 
 
 class Budget:
@@ -181,9 +182,6 @@ class Table(_Checked):
                 accessor = getattr(self._accessor, field)(index)
             tables.append(Table(accessor, f"{label} {index}", self._budget))
         return tables
-
-
-_OFFSET = 4  # bytes
 
 
 class Slots(_Checked):

@@ -28,6 +28,7 @@ from qnn_ops.errors import QnnError
 Value: TypeAlias = "Array | relax.Expr"
 
 _WITHIN = "its subgraph has"
+_MOST_BRANCHES = 256
 
 
 def subgraph(ctx: Context, number: int) -> Model:
@@ -145,9 +146,6 @@ def function_of(
         return finish(inner, [expr_of(value) for value in run(ctx, graph, arguments, inner)])
 
     return inner.builder.function(convert)
-
-
-_MOST_BRANCHES = 256
 
 
 @converter("IF", micro=MOVED, runs_subgraphs=True, fills=True)

@@ -38,6 +38,11 @@ from qnn_ops.errors import QnnError
 _LIST = f"{FLEX}TensorList"
 _RESERVE = f"{_LIST}Reserve"
 _MOST = 1 << 26
+# The most operators of all iterations. Above this number, a loop builds and runs faster. If a loop
+# is not possible, such as for tensors that grow, more are unrolled.
+_MOST_UNROLLED = 64
+_MOST_COUNTED = 10_000
+_OPEN = "a loop whose iterations are many, or depend on the data"
 
 
 @converter(_RESERVE)
@@ -153,13 +158,6 @@ def outer_list(ctx: Context, graph: Model, error: ElementsError) -> tuple[int, r
     if known is None:
         raise ElementsError(ctx.tensor(index).index, error.elements) from error
     return index, known
-
-
-# The most operators of all iterations. Above this number, a loop builds and runs faster. If a loop
-# is not possible, such as for tensors that grow, more are unrolled.
-_MOST_UNROLLED = 64
-_MOST_COUNTED = 10_000
-_OPEN = "a loop whose iterations are many, or depend on the data"
 
 
 @converter("WHILE", runs_subgraphs=True, fills=True)

@@ -19,6 +19,9 @@ from qnn_ops import average_rows, hash_signs, scatter_rows
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.errors import QnnError
 
+_OF_SPARSE = ("int32", "int32", "int32", "float32", "float32")
+_BITS = 32
+
 
 def convert_embedding_lookup(ctx: Context) -> relax.Expr:
     """Return a table's rows at indices, the first operand; rows of bytes may become real."""
@@ -79,8 +82,6 @@ OPERATORS["EMBEDDING_LOOKUP"] = Row(
     unpacks=("constant int4", "constant int2"),
 )
 
-_OF_SPARSE = ("int32", "int32", "int32", "float32", "float32")
-
 
 @converter("EMBEDDING_LOOKUP_SPARSE", fills=True)
 def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
@@ -125,9 +126,6 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
         norms = emit(squares) if is_root else weights.expr
         combined = average_rows(emit(weighted), norms, flat, prod(outer), is_root)
     return reshaped(emit(combined), result)
-
-
-_BITS = 32
 
 
 @converter("LSH_PROJECTION")

@@ -19,6 +19,11 @@ from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 
+_INTEGERS = ("int8", "uint8", "int16", "int32")
+_SIGNED = ("int8", "int16", "int32")
+_BITS = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}
+_NEAR = np.float32(1e-5)  # the largest distance at which an exponent counts as a natural number
+
 
 def convert_floor_div(ctx: Context) -> relax.Expr:
     """Divide and round down; LiteRT computes the quotient in float64."""
@@ -70,10 +75,6 @@ def _floored(
         return R.astype(function(dividend, divisor), dtype)
 
     return convert
-
-
-_INTEGERS = ("int8", "uint8", "int16", "int32")
-_SIGNED = ("int8", "int16", "int32")
 
 
 @converter("BITWISE_XOR")
@@ -134,9 +135,6 @@ def _operands(ctx: Context, dtypes: tuple[str, ...]) -> list[relax.Expr]:
     return [lhs.expr, rhs.expr]
 
 
-_BITS = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}
-
-
 @converter("BITCAST")
 def convert_bitcast(ctx: Context) -> relax.Expr:
     """Read the bytes of numbers as another type, the lowest byte first.
@@ -183,9 +181,6 @@ def _integers(ctx: Context, data: relax.Expr, source: str, dtype: str) -> relax.
         raise QnnError(f"{ctx.tensor(0).label} has shape {shape}, needs {parts} at its end")
     bits = emit(R.bitwise_and(wide, number(2**narrow - 1)))
     return R.astype(R.sum(emit(R.left_shift(bits, shifts)), [-1]), dtype)
-
-
-_NEAR = np.float32(1e-5)  # the largest distance at which an exponent counts as a natural number
 
 
 def convert_whole_power(ctx: Context) -> relax.Expr:

@@ -28,6 +28,10 @@ from qnn_ops.errors import QnnError
 from qnn_ops.quantized.softmax import output_quantization
 from qnn_ops.tables.softmax import exp_table, sum_term
 
+# The largest numbers of squares, and of exponentials in Q12.19, whose sum fits int32.
+_MOST_SQUARES, _MOST_EXPONENTIALS = 33_025, 4_095
+_POINTS = {"int8": (0, 127), "uint8": (128, 255)}
+
 
 def convert_softmax(ctx: Context) -> relax.Expr:
     """Apply softmax along the last axis."""
@@ -73,11 +77,6 @@ def _rows(ctx: Context) -> Any:
     if not data.shape:
         raise QnnError(f"{data.label} is a scalar, which has no last axis")
     return ctx.builder.array(data.expr)
-
-
-# The largest numbers of squares, and of exponentials in Q12.19, whose sum fits int32.
-_MOST_SQUARES, _MOST_EXPONENTIALS = 33_025, 4_095
-_POINTS = {"int8": (0, 127), "uint8": (128, 255)}
 
 
 def convert_l2_normalization(ctx: Context) -> relax.Expr:

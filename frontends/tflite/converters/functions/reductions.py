@@ -27,6 +27,8 @@ from qnn_ops.dialect.checks import check_axis
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 
+_MOST_IN_ORDER = 128  # each element is an operator of its own
+
 
 def axes_of(ctx: Context) -> list[int]:
     """Read the axes of a reduction from its second input, each once, counted from the front."""
@@ -173,9 +175,6 @@ def convert_whole_mean(ctx: Context) -> relax.Expr:
         return R.astype(R.multiply(size, R.sign(total)), dtype)
 
     return reduced(ctx, average)
-
-
-_MOST_IN_ORDER = 128  # each element is an operator of its own
 
 
 def convert_quantized_product(ctx: Context) -> relax.Expr:

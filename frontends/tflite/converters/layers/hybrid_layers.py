@@ -30,6 +30,9 @@ from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 
+_RANK = 5  # LiteRT extends both operands to this rank
+_MOST = 1 << 24  # rows whose scales have indices
+
 
 def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
     """Return a convolution of separately quantized images.
@@ -156,10 +159,6 @@ def _weights(ctx: Context) -> tuple[relax.Expr, Array | relax.Expr]:
     emit = ctx.emit
     given = emit(R.astype(ctx.input(1).expr, "int8"))
     return given, emit(R.sum(emit(R.astype(given, "int32")), [1]))
-
-
-_RANK = 5  # LiteRT extends both operands to this rank
-_MOST = 1 << 24  # rows whose scales have indices
 
 
 def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:

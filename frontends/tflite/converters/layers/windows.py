@@ -22,6 +22,9 @@ from qnn_ops.dialect.sizes import is_open
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.reduce_windows import window_counts
 
+_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
+_MOST_AXES = 6  # that LiteRT takes
+
 
 def convert_pool_2d(kind: str, ctx: Context) -> relax.Expr:
     """Pool integers: LiteRT assumes that input and output have one scale and zero point."""
@@ -72,10 +75,6 @@ def convert_float_pool_2d(kind: str, ctx: Context) -> relax.Expr:
     values = R.square(data.expr) if kind == "l2" else data.expr
     result = pool(values, options.filter, **window, layout="NHWC")
     return activate(options.activation, R.sqrt(result) if kind == "l2" else result)
-
-
-_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
-_MOST_AXES = 6  # that LiteRT takes
 
 
 @converter("STABLEHLO_REDUCE_WINDOW")

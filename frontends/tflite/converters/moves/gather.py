@@ -18,6 +18,9 @@ from qnn_ops.dialect.checks import check_axis
 from qnn_ops.errors import QnnError
 
 _INDICES = ("int16", "int32", "int64")
+DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
+"""The types that LiteRT gathers and scatters."""
+_MOST_ELEMENTS = 1 << 24
 
 
 @converter("GATHER", micro=MOVED, unpacks=("int4",))
@@ -106,12 +109,6 @@ def checked_indices(ctx: Context, position: int, sizes: tuple[int, ...]) -> rela
         column = emit(R.strided_slice(indices.expr, [axis], [index], [index + 1]))
         columns.append(emit(counted_indices(column, size, source)))
     return emit(R.concat(columns, axis))
-
-
-DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
-"""The types that LiteRT gathers and scatters."""
-
-_MOST_ELEMENTS = 1 << 24
 
 
 @converter("STABLEHLO_GATHER", dtypes=DTYPES)

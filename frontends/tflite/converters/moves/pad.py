@@ -24,6 +24,11 @@ from qnn_ops.dialect.checks import check_axis
 from qnn_ops.dialect.registry import TensorSpec, spec_of
 from qnn_ops.errors import QnnError
 
+_MOST_SIZE = 1 << 24  # of an axis: a table has an entry for each element
+MOST_AXES = 8  # that LiteRT takes
+_MOST_PADDED = 2**31 - 1
+_MOST = 1 << 24  # elements of a matrix
+
 
 def convert_pad(ctx: Context) -> relax.Expr:
     """Pad with zeros (the zero point) or with a given constant."""
@@ -70,9 +75,6 @@ def _widths(
     if widths.shape != (rank, 2):
         raise QnnError(f"paddings must have shape ({rank}, 2), got {widths.shape}")
     return list(ctx.integers(1, dtypes))
-
-
-_MOST_SIZE = 1 << 24  # of an axis: a table has an entry for each element
 
 
 @converter("MIRROR_PAD", micro=MOVED)
@@ -125,10 +127,6 @@ def convert_reverse_sequence(ctx: Context) -> relax.Expr:
     ctx.check_constant(1, [shape[along] + 1])
     count = np.minimum(ctx.builder.array(lengths.expr).astype(np.int32), shape[along])
     return reversed_steps(ctx.builder, data.expr, count, along, batch)
-
-
-MOST_AXES = 8  # that LiteRT takes
-_MOST_PADDED = 2**31 - 1
 
 
 @converter("STABLEHLO_PAD", fills=True)
@@ -197,9 +195,6 @@ def spread(
         flags = relax.const(is_kept.reshape(size, *[1] * (rank - axis - 1)))
         data = taken if is_kept.all() else builder.emit(R.where(flags, taken, filler))
     return data
-
-
-_MOST = 1 << 24  # elements of a matrix
 
 
 @converter("DILATE")

@@ -22,6 +22,7 @@ from qnn_ops.dialect.sizes import as_extent, is_open
 from qnn_ops.errors import QnnError
 
 _RESHAPES = dict[str, Any](micro=MOVED, unpacks=("int4",), reshapes=True, keeps="numbers")
+_COUNTED = ("int32", "int64", "float32")
 
 
 @converter("RESHAPE", **_RESHAPES)
@@ -147,9 +148,6 @@ def convert_fill(ctx: Context) -> relax.Expr:
     """Repeat one value."""
     shape, value = _vector_of_sizes(ctx, 0), ctx.input(1, rank=0)
     return R.broadcast_to(reshaped(value.expr, [1] * len(shape)), shape)
-
-
-_COUNTED = ("int32", "int64", "float32")
 
 
 @converter("RANGE", states_dtype=True)

@@ -28,6 +28,8 @@ from qnn_ops.dialect.checks import check_axis
 from qnn_ops.dialect.sizes import as_extent, is_open
 from qnn_ops.errors import QnnError
 
+_PLACES = ("int32", "int64")
+
 
 def convert_concatenation(ctx: Context) -> relax.Expr:
     """Rescale uint8 inputs with their own scale; for int8 these are an error, as in LiteRT.
@@ -200,9 +202,6 @@ def _taken(ctx: Context, data: Operand, ranges: Mapping[int, range | OpenRange])
         indices = ctx.emit(R.arange(*ends, "int64"))
         expr = ctx.emit(R.take(expr, indices, axis, "clip"))
     return expr
-
-
-_PLACES = ("int32", "int64")
 
 
 @converter("DYNAMIC_UPDATE_SLICE", micro=MOVED, unpacks=("int4",), fills=True)

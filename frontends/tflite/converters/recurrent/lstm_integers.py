@@ -35,6 +35,10 @@ _DTYPES = ["uint8", "uint8", "uint8", "int32", "int16", "uint8", "int16", "uint8
 _MIDDLE = 128  # the zero point of uint8; LiteRT ignores the tensors' own
 _GATE_ONE = 2 ** (15 - GATE_BITS)
 _CELL_BITS = 4
+_FUNCTIONS = ("logistic", "tanh", "logistic", "logistic")
+_INTERMEDIATES = 5
+_GATE_SCALE = np.float32(2.0**-12)
+_ONE = 2.0**-15
 
 
 def basic_lstm(ctx: Context) -> list[relax.Expr]:
@@ -144,9 +148,6 @@ def _check_cells(ctx: Context) -> None:
             raise UnsupportedError(f"{tensor.label} has another scale than 2^-11")
 
 
-_FUNCTIONS = ("logistic", "tanh", "logistic", "logistic")
-
-
 def float_basic_lstm(ctx: Context) -> list[relax.Expr]:
     """Return the hidden values, the cells, the gates' operands, and their sums.
 
@@ -165,11 +166,6 @@ def float_basic_lstm(ctx: Context) -> list[relax.Expr]:
     new = emit(R.add(R.multiply(let_in, proposed), R.multiply(forget, cells.expr)))
     result = emit(R.multiply(given, emit(float_function(new, "tanh"))))
     return _kept(ctx, [result, new, rows, both])
-
-
-_INTERMEDIATES = 5
-_GATE_SCALE = np.float32(2.0**-12)
-_ONE = 2.0**-15
 
 
 def integer_lstm(
