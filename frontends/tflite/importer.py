@@ -14,27 +14,15 @@ import frontends.tflite.converters  # noqa: F401 (registers the rules)
 from frontends.builder import Imported, ModuleBuilder
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.formats import Shapes
+from frontends.tflite import notes
 from frontends.tflite.converters.choice import checked_rule
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.folding import fold
 from frontends.tflite.file_names import SEMANTICS
 from frontends.tflite.growth import growth_of
-from frontends.tflite.interface.ends import (
-    check_stated,
-    described_ends,
-    input_shapes,
-    kept_outputs,
-    needed_operators,
-    tensor_names,
-)
+from frontends.tflite.interface import ends
 from frontends.tflite.interface.signatures import warn_of_others
 from frontends.tflite.model import COMPLEX, HANDLE, Model, Operator, Tensor
-from frontends.tflite.notes import (
-    warn_of_comparisons,
-    warn_of_fallback,
-    warn_of_floats,
-    warn_of_wrapping,
-)
 from frontends.tflite.reader import read_model, read_signature
 from frontends.tflite.sparsity import BITS
 from frontends.tflite.states import states_of
@@ -124,11 +112,11 @@ def import_graph(
 ) -> Imported:
     """Import a model that has been read, as ``from_tflite`` does."""
     warn_of_others(graph)
-    names = tensor_names(graph.tensors)
-    shapes, bounds = input_shapes(graph, names, shape_dict or {}, dtype_dict or {})
-    kept = kept_outputs(graph, names, outputs)
+    names = ends.tensor_names(graph.tensors)
+    shapes, bounds = ends.input_shapes(graph, names, shape_dict or {}, dtype_dict or {})
+    kept = ends.kept_outputs(graph, names, outputs)
     if outputs is not None and outputs != "all":
-        graph = replace(graph, operators=needed_operators(graph, kept))
+        graph = replace(graph, operators=ends.needed_operators(graph, kept))
     builder, states = ModuleBuilder(), states_of(graph)
     values = Values(builder, growth_of(graph, shapes, states))
     for index, shape in shapes.items():
@@ -147,23 +135,23 @@ def import_graph(
         results = [values.of(known.tensors[index]) for index in kept]
         return [*results, *map(values.of_state, states)]
 
-    described = partial(described_ends, graph, names, shapes, kept, states, bounds)
+    described = partial(ends.described_ends, graph, names, shapes, kept, states, bounds)
     try:
         with within(bounds):
             imported = builder.module(convert, described)
     except UnsupportedOperatorError:
         raise
     except QnnError:
-        check_stated(graph, names, shape_dict or {})
+        ends.check_stated(graph, names, shape_dict or {})
         raise
     if bounds:
         imported.mod["main"] = with_bounds(imported.mod["main"], bounds)
     for where in dict.fromkeys(fallbacks):
-        warn_of_fallback(where)
+        notes.warn_of_fallback(where)
     if wraps:
-        warn_of_wrapping(list(dict.fromkeys(wraps)))
-    warn_of_floats(graph)
-    warn_of_comparisons(graph)
+        notes.warn_of_wrapping(list(dict.fromkeys(wraps)))
+    notes.warn_of_floats(graph)
+    notes.warn_of_comparisons(graph)
     return imported
 
 
@@ -192,7 +180,7 @@ def _convert_operators(
     Returns:
         The model with folded operators as constants.
     """
-    names, builder = tensor_names(model.tensors), values.builder
+    names, builder = ends.tensor_names(model.tensors), values.builder
 
     def shape_of(tensor: Tensor) -> tuple[int, ...]:
         shape = spec_of(values.of(tensor)).shape

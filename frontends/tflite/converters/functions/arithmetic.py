@@ -8,17 +8,10 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.tflite.converters import scales
 from frontends.tflite.converters.activations import bounded, clamp_range, clamps, limited
 from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.fixed_point import number, product
-from frontends.tflite.converters.scales import (
-    check_one_scale,
-    check_symmetric,
-    lacks_one_scale,
-    lacks_scale,
-    with_least_scale,
-    zero_points,
-)
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
 from frontends.tflite.options.values import ArithmeticOptions, SumOptions
@@ -70,7 +63,7 @@ def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> relax.Expr:
     is_sum = ctx.operator.code == "ADD"
     if is_sum and operands[0].shape != operands[1].shape:
         raise UnsupportedError("sums of int16 with pot_scale_int16 that broadcast")
-    check_symmetric(ctx.tensor(0), ctx.tensor(1), result)
+    scales.check_symmetric(ctx.tensor(0), ctx.tensor(1), result)
     # A product with a power of two in float64 is exact, so this rounds once, half away from zero.
     parts = [
         R.astype(
@@ -151,13 +144,13 @@ def _unscaled(needed: Sequence[int], plain: Sequence[int] = ()) -> Rule:
 
     def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
         tensors = [ctx.tensor(0), ctx.tensor(1), ctx.output()]
-        is_plain = bool(plain) and all(lacks_scale(tensors[index]) for index in plain)
+        is_plain = bool(plain) and all(scales.lacks_scale(tensors[index]) for index in plain)
         rule = OPERATORS[ctx.operator.code].whole
         if is_plain and {tensor.dtype for tensor in tensors} == {"int16"} and rule is not None:
             return rule(ctx)
-        check_one_scale([tensors[index] for index in needed])
+        scales.check_one_scale([tensors[index] for index in needed])
         if clamps(_activation(ctx)):
-            check_one_scale(tensors[-1:])
+            scales.check_one_scale(tensors[-1:])
         return _of_zeros(ctx)
 
     return convert
@@ -167,7 +160,7 @@ def _of_zeros(ctx: Context) -> relax.Expr:
     """Return the result's zero point in the shape of two operands."""
     # Their difference has the result's shape, as TVM checks.
     difference = ctx.builder.typed(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
-    return zero_points(ctx.output(), spec_of(difference).shape)
+    return scales.zero_points(ctx.output(), spec_of(difference).shape)
 
 
 def _means_nothing(tensor: Tensor) -> bool:
@@ -189,9 +182,9 @@ def convert_prelu(ctx: Context) -> relax.Expr:
 def convert_unscaled_prelu(ctx: Context) -> relax.Expr:
     """Return the result's zero point if both multipliers are 0: slopes alone may all be 0."""
     data, result = ctx.input(0), ctx.output()
-    if lacks_one_scale(data.tensor) or lacks_one_scale(result):
-        return zero_points(result, data.shape)
-    return with_least_scale(convert_prelu)(ctx)
+    if scales.lacks_one_scale(data.tensor) or scales.lacks_one_scale(result):
+        return scales.zero_points(result, data.shape)
+    return scales.with_least_scale(convert_prelu)(ctx)
 
 
 def convert_quantized_squared_difference(ctx: Context) -> relax.Expr:
@@ -256,7 +249,7 @@ def convert_quotient(ctx: Context) -> relax.Expr:
 def convert_int16_quotient(ctx: Context) -> relax.Expr:
     """Divide; tables hold everything that depends on only one of the values."""
     lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
-    check_symmetric(lhs.tensor, rhs.tensor, result)
+    scales.check_symmetric(lhs.tensor, rhs.tensor, result)
     bounds = clamp_range(ctx.options(ArithmeticOptions).activation, result)
     tables = quotient_tables_int16(lhs.quantization[0], rhs.quantization[0], per_tensor(result)[0])
 

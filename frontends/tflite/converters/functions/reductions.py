@@ -10,15 +10,9 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.splits import split
+from frontends.tflite.converters import scales
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
 from frontends.tflite.converters.fixed_point import rescaled, saturated
-from frontends.tflite.converters.scales import (
-    check_one_scale,
-    check_same_quantization,
-    check_symmetric,
-    lacks_scale,
-    zero_points,
-)
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule, converter
 from frontends.tflite.options.values import CumsumOptions, ReducerOptions
 from qnn_ops import quantized_mean, requantize
@@ -117,7 +111,7 @@ def _extremum(rule: Rule) -> Rule:
     """Return the rule that finds the largest (smallest) integer along constant axes."""
 
     def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
-        check_same_quantization(ctx.tensor(0), ctx.output())
+        scales.check_same_quantization(ctx.tensor(0), ctx.output())
         return rule(ctx)
 
     return convert
@@ -134,7 +128,9 @@ def convert_unscaled_mean(ctx: Context) -> relax.Expr:
     """Return the result's zero point: scales of 0 give LiteRT a multiplier of 0."""
 
     def fill(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
-        return zero_points(ctx.output(), spec_of(ctx.builder.typed(R.max(expr, axes, keep))).shape)
+        return scales.zero_points(
+            ctx.output(), spec_of(ctx.builder.typed(R.max(expr, axes, keep))).shape
+        )
 
     return reduced(ctx, fill)
 
@@ -187,7 +183,7 @@ def convert_quantized_product(ctx: Context) -> relax.Expr:
     if data.dtype != result.dtype or result.dtype == "uint8":
         raise UnsupportedError(f"from {data.dtype} to {result.dtype}")
     if result.dtype == "int16":
-        check_symmetric(data.tensor, result)
+        scales.check_symmetric(data.tensor, result)
     count = prod(data.shape[axis] for axis in axes)
     shape = _kept_shape(ctx)
     if 0 in shape:
@@ -213,8 +209,8 @@ def convert_quantized_product(ctx: Context) -> relax.Expr:
 def convert_unscaled_product(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Multiply plain integers: neither they nor the products have a scale."""
     tensors = [ctx.tensor(0), ctx.output()]
-    if not all(map(lacks_scale, tensors)):
-        check_one_scale(tensors)
+    if not all(map(scales.lacks_scale, tensors)):
+        scales.check_one_scale(tensors)
     return _product(ctx)
 
 

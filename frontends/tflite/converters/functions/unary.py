@@ -14,35 +14,12 @@ from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.functions.arithmetic import whole
 from frontends.tflite.converters.scales import check_one_scale, check_symmetric, with_least_scale
 from frontends.tflite.operators import COMPUTED, OPERATORS, Row, Rule
-from frontends.tflite.options.values import (
-    GeluOptions,
-    LeakyReluOptions,
-    LocalResponseNormalizationOptions,
-)
+from frontends.tflite.options import values
 from qnn_ops import quantized_lookup
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
-from qnn_ops.tables.lookup import (
-    Ends,
-    hard_swish_table,
-    leaky_relu_table,
-    logistic_table,
-    tanh_table,
-    unary_table,
-)
-from qnn_ops.tables.tables_int16 import (
-    EVERY_INT16,
-    abs_table_int16,
-    exp_table_int16,
-    gelu_table_int16,
-    leaky_relu_table_int16,
-    log_table_int16,
-    logistic_table_int16,
-    rsqrt_table_int16,
-    sqrt_table_int16,
-    tanh_table_int16,
-)
+from qnn_ops.tables import lookup, tables_int16
 from qnn_ops.tables.unary_tables import (
     absolute_table,
     elu_table,
@@ -78,7 +55,7 @@ def _tabulated(
         if result.dtype == "int16" and of_words is not None:
             check_symmetric(data, result)
             return _look_up(ctx, of_words(*first, per_tensor(data)[0], per_tensor(result)[0]))
-        ends = partial(Ends, *per_tensor(data), *per_tensor(result))
+        ends = partial(lookup.Ends, *per_tensor(data), *per_tensor(result))
         return _looked_up(ctx, lambda dtype: of_bytes(*first, ends(dtype)), has_uint8=has_uint8)
 
     return convert
@@ -105,7 +82,7 @@ def _negative(ctx: Context) -> relax.Expr:
 
 def _int16_negative(ctx: Context) -> relax.Expr:
     """Negate the stored integers; the lowest one wraps."""
-    return _look_up(ctx, (-EVERY_INT16).astype(np.int16))
+    return _look_up(ctx, (-tables_int16.EVERY_INT16).astype(np.int16))
 
 
 def _exp(x: Array) -> Array:
@@ -180,7 +157,7 @@ def convert_gelu(ctx: Context) -> relax.Expr:
         return relax.const(np.float32(value))
 
     half = R.multiply(number(0.5), data)
-    if ctx.options(GeluOptions).approximate:
+    if ctx.options(values.GeluOptions).approximate:
         cube = R.multiply(R.multiply(data, data), data)
         inner = R.add(data, R.multiply(number(0.044715), cube))
         bent = _in_float64(R.tanh, R.multiply(number(_ROOT), inner))
@@ -200,7 +177,7 @@ def convert_hard_swish(ctx: Context) -> relax.Expr:
 
 def convert_leaky_relu(ctx: Context) -> relax.Expr:
     """Compute x if it is positive, and alpha * x otherwise."""
-    return R.nn.leakyrelu(ctx.input(0).expr, ctx.options(LeakyReluOptions).alpha)
+    return R.nn.leakyrelu(ctx.input(0).expr, ctx.options(values.LeakyReluOptions).alpha)
 
 
 def convert_local_response_normalization(ctx: Context) -> relax.Expr:
@@ -208,7 +185,7 @@ def convert_local_response_normalization(ctx: Context) -> relax.Expr:
 
     LiteRT leaves out the last of the ``radius`` neighbours on either side.
     """
-    options, data = ctx.options(LocalResponseNormalizationOptions), ctx.input(0)
+    options, data = ctx.options(values.LocalResponseNormalizationOptions), ctx.input(0)
     if not data.shape:
         raise QnnError(f"{data.label} is a scalar, which has no last axis")
     rank, depth, radius = len(data.shape), data.shape[-1], options.radius
@@ -228,7 +205,7 @@ def convert_local_response_normalization(ctx: Context) -> relax.Expr:
 OPERATORS.update(
     {
         "ABS": Row(
-            scaled=_tabulated(absolute_table, abs_table_int16, has_uint8=False),
+            scaled=_tabulated(absolute_table, tables_int16.abs_table_int16, has_uint8=False),
             floats=_floats(R.abs),
             whole=whole(R.abs),
             is_for_every_scale=True,
@@ -237,33 +214,34 @@ OPERATORS.update(
         "COS": Row(floats=_floats(R.cos)),
         "ELU": Row(quantized=_tabulated(elu_table, has_uint8=False), floats=convert_elu),
         "EXP": Row(
-            scaled=_tabulated(partial(unary_table, _exp), exp_table_int16),
+            scaled=_tabulated(partial(lookup.unary_table, _exp), tables_int16.exp_table_int16),
             floats=_floats(R.exp),
             unscaled=of_zero("int8", "int16"),
         ),
         "FLOOR": Row(floats=_floats(R.floor)),
         "GELU": Row(
-            scaled=_tabulated(gelu_table, gelu_table_int16),
+            scaled=_tabulated(gelu_table, tables_int16.gelu_table_int16),
             floats=convert_gelu,
             unscaled=of_zero("int8", "uint8", "int16"),
         ),
         "HARD_SWISH": Row(
-            quantized=_tabulated(hard_swish_table),
+            quantized=_tabulated(lookup.hard_swish_table),
             floats=convert_hard_swish,
             unscaled=convert_rescaling,
             micro=COMPUTED,
         ),
         "LEAKY_RELU": Row(
-            scaled=_tabulated(leaky_relu_table, leaky_relu_table_int16),
+            scaled=_tabulated(lookup.leaky_relu_table, tables_int16.leaky_relu_table_int16),
             floats=convert_leaky_relu,
             unscaled=convert_rescaling,
         ),
         "LOCAL_RESPONSE_NORMALIZATION": Row(floats=convert_local_response_normalization),
         "LOG": Row(
-            scaled=_tabulated(log_table, log_table_int16, has_uint8=False), floats=_floats(R.log)
+            scaled=_tabulated(log_table, tables_int16.log_table_int16, has_uint8=False),
+            floats=_floats(R.log),
         ),
         "LOGISTIC": Row(
-            scaled=_tabulated(logistic_table, logistic_table_int16),
+            scaled=_tabulated(lookup.logistic_table, tables_int16.logistic_table_int16),
             floats=convert_logistic,
             unscaled=of_zero("int8", "uint8"),
             is_complemented=True,
@@ -279,17 +257,18 @@ OPERATORS.update(
         ),
         "ROUND": Row(floats=_floats(R.round)),
         "RSQRT": Row(
-            scaled=_tabulated(rsqrt_table, rsqrt_table_int16, has_uint8=False),
+            scaled=_tabulated(rsqrt_table, tables_int16.rsqrt_table_int16, has_uint8=False),
             floats=_floats(R.rsqrt),
         ),
         "SIGN": Row(floats=_sign, whole=whole(R.sign)),
         "SIN": Row(floats=_floats(R.sin)),
         "SQRT": Row(
-            scaled=_tabulated(sqrt_table, sqrt_table_int16, has_uint8=False), floats=_floats(R.sqrt)
+            scaled=_tabulated(sqrt_table, tables_int16.sqrt_table_int16, has_uint8=False),
+            floats=_floats(R.sqrt),
         ),
         "SQUARE": Row(floats=_square),
         "TANH": Row(
-            scaled=_tabulated(tanh_table, tanh_table_int16),
+            scaled=_tabulated(lookup.tanh_table, tables_int16.tanh_table_int16),
             floats=_floats(lambda data: _in_float64(R.tanh, data)),
             unscaled=of_zero("int8", "uint8"),
             is_complemented=True,

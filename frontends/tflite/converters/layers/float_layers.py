@@ -10,13 +10,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate, check_clamps, float_range
 from frontends.tflite.converters.context import Context, reshaped
-from frontends.tflite.converters.layers.convolution import (
-    check_window,
-    dense_options,
-    kind_of,
-    rows_of,
-    window_of,
-)
+from frontends.tflite.converters.layers import convolution
 from frontends.tflite.converters.layers.transpose_conv import in_phases, output_shape
 from frontends.tflite.options.layers import Conv3DOptions, TransposeConvOptions
 from qnn_ops import float_conv2d
@@ -28,13 +22,13 @@ from qnn_ops.errors import QnnError
 def convert_float_conv_2d(ctx: Context) -> relax.Expr:
     """Return a convolution, of all channels or of every channel by itself."""
     data, kernel = ctx.input(0), ctx.input(1)
-    options, window = kind_of(ctx)
+    options, window = convolution.kind_of(ctx)
     groups, layout = window["groups"], window["kernel_layout"]
     channels, inputs = (kernel.shape[layout.index(letter)] for letter in "OI")
     if groups < 1 or inputs * groups != data.shape[3] or channels % groups:
         raise QnnError(f"a kernel of shape {kernel.shape} for data of shape {data.shape}")
     steps = (window[name] for name in ("strides", "padding", "dilation"))
-    check_window(data.shape[1:3], kernel.shape[1:3], *steps)
+    convolution.check_window(data.shape[1:3], kernel.shape[1:3], *steps)
     low, high = float_range(options.activation)
     bias = bias_of(ctx, 2, channels)
     return float_conv2d(data.expr, kernel.expr, bias, **window, low=low, high=high)
@@ -42,9 +36,9 @@ def convert_float_conv_2d(ctx: Context) -> relax.Expr:
 
 def convert_float_fully_connected(ctx: Context) -> relax.Expr:
     """Return a dense layer; unless the rank must be kept, the data becomes rows of K values."""
-    options = dense_options(ctx)
+    options = convolution.dense_options(ctx)
     check_clamps(options.activation)
-    outer, depth, units = rows_of(ctx, options.keep_num_dims)
+    outer, depth, units = convolution.rows_of(ctx, options.keep_num_dims)
     pixels = ctx.emit(reshaped(ctx.input(0).expr, (1, 1, prod(outer), depth)))
     kernel = ctx.emit(reshaped(ctx.input(1).expr, (units, 1, 1, depth)))
     low, high = float_range(options.activation)
@@ -91,7 +85,7 @@ def transposed_sums(ctx: Context, images: relax.Expr, planes: relax.Expr) -> rel
     images = emit(R.permute_dims(images, [0, 3, 1, 2]))
     planes = emit(R.permute_dims(planes, [3, 0, 1, 2]))
     whole = emit(R.nn.conv2d_transpose(images, planes, strides=options.stride))
-    begins = window_of(options, shape[1:3], window)["padding"][:2]
+    begins = convolution.window_of(options, shape[1:3], window)["padding"][:2]
     return _cut(ctx, emit(R.permute_dims(whole, [0, 2, 3, 1])), begins, shape[1:3])
 
 
@@ -133,8 +127,8 @@ def convert_conv_3d(ctx: Context) -> relax.Expr:
     """Return a convolution of volumes; the kernel is [depth, height, width, in, out]."""
     data, kernel, options = ctx.input(0), ctx.input(1), ctx.options(Conv3DOptions)
     _check_shapes(data.shape, kernel.shape, 3)
-    window = window_of(options, data.shape[1:4], kernel.shape[:3])
-    check_window(data.shape[1:4], kernel.shape[:3], **window)
+    window = convolution.window_of(options, data.shape[1:4], kernel.shape[:3])
+    convolution.check_window(data.shape[1:4], kernel.shape[:3], **window)
     planes = ctx.emit(R.permute_dims(kernel.expr, [4, 0, 1, 2, 3]))
     layouts = {"data_layout": "NDHWC", "kernel_layout": "ODHWI"}
     sums = R.nn.conv3d(data.expr, planes, **window, **layouts)
@@ -152,7 +146,7 @@ def convert_conv_3d_transpose(ctx: Context) -> relax.Expr:
     if not fits or min(shape) < 1:
         raise QnnError(f"a result of {shape} from {data.shape} by a kernel of {kernel.shape}")
     size, window = shape[1:4], kernel.shape[:3]
-    padding = window_of(options, size, window)["padding"]
+    padding = convolution.window_of(options, size, window)["padding"]
     sizes = zip(size, window, options.stride, padding[:3], padding[3:], strict=True)
     counts = tuple((total - taps + a + b) // step + 1 for total, taps, step, a, b in sizes)
     if counts != data.shape[1:4]:

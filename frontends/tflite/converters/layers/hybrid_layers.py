@@ -10,19 +10,9 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate
 from frontends.tflite.converters.context import Context, reshaped
+from frontends.tflite.converters.layers import hybrid
 from frontends.tflite.converters.layers.convolution import dense_options, kind_of, rows_of
 from frontends.tflite.converters.layers.float_layers import transposed_sums
-from frontends.tflite.converters.layers.hybrid import (
-    SUMS,
-    QuantizedRows,
-    bent,
-    blocks_of,
-    centred,
-    quantized_rows,
-    scales_of,
-    weights_of,
-    with_bias,
-)
 from frontends.tflite.converters.layers.matmul import result_shape, turned
 from frontends.tflite.options.layers import BatchMatMulOptions, TransposeConvOptions
 from qnn_ops import quantized_conv2d, quantized_dense
@@ -42,7 +32,7 @@ def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
     Otherwise they have one, and a sum is multiplied by the channel's scale, then by the image's.
     """
     kernel, (options, window) = ctx.tensor(1), kind_of(ctx)
-    scales = scales_of(ctx, 1, kernel.shape[0])
+    scales = hybrid.scales_of(ctx, 1, kernel.shape[0])
     if window["groups"] == 1 and (kernel.dtype == "uint8" or np.all(scales == scales[0])):
         sums, rows, _ = _sums(ctx, window, asymmetric=False)
         scale = R.multiply(rows.scale, relax.const(scales[:1]))
@@ -50,9 +40,9 @@ def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
     else:
         _check_scales(ctx, scales, kernel.shape[0])
         sums, rows, totals = _sums(ctx, window, asymmetric=True)
-        steps = R.multiply(centred(ctx, sums, rows, totals), relax.const(scales))
+        steps = R.multiply(hybrid.centred(ctx, sums, rows, totals), relax.const(scales))
         product = R.multiply(rounded(ctx.emit(steps)), rows.scale)
-    return activate(options.activation, with_bias(ctx, product, 2))
+    return activate(options.activation, hybrid.with_bias(ctx, product, 2))
 
 
 def convert_hybrid_depthwise_conv_2d(ctx: Context) -> relax.Expr:
@@ -65,8 +55,8 @@ def convert_hybrid_depthwise_conv_2d(ctx: Context) -> relax.Expr:
     scales = _channel_scales(ctx, window["kernel_layout"].index("O"))
     sums, rows, totals = _sums(ctx, window, asymmetric=True)
     scale = R.multiply(relax.const(scales), rows.scale)
-    product = R.multiply(centred(ctx, sums, rows, totals), scale)
-    return activate(options.activation, with_bias(ctx, product, 2))
+    product = R.multiply(hybrid.centred(ctx, sums, rows, totals), scale)
+    return activate(options.activation, hybrid.with_bias(ctx, product, 2))
 
 
 def convert_hybrid_transpose_conv(ctx: Context) -> relax.Expr:
@@ -79,14 +69,14 @@ def convert_hybrid_transpose_conv(ctx: Context) -> relax.Expr:
     data = ctx.input(2, rank=4)
     scales = _channel_scales(ctx, 0)
     batch, emit = data.shape[0], ctx.emit
-    rows = quantized_rows(ctx, data.expr, batch, (batch, 1, 1, 1), asymmetric=True)
+    rows = hybrid.quantized_rows(ctx, data.expr, batch, (batch, 1, 1, 1), asymmetric=True)
     centre = emit(R.subtract(R.astype(rows.values, "int32"), rows.zero_point))
     planes = emit(R.astype(ctx.weights(1).expr, "float32"))
     sums = transposed_sums(ctx, emit(R.astype(centre, "float32")), planes)
     scale = R.multiply(relax.const(scales), rows.scale)
     product = R.multiply(sums, scale)
     options = ctx.options(TransposeConvOptions)
-    return activate(options.activation, with_bias(ctx, product, 3))
+    return activate(options.activation, hybrid.with_bias(ctx, product, 3))
 
 
 def _channel_scales(ctx: Context, axis: int) -> Array:
@@ -94,7 +84,7 @@ def _channel_scales(ctx: Context, axis: int) -> Array:
     kernel = ctx.tensor(1)
     if kernel.dtype != "int8":
         raise UnsupportedError(f"float32 data and {kernel.dtype} weights")
-    scales = scales_of(ctx, 1, kernel.shape[axis])
+    scales = hybrid.scales_of(ctx, 1, kernel.shape[axis])
     _check_scales(ctx, scales, kernel.shape[axis])
     return scales
 
@@ -109,10 +99,10 @@ def _check_scales(ctx: Context, scales: Array, channels: int) -> None:
 
 def _sums(
     ctx: Context, window: dict[str, Any], *, asymmetric: bool
-) -> tuple[relax.Expr, QuantizedRows, Array]:
+) -> tuple[relax.Expr, hybrid.QuantizedRows, Array]:
     """Return the int32 sums, the images, and for each channel the sum of its weights."""
     data = ctx.input(0)
-    kernel, array = weights_of(ctx, 1)
+    kernel, array = hybrid.weights_of(ctx, 1)
     expr, batch = data.expr, data.shape[0]
     if asymmetric and any(window["padding"]):
         # 0.0 becomes the zero point, and lies in every range.
@@ -120,8 +110,8 @@ def _sums(
         widths = [0, 0, top, bottom, left, right, 0, 0]
         expr = ctx.emit(R.nn.pad(expr, widths, pad_value=0.0))
         window = window | {"padding": (0, 0, 0, 0)}
-    rows = quantized_rows(ctx, expr, batch, (batch, 1, 1, 1), asymmetric=asymmetric)
-    sums = quantized_conv2d(rows.values, kernel, *SUMS, **window)
+    rows = hybrid.quantized_rows(ctx, expr, batch, (batch, 1, 1, 1), asymmetric=asymmetric)
+    sums = quantized_conv2d(rows.values, kernel, *hybrid.SUMS, **window)
     others = tuple(i for i, letter in enumerate(window["kernel_layout"]) if letter != "O")
     return ctx.emit(sums), rows, array.sum(axis=others, dtype=np.int32)
 
@@ -135,7 +125,7 @@ def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
     options = dense_options(ctx)
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
     weight, weight_sums = _weights(ctx)
-    scales = relax.const(scales_of(ctx, 1, units))
+    scales = relax.const(hybrid.scales_of(ctx, 1, units))
     if 0 in (*outer, units):
         return R.zeros((*outer, units), "float32")
     if depth == 0:
@@ -143,18 +133,18 @@ def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
     count = prod(outer)
     data = ctx.emit(reshaped(ctx.input(0).expr, (count, depth)))
     asymmetric = options.asymmetric_quantize_inputs
-    rows = quantized_rows(ctx, data, count, (count, 1), asymmetric=asymmetric)
-    sums = ctx.emit(quantized_dense(rows.values, weight, *SUMS))
-    steps = centred(ctx, sums, rows, weight_sums)
+    rows = hybrid.quantized_rows(ctx, data, count, (count, 1), asymmetric=asymmetric)
+    sums = ctx.emit(quantized_dense(rows.values, weight, *hybrid.SUMS))
+    steps = hybrid.centred(ctx, sums, rows, weight_sums)
     product = R.multiply(steps, R.multiply(rows.scale, scales))
-    result = bent(ctx, options.activation, ctx.emit(with_bias(ctx, product, 2)))
+    result = hybrid.bent(ctx, options.activation, ctx.emit(hybrid.with_bias(ctx, product, 2)))
     return reshaped(ctx.emit(result), (*outer, units))
 
 
 def _weights(ctx: Context) -> tuple[relax.Expr, Array | relax.Expr]:
     """Return weights as int8, constant or not, and the sum of each row."""
     if ctx.tensor(1).is_constant:
-        weight, array = weights_of(ctx, 1)
+        weight, array = hybrid.weights_of(ctx, 1)
         return weight, array.sum(axis=1)
     emit = ctx.emit
     given = emit(R.astype(ctx.input(1).expr, "int8"))
@@ -184,12 +174,12 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
         left = (*left[:-3], left[-3] * left[-2], left[-1])
         weights = weights.reshape(*weights.shape[:-3], *weights.shape[-2:])
     *outer, units, depth = weights.shape
-    scales = scales_of(ctx, 1, units)
+    scales = hybrid.scales_of(ctx, 1, units)
     ends = (1,) * (_RANK - len(left)) + left, (1,) * (_RANK - weights.ndim) + weights.shape
     if asymmetric and ends[1][0] > 1:
         raise UnsupportedError(f"{kernel.label} of shape {kernel.shape}")  # LiteRT's sums end
     count = prod(left[:-1])
-    rows = quantized_rows(ctx, lhs, count, (count, 1), asymmetric=asymmetric)
+    rows = hybrid.quantized_rows(ctx, lhs, count, (count, 1), asymmetric=asymmetric)
     batches = np.broadcast_shapes(ends[0][:3], ends[1][:3])
     if prod(batches) * left[-2] > _MOST:
         raise QnnError(f"data of shape {data.shape} has more than {_MOST} rows")
@@ -212,7 +202,7 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
     if prod(outer) == 1:
         matrix = ctx.values.add_constant(kernel, "_rows", weights.reshape(units, depth))
         values = ctx.emit(reshaped(rows.values, (count, depth)))
-        sums = ctx.emit(quantized_dense(values, matrix, *SUMS))
+        sums = ctx.emit(quantized_dense(values, matrix, *hybrid.SUMS))
     else:
         words = R.astype(reshaped(rows.values, ends[0]), "int16")
         matrix = ctx.values.add_constant(kernel, "_columns", np.swapaxes(weights, -1, -2))
@@ -238,12 +228,12 @@ def convert_dense_by_block(ctx: Context) -> relax.Expr:
     if options.activation != "NONE":  # LiteRT's own kernel forgets the bias, XNNPACK's does not
         raise UnsupportedError(f"{options.activation} behind weights with scales by block")
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
-    array, scales = blocks_of(ctx)
+    array, scales = hybrid.blocks_of(ctx)
     if ctx.tensor(1).packed != "int4":
         raise UnsupportedError(f"{ctx.tensor(1).label} has scales by block, and is not int4")
     emit, count, blocks = ctx.emit, prod(outer), scales.shape[1]
     data = emit(reshaped(ctx.input(0).expr, (count, depth)))
-    rows = quantized_rows(ctx, data, count, (count, 1), asymmetric=True)
+    rows = hybrid.quantized_rows(ctx, data, count, (count, 1), asymmetric=True)
     parts = emit(reshaped(rows.values, (count, blocks, depth // blocks)))
     words = R.astype(emit(R.permute_dims(parts, [1, 0, 2])), "int16")
     columns = np.ascontiguousarray(array.transpose(1, 2, 0))  # [blocks, size, units]
@@ -257,4 +247,4 @@ def convert_dense_by_block(ctx: Context) -> relax.Expr:
         of_weights += scale * sum_of_block.astype(np.float32)
     added = R.multiply(R.astype(rows.zero_point, "float32"), relax.const(of_weights))
     product = R.multiply(emit(R.subtract(total, rounded(emit(added)))), rows.scale)
-    return reshaped(emit(with_bias(ctx, product, 2)), (*outer, units))
+    return reshaped(emit(hybrid.with_bias(ctx, product, 2)), (*outer, units))

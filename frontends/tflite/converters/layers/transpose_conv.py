@@ -18,13 +18,7 @@ from tvm.relax import op as R
 
 from frontends.tflite.converters.activations import clamp_range
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor, regrouped
-from frontends.tflite.converters.layers.convolution import (
-    check_bias,
-    check_kernel,
-    check_zero_point,
-    int16_bias_type,
-    window_of,
-)
+from frontends.tflite.converters.layers import convolution
 from frontends.tflite.options.layers import TransposeConvOptions
 from qnn_ops import QnnError, quantized_concat, quantized_conv2d
 from qnn_ops.arrays import Array
@@ -84,7 +78,7 @@ def convert_transpose_conv(ctx: Context) -> relax.Expr:
     """Return a convolution that spreads pixels; the first operand is the output's shape."""
     kernel, data = ctx.constant(1), ctx.input(2)
     shape = output_shape(ctx, kernel.shape, data)
-    check_kernel(data.tensor, ctx.tensor(1), ctx.output())
+    convolution.check_kernel(data.tensor, ctx.tensor(1), ctx.output())
     # A zero point is one number here: the weight that means 0.
     zero = np.max(per_channel(ctx.tensor(1), 0)[1])
 
@@ -118,7 +112,7 @@ def in_phases(
     """
     options, sizes = ctx.options(TransposeConvOptions), ctx.input(2).shape[1:3]
     taps, stride = kernel.shape[1:3], options.stride
-    padding = window_of(options, shape[1:3], taps)["padding"]
+    padding = convolution.window_of(options, shape[1:3], taps)["padding"]
     numbers = zip(sizes, shape[1:3], taps, stride, padding[:2], strict=True)
     axes = [_Axis(*each) for each in numbers]
     phases = list(product(range(stride[0]), range(stride[1])))
@@ -176,12 +170,12 @@ def _convolve(ctx: Context, weights: Array, phases: int, padding: tuple[int, ...
     """Return the steps' pixels of some phases, which become channels, one phase after the other."""
     kernel, data, result = ctx.tensor(1), ctx.input(2), ctx.output()
     scale, zero_point = per_channel(kernel, 0)
-    check_zero_point(kernel, zero_point)
+    convolution.check_zero_point(kernel, zero_point)
     scale = scale * phases if isinstance(scale, list) else scale
     bias, options, is_int16 = None, ctx.options(TransposeConvOptions), data.dtype == "int16"
-    bias_type = int16_bias_type(options.quantized_bias_type) if is_int16 else "int32"
+    bias_type = convolution.int16_bias_type(options.quantized_bias_type) if is_int16 else "int32"
     if ctx.has(3):
-        check_bias(ctx.tensor(3), bias_type)
+        convolution.check_bias(ctx.tensor(3), bias_type)
         biases = np.tile(ctx.constant(3).reshape(-1), phases)
         bias = ctx.values.add_constant(result, "_bias", biases)
     elif is_int16 and bias_type == "int32":

@@ -12,16 +12,7 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.control import subgraph
 from frontends.tflite.converters.functions.reductions import beginning
-from frontends.tflite.converters.moves.gather import (
-    DTYPES,
-    check_dims,
-    check_slices,
-    flat_indices,
-    index_rows,
-    slice_order,
-    strides_of,
-    without,
-)
+from frontends.tflite.converters.moves import gather
 from frontends.tflite.operators import converter, row_of
 from frontends.tflite.options.moves import OneHotOptions, StablehloScatterOptions
 from qnn_ops import scatter_rows
@@ -144,7 +135,7 @@ def _flat_indices(
     indices = ctx.input(position)
     ctx.check_constant(position, sizes)
     shape = (count or prod(indices.shape[:-1]), len(sizes))
-    return flat_indices(ctx, reshaped(R.astype(indices.expr, "int32"), shape), sizes)
+    return gather.flat_indices(ctx, reshaped(R.astype(indices.expr, "int32"), shape), sizes)
 
 
 @converter("STABLEHLO_SCATTER", fills=True)
@@ -156,19 +147,19 @@ def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
     data, indices, updates = ctx.inputs()
     options, emit = ctx.options(StablehloScatterOptions), ctx.emit
     shape, dtype, named = data.shape, data.dtype, options.scatter_dims_to_operand_dims
-    if dtype not in DTYPES or updates.dtype != dtype:
+    if dtype not in gather.DTYPES or updates.dtype != dtype:
         raise UnsupportedError(f"{updates.dtype} in {dtype}")
     rank, count = len(shape), len(updates.shape)
-    check_dims("inserted_window_dims", options.inserted_window_dims, rank)
-    check_dims("update_window_dims", options.update_window_dims, count)
-    check_dims("scatter_dims_to_operand_dims", named, rank, is_sorted=False)
+    gather.check_dims("inserted_window_dims", options.inserted_window_dims, rank)
+    gather.check_dims("update_window_dims", options.update_window_dims, count)
+    gather.check_dims("scatter_dims_to_operand_dims", named, rank, is_sorted=False)
     kept = [axis for axis in range(rank) if axis not in options.inserted_window_dims]
     window = [updates.shape[axis] for axis in options.update_window_dims]
-    check_slices(window)
-    rows = index_rows(ctx, indices, options.index_vector_dim, len(named))
-    batch = without(indices.shape, options.index_vector_dim)
+    gather.check_slices(window)
+    rows = gather.index_rows(ctx, indices, options.index_vector_dim, len(named))
+    batch = gather.without(indices.shape, options.index_vector_dim)
     fits = len(window) == len(kept) and len(batch) + len(window) == count
-    order = slice_order(options.update_window_dims, count)
+    order = gather.slice_order(options.update_window_dims, count)
     if not fits or [(*batch, *window)[axis] for axis in order] != [*updates.shape]:
         raise QnnError(f"updates of {updates.shape} at indices of {indices.shape} in {shape}")
     ctx.check_constant(1, [2**63 - 1])
@@ -207,7 +198,7 @@ def _flat_indices_of_slices(
     """
     if prod(max(each, 1) for each in shape) >= 1 << 31:  # its indices are int32
         raise QnnError(f"data of shape {tuple(shape)} is too large")
-    array, strides, size = ctx.builder.array(rows), strides_of(shape), prod(shape)
+    array, strides, size = ctx.builder.array(rows), gather.strides_of(shape), prod(shape)
     elements = next((offsets.size for offsets in grid.values()), 1)
     none = np.zeros((1, elements), np.int64)
     is_inside, total = none == 0, none

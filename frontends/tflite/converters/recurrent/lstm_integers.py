@@ -11,13 +11,8 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
 from frontends.tflite.converters.fixed_point import divided, number, product, saturated
 from frontends.tflite.converters.layers.hybrid import SUMS
+from frontends.tflite.converters.recurrent import parts
 from frontends.tflite.converters.recurrent.lstm_operands import LstmOperands
-from frontends.tflite.converters.recurrent.parts import (
-    RowWeights,
-    check_constants,
-    check_shapes,
-    gates_of,
-)
 from frontends.tflite.model import Tensor
 from frontends.tflite.options.layers import AnyLSTM, LSTMOptions
 from qnn_ops import float_function, quantized_dense, quantized_lookup, quantized_lstm
@@ -63,7 +58,7 @@ def basic_lstm(ctx: Context) -> list[relax.Expr]:
         return ctx.builder.array(emit(quantized_lookup(expr, constant))).astype("int64")
 
     tables = logistic_table(), tanh_table(GATE_BITS), logistic_table(), logistic_table()
-    gates = gates_of(ctx, both, _GATES, units)
+    gates = parts.gates_of(ctx, both, _GATES, units)
     let_in, proposed, forget, given = map(bent, tables, gates)
     old, bits = ctx.builder.array(cells.expr).astype("int64"), ctx.builder.array
     added = divided(_product(let_in, proposed), bits(number(_CELL_BITS)))
@@ -138,7 +133,7 @@ def check_basic(ctx: Context, needed: Sequence[str]) -> int:
         raise QnnError(f"{bias.label} has shape {bias.shape}, needs {_GATES} numbers for each unit")
     matrix, vector = (_GATES * units, size + units), (_GATES * units,)
     states = [(hidden, (batch, units)), (cells, (batch, units))]
-    check_shapes([(weights, matrix), (bias, vector), *states])
+    parts.check_shapes([(weights, matrix), (bias, vector), *states])
     return units
 
 
@@ -155,13 +150,13 @@ def float_basic_lstm(ctx: Context) -> list[relax.Expr]:
     float32.
     """
     units = check_basic(ctx, ["float32"] * 9)
-    check_constants([ctx.tensor(index) for index in (WEIGHTS, BIAS)], "float32")
+    parts.check_constants([ctx.tensor(index) for index in (WEIGHTS, BIAS)], "float32")
     emit = ctx.emit
     data, hidden, cells = (ctx.input(index) for index in (DATA, HIDDEN, CELLS))
     rows = emit(R.concat([data.expr, hidden.expr], axis=1))
-    weights = RowWeights.of([ctx.tensor(WEIGHTS)], asymmetric=False)
+    weights = parts.RowWeights.of([ctx.tensor(WEIGHTS)], asymmetric=False)
     both = emit(R.add(weights.product(ctx, rows), ctx.weights(BIAS).expr))
-    gates = zip(gates_of(ctx, both, _GATES, units), _FUNCTIONS, strict=True)
+    gates = zip(parts.gates_of(ctx, both, _GATES, units), _FUNCTIONS, strict=True)
     let_in, proposed, forget, given = (emit(float_function(*gate)) for gate in gates)
     new = emit(R.add(R.multiply(let_in, proposed), R.multiply(forget, cells.expr)))
     result = emit(R.multiply(given, emit(float_function(new, "tanh"))))
@@ -261,7 +256,7 @@ def _check(ctx: Context, operands: LstmOperands, data: relax.Expr, *, time_major
         "int32": [*operands.biases, *operands.projection[1:]],
     }
     for dtype, tensors in needed.items():
-        check_constants(tensors, dtype)
+        parts.check_constants(tensors, dtype)
     if operands.peepholes and operands.outputs != operands.count:
         # LiteRT uses the number of outputs in place of the number of cells here.
         batch = spec_of(data).shape[0]

@@ -9,6 +9,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.layers.hybrid import bent, check_result
+from frontends.tflite.converters.recurrent import parts
 from frontends.tflite.converters.recurrent.lstm_floats import float_lstm
 from frontends.tflite.converters.recurrent.lstm_integers import (
     DATA,
@@ -17,27 +18,8 @@ from frontends.tflite.converters.recurrent.lstm_integers import (
     integer_lstm,
 )
 from frontends.tflite.converters.recurrent.lstm_operands import ALONE, LstmOperands, Places
-from frontends.tflite.converters.recurrent.parts import (
-    RowWeights,
-    Way,
-    check_constants,
-    check_shapes,
-    products_of_rows,
-    real_of,
-    run_steps,
-    state_of,
-)
 from frontends.tflite.operators import converter
-from frontends.tflite.options.layers import (
-    AnyLSTM,
-    AnyRNN,
-    BidirectionalSequenceLSTMOptions,
-    BidirectionalSequenceRNNOptions,
-    LSTMOptions,
-    RNNOptions,
-    SequenceRNNOptions,
-    UnidirectionalSequenceLSTMOptions,
-)
+from frontends.tflite.options import layers
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 
@@ -47,15 +29,15 @@ _DTYPES = ("float32", "int8", "uint8")
 @converter("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")
 def convert_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run an LSTM over one step or a sequence, from the state of the previous run."""
-    if not isinstance(ctx.operator.options, LSTMOptions):
-        options = ctx.options(UnidirectionalSequenceLSTMOptions)
-        return run_lstm(ctx, options, ALONE, Way(options.time_major))
+    if not isinstance(ctx.operator.options, layers.LSTMOptions):
+        options = ctx.options(layers.UnidirectionalSequenceLSTMOptions)
+        return run_lstm(ctx, options, ALONE, parts.Way(options.time_major))
     if not ctx.operator.options.kernel_type:
-        return run_lstm(ctx, ctx.operator.options, ALONE, Way(time_major=False))
+        return run_lstm(ctx, ctx.operator.options, ALONE, parts.Way(time_major=False))
     return float_basic_lstm(ctx) if ctx.tensor(DATA).dtype == "float32" else basic_lstm(ctx)
 
 
-def run_lstm(ctx: Context, options: AnyLSTM, at: Places, way: Way) -> relax.Expr:
+def run_lstm(ctx: Context, options: layers.AnyLSTM, at: Places, way: parts.Way) -> relax.Expr:
     """Return the results of one LSTM of an operator, and change its states.
 
     Args:
@@ -74,8 +56,8 @@ def run_lstm(ctx: Context, options: AnyLSTM, at: Places, way: Way) -> relax.Expr
         raise QnnError(f"{data.label} has no elements")
     rows = way.begin(ctx, at.data)
     batch, steps, _ = spec_of(rows).shape
-    hidden = state_of(ctx, operands.hidden, batch, operands.outputs, kept)
-    cells = state_of(ctx, operands.cells, batch, operands.count, counted)
+    hidden = parts.state_of(ctx, operands.hidden, batch, operands.outputs, kept)
+    cells = parts.state_of(ctx, operands.cells, batch, operands.count, counted)
     if ctx.output().dtype != dtypes[0]:
         raise UnsupportedError(f"an {ctx.output().dtype} result of {dtypes[0]} data")
     beside = {} if at.beside is None else {"beside": way.begin_beside(ctx, at.beside[0], rows)}
@@ -111,13 +93,15 @@ class RnnPlaces:
 @converter("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN")
 def convert_rnn(ctx: Context) -> relax.Expr:
     """Run a plain recurrent layer over one step or a sequence, from the previous run's state."""
-    if isinstance(ctx.operator.options, RNNOptions):
-        return run_rnn(ctx, ctx.operator.options, RnnPlaces(), Way(time_major=False), 2)
-    options = ctx.options(SequenceRNNOptions)
-    return run_rnn(ctx, options, RnnPlaces(), Way(options.time_major), 3)
+    if isinstance(ctx.operator.options, layers.RNNOptions):
+        return run_rnn(ctx, ctx.operator.options, RnnPlaces(), parts.Way(time_major=False), 2)
+    options = ctx.options(layers.SequenceRNNOptions)
+    return run_rnn(ctx, options, RnnPlaces(), parts.Way(options.time_major), 3)
 
 
-def run_rnn(ctx: Context, options: AnyRNN, at: RnnPlaces, way: Way, rank: int) -> relax.Expr:
+def run_rnn(
+    ctx: Context, options: layers.AnyRNN, at: RnnPlaces, way: parts.Way, rank: int
+) -> relax.Expr:
     """Return the results of one layer of an operator, and change its hidden values.
 
     Source of the arithmetic: RnnBatchStep of TFLite's kernels/internal/kernel_utils.cc.
@@ -134,21 +118,23 @@ def run_rnn(ctx: Context, options: AnyRNN, at: RnnPlaces, way: Way, rank: int) -
     emit, units, asymmetric = ctx.emit, bias.shape[0], options.asymmetric_quantize_inputs
     sequence = way.begin(ctx, at.data)
     batch, steps, _ = spec_of(sequence).shape
-    hidden = state_of(ctx, kept, batch, units, "float32")
-    sums = products_of_rows(ctx, [weights], sequence, asymmetric=asymmetric)
-    sums = emit(R.add(sums, relax.const(real_of(bias))))
+    hidden = parts.state_of(ctx, kept, batch, units, "float32")
+    sums = parts.products_of_rows(ctx, [weights], sequence, asymmetric=asymmetric)
+    sums = emit(R.add(sums, relax.const(parts.real_of(bias))))
     if at.beside is not None:
         beside, weights_beside = way.begin_beside(ctx, at.beside[0], sequence), at.beside[1]
-        more = products_of_rows(ctx, [ctx.tensor(weights_beside)], beside, asymmetric=asymmetric)
+        more = parts.products_of_rows(
+            ctx, [ctx.tensor(weights_beside)], beside, asymmetric=asymmetric
+        )
         sums = emit(R.add(sums, more))
     sums = emit(reshaped(sums, (batch, steps, units)))
 
     def step(inner: Context, row: relax.Expr, states: Sequence[relax.Expr]) -> Sequence[relax.Expr]:
-        product = RowWeights.of([recurrent], asymmetric=asymmetric).product(inner, states[0])
+        product = parts.RowWeights.of([recurrent], asymmetric=asymmetric).product(inner, states[0])
         both = inner.builder.emit(R.add(row, product))
         return [inner.builder.emit(bent(inner, options.activation, both))]
 
-    outputs, new = run_steps(ctx, sums, [hidden], step)
+    outputs, new = parts.run_steps(ctx, sums, [hidden], step)
     ctx.values.change(kept, reshaped(new, kept.shape))
     return way.end(ctx, outputs, rank)
 
@@ -169,9 +155,11 @@ def _check(ctx: Context, at: RnnPlaces, rank: int) -> None:
     matrices = [(weights, shape[-1]), (recurrent, units)]
     if at.beside is not None:
         matrices.append((ctx.tensor(at.beside[1]), ctx.input(at.beside[0]).shape[-1]))
-    check_constants([tensor for tensor, _ in matrices], weights.dtype)
-    check_constants([bias], "float32")
-    check_shapes([*((each, (units, columns)) for each, columns in matrices), (bias, (units,))])
+    parts.check_constants([tensor for tensor, _ in matrices], weights.dtype)
+    parts.check_constants([bias], "float32")
+    parts.check_shapes(
+        [*((each, (units, columns)) for each, columns in matrices), (bias, (units,))]
+    )
 
 
 # One layer forward, then one backward. A second sequence has weights for both or for none.
@@ -185,7 +173,7 @@ _RNN_BESIDE, _RNN_WEIGHTS = 9, (10, 11)
 @converter("BIDIRECTIONAL_SEQUENCE_LSTM")
 def convert_bidirectional_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run one LSTM over a sequence forwards, and another one backwards."""
-    options = ctx.options(BidirectionalSequenceLSTMOptions)
+    options = ctx.options(layers.BidirectionalSequenceLSTMOptions)
     if ctx.tensor(0).dtype != "float32":
         raise UnsupportedError(f"of {ctx.tensor(0).dtype} data")
     if options.merge_outputs and not options.time_major and ctx.input(0).shape[0] > 1:
@@ -197,7 +185,7 @@ def convert_bidirectional_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
     data, has_weights = _sequences(ctx, _LSTM_BESIDE, indices)
     for number, at in enumerate(_LSTMS):
         beside = (_LSTM_BESIDE, _LSTM_WEIGHTS[number]) if has_weights else None
-        way = Way(options.time_major, backward=bool(number))
+        way = parts.Way(options.time_major, backward=bool(number))
         results.append(run_lstm(ctx, options, replace(at, data=data[number], beside=beside), way))
     return _joined(ctx, results, merged=options.merge_outputs)
 
@@ -205,13 +193,13 @@ def convert_bidirectional_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
 @converter("BIDIRECTIONAL_SEQUENCE_RNN")
 def convert_bidirectional_rnn(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run one plain recurrent layer over a sequence forwards, and another one backwards."""
-    options = ctx.options(BidirectionalSequenceRNNOptions)
+    options = ctx.options(layers.BidirectionalSequenceRNNOptions)
     results = []
     data, has_weights = _sequences(ctx, _RNN_BESIDE, _RNN_WEIGHTS)
     _check_rnn(ctx, data, has_weights=has_weights, time_major=options.time_major)
     for number, at in enumerate(_RNNS):
         beside = (_RNN_BESIDE, _RNN_WEIGHTS[number]) if has_weights else None
-        way = Way(options.time_major, backward=bool(number))
+        way = parts.Way(options.time_major, backward=bool(number))
         at = replace(at, data=data[number], beside=beside)
         results.append(run_rnn(ctx, options, at, way, 3))
     return _joined(ctx, results, merged=options.merge_outputs)

@@ -7,17 +7,8 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
+from frontends.tflite.converters.layers import hybrid
 from frontends.tflite.converters.layers.convolution import bias_of
-from frontends.tflite.converters.layers.hybrid import (
-    SUMS,
-    bent,
-    centred,
-    check_result,
-    quantized_rows,
-    scales_of,
-    weights_of,
-    with_bias,
-)
 from frontends.tflite.operators import OPERATORS, Row
 from frontends.tflite.options.layers import SVDFOptions
 from qnn_ops import quantized_dense, quantized_svdf, quantized_svdf_state
@@ -39,21 +30,21 @@ def hybrid_svdf(ctx: Context) -> relax.Expr:
     Source of the arithmetic: EvalHybridSVDF of TFLite's kernels/internal/reference/svdf.h. The
     memory is exact. Weights of time are the float32 values of their bytes.
     """
-    data, (weights, array) = ctx.input(0), weights_of(ctx, 1)
+    data, (weights, array) = ctx.input(0), hybrid.weights_of(ctx, 1)
     asymmetric, batch = ctx.options(SVDFOptions).asymmetric_quantize_inputs, data.shape[0]
-    rows = quantized_rows(ctx, data.expr, batch, (batch, 1), asymmetric=asymmetric)
-    sums = ctx.emit(quantized_dense(rows.values, weights, *SUMS))
-    steps = centred(ctx, sums, rows, array.sum(axis=1))
-    newest = R.multiply(steps, R.multiply(rows.scale, relax.const(scales_of(ctx, 1, 1))))
+    rows = hybrid.quantized_rows(ctx, data.expr, batch, (batch, 1), asymmetric=asymmetric)
+    sums = ctx.emit(quantized_dense(rows.values, weights, *hybrid.SUMS))
+    steps = hybrid.centred(ctx, sums, rows, array.sum(axis=1))
+    newest = R.multiply(steps, R.multiply(rows.scale, relax.const(hybrid.scales_of(ctx, 1, 1))))
     times = ctx.tensor(2)
-    array = weights_of(ctx, 2)[1].astype("float32") * scales_of(ctx, 2, 1)
+    array = hybrid.weights_of(ctx, 2)[1].astype("float32") * hybrid.scales_of(ctx, 2, 1)
     return _weighed(ctx, newest, ctx.values.add_constant(times, "_real", array))
 
 
 def _weighed(ctx: Context, newest: relax.Expr, times: relax.Expr) -> relax.Expr:
     """Store the newest values, and return the weighted stored values."""
     options, state, emit = ctx.options(SVDFOptions), ctx.input(4), ctx.emit
-    check_result(ctx)
+    hybrid.check_result(ctx)
     filters, steps = _checked(ctx, options.rank)
     batch, units = state.shape[0], filters // options.rank
     values = emit(reshaped(emit(newest), (batch, filters, 1)))
@@ -66,7 +57,7 @@ def _weighed(ctx: Context, newest: relax.Expr, times: relax.Expr) -> relax.Expr:
     rows = emit(reshaped(kept, (batch, units, options.rank * steps)))
     weights = emit(reshaped(times, (units, options.rank * steps)))
     sums = R.sum(R.multiply(rows, weights), [2])
-    return bent(ctx, options.activation, ctx.emit(with_bias(ctx, sums, 3)))
+    return hybrid.bent(ctx, options.activation, ctx.emit(hybrid.with_bias(ctx, sums, 3)))
 
 
 def _checked(ctx: Context, rank: int) -> tuple[int, int]:
@@ -112,7 +103,7 @@ def _integer_svdf(ctx: Context) -> relax.Expr:
     # LiteRT reads no zero point of an int16 state.
     state_zero_point = 0 if state.dtype == "int16" else state_zero_point
     (data_scale, data_zero_point), (weights_scale, _) = data.quantization, features.quantization
-    sums = quantized_dense(data.expr, features.expr, 1.0, data_zero_point, *SUMS[2:])
+    sums = quantized_dense(data.expr, features.expr, 1.0, data_zero_point, *hybrid.SUMS[2:])
     scales = (data_scale, weights_scale, state_scale)
     new = quantized_svdf_state(ctx.emit(sums), state.expr, *scales, state_zero_point)
     ctx.values.change(state.tensor, new)
