@@ -66,14 +66,14 @@ def run(
     """
     check_arguments(graph, arguments)
     inner = inner or ctx.values.inner(ctx.operator.index, 1 + len(graph.operators))
-    tensors = list(graph.tensors)
+    arrays = dict[int, Array]()
     for index, value in zip(graph.inputs, arguments, strict=True):
         if isinstance(value, np.ndarray):
-            tensors[index] = replace(tensors[index], data=value, shape=value.shape)
+            arrays[index] = value
         else:
-            inner.give(tensors[index], value)
+            inner.give(graph.tensors[index], value)
     try:
-        known = ctx.values.convert(replace(graph, tensors=tuple(tensors)), inner)
+        known = ctx.values.convert(graph.with_constants(arrays), inner)
     except UnsupportedOperatorError as error:
         _, code, reason, _ = error.operators[0]
         reason = reason if reason.startswith(_WITHIN) else f"{_WITHIN} {code}: {reason}"
@@ -158,8 +158,7 @@ def convert_if(ctx: Context) -> list[relax.Expr]:
     chosen, *arguments = operands(ctx)
     if isinstance(chosen, np.ndarray):
         return run_exprs(ctx, branches[0 if chosen.all() else 1], arguments)
-    flag = _single(ctx, chosen, "condition", "bool")
-    return _choice(ctx, branches, [flag], arguments)
+    return _choice(ctx, branches, [ctx.emit(ctx.single(0, "bool"))], arguments)
 
 
 @converter("STABLEHLO_CASE", runs_subgraphs=True, fills=True)
@@ -175,7 +174,7 @@ def convert_case(ctx: Context) -> list[relax.Expr]:
     chosen, *arguments = operands(ctx)
     if isinstance(chosen, np.ndarray):
         return run_exprs(ctx, branches[_index(ctx, chosen, len(branches))], arguments)
-    index = _single(ctx, chosen, "number", "int32")
+    index = ctx.emit(ctx.single(0, "int32"))
     if len(branches) == 1:
         return run_exprs(ctx, branches[0], arguments)
     others = range(len(branches) - 1)
@@ -191,18 +190,6 @@ def _index(ctx: Context, number: Array, count: int) -> int:
     return index if 0 <= index < count else count - 1
 
 
-def _single(ctx: Context, chosen: relax.Expr, what: str, dtype: str) -> relax.Var:
-    """Return the choosing value as a scalar.
-
-    Raises:
-        QnnError: it has another type, or several elements.
-    """
-    spec = spec_of(chosen)
-    if spec.dtype != dtype or np.prod(spec.shape, dtype=int) != 1:
-        raise QnnError(f"its {what} must be one {dtype}, got {spec}")
-    return ctx.emit(R.reshape(chosen, ()))
-
-
 def _choice(
     ctx: Context, branches: Sequence[Model], flags: Sequence[relax.Expr], arguments: Sequence[Value]
 ) -> list[relax.Expr]:
@@ -211,9 +198,7 @@ def _choice(
         return _one_of(ctx, branches, flags, arguments)
     before = dict(ctx.values.variables)
     with ctx.builder.uncertain():
-        results = [
-            [_emitted(ctx, each) for each in run(ctx, branch, arguments)] for branch in branches
-        ]
+        results = [[*map(ctx.emit, run_exprs(ctx, each, arguments))] for each in branches]
     if ctx.values.variables != before:
         raise UnsupportedError("a branch that assigns a variable, and a condition of the data")
     _check_alike([[spec_of(each) for each in made] for made in results])
@@ -313,7 +298,3 @@ def _flag_of(ctx: Context, carried: Sequence[relax.Expr]) -> relax.Function:
 def _check_alike(made: Sequence[Sequence[TensorSpec]]) -> None:
     if any(list(each) != list(made[0]) for each in made):
         raise UnsupportedError("branches whose results have other shapes or types")
-
-
-def _emitted(ctx: Context, value: Value) -> relax.Var:
-    return ctx.emit(expr_of(value))

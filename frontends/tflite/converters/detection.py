@@ -111,18 +111,12 @@ def _real(ctx: Context, operand: Operand) -> relax.Expr:
     return ctx.emit(real(operand))
 
 
-@converter("NON_MAX_SUPPRESSION_V4")
-def convert_suppression(ctx: Context) -> list[relax.Expr]:
-    """Choose the boxes that no better box overlaps."""
-    return list(_suppressed(ctx))
-
-
 @converter("NON_MAX_SUPPRESSION_V5")
 def convert_suppression_with_scores(ctx: Context) -> list[relax.Expr]:
     """Choose the boxes that no better box overlaps, and return their scores."""
     if ctx.number(5) != 0:
         raise UnsupportedError("soft suppression, by a sigma other than 0")
-    indices, number = _suppressed(ctx)
+    indices, number = convert_suppression(ctx)
     indices = ctx.emit(indices)
     (most,) = spec_of(indices).shape
     is_used = R.less(relax.const(np.arange(most, dtype=np.int32)), number)
@@ -130,8 +124,9 @@ def convert_suppression_with_scores(ctx: Context) -> list[relax.Expr]:
     return [indices, R.where(is_used, scores, relax.const(0.0, "float32")), number]
 
 
-def _suppressed(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
-    """Return the indices of boxes, and their number."""
+@converter("NON_MAX_SUPPRESSION_V4")
+def convert_suppression(ctx: Context) -> list[relax.Expr]:
+    """Return the indices of the boxes that no better box overlaps, and their number."""
     boxes, scores, most = ctx.input(0), ctx.input(1), ctx.integer(2)
     if (boxes.dtype, scores.dtype) != ("float32", "float32"):
         raise UnsupportedError(f"{boxes.dtype} boxes, {scores.dtype} scores")
@@ -140,4 +135,4 @@ def _suppressed(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
     limits = {"iou_threshold": ctx.number(3), "score_threshold": ctx.number(4)}
     found = ctx.emit(suppress_boxes(boxes.expr, scores.expr, most=most, **limits))
     number = ctx.emit(reshaped(ctx.emit(R.strided_slice(found, [0], [0], [1])), ()))
-    return R.strided_slice(found, [0], [1], [most + 1]), number
+    return [R.strided_slice(found, [0], [1], [most + 1]), number]

@@ -237,11 +237,8 @@ def _is_same(before: Array | None, after: Array | None) -> bool:
 
 def _folded(graph: Model, known: Sequence[Array | None]) -> list[Array | None]:
     """Return a subgraph's results that follow from known arguments, None for others."""
-    tensors = list(graph.tensors)
-    for index, value in zip(graph.inputs, known, strict=True):
-        if value is not None:
-            tensors[index] = replace(tensors[index], data=value, shape=value.shape)
-    graph = replace(graph, tensors=tuple(tensors))
+    given = zip(graph.inputs, known, strict=True)
+    graph = graph.with_constants({index: value for index, value in given if value is not None})
     for each in graph.operators:
         try:
             graph = fold(graph, each, lambda tensor: tensor.shape) or graph

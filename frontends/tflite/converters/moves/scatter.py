@@ -234,13 +234,13 @@ def _reduction(ctx: Context, number: int) -> str:
 def convert_one_hot(ctx: Context) -> relax.Expr:
     """Put one value at each given index along a new axis, and another value elsewhere."""
     indices, depth = ctx.input(0), ctx.integer(1)
-    values = [ctx.input(position) for position in (2, 3)]
+    values = [ctx.single(position, ctx.output().dtype) for position in (2, 3)]
     rank, axis = len(indices.shape), ctx.options(OneHotOptions).axis
     axis = rank if axis == -1 else axis
     if indices.dtype not in ("int32", "int64"):
         raise QnnError(f"{indices.label} must be int32 or int64")
-    if not 0 <= axis <= rank or depth < 0 or any(value.shape not in ((), (1,)) for value in values):
-        raise QnnError(f"axis {axis} of {depth} for {rank} axes, and one value each")
+    if not 0 <= axis <= rank or depth < 0:
+        raise QnnError(f"axis {axis} of {depth} for {rank} axes")
     ctx.check_size(TensorSpec((*indices.shape, depth), ctx.output().dtype))
     shape = [1] * (rank + 1)
     shape[axis] = depth
@@ -249,4 +249,4 @@ def convert_one_hot(ctx: Context) -> relax.Expr:
         shape = [*indices.shape[:axis], 0, *indices.shape[axis:]]
         return R.zeros(shape, ctx.output().dtype)
     is_named = R.equal(R.expand_dims(indices.expr, axis), relax.const(numbers))
-    return R.where(is_named, *(reshaped(value.expr, ()) for value in values))
+    return R.where(is_named, *values)
