@@ -24,6 +24,10 @@ CLAMPING = (
 )
 """Operators that XNNPACK fuses into the operator before them."""
 
+EXTREMES = {"amax.default": R.max, "amin.default": R.min}
+_PADS = ("constant_pad_nd.default", "pad.default")
+_MODES = ("constant", "reflect", "replicate", "circular")
+
 
 @OWN.of(CLAMP)
 def clamp(call: Call) -> Any:
@@ -43,9 +47,6 @@ def clamp(call: Call) -> Any:
         if end is not None:
             tensor = call.emit(bound(tensor, relax.const(np.asarray(end, dtype), dtype)))
     return tensor
-
-
-EXTREMES = {"amax.default": R.max, "amin.default": R.min}
 
 
 @OWN.of("lt.Scalar", "le.Scalar", "gt.Scalar", "ge.Scalar", "eq.Scalar", "mul.Tensor", "div.Tensor")
@@ -98,10 +99,6 @@ def scaled_sum(call: Call) -> Any:
     )
     scaled = call.emit(R.multiply(right, relax.const(np.asarray(alpha, dtype), dtype)))
     return (R.add if operator_of(call.node).startswith("add") else R.subtract)(left, scaled)
-
-
-_PADS = ("constant_pad_nd.default", "pad.default")
-_MODES = ("constant", "reflect", "replicate", "circular")
 
 
 @CHECKS.of(*_PADS)

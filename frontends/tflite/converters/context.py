@@ -53,11 +53,6 @@ class Operand:
         return self.tensor.label
 
     @property
-    def packed(self) -> str:
-        """The type of packed numbers in the file, such as "int4"; empty for others."""
-        return self.tensor.packed
-
-    @property
     def is_constant(self) -> bool:
         """Whether the file has the value."""
         return self.tensor.is_constant

@@ -40,7 +40,7 @@ def convert_quantize(ctx: Context) -> relax.Expr:
         raise UnsupportedError(f"from {data.dtype} to {result.dtype}")
     if data.dtype == "float32" and not result.packed:
         return quantized(data.expr, result)
-    if data.packed or result.packed:
+    if data.tensor.packed or result.packed:
         return _packed(ctx, data, result)
     encoding = per_tensor(result)
     known = data.tensor.quantization
@@ -122,7 +122,7 @@ def convert_cast(ctx: Context) -> relax.Expr:
     source = data.dtype
     if source not in DTYPES:
         raise UnsupportedError(f"from {source}")
-    packed = data.packed or ctx.output().packed
+    packed = data.tensor.packed or ctx.output().packed
     if packed and "float32" not in (source, dtype):
         raise UnsupportedError(f"between {packed} and another type than float32")
     if source == dtype:

@@ -29,8 +29,8 @@ def convert_embedding_lookup(ctx: Context) -> relax.Expr:
     dtype, is_hybrid = ctx.output().dtype, _is_hybrid(ctx)
     if table.dtype != dtype and not is_hybrid:
         raise UnsupportedError(f"{dtype} from a table of {table.dtype}")
-    if table.packed and not is_hybrid:
-        packed = table.packed
+    if table.tensor.packed and not is_hybrid:
+        packed = table.tensor.packed
         raise UnsupportedError(f"{dtype} from a table of {packed}, which LiteRT does not unpack")
     if len(indices.shape) != 1 or len(table.shape) < 2:
         raise QnnError(f"rows {indices.shape} of a table of shape {table.shape}")

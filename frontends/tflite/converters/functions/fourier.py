@@ -24,7 +24,7 @@ def convert_rfft2d(ctx: Context) -> relax.Expr:
 
     It is computed in float64, like LiteRT's, and rounded to float32.
     """
-    data, emit = ctx.input(0), ctx.emit
+    data = ctx.input(0)
     height, width = lengths = _lengths(ctx)
     if data.dtype != "float32" or len(data.shape) < 2 or 0 in data.shape:
         raise UnsupportedError(f"of {data.dtype} of shape {data.shape}")
@@ -36,21 +36,14 @@ def convert_rfft2d(ctx: Context) -> relax.Expr:
     rank = len(data.shape)
     # Values beyond the data are zero, and add nothing.
     kept = R.strided_slice(data.expr, [rank - 2, rank - 1], [0, 0], [rows, columns])
-    values = emit(R.astype(emit(kept), "float64"))
+    values = ctx.builder.array(kept).astype("float64")
     angles = _angles(np.arange(columns), np.arange(width // 2 + 1), width)
-    real, imaginary = (
-        emit(R.matmul(values, relax.const(each, "float64")))
-        for each in (np.cos(angles), -np.sin(angles))
-    )
+    real, imaginary = values @ np.cos(angles), values @ -np.sin(angles)
     if height > 1:
         angles = _angles(np.arange(height), np.arange(rows), height)
-        parts = np.cos(angles), np.sin(angles)
-        cosines, sines = (relax.const(each, "float64") for each in parts)
-        real, imaginary = (
-            emit(R.add(R.matmul(cosines, real), R.matmul(sines, imaginary))),
-            emit(R.subtract(R.matmul(cosines, imaginary), R.matmul(sines, real))),
-        )
-    return R.astype(R.stack([real, imaginary], rank), "float32")
+        cosines, sines = np.cos(angles), np.sin(angles)
+        real, imaginary = cosines @ real + sines @ imaginary, cosines @ imaginary - sines @ real
+    return R.astype(R.stack([real.expr, imaginary.expr], rank), "float32")
 
 
 @converter("REAL", "IMAG", dtypes=(COMPLEX,), takes_complex=True)

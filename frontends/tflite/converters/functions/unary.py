@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -129,10 +130,11 @@ def _in_float64(function: Callable[[relax.Expr], relax.Expr], data: relax.Expr) 
 
 def convert_logistic(ctx: Context) -> relax.Expr:
     """Compute 1 / (1 + exp(-x)); below -9 that is exp(x), as in LiteRT."""
-    data, one = ctx.input(0).expr, relax.const(np.float32(1))
-    is_low = ctx.emit(R.less(data, relax.const(np.float32(-9))))
-    power = ctx.emit(R.exp(R.where(is_low, data, R.negative(data))))
-    return R.where(is_low, power, R.divide(one, R.add(one, power)))
+    data = ctx.builder.array(ctx.input(0).expr)
+    is_low = data < np.float32(-9)
+    power = np.exp(np.where(is_low, data, -data))
+    result: Any = np.where(is_low, power, 1 / (1 + power))
+    return result.value
 
 
 def convert_elu(ctx: Context) -> relax.Expr:
@@ -151,21 +153,16 @@ def _less_one(x: relax.Expr) -> relax.Expr:
 
 def convert_gelu(ctx: Context) -> relax.Expr:
     """Compute x times the normal distribution up to x, or its approximation by tanh."""
-    data = ctx.input(0).expr
-
-    def number(value: float) -> relax.Expr:
-        return relax.const(np.float32(value))
-
-    half = R.multiply(number(0.5), data)
+    data, one = ctx.builder.array(ctx.input(0).expr), relax.const(1.0, "float64")
+    half = np.float32(0.5) * data
     if ctx.options(values.GeluOptions).approximate:
-        cube = R.multiply(R.multiply(data, data), data)
-        inner = R.add(data, R.multiply(number(0.044715), cube))
-        bent = _in_float64(R.tanh, R.multiply(number(_ROOT), inner))
-        return rounded(ctx.emit(R.multiply(half, R.add(number(1), bent))))
-    scaled = R.multiply(data, number(math.sqrt(0.5)))
-    one = relax.const(1.0, "float64")
-    part = _in_float64(lambda x: R.add(one, R.erf(x)), scaled)
-    return rounded(ctx.emit(R.multiply(half, part)))
+        inner = np.float32(_ROOT) * (data + np.float32(0.044715) * (data * data * data))
+        part = 1 + data.to(_in_float64(R.tanh, inner.expr))
+    else:
+        scaled = data * np.float32(math.sqrt(0.5))
+        part = data.to(_in_float64(lambda x: R.add(one, R.erf(x)), scaled.expr))
+    result: relax.Expr = rounded(half * part).expr
+    return result
 
 
 def convert_hard_swish(ctx: Context) -> relax.Expr:
