@@ -142,11 +142,8 @@ def convert_conv_2d(ctx: Context) -> relax.Expr:
     data, kernel, result = ctx.input(0), ctx.weights(1), ctx.output()
     options, window = kind_of(ctx)
     outer = window["kernel_layout"].index("O")
-    if (
-        isinstance(options, DepthwiseConv2DOptions)
-        and data.dtype == "int16"
-        and kernel.tensor.packed
-    ):
+    is_packed = bool(kernel.tensor.packed) and data.dtype == "int16"
+    if is_packed and isinstance(options, DepthwiseConv2DOptions):
         # LiteRT does not unpack such weights there.
         raise UnsupportedError("int4 weights beside int16 data")
     if 0 in data.shape[1:3]:
