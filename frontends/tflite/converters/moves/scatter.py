@@ -51,7 +51,7 @@ def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
     indices, shape = ctx.input(0), ctx.integers(1, ("int32", "int64"))
     values = ctx.input(2)
     dtype = values.dtype
-    if dtype not in _DTYPES[1:] or indices.dtype not in ("int32", "int64"):
+    if dtype not in {*_DTYPES} - {"bool"} or indices.dtype not in ("int32", "int64"):
         raise UnsupportedError(f"{dtype} at indices of {indices.dtype}")
     count, depth = (*indices.shape, 1, 1)[:2]
     fits = len(indices.shape) < 3 and depth == len(shape) <= 4 and min(shape, default=0) >= 0
