@@ -88,7 +88,7 @@ def convert_mirror_pad(ctx: Context) -> relax.Expr:
             continue
         if size + before + after > _MOST_SIZE:
             raise QnnError(
-                f"paddings {before} and {after} of axis {axis} of {data.shape}: too long"
+                f"axis {axis} of {data.shape} with its paddings is longer than {_MOST_SIZE}"
             )
         numbers = np.arange(size, dtype=np.int32)
         indices = np.pad(numbers, (before, after), "symmetric" if is_symmetric else "reflect")

@@ -75,7 +75,9 @@ def _picked(ctx: Context, data: relax.Expr, pixels: Array, axis: int) -> relax.E
 def _size(ctx: Context) -> tuple[int, ...]:
     size = ctx.integers(1)
     if len(size) != 2 or not all(0 <= each <= _MOST_PIXELS for each in size):
-        raise QnnError(f"the size must be height and width, 0 to {_MOST_PIXELS}, got {size}")
+        raise QnnError(
+            f"the size must be height and width, 0 to {_MOST_PIXELS} each way, got {size}"
+        )
     return size
 
 

@@ -131,9 +131,8 @@ def check_basic(ctx: Context, needed: Sequence[str]) -> int:
     units = bias.shape[0] // _GATES if bias.shape else 0
     if not units:
         raise QnnError(f"{bias.label} has shape {bias.shape}, needs {_GATES} numbers for each unit")
-    matrix, vector = (_GATES * units, size + units), (_GATES * units,)
-    states = [(hidden, (batch, units)), (cells, (batch, units))]
-    parts.check_shapes([(weights, matrix), (bias, vector), *states])
+    state, matrix = (batch, units), (_GATES * units, size + units)
+    parts.check_shapes([(hidden, state), (weights, matrix), (bias, matrix[:1]), (cells, state)])
     return units
 
 
