@@ -99,14 +99,19 @@ def check_iterations(count: int) -> None:
 class Allowance:
     """The bytes that import and build may compute from a model's constants alone."""
 
-    def __init__(self, held: int) -> None:
+    def __init__(self, held: int, given: int = 0) -> None:
         """Start with no results.
 
         Args:
             held: the bytes of the constants that the model's file has.
+            given: the bytes of inputs and states.
         """
         self.most = MOST_MADE + GROWTH * held
-        self.made = 0
+        self.made, self._all = 0, held + given
+
+    def check(self, shape: Sequence[int], dtype: str) -> None:
+        """Check a tensor of a run, as ``check_grown`` does."""
+        check_grown(shape, dtype, self._all)
 
     def make(self, shape: Sequence[int], dtype: str) -> None:
         """Count a result, before it is computed.

@@ -10,13 +10,7 @@ from tvm import relax
 from frontends.tflite.converters.context import Context, Operand, per_tensor
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import OPERATORS, Row
-from frontends.tflite.options.custom import (
-    PREFIX,
-    RAW,
-    RUNTIME_ERRORS,
-    RawOptions,
-    is_foreign,
-)
+from frontends.tflite.options.custom import PREFIX, RAW, RUNTIME_ERRORS, RawOptions, is_foreign
 from qnn_ops.errors import QnnError
 
 

@@ -24,6 +24,7 @@ _SHARING = 4
 
 # The bytes of a table without fields: reading gives the schema's defaults.
 _EMPTY_TABLE = struct.pack("<HHi", 4, 4, 4)
+_OFFSET = 4  # bytes
 
 
 class Budget:
@@ -46,7 +47,26 @@ class Budget:
             raise ModelFormatError(f"{where}: {field}: the file's vectors overlap")
 
 
-class Table:
+class _Checked:
+    def __init__(self, accessor: Any, where: str, budget: Budget) -> None:
+        self._accessor, self.where, self._budget = accessor, where, budget
+
+    def error(self, reason: str) -> ModelFormatError:
+        """Return an error that names the table."""
+        return ModelFormatError(f"{self.where}: {reason}")
+
+    @contextmanager
+    def _reading(self, field: str) -> Iterator[None]:
+        try:
+            yield
+        except ModelFormatError:
+            raise
+        except RUNTIME_ERRORS as error:
+            reason = f"cannot read {field}, the file is truncated or damaged ({error})"
+            raise self.error(reason) from error
+
+
+class Table(_Checked):
     """A generated flatbuffers accessor with every read checked.
 
     Args:
@@ -54,11 +74,6 @@ class Table:
         where: the table's name in error messages ("tensor 3 'conv/weights'").
         budget: shared by all tables of a file.
     """
-
-    def __init__(self, accessor: Any, where: str, budget: Budget) -> None:
-        self._accessor = accessor
-        self.where = where
-        self._budget = budget
 
     @classmethod
     def root(cls, accessor_type: Any, data: memoryview, where: str) -> Table:
@@ -74,17 +89,6 @@ class Table:
         accessor = accessor_type()
         accessor.Init(_EMPTY_TABLE, 4)
         return cls(accessor, where, Budget(len(_EMPTY_TABLE)))
-
-    @contextmanager
-    def _reading(self, field: str) -> Iterator[None]:
-        try:
-            yield
-        except ModelFormatError:
-            raise
-        except RUNTIME_ERRORS as error:
-            raise ModelFormatError(
-                f"{self.where}: cannot read {field}, the file is truncated or damaged ({error})"
-            ) from error
 
     def scalar(self, field: str) -> Any:
         """Return a number or bool."""
@@ -104,7 +108,7 @@ class Table:
         """Return a float that must be finite."""
         value = float(self.scalar(field))
         if not np.isfinite(value):
-            raise ModelFormatError(f"{self.where}: {field} is {value}, needs a finite number")
+            raise self.error(f"{field} is {value}, needs a finite number")
         return value
 
     def positive(self, *fields: str) -> tuple[int, ...]:
@@ -112,7 +116,7 @@ class Table:
         values = tuple(int(self.scalar(field)) for field in fields)
         for field, value in zip(fields, values, strict=True):
             if value <= 0:
-                raise ModelFormatError(f"{self.where}: {field} is {value}, needs at least 1")
+                raise self.error(f"{field} is {value}, needs at least 1")
         return values
 
     def enum(self, field: str, names: dict[int, str]) -> str:
@@ -120,7 +124,7 @@ class Table:
         value = int(self.scalar(field))
         if value not in names:
             known = ", ".join(names.values())
-            raise ModelFormatError(f"{self.where}: {field} is {value}, not one of {known}")
+            raise self.error(f"{field} is {value}, not one of {known}")
         return names[value]
 
     def string(self, field: str) -> str:
@@ -180,43 +184,24 @@ class Table:
         return tables
 
 
-_OFFSET = 4  # bytes
-
-
-class Slots:
-    """A table. The schema gives each field a slot, and every read is checked.
+class Slots(_Checked):
+    """A table of a schema that gives each field a slot, with every read checked.
 
     Absent numbers are 0, absent strings and vectors are empty.
+
+    Args:
+        accessor: the table of the flatbuffers runtime.
+        where: its name in error messages.
+        budget: shared by all tables of a file.
     """
-
-    def __init__(self, raw: RawTable, where: str, budget: Budget) -> None:
-        """Wrap a table.
-
-        Args:
-            raw: the table.
-            where: its name in error messages.
-            budget: shared by all tables of a file.
-        """
-        self._raw = raw
-        self._where = where
-        self._budget = budget
 
     @classmethod
     def root(cls, data: memoryview, where: str) -> Slots:
         """Return the root table of a file."""
         slots = cls(RawTable(data, 0), where, Budget(len(data)))
-        with slots._reading():
-            slots._raw.Pos = encode.Get(packer.uoffset, data, 0)
+        with slots._reading("the root table"):
+            slots._accessor.Pos = encode.Get(packer.uoffset, data, 0)
         return slots
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        try:
-            yield
-        except RUNTIME_ERRORS as error:
-            if isinstance(error, ModelFormatError):
-                raise
-            raise ModelFormatError(f"{self._where} is truncated or damaged ({error})") from error
 
     def uint8(self, slot: int) -> int:
         """Return a number of one byte."""
@@ -227,49 +212,49 @@ class Slots:
         return float(self._number(slot, types.Float32Flags))
 
     def _number(self, slot: int, flags: Any) -> Any:
-        with self._reading():
+        with self._reading(f"field {slot}"):
             offset = self._place(slot)
-            return self._raw.Get(flags, self._raw.Pos + offset) if offset else 0
+            return self._accessor.Get(flags, self._accessor.Pos + offset) if offset else 0
 
     def string(self, slot: int) -> str:
         """Return a string; bytes that are not UTF-8 are written as escapes."""
-        with self._reading():
+        with self._reading(f"field {slot}"):
             start, count = self._vector(slot, 1)
-            raw = bytes(self._raw.Bytes[start : start + count])
+            raw = bytes(self._accessor.Bytes[start : start + count])
         return raw.decode("utf-8", errors="backslashreplace")
 
     def floats(self, slot: int) -> tuple[float, ...]:
         """Return a vector of float32."""
-        with self._reading():
+        with self._reading(f"field {slot}"):
             start, count = self._vector(slot, 4)
-            return tuple(np.frombuffer(self._raw.Bytes, "<f4", count, start).tolist())
+            return tuple(np.frombuffer(self._accessor.Bytes, "<f4", count, start).tolist())
 
     def table(self, slot: int) -> Slots | None:
         """Return a table that this one points at; None if absent."""
-        with self._reading():
+        with self._reading(f"field {slot}"):
             offset = self._place(slot)
             if not offset:
                 return None
-            return self._at(self._raw.Indirect(self._raw.Pos + offset))
+            return self._at(self._accessor.Indirect(self._accessor.Pos + offset))
 
     def tables(self, slot: int) -> list[Slots]:
         """Return a vector of tables."""
-        with self._reading():
+        with self._reading(f"field {slot}"):
             start, count = self._vector(slot, _OFFSET)
-            return [self._at(self._raw.Indirect(start + _OFFSET * i)) for i in range(count)]
+            return [self._at(self._accessor.Indirect(start + _OFFSET * i)) for i in range(count)]
 
     def _at(self, position: int) -> Slots:
-        return Slots(RawTable(self._raw.Bytes, position), self._where, self._budget)
+        return Slots(RawTable(self._accessor.Bytes, position), self.where, self._budget)
 
     def _place(self, slot: int) -> int:
         """Return the position of a field in the table; 0 if it is absent."""
-        return int(self._raw.Offset(4 + 2 * slot))
+        return int(self._accessor.Offset(4 + 2 * slot))
 
     def _vector(self, slot: int, size: int) -> tuple[int, int]:
         """Return the position of a vector's first element, and the number of elements."""
         offset = self._place(slot)
         if not offset:
             return 0, 0
-        count = int(self._raw.VectorLen(offset))
-        self._budget.spend(count, size, self._where, f"field {slot}")
-        return int(self._raw.Vector(offset)), count
+        count = int(self._accessor.VectorLen(offset))
+        self._budget.spend(count, size, self.where, f"field {slot}")
+        return int(self._accessor.Vector(offset)), count

@@ -5,35 +5,12 @@ from collections.abc import Mapping, Sequence
 from frontends.bounds import Allowance, bytes_of, check_grown
 from frontends.errors import UnsupportedError
 from frontends.tflite.model import Model, State
-from qnn_ops.dialect.registry import TensorSpec
 from qnn_ops.errors import QnnError
 
 
-class Growth:
-    """Counts the bytes of a model's own tensors and of the results that it computes from them."""
-
-    def __init__(self, held: int, given: int) -> None:
-        """Start with no results.
-
-        Args:
-            held: the bytes of the file's constants.
-            given: the bytes of inputs and states.
-        """
-        self._given = held + given
-        self._allowance = Allowance(held)
-
-    def check(self, spec: TensorSpec, *, of_constants: bool = False) -> None:
-        """Check the size of a tensor of a run, or count one that is computed from constants alone.
-
-        Raises:
-            UnsupportedError: it is too large.
-        """
-        check_grown(spec.shape, spec.dtype, self._given)
-        if of_constants:
-            self._allowance.make(spec.shape, spec.dtype)
-
-
-def growth_of(model: Model, shapes: Mapping[int, Sequence[int]], states: Sequence[State]) -> Growth:
+def growth_of(
+    model: Model, shapes: Mapping[int, Sequence[int]], states: Sequence[State]
+) -> Allowance:
     """Return the count of a model before anything is computed.
 
     Args:
@@ -57,4 +34,4 @@ def growth_of(model: Model, shapes: Mapping[int, Sequence[int]], states: Sequenc
                 raise QnnError(f"{tensor.label}, an input: {error}") from error
     ends = [(shape, model.tensors[index].dtype) for index, shape in shapes.items()]
     kept = [(state.tensor.shape, state.tensor.dtype) for state in states]
-    return Growth(held, sum(bytes_of(*each) for each in (*ends, *kept)))
+    return Allowance(held, sum(bytes_of(*each) for each in (*ends, *kept)))

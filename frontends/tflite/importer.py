@@ -14,27 +14,15 @@ import frontends.tflite.converters  # noqa: F401 (registers the rules)
 from frontends.builder import Imported, ModuleBuilder
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.formats import Shapes
+from frontends.tflite import notes
 from frontends.tflite.converters.choice import checked_rule
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.folding import fold
 from frontends.tflite.file_names import SEMANTICS
 from frontends.tflite.growth import growth_of
-from frontends.tflite.interface.ends import (
-    check_stated,
-    described_ends,
-    input_shapes,
-    kept_outputs,
-    needed_operators,
-    tensor_names,
-)
+from frontends.tflite.interface import ends
 from frontends.tflite.interface.signatures import warn_of_others
 from frontends.tflite.model import COMPLEX, HANDLE, Model, Operator, Tensor
-from frontends.tflite.notes import (
-    warn_of_comparisons,
-    warn_of_fallback,
-    warn_of_floats,
-    warn_of_wrapping,
-)
 from frontends.tflite.reader import read_model, read_signature
 from frontends.tflite.sparsity import BITS
 from frontends.tflite.states import states_of
@@ -124,11 +112,11 @@ def import_graph(
 ) -> Imported:
     """Import a model that has been read, as ``from_tflite`` does."""
     warn_of_others(graph)
-    names = tensor_names(graph.tensors)
-    shapes, bounds = input_shapes(graph, names, shape_dict or {}, dtype_dict or {})
-    kept = kept_outputs(graph, names, outputs)
+    names = ends.tensor_names(graph.tensors)
+    shapes, bounds = ends.input_shapes(graph, names, shape_dict or {}, dtype_dict or {})
+    kept = ends.kept_outputs(graph, names, outputs)
     if outputs is not None and outputs != "all":
-        graph = replace(graph, operators=needed_operators(graph, kept))
+        graph = replace(graph, operators=ends.needed_operators(graph, kept))
     builder, states = ModuleBuilder(), states_of(graph)
     values = Values(builder, growth_of(graph, shapes, states))
     for index, shape in shapes.items():
@@ -137,42 +125,33 @@ def import_graph(
         values.add_state(state)
     fallbacks: list[str] = []
     wraps: list[tuple[str, str]] = []
-
-    def run(model: Model, known: Values) -> Model:
-        model, in_float, wrapping = _convert_operators(
-            model, tensor_names(model.tensors), known.builder, known
-        )
-        fallbacks.extend(in_float)
-        wraps.extend(wrapping)
-        return model
-
-    values.convert = run
+    values.convert = partial(_convert_operators, fallbacks, wraps)
 
     def convert() -> list[relax.Expr]:
         for index in shapes:
             if graph.tensors[index].packed:
                 values.define(graph.tensors[index], _lowest_bits(values, graph.tensors[index]))
-        known = run(graph, values)
+        known = values.convert(graph, values)
         results = [values.of(known.tensors[index]) for index in kept]
         return [*results, *map(values.of_state, states)]
 
-    described = partial(described_ends, graph, names, shapes, kept, states, bounds)
+    described = partial(ends.described_ends, graph, names, shapes, kept, states, bounds)
     try:
         with within(bounds):
             imported = builder.module(convert, described)
     except UnsupportedOperatorError:
         raise
     except QnnError:
-        check_stated(graph, names, shape_dict or {})
+        ends.check_stated(graph, names, shape_dict or {})
         raise
     if bounds:
         imported.mod["main"] = with_bounds(imported.mod["main"], bounds)
     for where in dict.fromkeys(fallbacks):
-        warn_of_fallback(where)
+        notes.warn_of_fallback(where)
     if wraps:
-        warn_of_wrapping(list(dict.fromkeys(wraps)))
-    warn_of_floats(graph)
-    warn_of_comparisons(graph)
+        notes.warn_of_wrapping(list(dict.fromkeys(wraps)))
+    notes.warn_of_floats(graph)
+    notes.warn_of_comparisons(graph)
     return imported
 
 
@@ -188,41 +167,46 @@ Problem = tuple[Operator, Exception, Sequence[str]]
 
 
 def _convert_operators(
-    model: Model, names: Sequence[str], builder: ModuleBuilder, values: Values
-) -> tuple[Model, list[str], list[tuple[str, str]]]:
+    fallbacks: list[str], wraps: list[tuple[str, str]], model: Model, values: Values
+) -> Model:
     """Convert all operators, or raise the errors of all.
 
+    Args:
+        fallbacks: gets the operators in float32.
+        wraps: gets the operators whose sums can wrap, with the bounds of these sums.
+        model: the operators and their tensors.
+        values: of the tensors.
+
     Returns:
-        The model with folded operators as constants, the operators in float32, and the operators
-        whose sums can wrap, with the bounds of these sums.
+        The model with folded operators as constants.
     """
+    names, builder = ends.tensor_names(model.tensors), values.builder
 
     def shape_of(tensor: Tensor) -> tuple[int, ...]:
         shape = spec_of(values.of(tensor)).shape
         return shape[:-1] if tensor.dtype == COMPLEX else shape
 
     problems: list[Problem] = []
-    fallbacks: list[str] = []
-    wraps: list[tuple[str, str]] = []
     for operator in model.operators:
+        used = [names[index] for index in (*operator.inputs, *operator.outputs) if index >= 0]
         try:
             folded = fold(model, operator, shape_of)
             if folded is not None:
                 model = folded
             elif _convert(Context(model, operator, builder, values)):
-                fallbacks.append(_where(operator, _used(operator, names)))
+                fallbacks.append(_where(operator, used))
             if builder.wraps:
-                wraps.append((_where(operator, _used(operator, names)), builder.wraps[0]))
+                wraps.append((_where(operator, used), builder.wraps[0]))
                 builder.wraps.clear()
         except (ValueError, TypeError, RuntimeError, tvm.error.InternalError) as error:
             if isinstance(error, ElementsError) and values.owner is not None:
                 raise  # the operator that runs the subgraph gives it another list
-            problems.append((operator, error, _used(operator, names)))
+            problems.append((operator, error, used))
             # This way the operators after it are checked, too.
             for index in operator.outputs:
                 values.assume(model.tensors[index])
     _raise_first(problems)
-    return model, fallbacks, wraps
+    return model
 
 
 def _convert(ctx: Context) -> bool:
@@ -250,10 +234,6 @@ def _raise_first(problems: Sequence[Problem]) -> None:
         raise UnsupportedOperatorError(unsupported)
     for operator, error, names in problems:
         raise QnnError(f"{_where(operator, names)}: {reason_of(error)}") from error
-
-
-def _used(operator: Operator, names: Sequence[str]) -> list[str]:
-    return [names[index] for index in (*operator.inputs, *operator.outputs) if index >= 0]
 
 
 def _where(operator: Operator, names: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -152,6 +152,13 @@ class Model:
             for index in operator.outputs
             if self.tensors[index].dtype not in (HANDLE, COMPLEX, VARIANT)
         )
+
+    def with_constants(self, arrays: Mapping[int, np.ndarray]) -> Model:
+        """Return the model with arrays as the values of tensors, by number."""
+        tensors = list(self.tensors)
+        for index, array in arrays.items():
+            tensors[index] = replace(tensors[index], data=array, shape=array.shape)
+        return replace(self, tensors=tuple(tensors))
 
 
 Key: TypeAlias = "int | tuple[str, str]"

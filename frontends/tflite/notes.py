@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from frontends.tflite.converters.functions.comparisons import compared_by_scale
 from frontends.tflite.model import Model
 
+_QUANTIZED = ("int8", "uint8", "int16", "float16")
+
 
 class QuantizedFallbackWarning(UserWarning):
     """A quantized operator is computed in float32, so its results may differ from TFLite's."""
@@ -38,9 +40,6 @@ def warn_of_wrapping(found: Sequence[tuple[str, str]]) -> None:
         WrappingSumsWarning,
         stacklevel=5,
     )
-
-
-_QUANTIZED = ("int8", "uint8", "int16", "float16")
 
 
 class NotQuantizedWarning(UserWarning):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from frontends.tflite.model import HANDLE
 from frontends.tflite.options.custom import FLEX
@@ -112,6 +112,24 @@ OPERATORS: dict[str, Row] = {}
 """The rows by operator. The file of each family of operators adds its rows when it is imported."""
 
 _NOTHING = Row()
+_Rule = TypeVar("_Rule", bound=Rule)
+
+
+def converter(*codes: str, kind: str = "data", **facts: Any) -> Callable[[_Rule], _Rule]:
+    """Decorate the only rule of some operators, which gives them a row.
+
+    Args:
+        *codes: the operators.
+        kind: the rule's field of the row.
+        **facts: other fields.
+    """
+
+    def decorate(rule: _Rule) -> _Rule:
+        facts[kind] = rule
+        OPERATORS.update(dict.fromkeys(codes, Row(**facts)))
+        return rule
+
+    return decorate
 
 
 def row_of(code: str) -> Row:

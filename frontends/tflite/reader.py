@@ -118,7 +118,7 @@ def _subgraph(
 ) -> Model:
     tables = subgraph.tables("Tensors", "tensor")
     if not tables:
-        raise ModelFormatError(f"{subgraph.where}: holds no tensors")
+        raise subgraph.error("holds no tensors")
     tensors = tuple(
         _tensor(index, table, buffers, len(tables)) for index, table in enumerate(tables)
     )
@@ -160,10 +160,8 @@ def _buffer(table: Table, data: memoryview) -> np.ndarray | None:
     if offset <= 1 or size == 0:
         return None
     if offset + size > len(data):
-        raise ModelFormatError(
-            f"{table.where}: bytes {offset} to {offset + size} are outside "
-            f"a file of {len(data)} bytes"
-        )
+        what = f"a file of {len(data)} bytes"
+        raise table.error(f"bytes {offset} to {offset + size} are outside {what}")
     return np.frombuffer(data, np.uint8, count=size, offset=offset)
 
 
@@ -188,16 +186,12 @@ def _tensor(
     table.where = f"tensor {index} {name!r}"
     shape = table.integers("Shape")
     if len(shape) > _MAX_RANK or any(size < 0 for size in shape):
-        raise ModelFormatError(
-            f"{table.where}: shape is {_brief(shape)}, "
-            f"needs at most {_MAX_RANK} dimensions, none of them negative"
-        )
+        most = f"needs at most {_MAX_RANK} dimensions, none of them negative"
+        raise table.error(f"shape is {_brief(shape)}, {most}")
     dtype = table.enum("Type", _TENSOR_TYPES)
     number = int(table.scalar("Buffer"))
     if number >= len(buffers):
-        raise ModelFormatError(
-            f"{table.where}: buffer is {number}, the model has {len(buffers)} buffers"
-        )
+        raise table.error(f"buffer is {number}, the model has {len(buffers)} buffers")
     raw = buffers[number] if number else None  # buffer 0 stands for "no data"
     data = None if raw is None else _constant(table, raw, shape, dtype)
     return Tensor(
@@ -220,22 +214,20 @@ def _constant(table: Table, raw: np.ndarray, shape: tuple[int, ...], dtype: str)
     sparsity = table.table("Sparsity", table.where)
     if sparsity is not None:
         if dtype not in _NUMPY_TYPES or raw.size % np.dtype(dtype).itemsize:
-            raise ModelFormatError(f"{table.where}: stores {raw.size} bytes of {dtype} sparsely")
+            raise table.error(f"stores {raw.size} bytes of {dtype} sparsely")
         return densified(raw.view(dtype), read_sparsity(sparsity), shape, table.where)
     if dtype not in _NUMPY_TYPES and dtype not in BITS:
         return raw
     needed = packed_size(dtype, count) if dtype in BITS else count * np.dtype(dtype).itemsize
     if raw.size < needed:
-        raise ModelFormatError(
-            f"{table.where}: buffer holds {raw.size} bytes, "
-            f"shape {_brief(shape)} of {dtype} needs {needed}"
-        )
+        what = f"shape {_brief(shape)} of {dtype}"
+        raise table.error(f"buffer holds {raw.size} bytes, {what} needs {needed}")
     raw = raw[:needed]  # LiteRT does not read the bytes after it either
     values = unpack(raw, dtype, count) if dtype in BITS else raw.view(dtype)
     try:
         return values.reshape(shape)
     except ValueError as error:  # no elements, of an astronomic shape
-        raise ModelFormatError(f"{table.where}: no array has the shape {_brief(shape)}") from error
+        raise table.error(f"no array has the shape {_brief(shape)}") from error
 
 
 def _quantization(
@@ -267,15 +259,13 @@ def _quantization(
     usable = (np.abs(scale) > 0) | (is_constant and scale.size == 1 and scale == 0)
     if dtype not in _SCALE_MAY_BE_ANY and not usable.all():
         channel = int(np.argmin(usable))
-        reason = f"scale {channel} is {scale[channel]}, needs a positive number"
-        raise _malformed(table, reason)
+        raise _malformed(table, f"scale {channel} is {scale[channel]}, needs a positive number")
     low, high = _INTEGER_RANGES[dtype]
     outside = (zero_point < low) | (zero_point > high)
     if outside.any():
         channel = int(np.argmax(outside))
         raise _malformed(
-            table,
-            f"zero point {channel} is {zero_point[channel]}, {dtype} needs {low} to {high}",
+            table, f"zero point {channel} is {zero_point[channel]}, {dtype} needs {low} to {high}"
         )
     return Quantization(scale, zero_point, axis)
 
@@ -302,7 +292,7 @@ def _blocks(table: Table, dtype: str, tensor_count: int) -> Blocks | None:
 
 
 def _malformed(table: Table, reason: str) -> ModelFormatError:
-    return ModelFormatError(f"{table.where}: malformed quantization: {reason}")
+    return table.error(f"malformed quantization: {reason}")
 
 
 def _operator(
@@ -310,9 +300,7 @@ def _operator(
 ) -> Operator:
     number = int(table.scalar("OpcodeIndex"))
     if number >= len(codes):
-        raise ModelFormatError(
-            f"{table.where}: operator code is {number}, the model has {len(codes)}"
-        )
+        raise table.error(f"operator code is {number}, the model has {len(codes)}")
     code, version = codes[number]
     table.where = f"operator {index} {code}"
     read = read_custom_options if code.startswith("CUSTOM:") else read_options
@@ -345,14 +333,12 @@ def _check_order(model: Model) -> None:
         # memory.
         for index in () if is_foreign(operator.code) else operator.inputs:
             if index >= 0 and index not in ready:
-                raise ModelFormatError(
-                    f"{where}: reads {model.tensors[index].label} before it has a value"
-                )
+                label = model.tensors[index].label
+                raise ModelFormatError(f"{where}: reads {label} before it has a value")
         for index in operator.outputs:
             if index in ready and index not in free:
-                raise ModelFormatError(
-                    f"{where}: writes {model.tensors[index].label}, which has a value already"
-                )
+                label = model.tensors[index].label
+                raise ModelFormatError(f"{where}: writes {label}, which has a value already")
             ready.add(index)
     for index in model.outputs:
         if index not in ready:
@@ -366,10 +352,8 @@ def _tensor_indices(
     lowest = -1 if optional else 0
     for index in indices:
         if not lowest <= index < tensor_count:
-            raise ModelFormatError(
-                f"{table.where}: {field.lower()} name tensor {index}, "
-                f"the subgraph has tensors 0 to {tensor_count - 1}"
-            )
+            known = f"the subgraph has tensors 0 to {tensor_count - 1}"
+            raise table.error(f"{field.lower()} name tensor {index}, {known}")
     return indices
 
 

@@ -29,10 +29,9 @@ from frontends.tflite.interface.metadata import read_metadata
 from frontends.tflite.model import VARIANT, Model, Operator, Tensor
 from frontends.tflite.operators import row_of
 from frontends.tflite.reader import read_model
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 class TFLiteSource(Source):

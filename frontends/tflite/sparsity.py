@@ -7,7 +7,6 @@ kernels/internal/utils/sparsity_format_converter.cc.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ import tflite
 
 from frontends.errors import ModelFormatError
 from frontends.tflite.flatbuffer import Table
+from qnn_ops.arrays import Array
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -50,8 +50,6 @@ def pack(numbers: npt.NDArray[np.int8], dtype: str) -> Bytes:
     shifts = np.array(range(0, 8, bits), np.uint8)
     return np.asarray(np.bitwise_or.reduce(parts << shifts, axis=1), np.uint8)
 
-
-Array = npt.NDArray[Any]
 
 _DENSE, _SPARSE = 0, 1
 # Without these limits a small file could ask for any amount of memory.
@@ -105,7 +103,7 @@ def read_sparsity(table: Table) -> Sparsity:
     for each in table.tables("DimMetadata", f"{table.where}: sparse level"):
         kind, size = int(each.scalar("Format")), int(each.scalar("DenseSize"))
         if kind not in (_DENSE, _SPARSE):
-            raise ModelFormatError(f"{each.where}: format is {kind}, needs 0 or 1")
+            raise each.error(f"format is {kind}, needs 0 or 1")
         if kind == _DENSE:
             levels.append(Level(size))
         else:
@@ -117,7 +115,7 @@ def read_sparsity(table: Table) -> Sparsity:
 def _numbers(level: Table, field: str) -> Array:
     kind = int(level.scalar(f"Array{field}Type"))
     if kind not in _VECTORS:
-        raise ModelFormatError(f"{level.where}: has no {field.lower()}")
+        raise level.error(f"has no {field.lower()}")
     accessor, dtype = _VECTORS[kind]
     vector = level.union(f"Array{field}", accessor, level.where)
     values = np.zeros(0) if vector is None else vector.vector("Values", dtype)

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -19,9 +18,8 @@ from frontends.tflite.model import (
     variable_of,
 )
 from frontends.tflite.options.values import CallOnceOptions
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 _MOST = 1 << 26
 

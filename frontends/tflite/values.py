@@ -8,10 +8,10 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.bounds import Allowance
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.ranges import of_sizes
-from frontends.tflite.growth import Growth
 from frontends.tflite.model import DTYPES, INPUT_DTYPES, Model, State, Tensor
 from qnn_ops.errors import QnnError
 
@@ -47,7 +47,7 @@ class Values:
 
     convert: Callable[[Model, Values], Model]
 
-    def __init__(self, builder: ModuleBuilder, growth: Growth) -> None:
+    def __init__(self, builder: ModuleBuilder, growth: Allowance) -> None:
         """Start without values."""
         self.builder = builder
         self.growth = growth

@@ -14,18 +14,13 @@ from frontends.tflite.file_names import IDENTIFIER, METADATA
 from frontends.tflite.model import Entry
 from frontends.tflite.options.fields import MEMBERS
 from frontends.tflite.quantization import Blocks, Quantization
-from frontends.tflite.schema import (
-    DTYPES,
-    ENUM_FIELDS,
-    OPERATORS,
-    OPTIONS_BY_OPERATOR,
-    pascal_case,
-)
+from frontends.tflite.schema import DTYPES, ENUM_FIELDS, OPERATORS, OPTIONS_BY_OPERATOR, pascal_case
 from frontends.tflite.sparsity import BITS, Sparsity, pack
 from frontends.tflite.writer_tables import (
     OperatorToWrite,
     TensorToWrite,
     encode_buffer,
+    encode_each,
     encode_entry,
     encode_offsets,
     encode_operator,
@@ -267,19 +262,15 @@ class ModelWriter:
         size = sum(map(len, self._buffers)) + 1024 * parts
         builder = flatbuffers.Builder(size)
         data = [*self._buffers, metadata] if metadata else self._buffers
-        buffers = encode_offsets(builder, [encode_buffer(builder, each) for each in data])
+        buffers = encode_each(builder, encode_buffer, data)
         about = []
         if metadata:
             name, last = builder.CreateString(METADATA), len(self._buffers)
             about.append(encode_table(builder, "Metadata", Name=name, Buffer=last))
         described = encode_offsets(builder, about)
         subgraphs = encode_offsets(builder, [each._encode(builder) for each in graphs])
-        codes = encode_offsets(
-            builder, [encode_operator_code(builder, *code) for code in self._codes]
-        )
-        named = None
-        if entries:
-            named = encode_offsets(builder, [encode_entry(builder, each) for each in entries])
+        codes = encode_each(builder, encode_operator_code, self._codes)
+        named = encode_each(builder, encode_entry, entries) if entries else None
         root = encode_table(
             builder,
             "Model",
@@ -295,12 +286,8 @@ class ModelWriter:
         return bytes(builder.Output())
 
     def _encode(self, builder: Any) -> int:
-        tensors = encode_offsets(
-            builder, [encode_tensor(builder, tensor) for tensor in self._tensors]
-        )
-        operators = encode_offsets(
-            builder, [encode_operator(builder, op) for op in self._operators]
-        )
+        tensors = encode_each(builder, encode_tensor, self._tensors)
+        operators = encode_each(builder, encode_operator, self._operators)
         return encode_subgraph(builder, tensors, *self._ends, operators)
 
     def _check_indices(self, where: str, indices: Sequence[int], lowest: int = 0) -> None:

@@ -1,6 +1,6 @@
 """Writes the tables of a .tflite file into a flatbuffer: one function, one kind of table."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,11 @@ def encode_offsets(builder: Any, offsets: Sequence[int]) -> int:
     for offset in reversed(offsets):
         builder.PrependUOffsetTRelative(offset)
     return int(builder.EndVector())
+
+
+def encode_each(builder: Any, encode: Callable[[Any, Any], int], items: Iterable[Any]) -> int:
+    """Write a table of each item, and return their vector."""
+    return encode_offsets(builder, [encode(builder, each) for each in items])
 
 
 def encode_table(builder: Any, kind: str, **fields: Any) -> int:
@@ -118,14 +123,10 @@ def _quantization(builder: Any, known: Quantization | Blocks | None) -> int | No
 def _sparsity(builder: Any, sparsity: Sparsity | None) -> int | None:
     if sparsity is None:
         return None
-    levels = encode_offsets(builder, [_level(builder, level) for level in sparsity.levels])
-    return encode_table(
-        builder,
-        "SparsityParameters",
-        TraversalOrder=_integers(builder, sparsity.order),
-        BlockMap=_integers(builder, sparsity.blocks),
-        DimMetadata=levels,
-    )
+    levels = encode_each(builder, _level, sparsity.levels)
+    order, blocks = _integers(builder, sparsity.order), _integers(builder, sparsity.blocks)
+    fields = {"TraversalOrder": order, "BlockMap": blocks, "DimMetadata": levels}
+    return encode_table(builder, "SparsityParameters", **fields)
 
 
 def _level(builder: Any, level: Level) -> int:
@@ -193,8 +194,9 @@ def encode_operator(builder: Any, operator: OperatorToWrite) -> int:
     )
 
 
-def encode_operator_code(builder: Any, code: int, version: int, name: str) -> int:
-    """Write the kind and version of operators, and return the offset."""
+def encode_operator_code(builder: Any, key: tuple[int, int, str]) -> int:
+    """Write the kind, version and custom name of operators, and return the offset."""
+    code, version, name = key
     text = builder.CreateString(name) if name else None
     return encode_table(
         builder,

@@ -4,13 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from tvm import relax
 
 from frontends.torch.reader import operator_of, values_of
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.expressions import Expression
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.modules import Rules
 
 
 @dataclass(frozen=True)
@@ -57,6 +56,13 @@ class Call:
 
 Rule = Callable[[Call], Any]
 """Returns the value of a node: Relax's expression, an ``Expression``, or a tuple of values."""
+
+
+OWN = Rules[str, Rule]()
+"""The rules of operators that TVM's importer lacks or computes differently, by their names."""
+
+CHECKS = Rules[str, Callable[[Any], None]]()
+"""The checks of nodes, which raise an ``UnsupportedError``, by the names of their operators."""
 
 
 def adapted(rule: Rule, constants: Mapping[str, Array]) -> Callable[[Any, Any], Any]:

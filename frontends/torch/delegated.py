@@ -12,9 +12,8 @@ from frontends.torch.normalize import BATCH_NORM, batch_norm
 from frontends.torch.parts import CLAMPING
 from frontends.torch.reader import is_call, values_of
 from qnn_ops import fused_multiply_add
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
-
-Array = np.ndarray[Any, Any]
 
 _CONVOLVED, _CHANNELS = (3, 4), 2
 """The ranks of data that ExecuTorch normalizes by a convolution, and the axes before the pixels."""

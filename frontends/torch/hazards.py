@@ -7,8 +7,7 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.torch.reader import operator_of, values_of
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.arrays import Array
 
 _DIVISIONS = ("floor_divide", "floor_divide_", "remainder", "remainder_", "fmod", "fmod_", "div")
 _RANDOM = "nondeterministic_seeded"

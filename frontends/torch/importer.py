@@ -10,20 +10,15 @@ from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.formats import Shapes
 from frontends.naming import owners, with_results
+from frontends.torch.call import OWN
 from frontends.torch.decompose import decomposed
 from frontends.torch.inductor import is_of_inductor
-from frontends.torch.operators import DEQUANTIZING, OWN, QUANTIZING, reasons, rules
+from frontends.torch.operators import DEQUANTIZING, QUANTIZING, reasons, rules
 from frontends.torch.package import torch_package
 from frontends.torch.parts import CLAMPING
 from frontends.torch.quantized.affine import with_pt2e_operators
 from frontends.torch.quantized.floats import left_in_float, quantizes_data
-from frontends.torch.reader import (
-    calls_of,
-    constants_of,
-    operator_of,
-    read_program,
-    user_nodes,
-)
+from frontends.torch.reader import calls_of, constants_of, operator_of, read_program, user_nodes
 from frontends.torch.shapes import OpenSizes, open_sizes, with_shapes
 from qnn_ops.arithmetic.xnnpack import XNNPACK
 from qnn_ops.dialect.registry import type_spec

@@ -19,9 +19,8 @@ from frontends.torch.reader import calls_of, is_call, operator_of, values_of
 from qnn_ops import quantize, quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arithmetic.xnnpack import XNNPACK, reciprocal
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import dtype_range
-
-Array = np.ndarray[Any, Any]
 
 UINT8 = "torch.uint8"
 

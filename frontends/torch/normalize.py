@@ -6,13 +6,14 @@ import numpy as np
 from tvm import relax
 
 from frontends.errors import UnsupportedError
-from frontends.torch.call import Call
+from frontends.torch.call import CHECKS, OWN, Call
 from frontends.torch.reader import values_of
 from qnn_ops.dialect.registry import spec_of
 
 BATCH_NORM = "batch_norm.default"
 
 
+@OWN.of(BATCH_NORM)
 def batch_norm(call: Call) -> relax.Expr:
     """Normalize by the stored statistics: TVM's importer uses the batch's statistics."""
     data, weight, bias, mean, variance, _, _, epsilon, _ = call.values
@@ -27,6 +28,7 @@ def batch_norm(call: Call) -> relax.Expr:
     return relax.TupleGetItem(call.emit(made), 0)
 
 
+@CHECKS.of(BATCH_NORM)
 def check_batch_norm(node: Any) -> None:
     """Raise unless a normalization uses stored statistics."""
     values = values_of(node)

@@ -7,48 +7,22 @@ import numpy as np
 from tvm import relax
 
 from frontends.errors import UnsupportedError
-from frontends.torch.call import Call, Rule, adapted
+from frontends.torch import resize  # noqa: F401 (it enters rules into OWN, as parts does)
+from frontends.torch.call import CHECKS, OWN, Call, adapted
 from frontends.torch.delegated import DELEGATED
 from frontends.torch.exact import EXACT
 from frontends.torch.hazards import check_hazards
 from frontends.torch.inductor import INDUCTOR, check_product, is_of_inductor
-from frontends.torch.normalize import BATCH_NORM, batch_norm, check_batch_norm
-from frontends.torch.parts import (
-    ALONG_AXIS,
-    CLAMP,
-    EXTREMES,
-    PADS,
-    PROMOTED,
-    SUMS,
-    UNEQUAL,
-    along_axis,
-    check_index,
-    check_pad,
-    clamp,
-    different,
-    embedding,
-    extreme,
-    index,
-    narrow,
-    pad,
-    promoted,
-    scaled_sum,
-    select,
-    sliced,
-    take,
-)
 from frontends.torch.quantized.affine import GROUPS
 from frontends.torch.quantized.dynamic import DYNAMIC, LAYERS, check_dynamic
 from frontends.torch.quantized.floats import INT_PRODUCT
 from frontends.torch.quantized.groups import PRODUCT, check_groups, product
 from frontends.torch.reader import calls_of, is_call, operator_of, values_of
-from frontends.torch.resize import BICUBIC, BILINEAR, NEAREST, bilinear, check_bicubic, nearest
 from qnn_ops import dequantize, quantize, quantized_dense
 from qnn_ops.arithmetic.xnnpack import XNNPACK
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.registry import spec_of
-
-Array = np.ndarray[Any, Any]
 
 _PER_TENSOR = ("quantize_per_tensor.default", "dequantize_per_tensor.default")
 _PER_CHANNEL = "dequantize_per_channel.default"
@@ -98,6 +72,7 @@ _QUANTIZED = dict(
 )
 
 
+@OWN.of("pixel_shuffle.default")
 def pixel_shuffle(call: Call) -> relax.Expr:
     """Move channels into the image, by operators that TVM can lower."""
     data, factor = call.expr(call.node.args[0]), int(call.node.args[1])
@@ -109,6 +84,7 @@ def pixel_shuffle(call: Call) -> relax.Expr:
     return relax.op.reshape(moved, (*lead, channels, height * factor, width * factor))
 
 
+@OWN.of(INT_PRODUCT)
 def product_of_bytes(call: Call) -> relax.Expr:
     """Multiply int8 matrices, [rows, depth] and [depth, units]; returns their int32 sums."""
     data, columns = map(call.expr, call.node.args)
@@ -116,6 +92,7 @@ def product_of_bytes(call: Call) -> relax.Expr:
     return quantized_dense(data, rows, 1.0, 0, 1.0, 0, 1.0, 0, "int32")
 
 
+@OWN.of(*_NAMED_PADS)
 def named_pads(call: Call) -> relax.Expr:
     """Convolve with padding "same" or "valid"; odd padding is longer at the end."""
     data, weights, bias, strides, padding, dilation, groups = call.values
@@ -136,49 +113,17 @@ def named_pads(call: Call) -> relax.Expr:
     return relax.op.add(result, relax.op.reshape(call.expr(bias), (1, -1, *[1] * len(sizes))))
 
 
-OWN: dict[str, Rule] = {
-    BATCH_NORM: batch_norm,
-    "pixel_shuffle.default": pixel_shuffle,
-    INT_PRODUCT: product_of_bytes,
-    **dict.fromkeys(_NAMED_PADS, named_pads),
-    **dict.fromkeys(PADS, pad),
-    **dict.fromkeys(SUMS, scaled_sum),
-    **dict.fromkeys(EXTREMES, extreme),
-    **dict.fromkeys(UNEQUAL, different),
-    **dict.fromkeys(PROMOTED, promoted),
-    "select.int": select,
-    "slice.Tensor": sliced,
-    "narrow.default": narrow,
-    **dict.fromkeys(("index.Tensor", "index_put.default", "index_put_.default"), index),
-    "embedding.default": embedding,
-    "take.default": take,
-    **dict.fromkeys(ALONG_AXIS, along_axis),
-    CLAMP: clamp,
-    NEAREST: nearest,
-    BILINEAR: bilinear,
-}
-"""The rules of operators that TVM's importer lacks or computes differently."""
-
-
+@CHECKS.of("avg_pool2d.default")
 def check_average(node: Any) -> None:
     """Raise if an average has its own divisor, which TVM's importer ignores."""
     if values_of(node)[-1] is not None:
         raise UnsupportedError("its divisor_override is not imported")
 
 
+@CHECKS.of("_upsample_bilinear2d_aa.default")
 def refuse_smoothing(_node: Any) -> None:
     """Raise: TVM's importer ignores the smoothing."""
     raise UnsupportedError("antialias=True is not imported")
-
-
-_CHECKS: dict[str, Callable[[Any], None]] = {
-    BATCH_NORM: check_batch_norm,
-    "avg_pool2d.default": check_average,
-    "index.Tensor": check_index,
-    BICUBIC: check_bicubic,
-    "_upsample_bilinear2d_aa.default": refuse_smoothing,
-    **dict.fromkeys(PADS, check_pad),
-}
 
 
 def reasons(program: Any, known: Collection[str], constants: Mapping[str, Array]) -> dict[int, str]:
@@ -217,8 +162,8 @@ def _check(node: Any, known: Collection[str], constants: Mapping[str, Array], dt
         is_dynamic = "choose_qparams" in name
         what = "scales that are computed at run time are not imported"
         raise UnsupportedError(what if is_dynamic else "no conversion rule")
-    elif name in _CHECKS:
-        _CHECKS[name](node)
+    elif name in CHECKS:
+        CHECKS[name](node)
     elif (
         dtype == "int8"
         and name in _SUMS

@@ -10,7 +10,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.ranges import clamped
-from frontends.torch.call import Call
+from frontends.torch.call import CHECKS, OWN, Call
 from frontends.torch.reader import operator_of, values_of
 from qnn_ops import counted_indices
 from qnn_ops.dialect.registry import spec_of
@@ -24,7 +24,12 @@ CLAMPING = (
 )
 """Operators that XNNPACK fuses into the operator before them."""
 
+EXTREMES = {"amax.default": R.max, "amin.default": R.min}
+_PADS = ("constant_pad_nd.default", "pad.default")
+_MODES = ("constant", "reflect", "replicate", "circular")
 
+
+@OWN.of(CLAMP)
 def clamp(call: Call) -> Any:
     """Bound values, from below first.
 
@@ -44,17 +49,7 @@ def clamp(call: Call) -> Any:
     return tensor
 
 
-_EXTREMES = {"amax.default": R.max, "amin.default": R.min}
-EXTREMES = tuple(_EXTREMES)
-
-
-UNEQUAL = ("ne.Tensor", "ne.Scalar")
-PROMOTED = (
-    *("lt.Scalar", "le.Scalar", "gt.Scalar", "ge.Scalar", "eq.Scalar"),
-    *("mul.Tensor", "div.Tensor"),
-)
-
-
+@OWN.of("lt.Scalar", "le.Scalar", "gt.Scalar", "ge.Scalar", "eq.Scalar", "mul.Tensor", "div.Tensor")
 def promoted(call: Call) -> Any:
     """Compute in float32 if integers meet a fraction or are divided, as PyTorch does.
 
@@ -72,6 +67,7 @@ def promoted(call: Call) -> Any:
     return result
 
 
+@OWN.of("ne.Tensor", "ne.Scalar")
 def different(call: Call) -> Any:
     """Tell where numbers differ. NaN differs from every number; TVM's operator misses this."""
     result = promoted(call)
@@ -81,26 +77,18 @@ def different(call: Call) -> Any:
     return result
 
 
+@OWN.of(*EXTREMES)
 def extreme(call: Call) -> relax.Expr:
     """Reduce by a maximum or a minimum; no axes mean all."""
     data, axes, keeps = call.values
-    reduce = _EXTREMES[operator_of(call.node)]
+    reduce = EXTREMES[operator_of(call.node)]
     return reduce(call.expr(data), [int(axis) for axis in axes] or None, keepdims=bool(keeps))
 
 
-_OF_TVM = {
-    "add.Tensor": "add.Tensor",
-    "add_.Tensor": "add.Tensor",
-    "sub.Tensor": "sub.Tensor",
-    "sub_.Tensor": "sub.Tensor",
-}
-
-SUMS = tuple(_OF_TVM)
-
-
+@OWN.of("add.Tensor", "add_.Tensor", "sub.Tensor", "sub_.Tensor")
 def scaled_sum(call: Call) -> Any:
     """Add, or subtract, ``alpha`` times the second operand: TVM's importer ignores ``alpha``."""
-    name, alpha = _OF_TVM[operator_of(call.node)], call.node.kwargs.get("alpha", 1)
+    alpha = call.node.kwargs.get("alpha", 1)
     if alpha == 1:
         return promoted(call)
     operands = call.importer.retrieve_args(call.node)[:2]
@@ -110,14 +98,10 @@ def scaled_sum(call: Call) -> Any:
         for each in operands
     )
     scaled = call.emit(R.multiply(right, relax.const(np.asarray(alpha, dtype), dtype)))
-    return (R.add if name.startswith("add") else R.subtract)(left, scaled)
+    return (R.add if operator_of(call.node).startswith("add") else R.subtract)(left, scaled)
 
 
-PADS = ("constant_pad_nd.default", "pad.default")
-
-_MODES = ("constant", "reflect", "replicate", "circular")
-
-
+@CHECKS.of(*_PADS)
 def check_pad(node: Any) -> None:
     """Check a pad.
 
@@ -131,6 +115,7 @@ def check_pad(node: Any) -> None:
         raise UnsupportedError(f"a pad of the mode {mode!r} cannot crop, got {sizes}")
 
 
+@OWN.of(*_PADS)
 def pad(call: Call) -> relax.Expr:
     """Pad the last axes, the last one first; negative sizes crop."""
     name, sizes, mode, value = _parts(call.node)
@@ -154,6 +139,7 @@ def _parts(node: Any) -> tuple[Any, list[int], str, float]:
     return data, [int(size) for size in sizes], str(mode), float(value or 0)
 
 
+@OWN.of("select.int")
 def select(call: Call) -> relax.Expr:
     """Take the elements at one index of an axis, and remove the axis."""
     data, axis, index = call.values
@@ -163,6 +149,7 @@ def select(call: Call) -> relax.Expr:
     return R.squeeze(call.emit(R.strided_slice(tensor, [axis], [begin], [begin + 1])), [axis])
 
 
+@OWN.of("narrow.default")
 def narrow(call: Call) -> relax.Expr:
     """Take a range of indices along an axis."""
     data, axis, start, length = call.values
@@ -172,6 +159,7 @@ def narrow(call: Call) -> relax.Expr:
     return R.strided_slice(tensor, [axis % len(shape)], [begin], [begin + int(length)])
 
 
+@OWN.of("slice.Tensor")
 def sliced(call: Call) -> relax.Expr:
     """Take a range of indices along an axis; its ends may be open, or lie beyond the axis."""
     data, axis, *ends, step = call.values
@@ -194,6 +182,7 @@ def _size(value: Any, importer: Any) -> int:
     return size
 
 
+@OWN.of("index.Tensor", "index_put.default", "index_put_.default")
 def index(call: Call) -> Any:
     """Read or write the parts at tensors of indices."""
     data, indices = call.values[:2]
@@ -202,18 +191,21 @@ def index(call: Call) -> Any:
     return _with_counted(call, sizes, from_end=True)
 
 
+@OWN.of("gather.default", "index_select.default", "scatter.src", "scatter.value")
 def along_axis(call: Call) -> Any:
     """Read or write elements at indices along an axis; negative indices are out of range."""
     data, axis, indices = call.values[:3]
     return _with_counted(call, {indices: spec_of(call.expr(data)).shape[axis]})
 
 
+@OWN.of("embedding.default")
 def embedding(call: Call) -> Any:
     """Take rows of a table."""
     table, indices = call.values[:2]
     return _with_counted(call, {indices: spec_of(call.expr(table)).shape[0]})
 
 
+@OWN.of("take.default")
 def take(call: Call) -> relax.Expr:
     """Take elements of the flattened data; -1 is its last element."""
     data, given = call.values
@@ -221,9 +213,6 @@ def take(call: Call) -> relax.Expr:
     size = math.prod(spec_of(flat).shape)
     counted = counted_indices(call.expr(given), size, _source(call.node), from_end=True)
     return R.take(flat, call.emit(counted), 0, mode="clip")
-
-
-ALONG_AXIS = (*("gather.default", "index_select.default", "scatter.src", "scatter.value"),)
 
 
 def _with_counted(call: Call, sizes: Mapping[Any, int], *, from_end: bool = False) -> Any:
@@ -239,6 +228,7 @@ def _with_counted(call: Call, sizes: Mapping[Any, int], *, from_end: bool = Fals
     return result
 
 
+@CHECKS.of("index.Tensor")
 def check_index(node: Any) -> None:
     """Check the tensors of indices.
 

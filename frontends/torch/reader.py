@@ -4,15 +4,12 @@ import io
 import os
 from typing import Any
 
-import numpy as np
-
 from frontends.errors import ModelFormatError, reason_of
 from frontends.torch.archive.checkpoints import why_no_program
 from frontends.torch.archive.files import checked_archive
 from frontends.torch.package import torch_package
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 
 def read_program(model: Any) -> Any:

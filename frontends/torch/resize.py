@@ -7,15 +7,16 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.torch.call import Call
+from frontends.torch.call import CHECKS, OWN, Call
 from frontends.torch.reader import values_of
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
 
-NEAREST = "upsample_nearest2d.vec"
-
 _AXES = (2, 3)
+_ONE, _HALF = np.float32(1), np.float32(0.5)
 
 
+@OWN.of("upsample_nearest2d.vec")
 def nearest(call: Call) -> Any:
     """Resize an image; TVM's importer rounds to a pixel, PyTorch takes the pixel before."""
     data, _, factors = call.values
@@ -35,13 +36,7 @@ def nearest(call: Call) -> Any:
     return image
 
 
-Array = np.ndarray[Any, Any]
-
-BILINEAR, BICUBIC = "upsample_bilinear2d.vec", "upsample_bicubic2d.vec"
-
-_ONE, _HALF = np.float32(1), np.float32(0.5)
-
-
+@OWN.of("upsample_bilinear2d.vec")
 def bilinear(call: Call) -> Any:
     """Resize an image, with PyTorch's steps if factors are not the quotients of the sizes.
 
@@ -63,6 +58,7 @@ def bilinear(call: Call) -> Any:
     return image
 
 
+@CHECKS.of("upsample_bicubic2d.vec")
 def check_bicubic(node: Any) -> None:
     """Raise if an image is resized by factors that are not the quotients of its sizes."""
     if _is_fractional(node):

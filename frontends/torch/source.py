@@ -9,15 +9,9 @@ from frontends.formats import Shapes, Source
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
 from frontends.torch.importer import import_program, known_program, missing_operators
 from frontends.torch.inductor import is_of_inductor
-from frontends.torch.reader import (
-    Array,
-    calls_of,
-    constants_of,
-    operator_of,
-    read_program,
-    user_nodes,
-)
+from frontends.torch.reader import calls_of, constants_of, operator_of, read_program, user_nodes
 from frontends.torch.shapes import OpenSizes, open_sizes
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.tensor_info import OpenSize
 
 _WEIGHTED = (

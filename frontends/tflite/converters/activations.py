@@ -93,7 +93,7 @@ def convert_relu(ctx: Context) -> relax.Expr:
     if ctx.model.semantics == "tflm":
         # RELU's multiplier is a float64 quotient, like QUANTIZE's; RELU6 keeps the scale.
         if kind == "relu" and encoding != wanted:
-            expr = ctx.builder.emit(requantize(expr, *encoding, *wanted, result.dtype))
+            expr = ctx.emit(requantize(expr, *encoding, *wanted, result.dtype))
             encoding = wanted
         wanted = encoding
     return quantized_relu(expr, *encoding, *wanted, result.dtype, kind=kind)
@@ -106,7 +106,7 @@ def convert_float_relu(ctx: Context) -> relax.Expr:
     expr = R.maximum(relax.const(np.float32(low)), ctx.input(0).expr)
     if high == _MOST:
         return expr
-    return R.minimum(relax.const(np.float32(high)), ctx.builder.emit(expr))
+    return R.minimum(relax.const(np.float32(high)), ctx.emit(expr))
 
 
 def convert_rescaling(ctx: Context) -> relax.Expr:
@@ -115,17 +115,7 @@ def convert_rescaling(ctx: Context) -> relax.Expr:
 
 
 _RELU = Row(
-    scaled=convert_relu,
-    floats=convert_float_relu,
-    unscaled=convert_rescaling,
-    micro=COMPUTED,
+    scaled=convert_relu, floats=convert_float_relu, unscaled=convert_rescaling, micro=COMPUTED
 )
 _NARROW = replace(_RELU, int16=None, micro=frozenset())
-OPERATORS.update(
-    {
-        "RELU": _RELU,
-        "RELU6": _RELU,
-        "RELU_0_TO_1": _NARROW,
-        "RELU_N1_TO_1": _NARROW,
-    }
-)
+OPERATORS.update({"RELU": _RELU, "RELU6": _RELU, "RELU_0_TO_1": _NARROW, "RELU_N1_TO_1": _NARROW})

@@ -3,15 +3,9 @@
 from collections.abc import Sequence
 
 from frontends.errors import UnsupportedError
+from frontends.tflite.converters import scales
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.quantize import in_float
-from frontends.tflite.converters.scales import (
-    EIGHT_BITS,
-    check_quantized,
-    is_complemented,
-    scaled_rule,
-    with_complements,
-)
 from frontends.tflite.model import COMPLEX, DTYPES, HANDLE, VARIANT, Model, Operator, Tensor
 from frontends.tflite.operators import CONVERTED, MOVED, Row, Rule, row_of
 from qnn_ops.errors import QnnError
@@ -80,8 +74,8 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     """
     rule, is_fallback = _rule_for(model, operator)
     inputs = (model.tensors[index] for index in operator.inputs if index >= 0)
-    if row_of(operator.code).is_complemented and any(map(is_complemented, inputs)):
-        rule = with_complements(rule)
+    if row_of(operator.code).is_complemented and any(map(scales.is_complemented, inputs)):
+        rule = scales.with_complements(rule)
     return rule, is_fallback
 
 
@@ -94,6 +88,7 @@ def _rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         if index >= 0 and model.tensors[index].blocks:
             if row.by_block is None or position != 1:
                 raise UnsupportedError(f"{model.tensors[index].label} has scales by block")
+            _check_real(outputs)
             return row.by_block, False
     if row.data is not None:
         for tensor in inputs[:1] if row.dtypes else ():
@@ -102,29 +97,30 @@ def _rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         return row.data, False
     _check_known(row, model, operator)
     if row.hybrid is not None and _is_hybrid(row, inputs):
-        check_quantized(inputs)
+        scales.check_quantized(inputs)
+        _check_real(outputs)
         return row.hybrid, False
     # The weights of int16 data are int8.
     data = inputs[:1] + inputs[2:] if row.has_computed_weights else inputs
     activations = {tensor.dtype for tensor in data if not tensor.is_constant}
     dtypes = activations | {tensor.dtype for tensor in outputs}
-    is_bytes = dtypes <= {*EIGHT_BITS}
+    is_bytes = dtypes <= {*scales.EIGHT_BITS}
     if dtypes == {"int16"} or is_bytes:
         rule = row.quantized if is_bytes else row.int16
-        found = scaled_rule(row, rule, operator, [*inputs, *outputs])
+        found = scales.scaled_rule(row, rule, operator, [*inputs, *outputs])
         if found is None and is_bytes:
-            check_quantized([*inputs, *outputs])
+            scales.check_quantized([*inputs, *outputs])
         if found is None and is_bytes and row.floats is not None:
             return in_float(row.floats), True
         if found is not None:
             return found, False
-    is_wider = activations <= {*EIGHT_BITS} and dtypes - activations == {"int16"}
+    is_wider = activations <= {*scales.EIGHT_BITS} and dtypes - activations == {"int16"}
     if row.widens and row.quantized is not None and is_wider:
-        check_quantized([*inputs, *outputs])
+        scales.check_quantized([*inputs, *outputs])
         return row.quantized, False
     if row.sums is not None and activations <= {"int8"} and dtypes - activations == {"int32"}:
         return row.sums, False
-    weights = {tensor.dtype for tensor in inputs if tensor.is_constant} & {*EIGHT_BITS}
+    weights = {tensor.dtype for tensor in inputs if tensor.is_constant} & {*scales.EIGHT_BITS}
     if "float32" in activations and weights:
         raise UnsupportedError(
             f"float32 activations with {weights.pop()} weights, for which there is no hybrid rule"
@@ -138,6 +134,13 @@ def _rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         # Operands such as paddings, axes or the shape of the result.
         raise UnsupportedError(f"{', '.join(shapes)} must be constant")
     raise UnsupportedError(f"no conversion rule for tensors of type {', '.join(sorted(dtypes))}")
+
+
+def _check_real(outputs: Sequence[Tensor]) -> None:
+    """Raise unless an operator of float32 data and quantized weights gives float32."""
+    for tensor in outputs:
+        if tensor.dtype != "float32":
+            raise UnsupportedError(f"{tensor.dtype} of float32 data and quantized weights")
 
 
 def _check_types(row: Row, tensors: Sequence[Tensor]) -> None:
@@ -182,7 +185,7 @@ def _is_hybrid(row: Row, inputs: Sequence[Tensor]) -> bool:
     if max(row.data_and_weights) >= len(inputs):
         return False
     data, weights = (inputs[position].dtype for position in row.data_and_weights)
-    return data not in (*EIGHT_BITS, "int16") and weights in EIGHT_BITS
+    return data not in (*scales.EIGHT_BITS, "int16") and weights in scales.EIGHT_BITS
 
 
 def _hint(model: Model, operator: Operator) -> str:

@@ -1,9 +1,9 @@
 """The part of a model that a conversion rule sees: one operator and its operands."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf
-from typing import Any, TypeVar
+from math import inf, prod
+from typing import TypeVar
 
 import numpy as np
 from tvm import relax
@@ -15,10 +15,9 @@ from frontends.tflite.model import COMPLEX, VARIANT, Model, Operator, Tensor
 from frontends.tflite.operators import Rule, row_of
 from frontends.tflite.options.base import Options
 from frontends.tflite.values import Values
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import TensorSpec, spec_of
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 _O = TypeVar("_O", bound=Options)
 
@@ -41,7 +40,22 @@ class Operand:
     @property
     def sizes(self) -> tuple[int, ...]:
         """The shape in the file's terms, which leave out the axis of a complex number's parts."""
-        return self.shape[: len(self.shape) - (self.tensor.dtype == COMPLEX)]
+        return self.shape[: len(self.shape) - (self.dtype == COMPLEX)]
+
+    @property
+    def dtype(self) -> str:
+        """The tensor's type in the file."""
+        return self.tensor.dtype
+
+    @property
+    def label(self) -> str:
+        """The tensor's name in errors."""
+        return self.tensor.label
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the file has the value."""
+        return self.tensor.is_constant
 
     @property
     def quantization(self) -> tuple[float, int]:
@@ -57,6 +71,11 @@ class Context:
     operator: Operator
     builder: ModuleBuilder
     values: Values
+
+    @property
+    def emit(self) -> Callable[[relax.Expr], relax.Var]:
+        """The function that emits an expression, so that it is computed once."""
+        return self.builder.emit
 
     def options(self, kind: type[_O]) -> _O:
         """Return the operator's options."""
@@ -76,9 +95,12 @@ class Context:
             raise QnnError(f"input {position} is missing")
         return self.model.tensors[self.operator.inputs[position]]
 
-    def input(self, position: int) -> Operand:
-        """Return an input's value."""
-        return self.operand(self.tensor(position))
+    def input(self, position: int, rank: int | None = None) -> Operand:
+        """Return an input's value; raise unless it has the given number of dimensions."""
+        operand = self.operand(self.tensor(position))
+        if rank not in (None, len(operand.shape)):
+            raise QnnError(f"{operand.label} must have {rank} dimensions, got {operand.shape}")
+        return operand
 
     def operand(self, tensor: Tensor) -> Operand:
         """Return a tensor's value; other kinds of context return another form of it."""
@@ -122,6 +144,45 @@ class Context:
             raise QnnError(f"input {position} must be one integer, got {len(values)}")
         return values[0]
 
+    def single(self, position: int, dtype: str) -> relax.Expr:
+        """Return an input of one value as a scalar; raise if it has several, or another type."""
+        value = self.input(position)
+        if value.dtype != dtype or prod(value.shape) != 1:
+            raise QnnError(
+                f"input {position}, {value.label}, must be one {dtype}, is {value.dtype} of shape "
+                f"{value.shape}"
+            )
+        return reshaped(value.expr, ())
+
+    def number(self, position: int) -> float:
+        """Return the one float32 of a constant input."""
+        tensor, data = self.tensor(position), self.constant(position)
+        if tensor.dtype != "float32" or data.size != 1:
+            raise QnnError(f"input {position}, {tensor.label}, must be one float32")
+        return float(data.item())
+
+    def check_constant(self, position: int, sizes: Sequence[int], least: int = 0) -> None:
+        """Raise if an input is constant and a number of it is not below a size.
+
+        Args:
+            position: of the input.
+            sizes: one for all numbers, or one for each index of its last axis.
+            least: the lowest number.
+        """
+        tensor = self.tensor(position)
+        known = tensor.array if tensor.is_constant else np.zeros(0)
+        if known.size and (np.any(known < least) or np.any(known >= np.array(sizes))):
+            most = [size - 1 for size in sizes]
+            raise QnnError(f"numbers of {tensor.label} must be from {least} to {most}")
+
+    def common_dtype(self, *allowed: str) -> str:
+        """Return the type that all inputs and outputs have; raise if it is none of the allowed."""
+        inputs = [self.tensor(position).dtype for position in range(len(self.operator.inputs))]
+        result = self.output().dtype
+        if {*inputs} != {result} or result not in (allowed or (result,)):
+            raise UnsupportedError(f"from {', '.join(inputs)} to {result}")
+        return result
+
     def check_size(self, spec: TensorSpec, *, counts: bool = False) -> None:
         """Check a tensor that the operator makes, before it is made.
 
@@ -135,8 +196,9 @@ class Context:
         inputs = [self.model.tensors[index] for index in self.operator.inputs if index >= 0]
         fixed = self.values.fixed
         is_fixed = counts and all(each.is_constant or each.index in fixed for each in inputs)
-        self.values.growth.check(spec, of_constants=is_fixed)
+        self.values.growth.check(spec.shape, spec.dtype)
         if is_fixed:
+            self.values.growth.make(spec.shape, spec.dtype)
             fixed.update(self.operator.outputs)
 
     def give(self, tensor: Tensor, expr: relax.Expr) -> None:
@@ -186,6 +248,13 @@ def reshaped(expr: relax.Expr, shape: Sequence[int]) -> relax.Expr:
     if 0 in shape:
         return R.zeros(shape, spec_of(expr).dtype)
     return R.reshape(expr, shape)
+
+
+def regrouped(
+    ctx: Context, expr: relax.Expr, parts: Sequence[int], order: Sequence[int]
+) -> relax.Var:
+    """Split axes of a tensor, and put the parts into another order."""
+    return ctx.emit(R.permute_dims(ctx.emit(reshaped(expr, parts)), order))
 
 
 def per_tensor(tensor: Tensor) -> tuple[float, int]:

@@ -9,11 +9,11 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError, UnsupportedOperatorError
-from frontends.tflite.converters.context import Array, Context
+from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.folding import is_known
 from frontends.tflite.converters.rows import with_rows_put
 from frontends.tflite.model import HANDLE, Model
-from frontends.tflite.operators import MOVED, OPERATORS, Row
+from frontends.tflite.operators import MOVED, converter
 from frontends.tflite.options.values import (
     IfOptions,
     StablehloCaseOptions,
@@ -21,12 +21,14 @@ from frontends.tflite.options.values import (
     WhileOptions,
 )
 from frontends.tflite.values import Values
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import TensorSpec, spec_of
 from qnn_ops.errors import QnnError
 
 Value: TypeAlias = "Array | relax.Expr"
 
 _WITHIN = "its subgraph has"
+_MOST_BRANCHES = 256
 
 
 def subgraph(ctx: Context, number: int) -> Model:
@@ -42,10 +44,10 @@ def subgraph(ctx: Context, number: int) -> Model:
     return replace(graph, subgraphs=others, semantics=ctx.model.semantics)
 
 
-def operand(ctx: Context, position: int) -> Value:
-    """Return an operand of an operator that runs subgraphs, as an array if its value is known."""
-    tensor = ctx.tensor(position)
-    return tensor.array if is_known(tensor) else ctx.input(position).expr
+def operands(ctx: Context) -> list[Value]:
+    """Return the operands of an operator that runs subgraphs; known values are arrays."""
+    tensors = [ctx.tensor(position) for position in range(len(ctx.operator.inputs))]
+    return [each.array if is_known(each) else ctx.operand(each).expr for each in tensors]
 
 
 def run(
@@ -64,14 +66,14 @@ def run(
     """
     check_arguments(graph, arguments)
     inner = inner or ctx.values.inner(ctx.operator.index, 1 + len(graph.operators))
-    tensors = list(graph.tensors)
+    arrays = dict[int, Array]()
     for index, value in zip(graph.inputs, arguments, strict=True):
         if isinstance(value, np.ndarray):
-            tensors[index] = replace(tensors[index], data=value, shape=value.shape)
+            arrays[index] = value
         else:
-            inner.give(tensors[index], value)
+            inner.give(graph.tensors[index], value)
     try:
-        known = ctx.values.convert(replace(graph, tensors=tuple(tensors)), inner)
+        known = ctx.values.convert(graph.with_constants(arrays), inner)
     except UnsupportedOperatorError as error:
         _, code, reason, _ = error.operators[0]
         reason = reason if reason.startswith(_WITHIN) else f"{_WITHIN} {code}: {reason}"
@@ -84,13 +86,17 @@ def run(
     return results
 
 
+def run_exprs(ctx: Context, graph: Model, arguments: Sequence[Value]) -> list[relax.Expr]:
+    """Return the results of ``run`` as expressions."""
+    return [expr_of(value) for value in run(ctx, graph, arguments)]
+
+
 def check_arguments(graph: Model, arguments: Sequence[object]) -> None:
     """Raise unless a subgraph takes as many tensors as it gets."""
     if len(arguments) != len(graph.inputs):
         raise QnnError(f"its subgraph takes {len(graph.inputs)} tensors, gets {len(arguments)}")
-    for index in (*graph.inputs, *graph.outputs):
-        if graph.tensors[index].packed:
-            tensor = graph.tensors[index]
+    for tensor in (graph.tensors[index] for index in (*graph.inputs, *graph.outputs)):
+        if tensor.packed:
             raise UnsupportedError(f"its subgraph takes or gives {tensor.label} of {tensor.packed}")
 
 
@@ -142,26 +148,20 @@ def function_of(
     return inner.builder.function(convert)
 
 
-_MOST_BRANCHES = 256
-
-
+@converter("IF", micro=MOVED, runs_subgraphs=True, fills=True)
 def convert_if(ctx: Context) -> list[relax.Expr]:
     """Run the branch that a constant chooses; otherwise run both, and choose between their results.
 
     If a branch loops, the model runs only the chosen branch: the other's loop may never end.
     """
-    options = ctx.options(IfOptions)
-    branches = [
-        subgraph(ctx, number)
-        for number in (options.then_subgraph_index, options.else_subgraph_index)
-    ]
-    chosen, *arguments = (operand(ctx, i) for i in range(len(ctx.operator.inputs)))
+    branches = [subgraph(ctx, number) for number in _subgraphs_of(ctx.options(IfOptions))]
+    chosen, *arguments = operands(ctx)
     if isinstance(chosen, np.ndarray):
-        return [expr_of(value) for value in run(ctx, branches[0 if chosen.all() else 1], arguments)]
-    flag = _single(ctx, chosen, "condition", "bool")
-    return _choice(ctx, branches, [flag], arguments)
+        return run_exprs(ctx, branches[0 if chosen.all() else 1], arguments)
+    return _choice(ctx, branches, [ctx.emit(ctx.single(0, "bool"))], arguments)
 
 
+@converter("STABLEHLO_CASE", runs_subgraphs=True, fills=True)
 def convert_case(ctx: Context) -> list[relax.Expr]:
     """Run the branch with the given number, or the last branch if no branch has it.
 
@@ -171,17 +171,14 @@ def convert_case(ctx: Context) -> list[relax.Expr]:
     if not 1 <= len(numbers) <= _MOST_BRANCHES:
         raise QnnError(f"must have 1 to {_MOST_BRANCHES} branches, got {len(numbers)}")
     branches = [subgraph(ctx, number) for number in numbers]
-    chosen, *arguments = (operand(ctx, i) for i in range(len(ctx.operator.inputs)))
+    chosen, *arguments = operands(ctx)
     if isinstance(chosen, np.ndarray):
-        index = _index(ctx, chosen, len(branches))
-        return [expr_of(value) for value in run(ctx, branches[index], arguments)]
-    index = _single(ctx, chosen, "number", "int32")
+        return run_exprs(ctx, branches[_index(ctx, chosen, len(branches))], arguments)
+    index = ctx.emit(ctx.single(0, "int32"))
     if len(branches) == 1:
-        return [expr_of(value) for value in run(ctx, branches[0], arguments)]
-    flags = [
-        ctx.builder.emit(R.equal(index, relax.const(number, "int32")))
-        for number in range(len(branches) - 1)
-    ]
+        return run_exprs(ctx, branches[0], arguments)
+    others = range(len(branches) - 1)
+    flags = [ctx.emit(R.equal(index, relax.const(number, "int32"))) for number in others]
     return _choice(ctx, branches, flags, arguments)
 
 
@@ -193,51 +190,33 @@ def _index(ctx: Context, number: Array, count: int) -> int:
     return index if 0 <= index < count else count - 1
 
 
-def _single(ctx: Context, chosen: relax.Expr, what: str, dtype: str) -> relax.Var:
-    """Return the choosing value as a scalar.
-
-    Raises:
-        QnnError: it has another type, or several elements.
-    """
-    spec = spec_of(chosen)
-    if spec.dtype != dtype or np.prod(spec.shape, dtype=int) != 1:
-        raise QnnError(f"its {what} must be one {dtype}, got {spec}")
-    return ctx.builder.emit(R.reshape(chosen, ()))
-
-
 def _choice(
-    ctx: Context,
-    branches: Sequence[Model],
-    flags: Sequence[relax.Expr],
-    arguments: Sequence[Value],
+    ctx: Context, branches: Sequence[Model], flags: Sequence[relax.Expr], arguments: Sequence[Value]
 ) -> list[relax.Expr]:
     """Run all branches, or only the chosen one if any branch loops; the last branch has no flag."""
     if any(_loops(branch, set()) for branch in branches):
         return _one_of(ctx, branches, flags, arguments)
     before = dict(ctx.values.variables)
     with ctx.builder.uncertain():
-        results = [
-            [_emitted(ctx, each) for each in run(ctx, branch, arguments)] for branch in branches
-        ]
+        results = [[*map(ctx.emit, run_exprs(ctx, each, arguments))] for each in branches]
     if ctx.values.variables != before:
         raise UnsupportedError("a branch that assigns a variable, and a condition of the data")
     _check_alike([[spec_of(each) for each in made] for made in results])
     chosen: list[relax.Expr] = [*results[-1]]
     for flag, made in zip(reversed(flags), reversed(results[:-1]), strict=True):
-        pairs = zip(made, map(ctx.builder.emit, chosen), strict=True)
+        pairs = zip(made, map(ctx.emit, chosen), strict=True)
         chosen = [R.where(flag, *pair) for pair in pairs]
     return chosen
 
 
+@converter("STABLEHLO_COMPOSITE", runs_subgraphs=True, fills=True)
 def convert_composite(ctx: Context) -> list[relax.Expr]:
     """Run the subgraph and ignore the name that the file gives its computation."""
     graph = subgraph(ctx, ctx.options(StableHLOCompositeOptions).decomposition_subgraph_index)
+    tensors = [ctx.tensor(position) for position in range(len(ctx.operator.inputs))]
     # Constants of any size may be weights.
-    arguments = [
-        ctx.constant(i) if ctx.tensor(i).is_constant else operand(ctx, i)
-        for i in range(len(ctx.operator.inputs))
-    ]
-    return [expr_of(value) for value in run(ctx, graph, arguments)]
+    arguments = [each.array if each.is_constant else ctx.operand(each).expr for each in tensors]
+    return run_exprs(ctx, graph, arguments)
 
 
 def _subgraphs_of(options: object) -> tuple[int, ...]:
@@ -265,16 +244,13 @@ def _loops(graph: Model, seen: set[int]) -> bool:
 
 
 def _one_of(
-    ctx: Context,
-    branches: Sequence[Model],
-    flags: Sequence[relax.Expr],
-    arguments: Sequence[Value],
+    ctx: Context, branches: Sequence[Model], flags: Sequence[relax.Expr], arguments: Sequence[Value]
 ) -> list[relax.Expr]:
     """Make each branch the body of a loop that runs once or never.
 
     All loops carry the flag, the arguments and the results, which start as zeros.
     """
-    emit = ctx.builder.emit
+    emit = ctx.emit
     fixed = [value if isinstance(value, np.ndarray) else None for value in arguments]
     begin = [value for value in arguments if not isinstance(value, np.ndarray)]
     made: list[list[TensorSpec]] = []
@@ -322,16 +298,3 @@ def _flag_of(ctx: Context, carried: Sequence[relax.Expr]) -> relax.Function:
 def _check_alike(made: Sequence[Sequence[TensorSpec]]) -> None:
     if any(list(each) != list(made[0]) for each in made):
         raise UnsupportedError("branches whose results have other shapes or types")
-
-
-def _emitted(ctx: Context, value: Value) -> relax.Var:
-    return ctx.builder.emit(expr_of(value))
-
-
-OPERATORS.update(
-    {
-        "IF": Row(data=convert_if, micro=MOVED, runs_subgraphs=True, fills=True),
-        "STABLEHLO_CASE": Row(data=convert_case, runs_subgraphs=True, fills=True),
-        "STABLEHLO_COMPOSITE": Row(data=convert_composite, runs_subgraphs=True, fills=True),
-    }
-)

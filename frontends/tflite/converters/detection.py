@@ -7,7 +7,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.quantize import real
-from frontends.tflite.operators import OPERATORS, Row
+from frontends.tflite.operators import converter
 from frontends.tflite.options.custom import DetectionPostProcessOptions
 from qnn_ops import decode_boxes, select_boxes, suppress_boxes
 from qnn_ops.dialect.registry import spec_of
@@ -18,6 +18,7 @@ _MOST = 1 << 31  # elements of a result
 _MOST_BOXES = 1 << 24  # of boxes that overlap no better one
 
 
+@converter("CUSTOM:TFLite_Detection_PostProcess")
 def convert_detection(ctx: Context) -> list[relax.Expr]:
     """Decode boxes, and choose the best.
 
@@ -26,28 +27,20 @@ def convert_detection(ctx: Context) -> list[relax.Expr]:
     options = ctx.options(DetectionPostProcessOptions)
     encodings, predictions, anchors = (ctx.input(position) for position in range(3))
     _check_shapes(encodings, predictions, anchors, options.num_classes)
-    if anchors.tensor.dtype != encodings.tensor.dtype:
-        raise UnsupportedError(f"{encodings.tensor.dtype} boxes, {anchors.tensor.dtype} anchors")
+    if anchors.dtype != encodings.dtype:
+        raise UnsupportedError(f"{encodings.dtype} boxes, {anchors.dtype} anchors")
     _check_anchors(ctx)
-    count, size = encodings.shape[1:]
-    boxes = ctx.builder.emit(
-        decode_boxes(
-            ctx.builder.emit(reshaped(_real(ctx, encodings), (count, size))),
-            _real(ctx, anchors),
-            options.y_scale,
-            options.x_scale,
-            options.h_scale,
-            options.w_scale,
-        )
-    )
+    rows = ctx.emit(reshaped(_real(ctx, encodings), encodings.shape[1:]))
+    scales = (options.y_scale, options.x_scale, options.h_scale, options.w_scale)
+    boxes = ctx.emit(decode_boxes(rows, _real(ctx, anchors), *scales))
     total = predictions.shape[2]
-    scores = ctx.builder.emit(reshaped(_real(ctx, predictions), (count, total)))
+    scores = ctx.emit(reshaped(_real(ctx, predictions), predictions.shape[1:]))
     if total > options.num_classes:  # the first class is the background
-        scores = ctx.builder.emit(R.strided_slice(scores, [1], [1], [total]))
+        scores = ctx.emit(R.strided_slice(scores, [1], [1], [total]))
     most, per_box = options.max_detections, options.max_classes_per_detection
     if most * per_box * _CORNERS >= _MOST:
         raise QnnError(f"{most} boxes of {per_box} classes each are too many")
-    found = ctx.builder.emit(
+    found = ctx.emit(
         select_boxes(
             boxes,
             scores,
@@ -72,17 +65,14 @@ def _results(
         indices = np.pad(indices, [(0, slots - size + 1)], constant_values=-1)
     is_used, rows, columns = indices >= 0, indices // classes, indices % classes
     chosen = R.take(boxes, rows.expr, axis=0, mode="clip")
-    flat = ctx.builder.emit(reshaped(scores, (count * classes,)))
+    flat = ctx.emit(reshaped(scores, (count * classes,)))
     zero = relax.const(0.0, "float32")
     results = [
         R.where(is_used.reshape(slots, 1).expr, chosen, zero),
         R.where(is_used.expr, columns.astype(np.float32).expr, zero),
         R.where(is_used.expr, R.take(flat, indices.expr, axis=0, mode="clip"), zero),
     ]
-    shapes = [(1, slots, _CORNERS), (1, slots), (1, slots)]
-    shaped = [
-        reshaped(ctx.builder.emit(each), shape) for each, shape in zip(results, shapes, strict=True)
-    ]
+    shaped = [R.expand_dims(ctx.emit(each), 0) for each in results]
     return [*shaped, R.astype(number, "float32")]
 
 
@@ -114,61 +104,35 @@ def _check_anchors(ctx: Context) -> None:
 
 
 def _real(ctx: Context, operand: Operand) -> relax.Expr:
-    if operand.tensor.dtype == "float32":
+    if operand.dtype == "float32":
         return operand.expr
-    if operand.tensor.dtype != "uint8":
-        raise UnsupportedError(f"{operand.tensor.dtype} {operand.tensor.label}")
-    return ctx.builder.emit(real(operand))
+    if operand.dtype != "uint8":
+        raise UnsupportedError(f"{operand.dtype} {operand.label}")
+    return ctx.emit(real(operand))
 
 
-def convert_suppression(ctx: Context) -> list[relax.Expr]:
-    """Choose the boxes that no better box overlaps."""
-    return list(_suppressed(ctx))
-
-
+@converter("NON_MAX_SUPPRESSION_V5")
 def convert_suppression_with_scores(ctx: Context) -> list[relax.Expr]:
     """Choose the boxes that no better box overlaps, and return their scores."""
-    if _number(ctx, 5) != 0:
+    if ctx.number(5) != 0:
         raise UnsupportedError("soft suppression, by a sigma other than 0")
-    indices, number = _suppressed(ctx)
-    indices = ctx.builder.emit(indices)
+    indices, number = convert_suppression(ctx)
+    indices = ctx.emit(indices)
     (most,) = spec_of(indices).shape
     is_used = R.less(relax.const(np.arange(most, dtype=np.int32)), number)
     scores = R.take(ctx.input(1).expr, indices, axis=0, mode="clip")
     return [indices, R.where(is_used, scores, relax.const(0.0, "float32")), number]
 
 
-def _suppressed(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
-    """Return the indices of boxes, and their number."""
+@converter("NON_MAX_SUPPRESSION_V4")
+def convert_suppression(ctx: Context) -> list[relax.Expr]:
+    """Return the indices of the boxes that no better box overlaps, and their number."""
     boxes, scores, most = ctx.input(0), ctx.input(1), ctx.integer(2)
-    if (boxes.tensor.dtype, scores.tensor.dtype) != ("float32", "float32"):
-        raise UnsupportedError(f"{boxes.tensor.dtype} boxes, {scores.tensor.dtype} scores")
+    if (boxes.dtype, scores.dtype) != ("float32", "float32"):
+        raise UnsupportedError(f"{boxes.dtype} boxes, {scores.dtype} scores")
     if most > _MOST_BOXES:
         raise QnnError(f"{most} boxes are asked for, more than {_MOST_BOXES}")
-    found = ctx.builder.emit(
-        suppress_boxes(
-            boxes.expr,
-            scores.expr,
-            most=most,
-            iou_threshold=_number(ctx, 3),
-            score_threshold=_number(ctx, 4),
-        )
-    )
-    number = ctx.builder.emit(reshaped(ctx.builder.emit(R.strided_slice(found, [0], [0], [1])), ()))
-    return R.strided_slice(found, [0], [1], [most + 1]), number
-
-
-def _number(ctx: Context, position: int) -> float:
-    tensor, data = ctx.tensor(position), ctx.constant(position)
-    if tensor.dtype != "float32" or data.size != 1:
-        raise QnnError(f"input {position}, {tensor.label}, must be one float32")
-    return float(data.ravel()[0])
-
-
-OPERATORS.update(
-    {
-        "CUSTOM:TFLite_Detection_PostProcess": Row(data=convert_detection),
-        "NON_MAX_SUPPRESSION_V4": Row(data=convert_suppression),
-        "NON_MAX_SUPPRESSION_V5": Row(data=convert_suppression_with_scores),
-    }
-)
+    limits = {"iou_threshold": ctx.number(3), "score_threshold": ctx.number(4)}
+    found = ctx.emit(suppress_boxes(boxes.expr, scores.expr, most=most, **limits))
+    number = ctx.emit(reshaped(ctx.emit(R.strided_slice(found, [0], [0], [1])), ()))
+    return [R.strided_slice(found, [0], [1], [most + 1]), number]

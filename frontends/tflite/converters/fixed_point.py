@@ -7,6 +7,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from qnn_ops.arithmetic.inverse_sqrt import HALF_SQRT_2, HALF_THREE, ITERATIONS
+from qnn_ops.arithmetic.wide_sums import reduced_multiplier
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.tables.softmax import FORTY_EIGHT_OVER_17, MINUS_32_OVER_17, NEWTON_STEPS
 
@@ -26,6 +27,16 @@ def divided(x: Any, bits: Any) -> Any:
     is_away = (x < 0) & (bits > 0)
     half = (1 << bits) >> 1
     return (x + half - is_away.astype("int64")) >> bits
+
+
+def rescaled(x: Any, multiplier: int, shift: int) -> Any:
+    """Scale int64 numbers by 15 bits of a multiplier, rounded half up; results wrap at int32.
+
+    Source: MultiplyByQuantizedMultiplier of TFLite's kernels/internal/common.cc, for int64.
+    """
+    down = 15 - shift
+    scaled = (x * int(reduced_multiplier(multiplier)) + (1 << (down - 1))) >> down
+    return scaled.astype("int32").astype("int64")
 
 
 def inverse_sqrt(given: Any) -> tuple[Any, Any]:

@@ -8,16 +8,15 @@ it.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import tvm
 from tvm import relax
 
+from frontends.bounds import Allowance
 from frontends.known import MOST, KnownBuilder
 from frontends.tflite.converters.choice import rule_for
 from frontends.tflite.converters.context import Context
-from frontends.tflite.growth import Growth
 from frontends.tflite.model import COMPLEX, DTYPES, Model, Operator, Tensor
 from frontends.tflite.operators import OPERATORS, Row, row_of
 from frontends.tflite.options.custom import PREFIX
@@ -51,7 +50,7 @@ class _KnownValues(Values):
     builder: KnownBuilder
 
     def __init__(self, shape_of: ShapeOf) -> None:
-        super().__init__(KnownBuilder(), Growth(0, 0))
+        super().__init__(KnownBuilder(), Allowance(0))
         self._shape_of = shape_of
 
     def of(self, tensor: Tensor) -> relax.Expr:
@@ -100,12 +99,10 @@ def fold(model: Model, operator: Operator, shape_of: ShapeOf) -> Model | None:
         return None  # its conversion raises the error again, or a run computes it
     if len(arrays) != len(results) or any(array.size > MOST for array in arrays):
         return None
-    tensors = list(model.tensors)
-    for result, array in zip(results, arrays, strict=True):
-        if array.dtype.name not in (result.dtype, "object"):
-            return None
-        tensors[result.index] = replace(result, data=array, shape=array.shape)
-    return replace(model, tensors=tuple(tensors))
+    pairs = zip(results, arrays, strict=True)
+    if any(array.dtype.name not in (result.dtype, "object") for result, array in pairs):
+        return None
+    return model.with_constants(dict(zip(operator.outputs, arrays, strict=True)))
 
 
 def _is_left(model: Model, operator: Operator) -> bool:
@@ -128,9 +125,7 @@ def _densified(model: Model, operator: Operator) -> Model | None:
     result, data = model.tensors[operator.outputs[0]], model.tensors[operator.inputs[0]].data
     if data is None or data.dtype.name != result.dtype:
         return None
-    tensors = list(model.tensors)
-    tensors[result.index] = replace(result, data=data, shape=data.shape)
-    return replace(model, tensors=tuple(tensors))
+    return model.with_constants({result.index: data})
 
 
 OPERATORS["DENSIFY"] = Row(is_dense=True)

@@ -14,31 +14,38 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError, reason_of
 from frontends.ranges import of_sizes
-from frontends.tflite.converters.context import Array, Context, reshaped
+from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.control import (
     Value,
     check_arguments,
     expr_of,
     function_of,
-    operand,
+    operands,
     run,
     subgraph,
 )
 from frontends.tflite.converters.folding import fold
 from frontends.tflite.converters.moves.gather import checked_indices, take_at
 from frontends.tflite.model import DTYPES, Model, Operator
-from frontends.tflite.operators import OPERATORS, Row
+from frontends.tflite.operators import converter
 from frontends.tflite.options.custom import FLEX, TensorListOptions
 from frontends.tflite.options.values import WhileOptions
 from frontends.tflite.values import ElementsError
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 
 _LIST = f"{FLEX}TensorList"
 _RESERVE = f"{_LIST}Reserve"
 _MOST = 1 << 26
+# The most operators of all iterations. Above this number, a loop builds and runs faster. If a loop
+# is not possible, such as for tensors that grow, more are unrolled.
+_MOST_UNROLLED = 64
+_MOST_COUNTED = 10_000
+_OPEN = "a loop whose iterations are many, or depend on the data"
 
 
+@converter(_RESERVE)
 def convert_reserve(ctx: Context) -> relax.Expr:
     """Return a list of zeros; open sizes are 1 until an element is set."""
     shape = ctx.integers(0, ("int32", "int64"))
@@ -51,7 +58,7 @@ def reserved(ctx: Context, position: int, elements: tuple[int, ...]) -> relax.Ex
     index = ctx.tensor(position).index
     for operator in ctx.model.operators:
         if operator.code == _RESERVE and index in operator.outputs:
-            return ctx.builder.emit(_zeros(ctx, operator, elements))
+            return ctx.emit(_zeros(ctx, operator, elements))
     return None
 
 
@@ -68,6 +75,7 @@ def _zeros(ctx: Context, operator: Operator, elements: tuple[int, ...]) -> relax
     return R.zeros(shape, options.dtype)
 
 
+@converter(f"{_LIST}SetItem")
 def convert_set_item(ctx: Context) -> relax.Expr:
     """Put an element at an index."""
     item, data = ctx.input(2), _list(ctx)
@@ -84,21 +92,24 @@ def convert_set_item(ctx: Context) -> relax.Expr:
         raise UnsupportedError("a list that grows if an index is beyond its end")
     indices = relax.const(np.arange(count, dtype=np.int32))
     is_there = reshaped(R.equal(indices, index), (count, *[1] * len(item.shape)))
-    return R.where(ctx.builder.emit(is_there), reshaped(item.expr, (1, *item.shape)), data)
+    return R.where(ctx.emit(is_there), reshaped(item.expr, (1, *item.shape)), data)
 
 
+@converter(f"{_LIST}GetItem")
 def convert_get_item(ctx: Context) -> relax.Expr:
     """Return the element at an index."""
     data = _list(ctx)
     return R.take(data, _index(ctx, spec_of(data).shape[0]), 0, "clip")
 
 
+@converter(f"{_LIST}Gather")
 def convert_list_gather(ctx: Context) -> relax.Expr:
     """Return the elements at some indices."""
     data = _list(ctx)
     return take_at(data, checked_indices(ctx, 1, spec_of(data).shape[:1]), 0)
 
 
+@converter(f"{_LIST}FromTensor", f"{_LIST}Stack")
 def convert_stack(ctx: Context) -> relax.Expr:
     """Return the list as a tensor."""
     data, wanted = _list(ctx), ctx.options(TensorListOptions).count
@@ -107,6 +118,7 @@ def convert_stack(ctx: Context) -> relax.Expr:
     return data
 
 
+@converter(f"{_LIST}Length", kind="known", of_shape=True)
 def convert_length(ctx: Context) -> relax.Expr:
     """Return the number of elements of a list."""
     count = spec_of(_list(ctx)).shape[0]
@@ -121,9 +133,8 @@ def _list(ctx: Context) -> relax.Expr:
 
 def _index(ctx: Context, count: int) -> relax.Expr:
     """Return an element's index as a scalar; a constant index must be in the list."""
-    if ctx.tensor(1).dtype != "int32" or prod(ctx.input(1).shape) != 1:
-        raise QnnError(f"its index must be one int32, got {ctx.tensor(1).label}")
-    return ctx.builder.emit(reshaped(checked_indices(ctx, 1, (count,)), ()))
+    ctx.single(1, "int32")
+    return ctx.emit(reshaped(checked_indices(ctx, 1, (count,)), ()))
 
 
 def outer_list(ctx: Context, graph: Model, error: ElementsError) -> tuple[int, relax.Expr]:
@@ -149,23 +160,15 @@ def outer_list(ctx: Context, graph: Model, error: ElementsError) -> tuple[int, r
     return index, known
 
 
-# The most operators of all iterations. Above this number, a loop builds and runs faster. If a loop
-# is not possible, such as for tensors that grow, more are unrolled.
-_MOST_UNROLLED = 64
-_MOST_COUNTED = 10_000
-_OPEN = "a loop whose iterations are many, or depend on the data"
-
-
+@converter("WHILE", runs_subgraphs=True, fills=True)
 def convert_while(ctx: Context) -> list[relax.Expr]:
     """Repeat the body while the condition holds.
 
     A few iterations are unrolled if constants determine their number: each then knows its counter.
     Otherwise the two subgraphs become functions, and a loop runs them.
     """
-    options = ctx.options(WhileOptions)
-    condition = subgraph(ctx, options.cond_subgraph_index)
-    body = subgraph(ctx, options.body_subgraph_index)
-    carried = [operand(ctx, position) for position in range(len(ctx.operator.inputs))]
+    condition, body = (subgraph(ctx, each) for each in vars(ctx.options(WhileOptions)).values())
+    carried = operands(ctx)
     for graph in (condition, body):
         check_arguments(graph, carried)
     if len(condition.outputs) != 1:
@@ -234,11 +237,8 @@ def _is_same(before: Array | None, after: Array | None) -> bool:
 
 def _folded(graph: Model, known: Sequence[Array | None]) -> list[Array | None]:
     """Return a subgraph's results that follow from known arguments, None for others."""
-    tensors = list(graph.tensors)
-    for index, value in zip(graph.inputs, known, strict=True):
-        if value is not None:
-            tensors[index] = replace(tensors[index], data=value, shape=value.shape)
-    graph = replace(graph, tensors=tuple(tensors))
+    given = zip(graph.inputs, known, strict=True)
+    graph = graph.with_constants({index: value for index, value in given if value is not None})
     for each in graph.operators:
         try:
             graph = fold(graph, each, lambda tensor: tensor.shape) or graph
@@ -255,11 +255,7 @@ def _goes_on(results: Sequence[Value]) -> bool:
 
 
 def _looped(
-    ctx: Context,
-    condition: Model,
-    body: Model,
-    carried: Sequence[Value],
-    kept: Sequence[bool],
+    ctx: Context, condition: Model, body: Model, carried: Sequence[Value], kept: Sequence[bool]
 ) -> list[relax.Expr]:
     """Make a loop; known values that no iteration changes are constants of its functions."""
     fixed = [
@@ -280,19 +276,5 @@ def _looped(
         raise UnsupportedError("tensors whose shapes or types change from iteration to iteration")
     if any(0 in spec.shape for spec in specs):
         raise UnsupportedError("tensors without elements")
-    results = iter(ctx.builder.loop(test, step, [ctx.builder.emit(each) for each in begin]))
+    results = iter(ctx.builder.loop(test, step, [ctx.emit(each) for each in begin]))
     return [next(results) if known is None else expr_of(known) for known in fixed]
-
-
-OPERATORS.update(
-    {
-        f"{_LIST}FromTensor": Row(data=convert_stack),
-        f"{_LIST}Gather": Row(data=convert_list_gather),
-        f"{_LIST}GetItem": Row(data=convert_get_item),
-        _RESERVE: Row(data=convert_reserve),
-        f"{_LIST}Length": Row(known=convert_length, of_shape=True),
-        f"{_LIST}SetItem": Row(data=convert_set_item),
-        f"{_LIST}Stack": Row(data=convert_stack),
-        "WHILE": Row(data=convert_while, runs_subgraphs=True, fills=True),
-    }
-)

@@ -11,7 +11,7 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor, seen_in
 from frontends.tflite.converters.scales import EIGHT_BITS, zero_points
 from frontends.tflite.model import DTYPES, Tensor
-from frontends.tflite.operators import CONVERTED, OPERATORS, Row, Rule
+from frontends.tflite.operators import CONVERTED, Rule, converter
 from frontends.tflite.options.values import FakeQuantOptions
 from frontends.tflite.sparsity import BITS
 from qnn_ops import dequantize, quantize, requantize
@@ -19,6 +19,8 @@ from qnn_ops.arithmetic.fixed_point import round_half_away
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.comparisons import unequal
+
+_UNPACKS = ("int4", "int2")
 
 # The types of LiteRT's QUANTIZE: from -> to.
 _QUANTIZE = {
@@ -30,12 +32,13 @@ _QUANTIZE = {
 }
 
 
+@converter("QUANTIZE", micro=CONVERTED, unpacks=_UNPACKS, is_complemented=True, keeps="scores")
 def convert_quantize(ctx: Context) -> relax.Expr:
     """Quantize from float32, or from one quantization to another."""
     data, result = ctx.input(0), ctx.output()
-    if result.dtype not in _QUANTIZE.get(data.tensor.dtype, ()):
-        raise UnsupportedError(f"from {data.tensor.dtype} to {result.dtype}")
-    if data.tensor.dtype == "float32" and not result.packed:
+    if result.dtype not in _QUANTIZE.get(data.dtype, ()):
+        raise UnsupportedError(f"from {data.dtype} to {result.dtype}")
+    if data.dtype == "float32" and not result.packed:
         return quantized(data.expr, result)
     if data.tensor.packed or result.packed:
         return _packed(ctx, data, result)
@@ -48,27 +51,28 @@ def convert_quantize(ctx: Context) -> relax.Expr:
 
 def _packed(ctx: Context, data: Operand, result: Tensor) -> relax.Expr:
     """Quantize from float32 to the range of int4."""
-    if data.tensor.dtype != "float32" or result.packed != "int4":
+    if data.dtype != "float32" or result.packed != "int4":
         kinds = [each.packed or each.dtype for each in (data.tensor, result)]
         raise UnsupportedError(f"from {kinds[0]} to {kinds[1]}")
-    wide = ctx.builder.emit(quantize(data.expr, *per_tensor(result), result.dtype))
+    wide = ctx.emit(quantize(data.expr, *per_tensor(result), result.dtype))
     return R.maximum(R.minimum(wide, relax.const(7, "int8")), relax.const(-8, "int8"))
 
 
+@converter("DEQUANTIZE", micro=CONVERTED, unpacks=_UNPACKS, is_complemented=True, keeps="scores")
 def convert_dequantize(ctx: Context) -> relax.Expr:
     """Dequantize to float32."""
     data = ctx.input(0)
-    if data.tensor.dtype == "float16":
+    if data.dtype == "float16":
         return R.astype(data.expr, "float32")
-    if data.tensor.dtype not in ("int8", "uint8", "int16"):
-        raise UnsupportedError(f"from {data.tensor.dtype}")
+    if data.dtype not in ("int8", "uint8", "int16"):
+        raise UnsupportedError(f"from {data.dtype}")
     quantization = data.tensor.quantization
     if quantization is None:  # LiteRT reads a scale of 0, which keeps the sign
         zeros = (relax.const(zero, "float32") for zero in (-0.0, 0.0))
-        return R.where(R.less(data.expr, relax.const(0, data.tensor.dtype)), *zeros)
+        return R.where(R.less(data.expr, relax.const(0, data.dtype)), *zeros)
     if 0 in data.shape and quantization is not None and quantization.is_per_channel:
         # LiteRT reads beyond the tensor.
-        raise UnsupportedError(f"{data.tensor.label} has scales by channel and no elements")
+        raise UnsupportedError(f"{data.label} has scales by channel and no elements")
     return real(data)
 
 
@@ -111,10 +115,11 @@ def in_float(rule: Rule) -> Rule:
     return convert
 
 
+@converter("CAST", unpacks=_UNPACKS, keeps="numbers")
 def convert_cast(ctx: Context) -> relax.Expr:
     """Convert numbers without their scales; integers wrap, floats saturate."""
     data, dtype = ctx.input(0), ctx.output().dtype
-    source = data.tensor.dtype
+    source = data.dtype
     if source not in DTYPES:
         raise UnsupportedError(f"from {source}")
     packed = data.tensor.packed or ctx.output().packed
@@ -136,7 +141,7 @@ def _saturated(ctx: Context, data: relax.Expr, dtype: str, bits: int) -> relax.E
     if int(most) > high:  # of int32 and int64: it is not a float32
         most = np.nextafter(most, np.float32(0))
     highest = relax.const(most)
-    fits = ctx.builder.emit(R.less_equal(data, highest))
+    fits = ctx.emit(R.less_equal(data, highest))
     inside = R.maximum(R.where(fits, data, highest), relax.const(np.float32(low)))
     return R.where(fits, R.astype(inside, dtype), relax.const(high, dtype))
 
@@ -145,6 +150,7 @@ def _ends(dtype: str) -> tuple[int, int]:
     return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 
+@converter("FAKE_QUANT", dtypes=("float32",))
 def convert_fake_quant(ctx: Context) -> relax.Expr:
     """Round float32 values to evenly spaced ones that include 0; half away from the lowest.
 
@@ -176,26 +182,3 @@ def _grid(options: FakeQuantOptions) -> tuple[np.float32, np.float32, np.float32
         raise QnnError(f"values from {low} to {high} have no {bits} bits")
     zero = np.clip(round_half_away(-low / scale), 0, most)
     return scale, (0 - zero) * scale, (most - zero) * scale
-
-
-_UNPACKS = ("int4", "int2")
-OPERATORS.update(
-    {
-        "CAST": Row(data=convert_cast, unpacks=_UNPACKS, keeps="numbers"),
-        "DEQUANTIZE": Row(
-            data=convert_dequantize,
-            micro=CONVERTED,
-            unpacks=_UNPACKS,
-            is_complemented=True,
-            keeps="scores",
-        ),
-        "FAKE_QUANT": Row(data=convert_fake_quant, dtypes=("float32",)),
-        "QUANTIZE": Row(
-            data=convert_quantize,
-            micro=CONVERTED,
-            unpacks=_UNPACKS,
-            is_complemented=True,
-            keeps="scores",
-        ),
-    }
-)

@@ -55,10 +55,7 @@ class _Finder:
             return None
         # The sizes of the rows before it are also an index: -1 is moved inside, to 0.
         return replace(
-            operator,
-            code="DYNAMIC_UPDATE_SLICE",
-            inputs=(data, row.index, sizes),
-            options=None,
+            operator, code="DYNAMIC_UPDATE_SLICE", inputs=(data, row.index, sizes), options=None
         )
 
     def _maker(self, index: int, *codes: str) -> Operator | None:

@@ -20,10 +20,11 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Array, Context, Operand, per_tensor, seen_in
+from frontends.tflite.converters.context import Context, Operand, per_tensor, seen_in
 from frontends.tflite.model import Operator, Tensor
 from frontends.tflite.operators import Row, Rule
 from frontends.tflite.quantization import Quantization
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 
 EIGHT_BITS = ("int8", "uint8")
@@ -46,11 +47,11 @@ def check_same_dtype(data: Tensor, result: Tensor) -> None:
 def check_same_quantization(data: Tensor, result: Tensor) -> None:
     """Raise unless two tensors have the same scale and zero point, as their operator needs."""
     check_same_dtype(data, result)
-    (scale, zero_point), (other_scale, other_zero_point) = per_tensor(data), per_tensor(result)
-    if (scale, zero_point) != (other_scale, other_zero_point):
+    given, wanted = per_tensor(data), per_tensor(result)
+    if given != wanted:
         raise QnnError(
             f"{data.label} and {result.label} must have the same scale and zero point, "
-            f"got ({scale}, {zero_point}) and ({other_scale}, {other_zero_point})"
+            f"got {given} and {wanted}"
         )
 
 

@@ -9,23 +9,26 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.functions.integers import read_as
-from frontends.tflite.converters.layers.hybrid import blocks_of, check_result, scales_of, weights_of
-from frontends.tflite.converters.moves.gather import checked_indices, strides_of, take_at
+from frontends.tflite.converters.layers.hybrid import blocks_of, scales_of, weights_of
+from frontends.tflite.converters.moves.gather import checked_indices, flat_indices, take_at
 from frontends.tflite.converters.scales import EIGHT_BITS
 from frontends.tflite.model import DTYPES
-from frontends.tflite.operators import OPERATORS, Row
+from frontends.tflite.operators import OPERATORS, Row, converter
 from frontends.tflite.options.moves import EmbeddingLookupSparseOptions, LSHProjectionOptions
 from qnn_ops import average_rows, hash_signs, scatter_rows
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.errors import QnnError
+
+_OF_SPARSE = ("int32", "int32", "int32", "float32", "float32")
+_BITS = 32
 
 
 def convert_embedding_lookup(ctx: Context) -> relax.Expr:
     """Return a table's rows at indices, the first operand; rows of bytes may become real."""
     indices, table = ctx.input(0), ctx.input(1)
     dtype, is_hybrid = ctx.output().dtype, _is_hybrid(ctx)
-    if table.tensor.dtype != dtype and not is_hybrid:
-        raise UnsupportedError(f"{dtype} from a table of {table.tensor.dtype}")
+    if table.dtype != dtype and not is_hybrid:
+        raise UnsupportedError(f"{dtype} from a table of {table.dtype}")
     if table.tensor.packed and not is_hybrid:
         packed = table.tensor.packed
         raise UnsupportedError(f"{dtype} from a table of {packed}, which LiteRT does not unpack")
@@ -39,9 +42,9 @@ def convert_embedding_lookup(ctx: Context) -> relax.Expr:
     shape = (*indices.shape, *[1] * (len(table.shape) - 1))
     scale: relax.Expr = relax.const(scales[0])
     if scales.size > 1:
-        scale = reshaped(ctx.builder.emit(take_at(relax.const(scales), found, 0)), shape)
+        scale = reshaped(ctx.emit(take_at(relax.const(scales), found, 0)), shape)
     product = R.multiply(R.astype(take_at(rows, found, 0), "float32"), scale)
-    return rounded(ctx.builder.emit(product))
+    return rounded(ctx.emit(product))
 
 
 def _is_hybrid(ctx: Context) -> bool:
@@ -60,13 +63,12 @@ def convert_embedding_by_block(ctx: Context) -> relax.Expr:
     Source of the arithmetic: EvalBlockwise of LiteRT's embedding_lookup.cc.
     """
     indices, table = ctx.input(0), ctx.tensor(1)
-    check_result(ctx)
     array, scales = blocks_of(ctx)
     if len(indices.shape) != 1:
         raise QnnError(f"rows {indices.shape} of a table of shape {table.shape}")
     if not table.packed:
         raise UnsupportedError(f"{table.label} has scales by block, and is neither int4 nor int2")
-    found, emit = checked_indices(ctx, 0, table.shape[:1]), ctx.builder.emit
+    found, emit = checked_indices(ctx, 0, table.shape[:1]), ctx.emit
     rows = emit(take_at(weights_of(ctx, 1)[0], found, 0))
     factors = emit(take_at(relax.const(scales), found, 0))
     values = R.astype(reshaped(rows, (*indices.shape, *array.shape[1:])), "float32")
@@ -74,20 +76,25 @@ def convert_embedding_by_block(ctx: Context) -> relax.Expr:
     return reshaped(emit(rounded(emit(product))), (*indices.shape, table.shape[1]))
 
 
-_OF_SPARSE = ("int32", "int32", "int32", "float32", "float32")
+OPERATORS["EMBEDDING_LOOKUP"] = Row(
+    data=convert_embedding_lookup,
+    by_block=convert_embedding_by_block,
+    unpacks=("constant int4", "constant int2"),
+)
 
 
+@converter("EMBEDDING_LOOKUP_SPARSE", fills=True)
 def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
     """Multiply rows of a table by their weights, and add up the rows of each index.
 
     MEAN divides by the sum of weights, SQRTN by the root of the sum of their squares.
     """
     operands = ctx.inputs()
-    dtypes = tuple(operand.tensor.dtype for operand in operands)
+    dtypes = tuple(operand.dtype for operand in operands)
     if dtypes != _OF_SPARSE:
         raise UnsupportedError(f"of {', '.join(dtypes)}")
     numbers, indices, sizes, weights, table = operands
-    emit, wanted, shape = ctx.builder.emit, ctx.integers(2), table.shape
+    emit, wanted, shape = ctx.emit, ctx.integers(2), table.shape
     count, depth = (*numbers.shape, 0)[0], len(wanted)
     fits = len(numbers.shape) == 1 and indices.shape == (count, depth) and depth > 0
     if not fits or weights.shape != (count,) or len(shape) < 2 or len(sizes.shape) != 1:
@@ -99,23 +106,16 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
     outer = wanted[:-1]
     if min(outer, default=0) < 0:
         raise QnnError(f"sizes must not be negative, got {wanted}")
-    tensor, limits = ctx.tensor(1), (*outer, 2**31 - 1)
-    if tensor.is_constant:
-        known = ctx.constant(1)
-        if np.any(known < 0) or np.any(known >= np.array(limits)):
-            raise QnnError(f"{tensor.label} has indices outside of {limits}")
+    ctx.check_constant(1, (*outer, 2**31 - 1))
     result = (*outer, *shape[1:])
     if 0 in (count, *result):
         return R.zeros(result, "float32")
     if 0 in shape:
-        raise UnsupportedError(f"{table.tensor.label} has no elements")
+        raise UnsupportedError(f"{table.label} has no elements")
     taken = emit(take_at(table.expr, checked_indices(ctx, 0, shape[:1]), 0))
     rows = reshaped(taken, (count, prod(shape[1:])))
     weighted = rounded(emit(R.multiply(rows, reshaped(weights.expr, (count, 1)))))
-    steps = np.array([[*strides_of(outer), 0]], np.int32)
-    last = np.array([[*(size - 1 for size in outer), 0]], np.int32)
-    inside = np.maximum(np.minimum(ctx.builder.array(indices.expr), last), np.int32(0))
-    flat = (inside * steps).sum(axis=1, dtype="int32").expr
+    flat = flat_indices(ctx, indices.expr, (*outer, 1))
     combiner = ctx.options(EmbeddingLookupSparseOptions).combiner
     if combiner == "SUM":
         zeros = R.zeros((prod(outer), prod(shape[1:])), "float32")
@@ -128,9 +128,7 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
     return reshaped(emit(combined), result)
 
 
-_BITS = 32
-
-
+@converter("LSH_PROJECTION")
 def convert_lsh_projection(ctx: Context) -> relax.Expr:
     """Return the signs of sums of hashes, one by one or as bits of one number for each function.
 
@@ -139,29 +137,25 @@ def convert_lsh_projection(ctx: Context) -> relax.Expr:
     functions, items = ctx.input(0), ctx.input(1)
     weights = ctx.input(2) if ctx.has(2) else None
     kind, shape = ctx.options(LSHProjectionOptions).type, items.shape
-    dtypes = [each.tensor.dtype for each in (functions, *([weights] if weights else []))]
-    dtypes.append(ctx.output().dtype)
-    if {*dtypes[:-1]} != {"float32"} or dtypes[-1] != "int32" or kind == "UNKNOWN":
-        raise UnsupportedError(f"{kind}, of {', '.join(dtypes)}")
+    dtypes = {each.dtype for each in (functions, weights) if each}
+    if dtypes != {"float32"} or ctx.output().dtype != "int32" or kind == "UNKNOWN":
+        raise UnsupportedError(f"{kind}, of {', '.join(dtypes)}, to {ctx.output().dtype}")
     if len(functions.shape) != 2 or functions.shape[1] > _BITS:
-        raise QnnError(
-            f"{functions.tensor.label} has shape {functions.shape}, needs [functions, bits], of at "
-            f"most {_BITS} bits"
-        )
+        raise QnnError(f"{functions.label} has shape {functions.shape}, of at most {_BITS} bits")
     if weights and weights.shape != shape[:1]:
-        raise QnnError(f"{weights.tensor.label} has shape {weights.shape}, needs {shape[:1]}")
+        raise QnnError(f"{weights.label} has shape {weights.shape}, needs {shape[:1]}")
     if not shape or 0 in (*shape, *functions.shape):
         raise UnsupportedError(f"items of shape {shape}, functions of {functions.shape}")
     count, bits = functions.shape
     if kind == "SPARSE" and bits == _BITS and count > 1:
         raise UnsupportedError(f"{count} functions of {bits} bits: no bits are left for indices")
-    emit = ctx.builder.emit
+    emit = ctx.emit
     data = items.expr
-    if items.tensor.dtype == "bool":
+    if items.dtype == "bool":
         data = emit(R.astype(data, "uint8"))
-    elif items.tensor.dtype != "uint8":
-        data = emit(read_as(ctx, data, items.tensor.dtype, "uint8"))
-    size = prod(shape[1:]) * np.dtype(items.tensor.dtype).itemsize
+    elif items.dtype != "uint8":
+        data = emit(read_as(ctx, data, items.dtype, "uint8"))
+    size = prod(shape[1:]) * np.dtype(items.dtype).itemsize
     rows = emit(reshaped(data, (shape[0], size)))
     each = weights.expr if weights else emit(R.ones(shape[:1], "float32"))
     seeds = emit(reshaped(functions.expr, (count * bits,)))
@@ -174,24 +168,25 @@ def convert_lsh_projection(ctx: Context) -> relax.Expr:
     return R.add(emit(R.sum(parts, [1])), relax.const(indices))
 
 
+@converter("HASHTABLE_LOOKUP")
 def convert_hashtable_lookup(ctx: Context) -> list[relax.Expr]:
     """Return the rows of a table with given keys, or zeros, and a flag for each existing key."""
     wanted, keys, table = ctx.inputs()
-    dtype = table.tensor.dtype
-    if {wanted.tensor.dtype, keys.tensor.dtype} != {"int32"} or dtype not in DTYPES:
-        raise UnsupportedError(f"of {keys.tensor.dtype} in a table of {dtype}")
+    dtype = table.dtype
+    if {wanted.dtype, keys.dtype} != {"int32"} or dtype not in DTYPES:
+        raise UnsupportedError(f"of {keys.dtype} in a table of {dtype}")
     if len(wanted.shape) != 1 or keys.shape != table.shape[:1]:
         raise QnnError(f"{keys.shape} keys of a table of shape {table.shape}")
     if 0 in table.shape:
         raise UnsupportedError("of a table without elements")
     if 0 in wanted.shape:
         return [R.zeros((0, *table.shape[1:]), dtype), R.zeros((0,), "uint8")]
-    if keys.tensor.is_constant and np.any(np.diff(ctx.constant(1)) <= 0):
-        raise QnnError(f"{keys.tensor.label} must have keys that rise")
+    if keys.is_constant and np.any(np.diff(ctx.constant(1)) <= 0):
+        raise QnnError(f"{keys.label} must have keys that rise")
     columns, row = reshaped(wanted.expr, (-1, 1)), reshaped(keys.expr, (1, -1))
-    is_key = ctx.builder.emit(R.astype(R.equal(columns, row), "int8"))
-    indices = ctx.builder.emit(R.argmax(is_key, 1))
-    hits = ctx.builder.emit(R.max(is_key, 1))
+    is_key = ctx.emit(R.astype(R.equal(columns, row), "int8"))
+    indices = ctx.emit(R.argmax(is_key, 1))
+    hits = ctx.emit(R.max(is_key, 1))
     found = R.greater(reshaped(hits, (*wanted.shape, *[1] * (len(table.shape) - 1))), _zero("int8"))
     taken = R.take(table.expr, indices, 0, "clip")
     return [R.where(found, taken, _zero(dtype)), R.astype(hits, "uint8")]
@@ -199,17 +194,3 @@ def convert_hashtable_lookup(ctx: Context) -> list[relax.Expr]:
 
 def _zero(dtype: str) -> relax.Expr:
     return relax.const(np.zeros((), dtype), dtype)
-
-
-OPERATORS.update(
-    {
-        "EMBEDDING_LOOKUP": Row(
-            data=convert_embedding_lookup,
-            by_block=convert_embedding_by_block,
-            unpacks=("constant int4", "constant int2"),
-        ),
-        "EMBEDDING_LOOKUP_SPARSE": Row(data=convert_embedding_lookup_sparse, fills=True),
-        "HASHTABLE_LOOKUP": Row(data=convert_hashtable_lookup),
-        "LSH_PROJECTION": Row(data=convert_lsh_projection),
-    }
-)

@@ -35,10 +35,7 @@ def tensor_names(tensors: Sequence[Tensor]) -> tuple[str, ...]:
 
 
 def input_shapes(
-    model: Model,
-    names: Sequence[str],
-    shape_dict: Shapes,
-    dtype_dict: Mapping[str, str],
+    model: Model, names: Sequence[str], shape_dict: Shapes, dtype_dict: Mapping[str, str]
 ) -> tuple[dict[int, tuple[int, ...]], Mapping[str, Bounds]]:
     """Return the shape of every input, by tensor number, in the model's order.
 
@@ -199,10 +196,7 @@ def described_ends(
             for index, shape in shapes.items()
         ),
         outputs=tuple(
-            replace(
-                info(index, spec_of(expr)),
-                **roles.get(index, NO_ROLE),
-            )
+            replace(info(index, spec_of(expr)), **roles.get(index, NO_ROLE))
             for index, expr in zip(outputs, exprs, strict=False)
         ),
         states=tuple(map(_state_info, states)),

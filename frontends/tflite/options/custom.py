@@ -146,7 +146,7 @@ class DetectionPostProcessOptions(Options):
 
 
 _CLASSES: dict[str, type[Any]] = {
-    "CUSTOM:TFLite_Detection_PostProcess": DetectionPostProcessOptions,
+    "CUSTOM:TFLite_Detection_PostProcess": DetectionPostProcessOptions
 }
 
 

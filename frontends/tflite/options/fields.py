@@ -33,13 +33,7 @@ def _positive(*names: str) -> Reader:
     return lambda table: table.positive(*map(pascal_case, names))
 
 
-BY_TYPE = {
-    bool: _scalar,
-    int: _scalar,
-    float: _finite,
-    str: _enum,
-    tuple[int, ...]: _integers,
-}
+BY_TYPE = {bool: _scalar, int: _scalar, float: _finite, str: _enum, tuple[int, ...]: _integers}
 
 Activation = Annotated[str, _enum("fused_activation_function")]
 Stride = Annotated[tuple[int, int], _positive("stride_h", "stride_w")]

@@ -39,10 +39,7 @@ class DepthwiseConv2DOptions(Options):
 
 
 class TransposeConvOptions(Options):
-    """Transposed convolution; `stride` is (height, width).
-
-    `quantized_bias_type` as of a convolution.
-    """
+    """Transposed convolution; `stride` and `quantized_bias_type` are those of a convolution."""
 
     padding: str
     stride: Stride
@@ -128,27 +125,17 @@ class SequenceRNNOptions(Options):
     asymmetric_quantize_inputs: bool
 
 
-class BidirectionalSequenceLSTMOptions(Options):
+class BidirectionalSequenceLSTMOptions(UnidirectionalSequenceLSTMOptions):
     """Two LSTMs; `merge_outputs` joins their results along the last axis."""
 
-    activation: Activation
-    cell_clip: float
-    proj_clip: float
     merge_outputs: bool
-    time_major: bool
-    asymmetric_quantize_inputs: bool
 
 
-class BidirectionalSequenceRNNOptions(Options):
+class BidirectionalSequenceRNNOptions(SequenceRNNOptions):
     """Two plain recurrent layers; `merge_outputs` joins their results along the last axis."""
 
-    time_major: bool
-    activation: Activation
     merge_outputs: bool
-    asymmetric_quantize_inputs: bool
 
 
-AnyLSTM: TypeAlias = (
-    LSTMOptions | UnidirectionalSequenceLSTMOptions | BidirectionalSequenceLSTMOptions
-)
-AnyRNN: TypeAlias = RNNOptions | SequenceRNNOptions | BidirectionalSequenceRNNOptions
+AnyLSTM: TypeAlias = LSTMOptions | UnidirectionalSequenceLSTMOptions
+AnyRNN: TypeAlias = RNNOptions | SequenceRNNOptions

@@ -7,8 +7,7 @@ import numpy as np
 
 from frontends.torch.package import torch_package
 from frontends.torch.reader import calls_of, constants_of, is_call, operator_of, values_of
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.arrays import Array
 
 GROUPS = "dequantize_per_channel_group.default"
 """The operator that dequantizes weights whose rows have a scale for each group of columns."""

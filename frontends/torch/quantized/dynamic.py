@@ -13,9 +13,8 @@ from frontends.torch.quantized.affine import GROUPS, INT4, is_integer_layer
 from frontends.torch.quantized.groups import DEQUANTIZE, integer_layer, weight_layer
 from frontends.torch.reader import is_call, operator_of, values_of
 from qnn_ops import fused_multiply_add, quantized_dense
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import dtype_range
-
-Array = np.ndarray[Any, Any]
 
 CHOOSE, QUANTIZE = "choose_qparams.tensor", "quantize_per_tensor.tensor"
 DYNAMIC = (CHOOSE, QUANTIZE, DEQUANTIZE)

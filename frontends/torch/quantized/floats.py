@@ -7,8 +7,7 @@ import numpy as np
 
 from frontends.torch.quantized.groups import PRODUCT, has_weight_layers, widened_bytes
 from frontends.torch.reader import calls_of, is_call, is_quantizing, operator_of
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.arrays import Array
 
 _FLOAT_PROGRAM = "a program of which nothing is quantized"
 _WIDENED = (

@@ -14,8 +14,7 @@ from frontends.torch.quantized.affine import GROUPS, INT4, is_layer_of
 from frontends.torch.reader import calls_of, is_call, operator_of, values_of
 from qnn_ops import blockwise_dense, fused_multiply_add, quantized_dense
 from qnn_ops.arithmetic.rounded import rounded
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.arrays import Array
 
 PRODUCT = "mm.default"
 """The product in PyTorch's own form of a layer of ``Int8WeightOnlyConfig``."""

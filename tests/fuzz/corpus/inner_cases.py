@@ -86,7 +86,7 @@ def _choices() -> Iterator[tuple[str, bytes, str, str]]:
     for name, shapes, flag, number, error, message in (
         ("branch_missing", [(1, 4)] * 2, (), 3, _UNSUPPORTED, "runs subgraph 3"),
         ("branches_of_two_shapes", [(1, 4), (4,)], (), 2, _UNSUPPORTED, "other shapes"),
-        ("several_flags", [(1, 4)] * 2, (3,), 2, "QnnError", "condition must be one bool"),
+        ("several_flags", [(1, 4)] * 2, (3,), 2, "QnnError", "must be one bool"),
     ):
         x = ((1, 4), "int8", _Q)
         branches = {"then_subgraph_index": 1, "else_subgraph_index": number}

@@ -8,21 +8,12 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.tflite.converters import scales
 from frontends.tflite.converters.activations import bounded, clamp_range, clamps, limited
-from frontends.tflite.converters.context import Array, Context, per_tensor
-from frontends.tflite.converters.fixed_point import product
-from frontends.tflite.converters.scales import (
-    check_one_scale,
-    check_same_dtype,
-    check_symmetric,
-    lacks_one_scale,
-    lacks_scale,
-    with_least_scale,
-    zero_points,
-)
+from frontends.tflite.converters.context import Context, per_tensor
+from frontends.tflite.converters.fixed_point import number, product
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
-from frontends.tflite.options.base import Options
 from frontends.tflite.options.values import ArithmeticOptions, SumOptions
 from qnn_ops import (
     quantized_add,
@@ -33,6 +24,7 @@ from qnn_ops import (
     requantize,
 )
 from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.expressions import take
 from qnn_ops.dialect.registry import spec_of
@@ -71,7 +63,7 @@ def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> relax.Expr:
     is_sum = ctx.operator.code == "ADD"
     if is_sum and operands[0].shape != operands[1].shape:
         raise UnsupportedError("sums of int16 with pot_scale_int16 that broadcast")
-    check_symmetric(ctx.tensor(0), ctx.tensor(1), result)
+    scales.check_symmetric(ctx.tensor(0), ctx.tensor(1), result)
     # A product with a power of two in float64 is exact, so this rounds once, half away from zero.
     parts = [
         R.astype(
@@ -80,15 +72,13 @@ def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> relax.Expr:
         for operand, shift in zip(operands, shifts, strict=True)
     ]
     low, high = (relax.const(bound, "int32") for bound in bounds)
-    total = R.add(*parts) if is_sum else R.subtract(*parts)
+    total = (R.add if is_sum else R.subtract)(*parts)
     return R.astype(R.minimum(R.maximum(total, low), high), "int16")
 
 
 def _activation(ctx: Context) -> str:
-    options: Options | None = ctx.operator.options
-    if isinstance(options, ArithmeticOptions):
-        return options.activation
-    return "NONE"
+    activation: str = getattr(ctx.operator.options, "activation", "NONE")
+    return activation
 
 
 def _scaled(function: Callable[..., relax.Expr], *, is_product: bool = False) -> Rule:
@@ -96,7 +86,7 @@ def _scaled(function: Callable[..., relax.Expr], *, is_product: bool = False) ->
 
     def convert(ctx: Context) -> relax.Expr:
         lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
-        if lhs.tensor.dtype == rhs.tensor.dtype == "int16" and shifts_powers_of_two(ctx):
+        if lhs.dtype == rhs.dtype == "int16" and shifts_powers_of_two(ctx):
             return shifted_sum(ctx, clamp_range(_activation(ctx), result))
         low, high = clamp_range(_activation(ctx), result)
         if is_product and any(map(_means_nothing, (lhs.tensor, rhs.tensor))):
@@ -113,7 +103,7 @@ def _floats(function: Callable[..., relax.Expr], *, is_limited: bool = False) ->
 
     def convert(ctx: Context) -> relax.Expr:
         result = function(ctx.input(0).expr, ctx.input(1).expr)
-        return limited(_activation(ctx), ctx.builder.emit(result)) if is_limited else result
+        return limited(_activation(ctx), ctx.emit(result)) if is_limited else result
 
     return convert
 
@@ -122,25 +112,21 @@ def whole(function: Callable[..., relax.Expr]) -> Rule:
     """Return the rule that combines integers, broadcast as in numpy; results beyond int32 wrap."""
 
     def convert(ctx: Context) -> relax.Expr:
-        dtype, operands = ctx.output().dtype, ctx.inputs()
-        dtypes = [operand.tensor.dtype for operand in operands]
-        if dtype == "bool" or any(each != dtype for each in dtypes):
-            raise UnsupportedError(f"from {dtypes} to {dtype}")
-        return _activated(ctx, _in_64_bits(ctx, function, [each.expr for each in operands]))
+        ctx.common_dtype("int16", "int32", "int64")
+        return _activated(ctx, _in_64_bits(ctx, function, *(each.expr for each in ctx.inputs())))
 
     return convert
 
 
 def _activated(ctx: Context, result: relax.Expr) -> relax.Expr:
-    activation = getattr(ctx.operator.options, "activation", "NONE")
-    return bounded(activation, ctx.builder.emit(result), ctx.output().dtype)
+    return bounded(_activation(ctx), ctx.emit(result), ctx.output().dtype)
 
 
 def _in_64_bits(
-    ctx: Context, function: Callable[..., relax.Expr], operands: list[relax.Expr]
+    ctx: Context, function: Callable[..., relax.Expr], *operands: relax.Expr
 ) -> relax.Expr:
     # As TVM lets LLVM assume that nothing overflows.
-    wide = [ctx.builder.emit(R.astype(operand, "int64")) for operand in operands]
+    wide = [ctx.emit(R.astype(operand, "int64")) for operand in operands]
     return R.astype(function(*wide), ctx.output().dtype)
 
 
@@ -158,13 +144,13 @@ def _unscaled(needed: Sequence[int], plain: Sequence[int] = ()) -> Rule:
 
     def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
         tensors = [ctx.tensor(0), ctx.tensor(1), ctx.output()]
-        is_plain = bool(plain) and all(lacks_scale(tensors[index]) for index in plain)
+        is_plain = bool(plain) and all(scales.lacks_scale(tensors[index]) for index in plain)
         rule = OPERATORS[ctx.operator.code].whole
         if is_plain and {tensor.dtype for tensor in tensors} == {"int16"} and rule is not None:
             return rule(ctx)
-        check_one_scale([tensors[index] for index in needed])
+        scales.check_one_scale([tensors[index] for index in needed])
         if clamps(_activation(ctx)):
-            check_one_scale(tensors[-1:])
+            scales.check_one_scale(tensors[-1:])
         return _of_zeros(ctx)
 
     return convert
@@ -174,7 +160,7 @@ def _of_zeros(ctx: Context) -> relax.Expr:
     """Return the result's zero point in the shape of two operands."""
     # Their difference has the result's shape, as TVM checks.
     difference = ctx.builder.typed(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
-    return zero_points(ctx.output(), spec_of(difference).shape)
+    return scales.zero_points(ctx.output(), spec_of(difference).shape)
 
 
 def _means_nothing(tensor: Tensor) -> bool:
@@ -196,9 +182,9 @@ def convert_prelu(ctx: Context) -> relax.Expr:
 def convert_unscaled_prelu(ctx: Context) -> relax.Expr:
     """Return the result's zero point if both multipliers are 0: slopes alone may all be 0."""
     data, result = ctx.input(0), ctx.output()
-    if lacks_one_scale(data.tensor) or lacks_one_scale(result):
-        return zero_points(result, data.shape)
-    return with_least_scale(convert_prelu)(ctx)
+    if scales.lacks_one_scale(data.tensor) or scales.lacks_one_scale(result):
+        return scales.zero_points(result, data.shape)
+    return scales.with_least_scale(convert_prelu)(ctx)
 
 
 def convert_quantized_squared_difference(ctx: Context) -> relax.Expr:
@@ -215,35 +201,46 @@ def _extremum(function: Callable[..., relax.Expr]) -> Rule:
     """Return the rule that takes one of two stored integers, as LiteRT does."""
 
     def convert(ctx: Context) -> relax.Expr:
-        for position in (0, 1):
-            check_same_dtype(ctx.tensor(position), ctx.output())
+        ctx.common_dtype()
         return function(ctx.input(0).expr, ctx.input(1).expr)
 
     return convert
 
 
-def convert_add_n(ctx: Context) -> relax.Expr:
-    """Add tensors of one shape, one after the other."""
-    operands = ctx.inputs()
-    total = operands[0].expr
-    for operand in operands[1:]:
-        if operand.shape != operands[0].shape:
-            raise QnnError(f"shapes {operands[0].shape} and {operand.shape} differ")
-        total = rounded(ctx.builder.emit(R.add(total, operand.expr)))
-    return total
+def _added(add: Callable[[Context, relax.Expr, relax.Expr], relax.Expr]) -> Rule:
+    """Return the rule that adds tensors of one shape, one after the other."""
+
+    def convert(ctx: Context) -> relax.Expr:
+        first, *others = ctx.inputs()
+        total = first.expr
+        for other in others:
+            if other.shape != first.shape:
+                raise QnnError(f"shapes {first.shape} and {other.shape} differ")
+            total = add(ctx, total, other.expr)
+        return total
+
+    return convert
+
+
+def _float_sum(ctx: Context, lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
+    return rounded(ctx.emit(R.add(lhs, rhs)))
+
+
+def _whole_sum(ctx: Context, lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
+    ctx.common_dtype("int32")
+    return ctx.emit(_in_64_bits(ctx, R.add, lhs, rhs))
 
 
 def convert_squared_difference(ctx: Context) -> relax.Expr:
     """Square lhs - rhs."""
-    difference = ctx.builder.emit(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
-    return rounded(ctx.builder.emit(R.multiply(difference, difference)))
+    difference = ctx.emit(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
+    return rounded(ctx.emit(R.multiply(difference, difference)))
 
 
 def convert_quotient(ctx: Context) -> relax.Expr:
     """Divide by a table of the 65,536 quotients of two 8-bit values."""
     lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
-    if not lhs.tensor.dtype == rhs.tensor.dtype == result.dtype:
-        raise UnsupportedError(f"from {lhs.tensor.dtype} and {rhs.tensor.dtype} to {result.dtype}")
+    ctx.common_dtype()
     bounds = clamp_range(ctx.options(ArithmeticOptions).activation, result)
     encodings = lhs.quantization, rhs.quantization, per_tensor(result)
     return _look_up(ctx, quotient_table(*encodings, result.dtype, bounds))
@@ -252,7 +249,7 @@ def convert_quotient(ctx: Context) -> relax.Expr:
 def convert_int16_quotient(ctx: Context) -> relax.Expr:
     """Divide; tables hold everything that depends on only one of the values."""
     lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
-    check_symmetric(lhs.tensor, rhs.tensor, result)
+    scales.check_symmetric(lhs.tensor, rhs.tensor, result)
     bounds = clamp_range(ctx.options(ArithmeticOptions).activation, result)
     tables = quotient_tables_int16(lhs.quantization[0], rhs.quantization[0], per_tensor(result)[0])
 
@@ -284,7 +281,7 @@ def _look_up(ctx: Context, table: Array) -> relax.Expr:
     )
     index = R.add(R.multiply(first, relax.const(256, "int32")), second)
     # Every pair has an entry.
-    return R.take(values, ctx.builder.emit(index), axis=0, mode="clip")
+    return R.take(values, ctx.emit(index), axis=0, mode="clip")
 
 
 def convert_float_prelu(ctx: Context) -> relax.Expr:
@@ -292,20 +289,6 @@ def convert_float_prelu(ctx: Context) -> relax.Expr:
     data, alpha = ctx.input(0).expr, ctx.input(1).expr
     positive = R.greater_equal(data, relax.const(0.0, "float32"))
     return R.where(positive, data, R.multiply(data, alpha))
-
-
-def convert_whole_add_n(ctx: Context) -> relax.Expr:
-    """Add tensors of one shape."""
-    operands = ctx.inputs()
-    for operand in operands[1:]:
-        if operand.shape != operands[0].shape:
-            raise QnnError(f"shapes {operands[0].shape} and {operand.shape} differ")
-    if ctx.output().dtype != "int32":
-        raise UnsupportedError(f"of {ctx.output().dtype}")
-    total = operands[0].expr
-    for operand in operands[1:]:
-        total = ctx.builder.emit(_in_64_bits(ctx, R.add, [total, operand.expr]))
-    return total
 
 
 def check_divisor(ctx: Context) -> None:
@@ -323,16 +306,14 @@ def convert_whole_quotient(ctx: Context) -> relax.Expr:
         QnnError: a constant divisor is 0.
     """
     check_divisor(ctx)
-    dtype, one, zero = ctx.output().dtype, relax.const(1, "int64"), relax.const(0, "int64")
-    if dtype != "int32":
-        raise UnsupportedError(f"of {dtype}")
+    ctx.common_dtype("int32")
 
     def divide(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
-        divisor = ctx.builder.emit(R.where(R.equal(rhs, zero), one, rhs))
+        divisor = ctx.emit(R.where(R.equal(rhs, number(0)), number(1), rhs))
         size = R.floor_divide(R.abs(lhs), R.abs(divisor))
         return R.multiply(size, R.multiply(R.sign(lhs), R.sign(divisor)))
 
-    return _activated(ctx, _in_64_bits(ctx, divide, [ctx.input(0).expr, ctx.input(1).expr]))
+    return _activated(ctx, _in_64_bits(ctx, divide, ctx.input(0).expr, ctx.input(1).expr))
 
 
 def _difference_squared(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
@@ -349,7 +330,7 @@ OPERATORS.update(
             micro=COMPUTED,
             combines="add",
         ),
-        "ADD_N": Row(floats=convert_add_n, whole=convert_whole_add_n),
+        "ADD_N": Row(floats=_added(_float_sum), whole=_added(_whole_sum)),
         "ATAN2": Row(floats=_floats(R.atan2)),
         "DIV": Row(
             quantized=convert_quotient,

@@ -13,7 +13,7 @@ from frontends.extremes import index_of
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.scales import EIGHT_BITS, ENCODED
 from frontends.tflite.model import Tensor
-from frontends.tflite.operators import MOVED, OPERATORS, Row, Rule, row_of
+from frontends.tflite.operators import MOVED, OPERATORS, Row, Rule, converter, row_of
 from frontends.tflite.options.values import BucketizeOptions, IndexOptions
 from qnn_ops import top_indices
 from qnn_ops.dialect.attributes import dtype_range
@@ -40,15 +40,15 @@ class _Comparison:
     def __call__(self, ctx: Context) -> relax.Expr:
         """Compare two tensors of one type."""
         lhs, rhs = ctx.input(0), ctx.input(1)
-        dtype = lhs.tensor.dtype
-        if rhs.tensor.dtype != dtype:
-            raise QnnError(f"cannot compare {dtype} with {rhs.tensor.dtype}")
+        dtype = lhs.dtype
+        if rhs.dtype != dtype:
+            raise QnnError(f"cannot compare {dtype} with {rhs.dtype}")
         if dtype in self.refused:
             raise UnsupportedError(f"of {dtype}")
-        return self.function(*(ctx.builder.emit(self._compared(ctx, each)) for each in (lhs, rhs)))
+        return self.function(*(ctx.emit(self._compared(ctx, each)) for each in (lhs, rhs)))
 
     def _compared(self, ctx: Context, operand: Operand) -> relax.Expr:
-        dtype = operand.tensor.dtype
+        dtype = operand.dtype
         if dtype == "bool":  # TVM compares this type as if it were float
             return R.astype(operand.expr, "int8")
         is_scaled = dtype in self.by_scale and operand.tensor.quantization is not None
@@ -71,34 +71,34 @@ def _logical(function: Callable[..., relax.Expr]) -> Rule:
     """Return the rule that combines bool tensors."""
 
     def convert(ctx: Context) -> relax.Expr:
-        operands = ctx.inputs()
-        if any(operand.tensor.dtype != "bool" for operand in operands):
-            raise QnnError("needs operands of type bool")
-        return function(*(operand.expr for operand in operands))
+        ctx.common_dtype("bool")
+        return function(*(operand.expr for operand in ctx.inputs()))
 
     return convert
 
 
+@converter("SELECT_V2", micro=MOVED)
 def convert_select_v2(ctx: Context) -> relax.Expr:
     """Return elements of the second operand where the first is true, otherwise of the third."""
     condition, chosen, other = ctx.inputs()
-    if condition.tensor.dtype != "bool" or chosen.tensor.dtype != other.tensor.dtype:
-        dtypes = [operand.tensor.dtype for operand in (condition, chosen, other)]
+    if condition.dtype != "bool" or chosen.dtype != other.dtype:
+        dtypes = [operand.dtype for operand in (condition, chosen, other)]
         raise QnnError(f"must choose by bool from two tensors of one type, got {dtypes}")
     result = R.where(condition.expr, chosen.expr, other.expr)
     if _are_single(ctx):
         # LiteRT gives a result of single elements the shape in the file.
-        return reshaped(ctx.builder.emit(result), ctx.output().shape)
+        return reshaped(ctx.emit(result), ctx.output().shape)
     return result
 
 
+@converter("SELECT")
 def convert_select(ctx: Context) -> relax.Expr:
     """Return elements like SELECT_V2; there may be one condition per part of the first axis."""
     chosen = convert_select_v2(ctx)
-    shape = ctx.input(1).shape
     if _are_single(ctx):
         return chosen
     condition, given, other = ctx.inputs()
+    shape = given.shape
     if other.shape != shape:
         raise QnnError(f"the shapes {shape} and {other.shape} differ")
     if condition.shape == shape:
@@ -114,6 +114,7 @@ def _are_single(ctx: Context) -> bool:
     return all(prod(shape) == 1 for shape in shapes)
 
 
+@converter("BUCKETIZE", dtypes=("int32", "int64", "float32"))
 def convert_bucketize(ctx: Context) -> relax.Expr:
     """Count the boundaries at or below each number; compare in float32."""
     data, boundaries = ctx.input(0), ctx.options(BucketizeOptions).boundaries
@@ -121,10 +122,10 @@ def convert_bucketize(ctx: Context) -> relax.Expr:
         raise QnnError(f"the boundaries must be sorted, got {boundaries.tolist()}")
     if boundaries.size == 0:
         return R.zeros(data.shape, "int32")
-    values = ctx.builder.emit(R.expand_dims(R.astype(data.expr, "float32"), -1))
+    values = ctx.emit(R.expand_dims(R.astype(data.expr, "float32"), -1))
     is_below = R.astype(R.less(values, relax.const(boundaries)), "int32")
     count = relax.const(np.int32(boundaries.size))
-    return R.subtract(count, R.sum(ctx.builder.emit(is_below), [-1]))
+    return R.subtract(count, R.sum(ctx.emit(is_below), [-1]))
 
 
 def _arg(function: Callable[..., relax.Expr]) -> Rule:
@@ -138,17 +139,18 @@ def _arg(function: Callable[..., relax.Expr]) -> Rule:
             raise UnsupportedError(f"a result of type {dtype}")
         axis = check_axis(ctx.integer(1, ("int32", "int64")), len(data.shape))
         if data.shape[axis] == 0:
-            raise QnnError(f"axis {axis} of {data.tensor.label} has no elements")
+            raise QnnError(f"axis {axis} of {data.label} has no elements")
         index = index_of(function, data.expr, axis)
         return index if dtype == "int64" else R.astype(index, dtype)
 
     return convert
 
 
+@converter("TOPK_V2")
 def convert_top_k(ctx: Context) -> list[relax.Expr]:
     """Return each row's largest elements and their indices; equal elements keep their order."""
     data, count = ctx.input(0), ctx.integer(1)
-    dtype = data.tensor.dtype
+    dtype = data.dtype
     if not data.shape or not 0 <= count <= data.shape[-1]:
         raise QnnError(f"{count} elements of rows of shape {data.shape}")
     if ctx.output(1).dtype != "int32" or dtype not in INDEX_DTYPES:
@@ -157,7 +159,7 @@ def convert_top_k(ctx: Context) -> list[relax.Expr]:
     if 0 in data.shape or count == 0:
         return [R.zeros([*outer, count], each) for each in (dtype, "int32")]
     rows = reshaped(data.expr, (prod(outer), size))
-    indices = ctx.builder.emit(top_indices(rows, count))
+    indices = ctx.emit(top_indices(rows, count))
     values = R.gather_elements(rows, indices, axis=1)
     return [reshaped(result, (*outer, count)) for result in (values, indices)]
 
@@ -166,7 +168,6 @@ OPERATORS.update(
     {
         "ARG_MAX": Row(data=_arg(R.argmax), micro=MOVED, states_dtype=True),
         "ARG_MIN": Row(data=_arg(R.argmin), micro=MOVED, states_dtype=True),
-        "BUCKETIZE": Row(data=convert_bucketize, dtypes=("int32", "int64", "float32")),
         "EQUAL": Row(data=_Comparison(R.equal, (), ENCODED), micro=MOVED),
         # LiteRT's kernel reads int16 as another type.
         "NOT_EQUAL": Row(data=_Comparison(unequal, ("int16",)), micro=MOVED),
@@ -177,8 +178,5 @@ OPERATORS.update(
         "LOGICAL_AND": Row(data=_logical(R.logical_and), micro=MOVED, combines="all"),
         "LOGICAL_NOT": Row(data=_logical(R.logical_not), micro=MOVED),
         "LOGICAL_OR": Row(data=_logical(R.logical_or), micro=MOVED, combines="any"),
-        "SELECT": Row(data=convert_select),
-        "SELECT_V2": Row(data=convert_select_v2, micro=MOVED),
-        "TOPK_V2": Row(data=convert_top_k),
     }
 )

@@ -4,8 +4,6 @@ A complex tensor is a float32 tensor here; its last axis holds the two parts.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from tvm import relax
@@ -14,21 +12,22 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context
 from frontends.tflite.model import COMPLEX
-from frontends.tflite.operators import OPERATORS, Row
+from frontends.tflite.operators import converter
 from qnn_ops.errors import QnnError
 
 _MOST = 4096
 
 
+@converter("RFFT2D", gives_complex=True)
 def convert_rfft2d(ctx: Context) -> relax.Expr:
     """Return a Fourier transform of real matrices, as products with cosines and sines.
 
     It is computed in float64, like LiteRT's, and rounded to float32.
     """
-    data, emit = ctx.input(0), ctx.builder.emit
+    data = ctx.input(0)
     height, width = lengths = _lengths(ctx)
-    if data.tensor.dtype != "float32" or len(data.shape) < 2 or 0 in data.shape:
-        raise UnsupportedError(f"of {data.tensor.dtype} of shape {data.shape}")
+    if data.dtype != "float32" or len(data.shape) < 2 or 0 in data.shape:
+        raise UnsupportedError(f"of {data.dtype} of shape {data.shape}")
     if any(length < 1 or length & (length - 1) or length > _MOST for length in lengths):
         raise UnsupportedError(f"lengths {lengths} that are no powers of two up to {_MOST}")
     if width == 1:
@@ -37,29 +36,24 @@ def convert_rfft2d(ctx: Context) -> relax.Expr:
     rank = len(data.shape)
     # Values beyond the data are zero, and add nothing.
     kept = R.strided_slice(data.expr, [rank - 2, rank - 1], [0, 0], [rows, columns])
-    values = emit(R.astype(emit(kept), "float64"))
+    values = ctx.builder.array(kept).astype("float64")
     angles = _angles(np.arange(columns), np.arange(width // 2 + 1), width)
-    real, imaginary = (
-        emit(R.matmul(values, relax.const(each, "float64")))
-        for each in (np.cos(angles), -np.sin(angles))
-    )
+    real, imaginary = values @ np.cos(angles), values @ -np.sin(angles)
     if height > 1:
         angles = _angles(np.arange(height), np.arange(rows), height)
-        parts = np.cos(angles), np.sin(angles)
-        cosines, sines = (relax.const(each, "float64") for each in parts)
-        real, imaginary = (
-            emit(R.add(R.matmul(cosines, real), R.matmul(sines, imaginary))),
-            emit(R.subtract(R.matmul(cosines, imaginary), R.matmul(sines, real))),
-        )
-    return R.astype(R.stack([real, imaginary], rank), "float32")
+        cosines, sines = np.cos(angles), np.sin(angles)
+        real, imaginary = cosines @ real + sines @ imaginary, cosines @ imaginary - sines @ real
+    return R.astype(R.stack([real.expr, imaginary.expr], rank), "float32")
 
 
-def convert_part(place: int, ctx: Context) -> relax.Expr:
+@converter("REAL", "IMAG", dtypes=(COMPLEX,), takes_complex=True)
+def convert_part(ctx: Context) -> relax.Expr:
     """Return a part of complex numbers."""
-    data = ctx.input(0)
-    return R.take(data.expr, relax.const(np.int32(place)), len(data.shape) - 1, "clip")
+    data, place = ctx.input(0), relax.const(np.int32(ctx.operator.code == "IMAG"))
+    return R.take(data.expr, place, len(data.shape) - 1, "clip")
 
 
+@converter("COMPLEX_ABS", dtypes=(COMPLEX,), takes_complex=True)
 def convert_size(ctx: Context) -> relax.Expr:
     """Return the sizes of complex numbers."""
     wide = ctx.builder.array(ctx.input(0).expr).astype("float64")
@@ -77,14 +71,3 @@ def _lengths(ctx: Context) -> Sequence[int]:
 def _angles(rows: np.ndarray, columns: np.ndarray, length: int) -> np.ndarray:
     # The product is taken modulo the length, because cosines of small angles are exact.
     return 2 * np.pi * (np.outer(rows, columns) % length) / length
-
-
-_COMPLEX = Row(dtypes=(COMPLEX,), takes_complex=True)
-OPERATORS.update(
-    {
-        "COMPLEX_ABS": replace(_COMPLEX, data=convert_size),
-        "IMAG": replace(_COMPLEX, data=partial(convert_part, 1)),
-        "REAL": replace(_COMPLEX, data=partial(convert_part, 0)),
-        "RFFT2D": Row(data=convert_rfft2d, gives_complex=True),
-    }
-)

@@ -12,23 +12,28 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.fixed_point import number
 from frontends.tflite.converters.functions.arithmetic import check_divisor
-from frontends.tflite.operators import OPERATORS, Row, Rule
+from frontends.tflite.operators import OPERATORS, Row, Rule, converter
 from qnn_ops import natural_power, reinterpret
 from qnn_ops.arithmetic.fixed_point import round_half_away
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 
+_INTEGERS = ("int8", "uint8", "int16", "int32")
+_SIGNED = ("int8", "int16", "int32")
+_BITS = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}
+_NEAR = np.float32(1e-5)  # the largest distance at which an exponent counts as a natural number
+
 
 def convert_floor_div(ctx: Context) -> relax.Expr:
     """Divide and round down; LiteRT computes the quotient in float64."""
-    lhs, rhs = (R.astype(ctx.input(index).expr, "float64") for index in (0, 1))
+    lhs, rhs = (R.astype(each.expr, "float64") for each in ctx.inputs())
     return R.astype(R.floor(R.divide(lhs, rhs)), "float32")
 
 
 def convert_floor_mod(ctx: Context) -> relax.Expr:
     """Return the exact remainder, with the divisor's sign."""
-    lhs, rhs = (ctx.builder.array(ctx.input(position).expr) for position in (0, 1))
+    lhs, rhs = (ctx.builder.array(each.expr) for each in ctx.inputs())
     rest = lhs.to(R.mod(lhs.expr, rhs.expr))
     # The product of two small numbers may become 0; the product of their signs does not.
     is_other = np.sign(rest) * np.sign(rhs) < 0
@@ -57,35 +62,28 @@ def _floored(
     never = (0, -1) if is_rest else (0,)
 
     def convert(ctx: Context) -> relax.Expr:
-        lhs, rhs, dtype = ctx.input(0), ctx.input(1), ctx.output().dtype
+        dtype = ctx.common_dtype("float32", *dtypes)
         if not is_rest or dtype != "float32":
             check_divisor(ctx)
-        if {lhs.tensor.dtype, rhs.tensor.dtype, dtype} == {"float32"}:
+        if dtype == "float32":
             return floats(ctx)
-        if not lhs.tensor.dtype == rhs.tensor.dtype == dtype:
-            raise QnnError(f"from {lhs.tensor.dtype} and {rhs.tensor.dtype} to {dtype}")
-        if dtype not in dtypes:
-            raise UnsupportedError(f"of {dtype}")
         # 64 bits hold the quotient of the lowest int32 and -1.
-        dividend, divisor = (R.astype(each.expr, "int64") for each in (lhs, rhs))
-        divisor = ctx.builder.emit(divisor)
+        dividend, divisor = (R.astype(each.expr, "int64") for each in ctx.inputs())
+        divisor = ctx.emit(divisor)
         for each in never:
-            is_never = R.equal(divisor, relax.const(each, "int64"))
-            divisor = ctx.builder.emit(R.where(is_never, relax.const(1, "int64"), divisor))
+            divisor = ctx.emit(R.where(R.equal(divisor, number(each)), number(1), divisor))
         return R.astype(function(dividend, divisor), dtype)
 
     return convert
 
 
-_INTEGERS = ("int8", "uint8", "int16", "int32")
-_SHIFTED = ("int8", "int16", "int32")
-
-
+@converter("BITWISE_XOR")
 def convert_xor(ctx: Context) -> relax.Expr:
     """Compute the exclusive or of bits."""
     return R.bitwise_xor(*_operands(ctx, _INTEGERS))
 
 
+@converter("RIGHT_SHIFT")
 def convert_right_shift(ctx: Context) -> relax.Expr:
     """Shift to the right, by 0 bits at least and by all but one at most."""
     data, count = _operands(ctx, _INTEGERS)
@@ -95,16 +93,18 @@ def convert_right_shift(ctx: Context) -> relax.Expr:
     return R.astype(R.right_shift(R.astype(data, "int32"), inside), ctx.output().dtype)
 
 
+@converter("STABLEHLO_SHIFT_LEFT")
 def convert_left_shift(ctx: Context) -> relax.Expr:
     """Shift to the left; a count beyond 31 or below 0, undefined in LiteRT, gives 0."""
     # In 64 bits, as TVM lets LLVM assume that nothing overflows.
-    data, count = (R.astype(each, "int64") for each in _operands(ctx, _SHIFTED))
-    count = ctx.builder.emit(count)
+    data, count = (R.astype(each, "int64") for each in _operands(ctx, _SIGNED))
+    count = ctx.emit(count)
     inside = R.bitwise_and(count, number(31))
     shifted = R.astype(R.left_shift(data, inside), ctx.output().dtype)
     return R.where(R.equal(count, inside), shifted, R.zeros((), ctx.output().dtype))
 
 
+@converter("STABLEHLO_AND", combines="all")
 def convert_stablehlo_and(ctx: Context) -> relax.Expr:
     """Compute the bitwise and."""
     operands, is_bool = _operands(ctx, (*_INTEGERS, "int64", "bool")), ctx.output().dtype == "bool"
@@ -120,7 +120,7 @@ def _stablehlo(function: Callable[..., relax.Expr], of_bool: Callable[..., relax
         if dtype == "bool":
             return of_bool(lhs, rhs)
         if dtype == "float32":
-            return rounded(ctx.builder.emit(function(lhs, rhs)))
+            return rounded(ctx.emit(function(lhs, rhs)))
         # In 64 bits, as TVM lets LLVM assume that nothing overflows.
         return R.astype(function(R.astype(lhs, "int64"), R.astype(rhs, "int64")), dtype)
 
@@ -128,25 +128,21 @@ def _stablehlo(function: Callable[..., relax.Expr], of_bool: Callable[..., relax
 
 
 def _operands(ctx: Context, dtypes: tuple[str, ...]) -> list[relax.Expr]:
-    operands, dtype = ctx.inputs(), ctx.output().dtype
-    types = {operand.tensor.dtype for operand in operands}
-    if types != {dtype} or dtype not in dtypes or len(operands) != 2:
-        raise UnsupportedError(f"from {sorted(types)} to {dtype}")
-    if operands[0].shape != operands[1].shape and ctx.operator.code.startswith("STABLEHLO"):
-        raise UnsupportedError(f"shapes {operands[0].shape} and {operands[1].shape} differ")
-    return [operand.expr for operand in operands]
+    ctx.common_dtype(*dtypes)
+    lhs, rhs = ctx.input(0), ctx.input(1)
+    if lhs.shape != rhs.shape and ctx.operator.code.startswith("STABLEHLO"):
+        raise UnsupportedError(f"shapes {lhs.shape} and {rhs.shape} differ")
+    return [lhs.expr, rhs.expr]
 
 
-_BITS = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}
-
-
+@converter("BITCAST")
 def convert_bitcast(ctx: Context) -> relax.Expr:
     """Read the bytes of numbers as another type, the lowest byte first.
 
     Wider numbers are split along a new last axis, narrower ones are joined along the last axis.
     """
     data = ctx.input(0)
-    return read_as(ctx, data.expr, data.tensor.dtype, ctx.output().dtype)
+    return read_as(ctx, data.expr, data.dtype, ctx.output().dtype)
 
 
 def read_as(ctx: Context, data: relax.Expr, source: str, dtype: str) -> relax.Expr:
@@ -163,17 +159,17 @@ def read_as(ctx: Context, data: relax.Expr, source: str, dtype: str) -> relax.Ex
 
 def _as_other(ctx: Context, expr: relax.Expr) -> relax.Expr:
     """Return the bits of float32 as int32, or back."""
-    typed = ctx.builder.emit(expr)
+    typed = ctx.emit(expr)
     shape = spec_of(typed).shape
-    flat = ctx.builder.emit(reshaped(typed, (prod(shape),)))
-    return reshaped(ctx.builder.emit(reinterpret(flat)), shape)
+    flat = ctx.emit(reshaped(typed, (prod(shape),)))
+    return reshaped(ctx.emit(reinterpret(flat)), shape)
 
 
 def _integers(ctx: Context, data: relax.Expr, source: str, dtype: str) -> relax.Expr:
     """Read the bytes of integers as integers of another type."""
-    data = ctx.builder.emit(data)
+    data = ctx.emit(data)
     shape = spec_of(data).shape
-    emit, narrow = ctx.builder.emit, min(_BITS[source], _BITS[dtype])
+    emit, narrow = ctx.emit, min(_BITS[source], _BITS[dtype])
     parts = max(_BITS[source], _BITS[dtype]) // narrow
     if parts == 1:
         return R.astype(data, dtype)
@@ -187,22 +183,17 @@ def _integers(ctx: Context, data: relax.Expr, source: str, dtype: str) -> relax.
     return R.astype(R.sum(emit(R.left_shift(bits, shifts)), [-1]), dtype)
 
 
-_NEAR = np.float32(1e-5)  # the largest distance at which an exponent counts as a natural number
-
-
 def convert_whole_power(ctx: Context) -> relax.Expr:
     """Raise int32 to powers; a power beyond int32 becomes the lowest int32.
 
     With one exponent for all, it wraps. A negative exponent, which ends LiteRT's run, counts as 0.
     """
+    ctx.common_dtype("int32")
+    ctx.check_constant(1, [2**31])
     data, exponent = ctx.input(0), ctx.input(1)
-    if {data.tensor.dtype, exponent.tensor.dtype, ctx.output().dtype} != {"int32"}:
-        raise UnsupportedError(f"of {data.tensor.dtype}, with powers of {exponent.tensor.dtype}")
-    if exponent.tensor.is_constant and np.any(ctx.constant(1) < 0):
-        raise QnnError(f"{exponent.tensor.label} has powers below 0")
     if _is_one(data, exponent):
         one = relax.const(np.int32(1))
-        count = ctx.builder.emit(reshaped(exponent.expr, (1,)))
+        count = ctx.emit(reshaped(exponent.expr, (1,)))
         power = _multiplied(ctx, data, count)
         return R.where(R.less(reshaped(exponent.expr, ()), one), one, power)
     base = ctx.builder.array(data.expr).astype("float64")
@@ -219,7 +210,7 @@ def convert_float_power(ctx: Context) -> relax.Expr:
     power = R.power(data.expr, exponent.expr)
     if not _is_one(data, exponent):
         return power
-    if exponent.tensor.is_constant:
+    if exponent.is_constant:
         value = np.float32(ctx.constant(1).item())
         count = round_half_away(value)
         if not (1 <= count < 2**31 and abs(value - count) < _NEAR):
@@ -243,35 +234,22 @@ def _is_one(data: Operand, exponent: Operand) -> bool:
 
 def _multiplied(ctx: Context, data: Operand, count: relax.Expr) -> relax.Expr:
     """Return a power by products, in the broadcast shape of data and exponent."""
-    shape = data.shape
-    rank = len(ctx.input(1).shape)
-    shape = (*[1] * (rank - len(shape)), *shape)
-    flat = ctx.builder.emit(reshaped(data.expr, (prod(shape),)))
-    return reshaped(ctx.builder.emit(natural_power(flat, count)), shape)
+    shape = (*[1] * (len(ctx.input(1).shape) - len(data.shape)), *data.shape)
+    flat = ctx.emit(reshaped(data.expr, (prod(shape),)))
+    return reshaped(ctx.emit(natural_power(flat, count)), shape)
 
 
 OPERATORS.update(
     {
-        "BITCAST": Row(data=convert_bitcast),
-        "BITWISE_XOR": Row(data=convert_xor),
-        "FLOOR_DIV": Row(
-            data=_floored(
-                R.floor_divide, convert_floor_div, ("int8", "int16", "int32"), is_rest=False
-            ),
-        ),
+        "FLOOR_DIV": Row(data=_floored(R.floor_divide, convert_floor_div, _SIGNED, is_rest=False)),
         "FLOOR_MOD": Row(
-            data=_floored(
-                R.floor_mod, convert_floor_mod, ("int8", "int16", "int32", "int64"), is_rest=True
-            ),
+            data=_floored(R.floor_mod, convert_floor_mod, (*_SIGNED, "int64"), is_rest=True)
         ),
         "POW": Row(floats=convert_float_power, whole=convert_whole_power),
-        "RIGHT_SHIFT": Row(data=convert_right_shift),
         "STABLEHLO_ADD": Row(data=_stablehlo(R.add, R.logical_or), combines="add"),
-        "STABLEHLO_AND": Row(data=convert_stablehlo_and, combines="all"),
         "STABLEHLO_MAXIMUM": Row(data=_stablehlo(R.maximum, R.logical_or), combines="maximum"),
         "STABLEHLO_MINIMUM": Row(data=_stablehlo(R.minimum, R.logical_and), combines="minimum"),
         "STABLEHLO_MULTIPLY": Row(data=_stablehlo(R.multiply, R.logical_and), combines="multiply"),
         "STABLEHLO_OR": Row(combines="any"),
-        "STABLEHLO_SHIFT_LEFT": Row(data=convert_left_shift),
     }
 )

@@ -1,6 +1,7 @@
 """SOFTMAX, LOG_SOFTMAX and L2_NORMALIZATION."""
 
 import math
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -27,6 +28,10 @@ from qnn_ops.errors import QnnError
 from qnn_ops.quantized.softmax import output_quantization
 from qnn_ops.tables.softmax import exp_table, sum_term
 
+# The largest numbers of squares, and of exponentials in Q12.19, whose sum fits int32.
+_MOST_SQUARES, _MOST_EXPONENTIALS = 33_025, 4_095
+_POINTS = {"int8": (0, 127), "uint8": (128, 255)}
+
 
 def convert_softmax(ctx: Context) -> relax.Expr:
     """Apply softmax along the last axis."""
@@ -34,8 +39,8 @@ def convert_softmax(ctx: Context) -> relax.Expr:
     if 0 in data.shape:
         return R.zeros(data.shape, result.dtype)
     quantization = per_tensor(result)
-    if result.dtype == "uint8" or data.tensor.dtype != result.dtype:  # LiteRT does not read it then
-        quantization = output_quantization(data.tensor.dtype, result.dtype)
+    if result.dtype == "uint8" or data.dtype != result.dtype:  # LiteRT does not read it then
+        quantization = output_quantization(data.dtype, result.dtype)
     return quantized_softmax(
         data.expr,
         *data.quantization,
@@ -47,36 +52,31 @@ def convert_softmax(ctx: Context) -> relax.Expr:
 
 def convert_float_softmax(ctx: Context) -> relax.Expr:
     """Apply softmax along the last axis; beta multiplies the distances from the largest value."""
-    beta = relax.const(ctx.options(SoftmaxOptions).beta, "float32")
     data = _rows(ctx)
-    below = R.subtract(data, ctx.builder.emit(R.max(data, [-1], keepdims=True)))
-    powers = ctx.builder.emit(R.exp(R.multiply(below, beta)))
-    return R.divide(powers, ctx.builder.emit(R.sum(powers, [-1], keepdims=True)))
+    below = data - data.max([-1], keepdims=True)
+    powers = np.exp(below * np.float32(ctx.options(SoftmaxOptions).beta))
+    quotient: Any = powers / powers.sum(-1, np.float32, True)
+    return quotient.value
 
 
 def convert_float_log_softmax(ctx: Context) -> relax.Expr:
     """Apply the logarithm of softmax along the last axis."""
     data = _rows(ctx)
-    below = ctx.builder.emit(R.subtract(data, ctx.builder.emit(R.max(data, [-1], keepdims=True))))
-    total = ctx.builder.emit(R.sum(R.exp(below), [-1], keepdims=True))
-    return R.subtract(below, R.log(total))
+    below = data - data.max([-1], keepdims=True)
+    result: Any = below - np.log(np.exp(below).sum(-1, np.float32, True))
+    return result.value
 
 
-def _rows(ctx: Context) -> relax.Expr:
-    """Return the data.
+def _rows(ctx: Context) -> Any:
+    """Return the data as an expression with numpy's functions.
 
     Raises:
         QnnError: the data is a scalar, for which LiteRT returns uninitialized memory.
     """
     data = ctx.input(0)
     if not data.shape:
-        raise QnnError(f"{data.tensor.label} is a scalar, which has no last axis")
-    return data.expr
-
-
-# The largest numbers of squares, and of exponentials in Q12.19, whose sum fits int32.
-_MOST_SQUARES, _MOST_EXPONENTIALS = 33_025, 4_095
-_POINTS = {"int8": (0, 127), "uint8": (128, 255)}
+        raise QnnError(f"{data.label} is a scalar, which has no last axis")
+    return ctx.builder.array(data.expr)
 
 
 def convert_l2_normalization(ctx: Context) -> relax.Expr:
@@ -93,9 +93,7 @@ def convert_quantized_l2_normalization(ctx: Context) -> relax.Expr:
     iteration; uint8 shifts by 7 bits before the product, and int8 after it.
     """
     data, dtype = ctx.input(0), ctx.output().dtype
-    _check_result(ctx, 1 / 128, 0)
-    if not data.shape or data.shape[-1] > _MOST_SQUARES:
-        raise UnsupportedError(f"rows of {data.tensor.label}, of shape {data.shape}")
+    _check(ctx, _MOST_SQUARES, 1 / 128, 0)
     values = ctx.builder.array(data.expr).astype("int64") - data.quantization[1]
     squares = (values * values).sum(axis=-1, dtype="int64", keepdims=True)
     multiplier, shift = inverse_sqrt(squares)
@@ -113,12 +111,10 @@ def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
     Source: LogSoftmax of TFLite's kernels/internal/reference, all in fixed point.
     """
     data, dtype = ctx.input(0), ctx.output().dtype
-    _check_result(ctx, 16 / 256, 1)
-    if not data.shape or data.shape[-1] > _MOST_EXPONENTIALS:
-        raise UnsupportedError(f"rows of {data.tensor.label}, of shape {data.shape}")
+    _check(ctx, _MOST_EXPONENTIALS, 16 / 256, 1)
     scale = data.quantization[0]
     if scale <= 2.0**-26:
-        raise QnnError(f"{data.tensor.label} has the scale {scale}, too small for TFLite")
+        raise QnnError(f"{data.label} has the scale {scale}, too small for TFLite")
     multiplier, shift = (
         int(part) for part in quantize_multiplier(min(scale * 2.0**26, 2.0**31 - 1))
     )
@@ -139,12 +135,12 @@ def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
     return saturated(np.where(is_far, low, steps + _POINTS[dtype][1]), dtype)
 
 
-def _check_result(ctx: Context, scale: float, end: int) -> None:
-    """Raise unless the result has the scale and zero point that TFLite requires."""
-    data, result = ctx.tensor(0), ctx.output()
-    if data.dtype != result.dtype:
-        raise UnsupportedError(f"from {data.dtype} to {result.dtype}")
-    needed = scale, _POINTS[result.dtype][end]
+def _check(ctx: Context, most: int, scale: float, end: int) -> None:
+    """Raise for long rows, and unless the result has the scale and zero point of TFLite."""
+    data = ctx.input(0)
+    if not data.shape or data.shape[-1] > most:
+        raise UnsupportedError(f"rows of {data.label}, of shape {data.shape}")
+    result, needed = ctx.output(), (scale, _POINTS[ctx.common_dtype()][end])
     if per_tensor(result) != needed:
         raise QnnError(f"{result.label} must have scale and zero point {needed}")
 

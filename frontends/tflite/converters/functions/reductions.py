@@ -1,9 +1,8 @@
 """Reductions along axes, MEAN and CUMSUM."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
+from itertools import accumulate
 from math import prod
-from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -11,23 +10,18 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.splits import split
+from frontends.tflite.converters import scales
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
-from frontends.tflite.converters.fixed_point import saturated
-from frontends.tflite.converters.scales import (
-    check_one_scale,
-    check_same_quantization,
-    check_symmetric,
-    lacks_scale,
-    zero_points,
-)
-from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
+from frontends.tflite.converters.fixed_point import rescaled, saturated
+from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule, converter
 from frontends.tflite.options.values import CumsumOptions, ReducerOptions
 from qnn_ops import quantized_mean, requantize
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier
-from qnn_ops.arithmetic.wide_sums import reduced_multiplier
 from qnn_ops.dialect.checks import check_axis
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
+
+_MOST_IN_ORDER = 128  # each element is an operator of its own
 
 
 def axes_of(ctx: Context) -> list[int]:
@@ -44,7 +38,7 @@ def reduced(
     data, axes = ctx.input(0), axes_of(ctx)
     if axes:
         return reduce(data.expr, axes, ctx.options(ReducerOptions).keep_dims)
-    longer = ctx.builder.emit(reshaped(data.expr, (*data.shape, 1)))
+    longer = ctx.emit(reshaped(data.expr, (*data.shape, 1)))
     return reduce(longer, [len(data.shape)], False)
 
 
@@ -53,6 +47,13 @@ def _kept_shape(ctx: Context) -> list[int]:
     axes, keep = axes_of(ctx), ctx.options(ReducerOptions).keep_dims
     sizes = enumerate(ctx.input(0).shape)
     return [1 if axis in axes else size for axis, size in sizes if keep or axis not in axes]
+
+
+def beginning(begin: str | int, dtype: str) -> relax.Expr:
+    """Return a number as a constant of a type; "min" and "max" are the ends of the type."""
+    info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
+    value = getattr(info, begin) if isinstance(begin, str) else begin
+    return relax.const(np.asarray(value, dtype), dtype)
 
 
 def _reduce(function: Callable[..., relax.Expr], begin: str | int | None = None) -> Rule:
@@ -69,13 +70,9 @@ def _reduce(function: Callable[..., relax.Expr], begin: str | int | None = None)
         if 0 not in data.shape:
             return reduced(ctx, function)
         if begin is None:
-            raise UnsupportedError(f"the mean of {data.tensor.label}, which has no elements")
-        shape = _kept_shape(ctx)
+            raise UnsupportedError(f"the mean of {data.label}, which has no elements")
         dtype = spec_of(data.expr).dtype
-        info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
-        value = getattr(info, begin) if isinstance(begin, str) else begin
-        number = float(value) if dtype == "float32" else int(value)
-        return R.full(shape, relax.const(number, dtype), dtype)
+        return R.full(_kept_shape(ctx), beginning(begin, dtype), dtype)
 
     return convert
 
@@ -96,18 +93,25 @@ def convert_sum(ctx: Context) -> relax.Expr | list[relax.Expr]:
     scale, point = data.quantization
 
     def add(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
-        count = prod(spec_of(expr).shape[axis] for axis in axes)
-        total = ctx.builder.emit(R.sum(ctx.builder.emit(R.astype(expr, "int32")), axes, keep))
+        total, count = _total(ctx, expr, "int32", axes, keep)
         return requantize(total, scale, point * count, *per_tensor(result), result.dtype)
 
     return reduced(ctx, add)
+
+
+def _total(
+    ctx: Context, data: relax.Expr, dtype: str, axes: list[int], keep: bool
+) -> tuple[relax.Expr, int]:
+    """Return sums along axes, and the number of elements of each."""
+    count = prod(spec_of(data).shape[axis] for axis in axes)
+    return ctx.emit(R.sum(ctx.emit(R.astype(data, dtype)), axes, keep)), count
 
 
 def _extremum(rule: Rule) -> Rule:
     """Return the rule that finds the largest (smallest) integer along constant axes."""
 
     def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
-        check_same_quantization(ctx.tensor(0), ctx.output())
+        scales.check_same_quantization(ctx.tensor(0), ctx.output())
         return rule(ctx)
 
     return convert
@@ -124,7 +128,9 @@ def convert_unscaled_mean(ctx: Context) -> relax.Expr:
     """Return the result's zero point: scales of 0 give LiteRT a multiplier of 0."""
 
     def fill(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
-        return zero_points(ctx.output(), spec_of(ctx.builder.typed(R.max(expr, axes, keep))).shape)
+        return scales.zero_points(
+            ctx.output(), spec_of(ctx.builder.typed(R.max(expr, axes, keep))).shape
+        )
 
     return reduced(ctx, fill)
 
@@ -137,20 +143,18 @@ def _whole(function: Callable[..., relax.Expr], numbers: Rule | None = None) -> 
         numbers: the rule for integers, if there is one.
     """
 
-    def reduce(ctx: Context, expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
-        # TVM reduces no bool.
-        return function(ctx.builder.emit(R.astype(expr, "int8")), axes, keep)
-
     def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
         data, dtype = ctx.input(0), ctx.output().dtype
-        if dtype != "bool" and numbers is None:
-            raise UnsupportedError(f"of {dtype}")
         if dtype != "bool" and numbers is not None:
             return numbers(ctx)
-        if 0 in data.shape:
-            raise UnsupportedError(f"{data.tensor.label} has no elements")
-        result = ctx.builder.emit(reduced(ctx, partial(reduce, ctx)))
-        return R.greater(result, relax.const(np.int8(0)))
+        if dtype != "bool" or 0 in data.shape:
+            raise UnsupportedError(f"of {dtype}, of shape {data.shape}")
+
+        def reduce(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
+            # TVM reduces no bool.
+            return function(ctx.emit(R.astype(expr, "int8")), axes, keep)
+
+        return R.greater(ctx.emit(reduced(ctx, reduce)), relax.const(np.int8(0)))
 
     return convert
 
@@ -159,18 +163,14 @@ def convert_whole_mean(ctx: Context) -> relax.Expr:
     """Average along constant axes, in 64 bits, and round towards zero."""
     data, dtype = ctx.input(0), ctx.output().dtype
     if dtype == "bool" or 0 in data.shape:
-        raise UnsupportedError(f"the mean of {data.tensor.label}, {dtype} of shape {data.shape}")
+        raise UnsupportedError(f"the mean of {data.label}, {dtype} of shape {data.shape}")
 
     def average(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
-        count = prod(spec_of(expr).shape[axis] for axis in axes)
-        total = ctx.builder.emit(R.sum(ctx.builder.emit(R.astype(expr, "int64")), axes, keep))
+        total, count = _total(ctx, expr, "int64", axes, keep)
         size = R.floor_divide(R.abs(total), relax.const(count, "int64"))
         return R.astype(R.multiply(size, R.sign(total)), dtype)
 
     return reduced(ctx, average)
-
-
-_MOST_FACTORS = 128  # each element is an operator of its own
 
 
 def convert_quantized_product(ctx: Context) -> relax.Expr:
@@ -180,102 +180,87 @@ def convert_quantized_product(ctx: Context) -> relax.Expr:
     multiplier is the data's scale divided by the n-th root of the result's, in 15 bits.
     """
     data, result, axes = ctx.input(0), ctx.output(), axes_of(ctx)
-    if data.tensor.dtype != result.dtype or result.dtype == "uint8":
-        raise UnsupportedError(f"from {data.tensor.dtype} to {result.dtype}")
+    if data.dtype != result.dtype or result.dtype == "uint8":
+        raise UnsupportedError(f"from {data.dtype} to {result.dtype}")
     if result.dtype == "int16":
-        check_symmetric(data.tensor, result)
+        scales.check_symmetric(data.tensor, result)
     count = prod(data.shape[axis] for axis in axes)
     shape = _kept_shape(ctx)
     if 0 in shape:
         return R.zeros(shape, result.dtype)
-    if not 0 < count <= _MOST_FACTORS:
+    if not 0 < count <= _MOST_IN_ORDER:
         raise UnsupportedError(f"of {count} values along axes {axes} of {data.shape}")
     (scale, point), (result_scale, result_point) = data.quantization, per_tensor(result)
     multiplier, shift = quantize_multiplier(scale / result_scale ** (1.0 / count))
     if not -31 <= int(shift) < 8:
         raise QnnError(f"the scales {scale:.4g} and {result_scale:.4g} are too far apart")
-    factor, down = int(reduced_multiplier(multiplier)), 15 - int(shift)
-    emit = ctx.builder.emit
-
-    def rescaled(value: Any) -> Any:
-        # The reference's result is int32, and wraps.
-        return ((value * factor + (1 << (down - 1))) >> down).astype("int32").astype("int64")
-
+    emit, scale_of_product = ctx.emit, (int(multiplier), int(shift))
     kept = [axis for axis in range(len(data.shape)) if axis not in axes]
     moved = emit(R.permute_dims(data.expr, [*kept, *axes]))
     rows = emit(reshaped(moved, (prod(data.shape[axis] for axis in kept), count)))
     values = ctx.builder.array(rows).astype("int64") - point
-    first, *others = split(ctx.builder, values.expr, [1] * count, 1)
-    total = ctx.builder.array(first)
+    total, *others = map(ctx.builder.array, split(ctx.builder, values.expr, [1] * count, 1))
     for part in others:
-        total = rescaled(total * ctx.builder.array(part))
-    return reshaped(emit(saturated(rescaled(total) + result_point, result.dtype)), shape)
+        total = rescaled(total * part, *scale_of_product)
+    steps = rescaled(total, *scale_of_product) + result_point
+    return reshaped(emit(saturated(steps, result.dtype)), shape)
 
 
 def convert_unscaled_product(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Multiply plain integers: neither they nor the products have a scale."""
     tensors = [ctx.tensor(0), ctx.output()]
-    if not all(map(lacks_scale, tensors)):
-        check_one_scale(tensors)
+    if not all(map(scales.lacks_scale, tensors)):
+        scales.check_one_scale(tensors)
     return _product(ctx)
 
 
-_MOST_FLOATS = 128  # each element is an operator of its own
-
-
+@converter("CUMSUM", dtypes=("float32", "int32", "int64"))
 def convert_cumsum(ctx: Context) -> relax.Expr:
     """Add up along an axis, from its beginning or from its end."""
     options, data = ctx.options(CumsumOptions), ctx.input(0)
-    dtype, shape = data.tensor.dtype, data.shape
+    dtype, shape = data.dtype, data.shape
     axis = check_axis(ctx.integer(1), len(shape))
     if 0 in shape:
         return R.zeros(shape, dtype)
-    expr = ctx.builder.emit(R.flip(data.expr, axis)) if options.reverse else data.expr
+    expr = ctx.emit(R.flip(data.expr, axis)) if options.reverse else data.expr
     if options.exclusive:
-        expr = _moved(ctx, expr, shape, axis, 1)
-    if dtype == "float32":
-        sums = _one_by_one(ctx, expr, shape, axis)
-    elif dtype in ("int32", "int64"):
-        sums = _by_doubling(ctx, expr, shape, axis)
-    else:
-        raise UnsupportedError(f"of {dtype}")
-    return R.flip(ctx.builder.emit(sums), axis) if options.reverse else sums
+        expr = _moved(ctx, expr, axis, 1)
+    sums = (_one_by_one if dtype == "float32" else _by_doubling)(ctx, expr, axis)
+    return R.flip(ctx.emit(sums), axis) if options.reverse else sums
 
 
-def _moved(
-    ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int, count: int
-) -> relax.Expr:
+def _moved(ctx: Context, expr: relax.Expr, axis: int, count: int) -> relax.Expr:
     """Shift elements along an axis, and fill with zeros."""
+    shape = spec_of(ctx.builder.typed(expr)).shape
     size = shape[axis]
     zeros = R.zeros([*shape[:axis], min(count, size), *shape[axis + 1 :]], ctx.output().dtype)
     if count >= size:
         return zeros
     first = R.strided_slice(expr, [axis], [0], [size - count])
-    return ctx.builder.emit(R.concat([zeros, ctx.builder.emit(first)], axis))
+    return ctx.emit(R.concat([zeros, ctx.emit(first)], axis))
 
 
-def _by_doubling(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int) -> relax.Expr:
+def _by_doubling(ctx: Context, expr: relax.Expr, axis: int) -> relax.Expr:
     """Add up integers, whose order does not matter, in as many steps as the size has bits."""
     count = 1
-    while count < shape[axis]:
-        expr = ctx.builder.emit(R.add(expr, _moved(ctx, expr, shape, axis, count)))
+    while count < ctx.input(0).shape[axis]:
+        expr = ctx.emit(R.add(expr, _moved(ctx, expr, axis, count)))
         count *= 2
     return expr
 
 
-def _one_by_one(ctx: Context, expr: relax.Expr, shape: Sequence[int], axis: int) -> relax.Expr:
+def _one_by_one(ctx: Context, expr: relax.Expr, axis: int) -> relax.Expr:
     """Add up in LiteRT's order."""
-    if shape[axis] > _MOST_FLOATS:
-        raise UnsupportedError(f"of {shape[axis]} numbers of float32")
-    sums: list[relax.Expr] = []
-    for part in split(ctx.builder, expr, [1] * shape[axis], axis):
-        sums.append(ctx.builder.emit(R.add(sums[-1], part)) if sums else ctx.builder.emit(part))
+    size = ctx.input(0).shape[axis]
+    if size > _MOST_IN_ORDER:
+        raise UnsupportedError(f"of {size} numbers of float32")
+    parts = map(ctx.emit, split(ctx.builder, expr, [1] * size, axis))
+    sums = [*accumulate(parts, lambda total, part: ctx.emit(R.add(total, part)))]
     return R.concat(sums, axis) if len(sums) > 1 else sums[0]
 
 
 OPERATORS.update(
     {
-        "CUMSUM": Row(data=convert_cumsum),
         "MEAN": Row(
             scaled=convert_mean,
             floats=_reduce(R.mean),

@@ -11,42 +11,16 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import convert_rescaling
-from frontends.tflite.converters.context import Array, Context, per_tensor
+from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.functions.arithmetic import whole
-from frontends.tflite.converters.scales import (
-    check_one_scale,
-    check_symmetric,
-    with_least_scale,
-)
+from frontends.tflite.converters.scales import check_one_scale, check_symmetric, with_least_scale
 from frontends.tflite.operators import COMPUTED, OPERATORS, Row, Rule
-from frontends.tflite.options.values import (
-    GeluOptions,
-    LeakyReluOptions,
-    LocalResponseNormalizationOptions,
-)
+from frontends.tflite.options import values
 from qnn_ops import quantized_lookup
 from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
-from qnn_ops.tables.lookup import (
-    Ends,
-    hard_swish_table,
-    leaky_relu_table,
-    logistic_table,
-    tanh_table,
-    unary_table,
-)
-from qnn_ops.tables.tables_int16 import (
-    EVERY_INT16,
-    abs_table_int16,
-    exp_table_int16,
-    gelu_table_int16,
-    leaky_relu_table_int16,
-    log_table_int16,
-    logistic_table_int16,
-    rsqrt_table_int16,
-    sqrt_table_int16,
-    tanh_table_int16,
-)
+from qnn_ops.tables import lookup, tables_int16
 from qnn_ops.tables.unary_tables import (
     absolute_table,
     elu_table,
@@ -60,48 +34,30 @@ from qnn_ops.tables.unary_tables import (
 _ROOT = math.sqrt(2 / math.pi)
 
 Unary = Callable[[relax.Expr], relax.Expr]
-Options = Callable[[Context], "tuple[Any, ...]"]
-
-
-def _no_options(_ctx: Context) -> tuple[Any, ...]:
-    return ()
-
-
-def _alpha(ctx: Context) -> tuple[float]:
-    return (ctx.options(LeakyReluOptions).alpha,)
-
-
-def _approximate(ctx: Context) -> tuple[bool]:
-    return (ctx.options(GeluOptions).approximate,)
 
 
 def _tabulated(
     of_bytes: Callable[..., Array],
     of_words: Callable[..., Array] | None = None,
-    options: Options = _no_options,
     *,
     has_uint8: bool = True,
 ) -> Rule:
-    """Return the rule that looks up integers in a table, made from options and scales.
+    """Return the rule that looks up integers in a table, made from the options and scales.
 
     Args:
         of_bytes: makes the table of 8 bits, for the result's dtype.
         of_words: makes the table of int16; None if LiteRT has no such operator.
-        options: returns the operator's options.
         has_uint8: whether LiteRT has the operator for uint8.
     """
 
     def convert(ctx: Context) -> relax.Expr:
-        first, data, result = options(ctx), ctx.tensor(0), ctx.output()
+        data, result, options = ctx.tensor(0), ctx.output(), ctx.operator.options
+        first = () if options is None else vars(options).values()
         if result.dtype == "int16" and of_words is not None:
             check_symmetric(data, result)
             return _look_up(ctx, of_words(*first, per_tensor(data)[0], per_tensor(result)[0]))
-        scales = (*per_tensor(data), *per_tensor(result))
-
-        def tabulate(dtype: str) -> Array:
-            return of_bytes(*first, Ends(*scales, dtype))
-
-        return _looked_up(ctx, tabulate, has_uint8=has_uint8)
+        ends = partial(lookup.Ends, *per_tensor(data), *per_tensor(result))
+        return _looked_up(ctx, lambda dtype: of_bytes(*first, ends(dtype)), has_uint8=has_uint8)
 
     return convert
 
@@ -109,9 +65,7 @@ def _tabulated(
 def _looked_up(
     ctx: Context, table_of: Callable[[str], Array], *, has_uint8: bool = True
 ) -> relax.Expr:
-    data, dtype = ctx.tensor(0).dtype, ctx.output().dtype
-    if data != dtype:
-        raise UnsupportedError(f"from {data} to {dtype}")
+    dtype = ctx.common_dtype()
     if dtype == "uint8" and not has_uint8:
         raise UnsupportedError("LiteRT has no such operator of uint8")
     return _look_up(ctx, table_of(dtype))
@@ -129,7 +83,7 @@ def _negative(ctx: Context) -> relax.Expr:
 
 def _int16_negative(ctx: Context) -> relax.Expr:
     """Negate the stored integers; the lowest one wraps."""
-    return _look_up(ctx, (-EVERY_INT16).astype(np.int16))
+    return _look_up(ctx, (-tables_int16.EVERY_INT16).astype(np.int16))
 
 
 def _exp(x: Array) -> Array:
@@ -161,12 +115,12 @@ def _floats(function: Unary) -> Rule:
 
 
 def _sign(ctx: Context) -> relax.Expr:
-    data = ctx.builder.emit(ctx.input(0).expr)
+    data = ctx.emit(ctx.input(0).expr)
     return R.where(R.isnan(data), data, R.sign(data))  # TVM's sign of NaN is 0
 
 
 def _square(ctx: Context) -> relax.Expr:
-    return rounded(ctx.builder.emit(R.square(ctx.input(0).expr)))
+    return rounded(ctx.emit(R.square(ctx.input(0).expr)))
 
 
 def _in_float64(function: Callable[[relax.Expr], relax.Expr], data: relax.Expr) -> relax.Expr:
@@ -176,10 +130,11 @@ def _in_float64(function: Callable[[relax.Expr], relax.Expr], data: relax.Expr) 
 
 def convert_logistic(ctx: Context) -> relax.Expr:
     """Compute 1 / (1 + exp(-x)); below -9 that is exp(x), as in LiteRT."""
-    data, one = ctx.input(0).expr, relax.const(np.float32(1))
-    is_low = ctx.builder.emit(R.less(data, relax.const(np.float32(-9))))
-    power = ctx.builder.emit(R.exp(R.where(is_low, data, R.negative(data))))
-    return R.where(is_low, power, R.divide(one, R.add(one, power)))
+    data = ctx.builder.array(ctx.input(0).expr)
+    is_low = data < np.float32(-9)
+    power = np.exp(np.where(is_low, data, -data))
+    result: Any = np.where(is_low, power, 1 / (1 + power))
+    return result.value
 
 
 def convert_elu(ctx: Context) -> relax.Expr:
@@ -198,21 +153,16 @@ def _less_one(x: relax.Expr) -> relax.Expr:
 
 def convert_gelu(ctx: Context) -> relax.Expr:
     """Compute x times the normal distribution up to x, or its approximation by tanh."""
-    data = ctx.input(0).expr
-
-    def number(value: float) -> relax.Expr:
-        return relax.const(np.float32(value))
-
-    half = R.multiply(number(0.5), data)
-    if ctx.options(GeluOptions).approximate:
-        cube = R.multiply(R.multiply(data, data), data)
-        inner = R.add(data, R.multiply(number(0.044715), cube))
-        bent = _in_float64(R.tanh, R.multiply(number(_ROOT), inner))
-        return rounded(ctx.builder.emit(R.multiply(half, R.add(number(1), bent))))
-    scaled = R.multiply(data, number(math.sqrt(0.5)))
-    one = relax.const(1.0, "float64")
-    part = _in_float64(lambda x: R.add(one, R.erf(x)), scaled)
-    return rounded(ctx.builder.emit(R.multiply(half, part)))
+    data, one = ctx.builder.array(ctx.input(0).expr), relax.const(1.0, "float64")
+    half = np.float32(0.5) * data
+    if ctx.options(values.GeluOptions).approximate:
+        inner = np.float32(_ROOT) * (data + np.float32(0.044715) * (data * data * data))
+        part = 1 + data.to(_in_float64(R.tanh, inner.expr))
+    else:
+        scaled = data * np.float32(math.sqrt(0.5))
+        part = data.to(_in_float64(lambda x: R.add(one, R.erf(x)), scaled.expr))
+    result: relax.Expr = rounded(half * part).expr
+    return result
 
 
 def convert_hard_swish(ctx: Context) -> relax.Expr:
@@ -224,7 +174,7 @@ def convert_hard_swish(ctx: Context) -> relax.Expr:
 
 def convert_leaky_relu(ctx: Context) -> relax.Expr:
     """Compute x if it is positive, and alpha * x otherwise."""
-    return R.nn.leakyrelu(ctx.input(0).expr, ctx.options(LeakyReluOptions).alpha)
+    return R.nn.leakyrelu(ctx.input(0).expr, ctx.options(values.LeakyReluOptions).alpha)
 
 
 def convert_local_response_normalization(ctx: Context) -> relax.Expr:
@@ -232,27 +182,27 @@ def convert_local_response_normalization(ctx: Context) -> relax.Expr:
 
     LiteRT leaves out the last of the ``radius`` neighbours on either side.
     """
-    options, data = ctx.options(LocalResponseNormalizationOptions), ctx.input(0)
+    options, data = ctx.options(values.LocalResponseNormalizationOptions), ctx.input(0)
     if not data.shape:
-        raise QnnError(f"{data.tensor.label} is a scalar, which has no last axis")
+        raise QnnError(f"{data.label} is a scalar, which has no last axis")
     rank, depth, radius = len(data.shape), data.shape[-1], options.radius
     radius = min(max(radius, 0), depth)  # there are no more neighbours
     widths = [0] * (2 * rank - 2) + [radius, max(radius - 1, 0)]
-    squares = ctx.builder.emit(R.nn.pad(R.square(data.expr), widths, pad_value=0.0))
+    squares = ctx.emit(R.nn.pad(R.square(data.expr), widths, pad_value=0.0))
     total: relax.Expr = R.zeros(data.shape, "float32")
     for index in range(2 * radius):
         part = R.strided_slice(squares, [rank - 1], [index], [index + depth])
-        total = ctx.builder.emit(R.add(total, ctx.builder.emit(part)))
+        total = ctx.emit(R.add(total, ctx.emit(part)))
     scaled = R.multiply(relax.const(np.float32(options.alpha)), total)
     base = R.add(relax.const(np.float32(options.bias)), scaled)
     factor = R.power(base, relax.const(np.float32(-options.beta)))
-    return rounded(ctx.builder.emit(R.multiply(data.expr, factor)))
+    return rounded(ctx.emit(R.multiply(data.expr, factor)))
 
 
 OPERATORS.update(
     {
         "ABS": Row(
-            scaled=_tabulated(absolute_table, abs_table_int16, has_uint8=False),
+            scaled=_tabulated(absolute_table, tables_int16.abs_table_int16, has_uint8=False),
             floats=_floats(R.abs),
             whole=whole(R.abs),
             is_for_every_scale=True,
@@ -261,34 +211,34 @@ OPERATORS.update(
         "COS": Row(floats=_floats(R.cos)),
         "ELU": Row(quantized=_tabulated(elu_table, has_uint8=False), floats=convert_elu),
         "EXP": Row(
-            scaled=_tabulated(partial(unary_table, _exp), exp_table_int16),
+            scaled=_tabulated(partial(lookup.unary_table, _exp), tables_int16.exp_table_int16),
             floats=_floats(R.exp),
             unscaled=of_zero("int8", "int16"),
         ),
         "FLOOR": Row(floats=_floats(R.floor)),
         "GELU": Row(
-            scaled=_tabulated(gelu_table, gelu_table_int16, _approximate),
+            scaled=_tabulated(gelu_table, tables_int16.gelu_table_int16),
             floats=convert_gelu,
             unscaled=of_zero("int8", "uint8", "int16"),
         ),
         "HARD_SWISH": Row(
-            quantized=_tabulated(hard_swish_table),
+            quantized=_tabulated(lookup.hard_swish_table),
             floats=convert_hard_swish,
             unscaled=convert_rescaling,
             micro=COMPUTED,
         ),
         "LEAKY_RELU": Row(
-            scaled=_tabulated(leaky_relu_table, leaky_relu_table_int16, _alpha),
+            scaled=_tabulated(lookup.leaky_relu_table, tables_int16.leaky_relu_table_int16),
             floats=convert_leaky_relu,
             unscaled=convert_rescaling,
         ),
         "LOCAL_RESPONSE_NORMALIZATION": Row(floats=convert_local_response_normalization),
         "LOG": Row(
-            scaled=_tabulated(log_table, log_table_int16, has_uint8=False),
+            scaled=_tabulated(log_table, tables_int16.log_table_int16, has_uint8=False),
             floats=_floats(R.log),
         ),
         "LOGISTIC": Row(
-            scaled=_tabulated(logistic_table, logistic_table_int16),
+            scaled=_tabulated(lookup.logistic_table, tables_int16.logistic_table_int16),
             floats=convert_logistic,
             unscaled=of_zero("int8", "uint8"),
             is_complemented=True,
@@ -304,18 +254,18 @@ OPERATORS.update(
         ),
         "ROUND": Row(floats=_floats(R.round)),
         "RSQRT": Row(
-            scaled=_tabulated(rsqrt_table, rsqrt_table_int16, has_uint8=False),
+            scaled=_tabulated(rsqrt_table, tables_int16.rsqrt_table_int16, has_uint8=False),
             floats=_floats(R.rsqrt),
         ),
         "SIGN": Row(floats=_sign, whole=whole(R.sign)),
         "SIN": Row(floats=_floats(R.sin)),
         "SQRT": Row(
-            scaled=_tabulated(sqrt_table, sqrt_table_int16, has_uint8=False),
+            scaled=_tabulated(sqrt_table, tables_int16.sqrt_table_int16, has_uint8=False),
             floats=_floats(R.sqrt),
         ),
         "SQUARE": Row(floats=_square),
         "TANH": Row(
-            scaled=_tabulated(tanh_table, tanh_table_int16),
+            scaled=_tabulated(lookup.tanh_table, tables_int16.tanh_table_int16),
             floats=_floats(lambda data: _in_float64(R.tanh, data)),
             unscaled=of_zero("int8", "uint8"),
             is_complemented=True,

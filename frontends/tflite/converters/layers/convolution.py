@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from tvm import relax
@@ -10,7 +10,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import check_clamps, clamp_range
-from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor, reshaped
+from frontends.tflite.converters.context import Context, per_channel, per_tensor, reshaped
 from frontends.tflite.model import Tensor
 from frontends.tflite.options.layers import (
     Conv2DOptions,
@@ -23,57 +23,48 @@ from qnn_ops.dialect.windows import window_count
 from qnn_ops.errors import QnnError
 
 
-def window_padding(
-    scheme: str,
-    size: Sequence[int],
-    window: Sequence[int],
-    stride: Sequence[int],
-    dilation: Sequence[int] = (1, 1),
-) -> tuple[int, int, int, int]:
-    """Return the padding (top, left, bottom, right) of a window that moves over an image.
+def window_of(options: Any, size: Sequence[int], taps: Sequence[int]) -> dict[str, Any]:
+    """Return strides, padding and dilation of a window that moves over an image or a volume.
 
     Source: ComputePaddingHeightWidth of TFLite's kernels/padding.h. SAME gives
     ceil(size / stride) windows; an odd pixel of padding goes below and to the right.
 
     Args:
-        scheme: "SAME" or "VALID".
-        size: height and width of the image.
-        window: height and width of the window, in taps.
-        stride: vertical and horizontal.
-        dilation: vertical and horizontal distance of the taps.
+        options: of the operator.
+        size: of the axes of the image or volume.
+        taps: of the window, along these axes.
+
+    Returns:
+        The arguments of convolutions; the padding is that before each axis, then behind each.
 
     Raises:
         QnnError: a size is open.
     """
     if is_open(size):
         raise QnnError(f"height and width must be numbers, got {tuple(size)}")
-    if scheme == "VALID":
-        return 0, 0, 0, 0
-    top, bottom = same_ends(size[0], window[0], stride[0], dilation[0])
-    left, right = same_ends(size[1], window[1], stride[1], dilation[1])
-    return top, left, bottom, right
+    strides, dilation = options.stride, getattr(options, "dilation", (1,) * len(size))
+    totals = [
+        max(0, (-(-count // step) - 1) * step + (window - 1) * gap + 1 - count)
+        for count, window, step, gap in zip(size, taps, strides, dilation, strict=True)
+    ]
+    if options.padding == "VALID":
+        totals = [0] * len(size)
+    padding = (*(total // 2 for total in totals), *(total - total // 2 for total in totals))
+    return {"strides": strides, "padding": padding, "dilation": dilation}
 
 
-def check_windows(
+def check_window(
     size: Sequence[int],
-    window: Sequence[int],
-    stride: Sequence[int],
-    padding: tuple[int, int, int, int],
-    dilation: Sequence[int] = (1, 1),
+    taps: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
 ) -> None:
-    """Raise unless a window fits an image; the arguments are those of ``window_padding``."""
-    for index, name in enumerate(("height", "width")):
-        before, after = padding[index], padding[index + 2]
-        sizes = size[index], window[index], stride[index], dilation[index]
-        window_count(name, *sizes, before, after)
-
-
-def same_ends(size: int, window: int, stride: int, dilation: int) -> tuple[int, int]:
-    """Return the padding before and after one axis for SAME."""
-    count = -(-size // stride)
-    extent = (window - 1) * dilation + 1
-    total = max(0, (count - 1) * stride + extent - size)
-    return total // 2, total - total // 2
+    """Raise unless a window fits an image or a volume; the arguments are those of ``window_of``."""
+    rank = len(size)
+    names, ends = ("depth", "height", "width")[-rank:], (padding[:rank], padding[rank:])
+    for name, *numbers in zip(names, size, taps, strides, dilation, *ends, strict=True):
+        window_count(name, *numbers)
 
 
 def check_kernel(data: Tensor, kernel: Tensor, result: Tensor) -> None:
@@ -105,10 +96,8 @@ def bias_of(ctx: Context, position: int, int16_type: str = "int64") -> relax.Exp
     """
     if not ctx.has(position):
         return None
-    bias, wanted = ctx.weights(position), "int32"
-    if ctx.tensor(0).dtype == "int16":
-        wanted = int16_type
-    check_bias(bias.tensor, wanted)
+    bias = ctx.weights(position)
+    check_bias(bias.tensor, int16_type if ctx.tensor(0).dtype == "int16" else "int32")
     return bias.expr
 
 
@@ -131,60 +120,53 @@ def int16_bias_type(stated: str) -> str:
 AnyConv2D: TypeAlias = Conv2DOptions | DepthwiseConv2DOptions
 
 
-def kind_of(ctx: Context) -> tuple[AnyConv2D, str, int]:
-    """Return the options, the kernel's layout and the groups of a convolution.
+def kind_of(ctx: Context) -> tuple[AnyConv2D, dict[str, Any]]:
+    """Return a convolution's options, and its window, layouts and groups as arguments.
 
     CONV_2D has groups if the kernel has fewer input channels than the data. In DEPTHWISE_CONV_2D
     each channel is a group, and the kernel is [1, height, width, C * M].
     """
-    data, kernel, options = ctx.input(0), ctx.input(1), ctx.operator.options
-    check_ranks(data, kernel)
+    data, kernel, options = ctx.input(0, rank=4), ctx.input(1, rank=4), ctx.operator.options
     if isinstance(options, DepthwiseConv2DOptions):
         # The multiplier M follows from the shapes; old files state a wrong one.
-        return options, "IHWO", data.shape[3]
-    return ctx.options(Conv2DOptions), "OHWI", data.shape[3] // max(1, kernel.shape[3])
+        layout, groups = "IHWO", data.shape[3]
+    else:
+        options = ctx.options(Conv2DOptions)
+        layout, groups = "OHWI", data.shape[3] // max(1, kernel.shape[3])
+    window = window_of(options, data.shape[1:3], kernel.shape[1:3])
+    return options, {**window, "groups": groups, "data_layout": "NHWC", "kernel_layout": layout}
 
 
 def convert_conv_2d(ctx: Context) -> relax.Expr:
     """Return a convolution, of all channels or of every channel by itself."""
     data, kernel, result = ctx.input(0), ctx.weights(1), ctx.output()
-    options, kernel_layout, groups = kind_of(ctx)
-    is_depthwise = isinstance(options, DepthwiseConv2DOptions)
-    if is_depthwise and data.tensor.dtype == "int16" and kernel.tensor.packed:
+    options, window = kind_of(ctx)
+    outer = window["kernel_layout"].index("O")
+    is_packed = bool(kernel.tensor.packed) and data.dtype == "int16"
+    if is_packed and isinstance(options, DepthwiseConv2DOptions):
         # LiteRT does not unpack such weights there.
         raise UnsupportedError("int4 weights beside int16 data")
     if 0 in data.shape[1:3]:
-        raise QnnError(f"{data.tensor.label} needs height and width, got {data.shape}")
-    kernel_scale, kernel_zero_point = per_channel(kernel.tensor, kernel_layout.index("O"))
+        raise QnnError(f"{data.label} needs height and width, got {data.shape}")
+    kernel_scale, kernel_zero_point = per_channel(kernel.tensor, outer)
     check_kernel(data.tensor, kernel.tensor, result)
     check_zero_point(kernel.tensor, kernel_zero_point)
-    padding = window_padding(
-        options.padding, data.shape[1:3], kernel.shape[1:3], options.stride, options.dilation
-    )
     low, high = clamp_range(options.activation, result)
     bias_type = "int64"
     if isinstance(options, Conv2DOptions):
         bias_type = int16_bias_type(options.quantized_bias_type)
     bias = bias_of(ctx, 2, bias_type)
-    is_wide = data.tensor.dtype == "int16" and bias_type == "int64"
+    is_wide = data.dtype == "int16" and bias_type == "int64"
     counts = _counts(options, data.shape[1:3], kernel.shape[1:3])
     if options.padding == "VALID" and min(counts) == 0:
-        channels = kernel.shape[kernel_layout.index("O")]
-        return R.zeros((data.shape[0], *counts, channels), result.dtype)
+        return R.zeros((data.shape[0], *counts, kernel.shape[outer]), result.dtype)
+    encodings = (*data.quantization, kernel_scale, kernel_zero_point, *per_tensor(result))
     return quantized_conv2d(
         data.expr,
         kernel.expr,
-        *data.quantization,
-        kernel_scale,
-        kernel_zero_point,
-        *per_tensor(result),
+        *encodings,
         result.dtype,
-        strides=options.stride,
-        padding=padding,
-        dilation=options.dilation,
-        groups=groups,
-        data_layout="NHWC",
-        kernel_layout=kernel_layout,
+        **window,
         bias=bias,
         out_min=low,
         out_max=high,
@@ -203,13 +185,6 @@ def _counts(options: AnyConv2D, sizes: Sequence[int], window: Sequence[int]) -> 
         room = size + step - ((taps - 1) * gap + 1)
         counts.append(room // step if room >= 0 else -(-room // step))
     return counts
-
-
-def check_ranks(*operands: Operand) -> None:
-    """Raise unless all have 4 dimensions."""
-    for operand in operands:
-        if len(operand.shape) != 4:
-            raise QnnError(f"{operand.tensor.label} must have 4 dimensions, got {operand.shape}")
 
 
 def dense_options(ctx: Context) -> FullyConnectedOptions:
@@ -232,19 +207,17 @@ def convert_fully_connected(ctx: Context) -> relax.Expr:
     scale, zero_point = per_channel(weight.tensor, 0)
     # LiteRT reads the zero point of weights with one scale, and uses 0 otherwise.
     if isinstance(scale, list) and zero_point != 0:
-        raise QnnError(f"{weight.tensor.label} has a scale per row and a zero point that is not 0")
+        raise QnnError(f"{weight.label} has a scale per row and a zero point that is not 0")
     outer, depth, _ = rows_of(ctx, options.keep_num_dims)
     expr = data.expr
     if data.shape != (*outer, depth):
-        expr = ctx.builder.emit(reshaped(expr, (*outer, depth)))
+        expr = ctx.emit(reshaped(expr, (*outer, depth)))
     low, high = clamp_range(options.activation, result)
+    encodings = (*data.quantization, scale, zero_point, *per_tensor(result))
     return quantized_dense(
         expr,
         weight.expr,
-        *data.quantization,
-        scale,
-        zero_point,
-        *per_tensor(result),
+        *encodings,
         result.dtype,
         bias=_bias(ctx, options, weight.shape[0]),
         out_min=low,
@@ -268,20 +241,12 @@ def rows_of(ctx: Context, keep_num_dims: bool) -> tuple[tuple[int, ...], int, in
     if len(shape) != 2:
         raise QnnError(f"{weight.label} must have 2 dimensions, got {shape}")
     units, depth = shape
-    if keep_num_dims:
-        if data.shape[-1:] != (depth,):
-            raise QnnError(
-                f"{data.tensor.label} of shape {data.shape} has no rows of {depth}, "
-                f"which {weight.label} takes"
-            )
-        return data.shape[:-1], depth, units
     count = prod(data.shape)
-    if depth == 0 or count % depth:
+    if data.shape[-1:] != (depth,) if keep_num_dims else depth == 0 or count % depth:
         raise QnnError(
-            f"{count} values of {data.tensor.label} are no whole rows of {depth}, "
-            f"which {weight.label} takes"
+            f"{data.label} of {data.shape} has no whole rows of {depth}, as {weight.label} takes"
         )
-    return (count // depth,), depth, units
+    return data.shape[:-1] if keep_num_dims else (count // depth,), depth, units
 
 
 def _bias(ctx: Context, options: FullyConnectedOptions, units: int) -> relax.Expr | None:

@@ -10,10 +10,11 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate, check_clamps
-from frontends.tflite.converters.context import Array, Context, reshaped
+from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.functions.integers import read_as
 from qnn_ops import QnnError, dynamic_encoding, dynamic_quantize, float_function
 from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
 
 SUMS = (1.0, 0, 1.0, 0, 1.0, 0, "int32")
@@ -47,7 +48,7 @@ def quantized_rows(
         each: the shape of scales and zero points, one for each row.
         asymmetric: whether rows have zero points.
     """
-    emit, shape = ctx.builder.emit, spec_of(data).shape
+    emit, shape = ctx.emit, spec_of(data).shape
     if not count:
         point = emit(R.zeros(each, "int32")) if asymmetric else None
         return QuantizedRows(emit(R.zeros(shape, "int8")), emit(R.zeros(each, "float32")), point)
@@ -109,18 +110,18 @@ def centred(
     if rows.zero_point is not None:
         if isinstance(weight_sums, np.ndarray):
             weight_sums = relax.const(weight_sums.astype(np.int32))
-        sums = ctx.builder.emit(R.subtract(sums, R.multiply(rows.zero_point, weight_sums)))
+        sums = ctx.emit(R.subtract(sums, R.multiply(rows.zero_point, weight_sums)))
     return R.astype(sums, "float32")
 
 
 def with_bias(ctx: Context, product: relax.Expr, position: int) -> relax.Expr:
     """Add the bias, if the operator has one, to a product that is rounded first."""
-    product = rounded(ctx.builder.emit(product))
+    product = rounded(ctx.emit(product))
     if not ctx.has(position):
         return product
     bias = ctx.input(position)
-    if bias.tensor.dtype != "float32":
-        raise QnnError(f"the bias {bias.tensor.label} must be float32, got {bias.tensor.dtype}")
+    if bias.dtype != "float32":
+        raise QnnError(f"the bias {bias.label} must be float32, got {bias.dtype}")
     return R.add(product, bias.expr)
 
 
@@ -140,7 +141,7 @@ def bent(ctx: Context, activation: str, expr: relax.Expr) -> relax.Expr:
 
 def _sign_bit(ctx: Context, expr: relax.Expr) -> relax.Expr:
     """Return 1 for values with a sign, -0 and NaN included, and 0 for others."""
-    bits = ctx.builder.emit(read_as(ctx, expr, "float32", "int32"))
+    bits = ctx.emit(read_as(ctx, expr, "float32", "int32"))
     return R.astype(R.less(bits, relax.const(0, "int32")), "float32")
 
 

@@ -1,6 +1,7 @@
 """Hybrid layers: they quantize float32 data at run time, and have 8-bit weights."""
 
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -8,36 +9,19 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate
-from frontends.tflite.converters.context import Array, Context, reshaped
-from frontends.tflite.converters.layers.convolution import (
-    AnyConv2D,
-    check_ranks,
-    dense_options,
-    kind_of,
-    rows_of,
-    window_padding,
-)
+from frontends.tflite.converters.context import Context, reshaped
+from frontends.tflite.converters.layers import hybrid
+from frontends.tflite.converters.layers.convolution import dense_options, kind_of, rows_of
 from frontends.tflite.converters.layers.float_layers import transposed_sums
-from frontends.tflite.converters.layers.hybrid import (
-    SUMS,
-    QuantizedRows,
-    bent,
-    blocks_of,
-    centred,
-    check_result,
-    quantized_rows,
-    scales_of,
-    weights_of,
-    with_bias,
-)
-from frontends.tflite.converters.layers.matmul import result_shape, swapped
-from frontends.tflite.options.layers import (
-    BatchMatMulOptions,
-    TransposeConvOptions,
-)
+from frontends.tflite.converters.layers.matmul import result_shape, turned
+from frontends.tflite.options.layers import BatchMatMulOptions, TransposeConvOptions
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
+
+_RANK = 5  # LiteRT extends both operands to this rank
+_MOST = 1 << 24  # rows whose scales have indices
 
 
 def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
@@ -47,18 +31,18 @@ def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
     equal ones) images have no zero point, and their scale is first multiplied by the kernel's.
     Otherwise they have one, and a sum is multiplied by the channel's scale, then by the image's.
     """
-    kernel, (options, layout, groups) = ctx.tensor(1), kind_of(ctx)
-    scales = scales_of(ctx, 1, kernel.shape[0])
-    if groups == 1 and (kernel.dtype == "uint8" or np.all(scales == scales[0])):
-        sums, rows, _ = _sums(ctx, options, layout, 1, asymmetric=False)
+    kernel, (options, window) = ctx.tensor(1), kind_of(ctx)
+    scales = hybrid.scales_of(ctx, 1, kernel.shape[0])
+    if window["groups"] == 1 and (kernel.dtype == "uint8" or np.all(scales == scales[0])):
+        sums, rows, _ = _sums(ctx, window, asymmetric=False)
         scale = R.multiply(rows.scale, relax.const(scales[:1]))
         product = R.multiply(R.astype(sums, "float32"), scale)
     else:
         _check_scales(ctx, scales, kernel.shape[0])
-        sums, rows, totals = _sums(ctx, options, layout, groups, asymmetric=True)
-        steps = R.multiply(centred(ctx, sums, rows, totals), relax.const(scales))
-        product = R.multiply(rounded(ctx.builder.emit(steps)), rows.scale)
-    return activate(options.activation, with_bias(ctx, product, 2))
+        sums, rows, totals = _sums(ctx, window, asymmetric=True)
+        steps = R.multiply(hybrid.centred(ctx, sums, rows, totals), relax.const(scales))
+        product = R.multiply(rounded(ctx.emit(steps)), rows.scale)
+    return activate(options.activation, hybrid.with_bias(ctx, product, 2))
 
 
 def convert_hybrid_depthwise_conv_2d(ctx: Context) -> relax.Expr:
@@ -67,12 +51,12 @@ def convert_hybrid_depthwise_conv_2d(ctx: Context) -> relax.Expr:
     Source of the arithmetic: DepthwiseConvHybridPerChannel of LiteRT: a sum is multiplied by the
     product of the channel's and the image's scales.
     """
-    options, layout, groups = kind_of(ctx)
-    scales = _channel_scales(ctx, layout.index("O"))
-    sums, rows, totals = _sums(ctx, options, layout, groups, asymmetric=True)
+    options, window = kind_of(ctx)
+    scales = _channel_scales(ctx, window["kernel_layout"].index("O"))
+    sums, rows, totals = _sums(ctx, window, asymmetric=True)
     scale = R.multiply(relax.const(scales), rows.scale)
-    product = R.multiply(centred(ctx, sums, rows, totals), scale)
-    return activate(options.activation, with_bias(ctx, product, 2))
+    product = R.multiply(hybrid.centred(ctx, sums, rows, totals), scale)
+    return activate(options.activation, hybrid.with_bias(ctx, product, 2))
 
 
 def convert_hybrid_transpose_conv(ctx: Context) -> relax.Expr:
@@ -82,19 +66,17 @@ def convert_hybrid_transpose_conv(ctx: Context) -> relax.Expr:
     Here the products are added up first: the two results differ by at most 2n · 2^-24 of the sum of
     the n products' sizes.
     """
-    check_result(ctx)
-    data = ctx.input(2)
-    check_ranks(data, ctx.weights(1))
+    data = ctx.input(2, rank=4)
     scales = _channel_scales(ctx, 0)
-    batch, emit = data.shape[0], ctx.builder.emit
-    rows = quantized_rows(ctx, data.expr, batch, (batch, 1, 1, 1), asymmetric=True)
+    batch, emit = data.shape[0], ctx.emit
+    rows = hybrid.quantized_rows(ctx, data.expr, batch, (batch, 1, 1, 1), asymmetric=True)
     centre = emit(R.subtract(R.astype(rows.values, "int32"), rows.zero_point))
     planes = emit(R.astype(ctx.weights(1).expr, "float32"))
     sums = transposed_sums(ctx, emit(R.astype(centre, "float32")), planes)
     scale = R.multiply(relax.const(scales), rows.scale)
     product = R.multiply(sums, scale)
     options = ctx.options(TransposeConvOptions)
-    return activate(options.activation, with_bias(ctx, product, 3))
+    return activate(options.activation, hybrid.with_bias(ctx, product, 3))
 
 
 def _channel_scales(ctx: Context, axis: int) -> Array:
@@ -102,7 +84,7 @@ def _channel_scales(ctx: Context, axis: int) -> Array:
     kernel = ctx.tensor(1)
     if kernel.dtype != "int8":
         raise UnsupportedError(f"float32 data and {kernel.dtype} weights")
-    scales = scales_of(ctx, 1, kernel.shape[axis])
+    scales = hybrid.scales_of(ctx, 1, kernel.shape[axis])
     _check_scales(ctx, scales, kernel.shape[axis])
     return scales
 
@@ -116,36 +98,22 @@ def _check_scales(ctx: Context, scales: Array, channels: int) -> None:
 
 
 def _sums(
-    ctx: Context, options: AnyConv2D, layout: str, groups: int, *, asymmetric: bool
-) -> tuple[relax.Expr, QuantizedRows, Array]:
+    ctx: Context, window: dict[str, Any], *, asymmetric: bool
+) -> tuple[relax.Expr, hybrid.QuantizedRows, Array]:
     """Return the int32 sums, the images, and for each channel the sum of its weights."""
-    check_result(ctx)
     data = ctx.input(0)
-    kernel, array = weights_of(ctx, 1)
-    window = [array.shape[layout.index(letter)] for letter in "HW"]
-    padding = window_padding(
-        options.padding, data.shape[1:3], window, options.stride, options.dilation
-    )
+    kernel, array = hybrid.weights_of(ctx, 1)
     expr, batch = data.expr, data.shape[0]
-    if asymmetric and any(padding):
+    if asymmetric and any(window["padding"]):
         # 0.0 becomes the zero point, and lies in every range.
-        top, left, bottom, right = padding
+        top, left, bottom, right = window["padding"]
         widths = [0, 0, top, bottom, left, right, 0, 0]
-        expr, padding = ctx.builder.emit(R.nn.pad(expr, widths, pad_value=0.0)), (0, 0, 0, 0)
-    rows = quantized_rows(ctx, expr, batch, (batch, 1, 1, 1), asymmetric=asymmetric)
-    sums = quantized_conv2d(
-        rows.values,
-        kernel,
-        *SUMS,
-        strides=options.stride,
-        padding=padding,
-        dilation=options.dilation,
-        groups=groups,
-        data_layout="NHWC",
-        kernel_layout=layout,
-    )
-    others = tuple(axis for axis, letter in enumerate(layout) if letter != "O")
-    return ctx.builder.emit(sums), rows, array.sum(axis=others, dtype=np.int32)
+        expr = ctx.emit(R.nn.pad(expr, widths, pad_value=0.0))
+        window = window | {"padding": (0, 0, 0, 0)}
+    rows = hybrid.quantized_rows(ctx, expr, batch, (batch, 1, 1, 1), asymmetric=asymmetric)
+    sums = quantized_conv2d(rows.values, kernel, *hybrid.SUMS, **window)
+    others = tuple(i for i, letter in enumerate(window["kernel_layout"]) if letter != "O")
+    return ctx.emit(sums), rows, array.sum(axis=others, dtype=np.int32)
 
 
 def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
@@ -155,40 +123,32 @@ def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
     times that of the weights, times the sum, plus the bias, each rounded to float32.
     """
     options = dense_options(ctx)
-    check_result(ctx)
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
     weight, weight_sums = _weights(ctx)
-    scales = relax.const(scales_of(ctx, 1, units))
+    scales = relax.const(hybrid.scales_of(ctx, 1, units))
     if 0 in (*outer, units):
         return R.zeros((*outer, units), "float32")
     if depth == 0:
-        raise QnnError(
-            f"{ctx.tensor(1).label} has rows of no elements, which LiteRT does not add up"
-        )
+        raise QnnError(f"{ctx.tensor(1).label} has no elements, which LiteRT does not add up")
     count = prod(outer)
-    data = ctx.builder.emit(reshaped(ctx.input(0).expr, (count, depth)))
-    rows = quantized_rows(
-        ctx, data, count, (count, 1), asymmetric=options.asymmetric_quantize_inputs
-    )
-    sums = ctx.builder.emit(quantized_dense(rows.values, weight, *SUMS))
-    steps = centred(ctx, sums, rows, weight_sums)
+    data = ctx.emit(reshaped(ctx.input(0).expr, (count, depth)))
+    asymmetric = options.asymmetric_quantize_inputs
+    rows = hybrid.quantized_rows(ctx, data, count, (count, 1), asymmetric=asymmetric)
+    sums = ctx.emit(quantized_dense(rows.values, weight, *hybrid.SUMS))
+    steps = hybrid.centred(ctx, sums, rows, weight_sums)
     product = R.multiply(steps, R.multiply(rows.scale, scales))
-    result = bent(ctx, options.activation, ctx.builder.emit(with_bias(ctx, product, 2)))
-    return reshaped(ctx.builder.emit(result), (*outer, units))
+    result = hybrid.bent(ctx, options.activation, ctx.emit(hybrid.with_bias(ctx, product, 2)))
+    return reshaped(ctx.emit(result), (*outer, units))
 
 
 def _weights(ctx: Context) -> tuple[relax.Expr, Array | relax.Expr]:
     """Return weights as int8, constant or not, and the sum of each row."""
     if ctx.tensor(1).is_constant:
-        weight, array = weights_of(ctx, 1)
+        weight, array = hybrid.weights_of(ctx, 1)
         return weight, array.sum(axis=1)
-    emit = ctx.builder.emit
+    emit = ctx.emit
     given = emit(R.astype(ctx.input(1).expr, "int8"))
     return given, emit(R.sum(emit(R.astype(given, "int32")), [1]))
-
-
-_RANK = 5  # LiteRT extends both operands to this rank
-_MOST = 1 << 24  # rows whose scales have indices
 
 
 def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
@@ -199,7 +159,6 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
     several batch axes, these values belong to another row.
     """
     options = ctx.options(BatchMatMulOptions)
-    check_result(ctx)
     data, kernel, asymmetric = ctx.input(0), ctx.tensor(1), options.asymmetric_quantize_inputs
     array = ctx.constant(1)
     if kernel.dtype != "int8":
@@ -207,9 +166,7 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
     shape = result_shape(data.shape, array.shape, options)
     if 0 in shape:
         return R.zeros(shape, "float32")
-    lhs = data.expr
-    if options.adj_x:
-        lhs = ctx.builder.emit(R.permute_dims(lhs, swapped(len(data.shape))))
+    lhs = turned(ctx, data, options.adj_x)
     left = data.shape if not options.adj_x else (*data.shape[:-2], data.shape[-1], data.shape[-2])
     # [..., units, depth]
     weights = array if options.adj_y else np.ascontiguousarray(np.swapaxes(array, -1, -2))
@@ -217,12 +174,12 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
         left = (*left[:-3], left[-3] * left[-2], left[-1])
         weights = weights.reshape(*weights.shape[:-3], *weights.shape[-2:])
     *outer, units, depth = weights.shape
-    scales = scales_of(ctx, 1, units)
+    scales = hybrid.scales_of(ctx, 1, units)
     ends = (1,) * (_RANK - len(left)) + left, (1,) * (_RANK - weights.ndim) + weights.shape
     if asymmetric and ends[1][0] > 1:
         raise UnsupportedError(f"{kernel.label} of shape {kernel.shape}")  # LiteRT's sums end
     count = prod(left[:-1])
-    rows = quantized_rows(ctx, lhs, count, (count, 1), asymmetric=asymmetric)
+    rows = hybrid.quantized_rows(ctx, lhs, count, (count, 1), asymmetric=asymmetric)
     batches = np.broadcast_shapes(ends[0][:3], ends[1][:3])
     if prod(batches) * left[-2] > _MOST:
         raise QnnError(f"data of shape {data.shape} has more than {_MOST} rows")
@@ -235,31 +192,29 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
 
     def picked(values: relax.Expr, numbers: Array) -> relax.Expr:
         """Return the value of its row for each element of the result."""
-        flat = ctx.builder.emit(reshaped(values, (count,)))
+        flat = ctx.emit(reshaped(values, (count,)))
         if not np.array_equal(numbers.ravel(), np.arange(count)):
-            flat = ctx.builder.emit(R.take(flat, relax.const(numbers.ravel()), 0, "clip"))
-        return ctx.builder.emit(reshaped(flat, (*numbers.shape, 1)))
+            flat = ctx.emit(R.take(flat, relax.const(numbers.ravel()), 0, "clip"))
+        return ctx.emit(reshaped(flat, (*numbers.shape, 1)))
 
     own = row_indices(ends[0], left[-2])
     factor = R.multiply(picked(rows.scale, own), relax.const(scales))
-    if not outer or prod(outer) == 1:
+    if prod(outer) == 1:
         matrix = ctx.values.add_constant(kernel, "_rows", weights.reshape(units, depth))
-        values = ctx.builder.emit(reshaped(rows.values, (count, depth)))
-        sums = ctx.builder.emit(quantized_dense(values, matrix, *SUMS))
+        values = ctx.emit(reshaped(rows.values, (count, depth)))
+        sums = ctx.emit(quantized_dense(values, matrix, *hybrid.SUMS))
     else:
         words = R.astype(reshaped(rows.values, ends[0]), "int16")
         matrix = ctx.values.add_constant(kernel, "_columns", np.swapaxes(weights, -1, -2))
-        sums = ctx.builder.emit(R.matmul(words, R.astype(matrix, "int16"), out_dtype="int32"))
+        sums = ctx.emit(R.matmul(words, R.astype(matrix, "int16"), out_dtype="int32"))
     total = R.astype(reshaped(sums, (*batches, left[-2], units)), "float32")
     if rows.zero_point is not None:
         points = R.astype(picked(rows.zero_point, own), "float32")
         of_weights = weights.reshape(-1, depth).sum(axis=1).astype(np.float32)
         columns = of_weights[row_indices(ends[1], units)][..., np.newaxis, :]
-        total = R.subtract(
-            total, rounded(ctx.builder.emit(R.multiply(points, relax.const(columns))))
-        )
-    product = rounded(ctx.builder.emit(R.multiply(total, factor)))
-    return reshaped(ctx.builder.emit(product), shape)
+        total = R.subtract(total, rounded(ctx.emit(R.multiply(points, relax.const(columns)))))
+    product = rounded(ctx.emit(R.multiply(total, factor)))
+    return reshaped(ctx.emit(product), shape)
 
 
 def convert_dense_by_block(ctx: Context) -> relax.Expr:
@@ -270,16 +225,15 @@ def convert_dense_by_block(ctx: Context) -> relax.Expr:
     subtracted, and the scale of the row and the bias follow, each rounded to float32.
     """
     options = dense_options(ctx)
-    check_result(ctx)
     if options.activation != "NONE":  # LiteRT's own kernel forgets the bias, XNNPACK's does not
         raise UnsupportedError(f"{options.activation} behind weights with scales by block")
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
-    array, scales = blocks_of(ctx)
+    array, scales = hybrid.blocks_of(ctx)
     if ctx.tensor(1).packed != "int4":
         raise UnsupportedError(f"{ctx.tensor(1).label} has scales by block, and is not int4")
-    emit, count, blocks = ctx.builder.emit, prod(outer), scales.shape[1]
+    emit, count, blocks = ctx.emit, prod(outer), scales.shape[1]
     data = emit(reshaped(ctx.input(0).expr, (count, depth)))
-    rows = quantized_rows(ctx, data, count, (count, 1), asymmetric=True)
+    rows = hybrid.quantized_rows(ctx, data, count, (count, 1), asymmetric=True)
     parts = emit(reshaped(rows.values, (count, blocks, depth // blocks)))
     words = R.astype(emit(R.permute_dims(parts, [1, 0, 2])), "int16")
     columns = np.ascontiguousarray(array.transpose(1, 2, 0))  # [blocks, size, units]
@@ -293,4 +247,4 @@ def convert_dense_by_block(ctx: Context) -> relax.Expr:
         of_weights += scale * sum_of_block.astype(np.float32)
     added = R.multiply(R.astype(rows.zero_point, "float32"), relax.const(of_weights))
     product = R.multiply(emit(R.subtract(total, rounded(emit(added)))), rows.scale)
-    return reshaped(emit(with_bias(ctx, product, 2)), (*outer, units))
+    return reshaped(emit(hybrid.with_bias(ctx, product, 2)), (*outer, units))

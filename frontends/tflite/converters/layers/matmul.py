@@ -1,5 +1,6 @@
 """BATCH_MATMUL."""
 
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -7,12 +8,13 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Context, per_tensor, reshaped
+from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
+from frontends.tflite.converters.fixed_point import rescaled, saturated
 from frontends.tflite.converters.scales import check_symmetric, zero_points
 from frontends.tflite.options.layers import BatchMatMulOptions
 from qnn_ops import float_conv2d, float_matmul, quantized_dense, quantized_matmul
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier
-from qnn_ops.arithmetic.wide_sums import MOST_SHIFT, reduced_multiplier
+from qnn_ops.arithmetic.wide_sums import MOST_SHIFT
 from qnn_ops.dialect.sizes import broadcast
 from qnn_ops.errors import QnnError
 
@@ -26,30 +28,31 @@ def convert_float_batch_matmul(ctx: Context) -> relax.Expr:
     shape = result_shape(lhs.shape, rhs.shape, options)
     if 0 in (*shape, *lhs.shape):
         return R.zeros(shape, "float32")
-    left, right = lhs.expr, rhs.expr
-    if options.adj_x:
-        left = ctx.builder.emit(R.permute_dims(left, swapped(len(lhs.shape))))
-    if rhs.tensor.is_constant and len(rhs.shape) == 2:
+    left = turned(ctx, lhs, options.adj_x)
+    if rhs.is_constant and len(rhs.shape) == 2:
         # A convolution of pixels; its weights are laid out before the run.
         depth, units = reversed(rhs.shape) if options.adj_y else rhs.shape
         layout = "OHWI" if options.adj_y else "HWIO"
         sizes = [{"H": 1, "W": 1, "I": depth, "O": units}[letter] for letter in layout]
-        pixels = ctx.builder.emit(reshaped(left, (1, 1, prod(shape[:-1]), depth)))
-        kernel = ctx.builder.emit(reshaped(right, tuple(sizes)))
-        sums = ctx.builder.emit(float_conv2d(pixels, kernel, kernel_layout=layout))
+        pixels = ctx.emit(reshaped(left, (1, 1, prod(shape[:-1]), depth)))
+        kernel = ctx.emit(reshaped(rhs.expr, tuple(sizes)))
+        sums = ctx.emit(float_conv2d(pixels, kernel, kernel_layout=layout))
         return reshaped(sums, shape)
-    if options.adj_y:
-        right = ctx.builder.emit(R.permute_dims(right, swapped(len(rhs.shape))))
-    return float_matmul(left, right)
+    return float_matmul(left, turned(ctx, rhs, options.adj_y))
+
+
+def turned(ctx: Context, operand: Operand, is_swapped: bool) -> relax.Expr:
+    """Return matrices, transposed if they are to be swapped."""
+    if not is_swapped:
+        return operand.expr
+    return ctx.emit(R.permute_dims(operand.expr, swapped(len(operand.shape))))
 
 
 def convert_batch_matmul(ctx: Context) -> relax.Expr:
     """Multiply quantized matrices; a constant matrix makes it a dense layer that rounds twice."""
     options, result = ctx.options(BatchMatMulOptions), ctx.output()
+    ctx.common_dtype("int8")
     lhs, rhs = ctx.input(0), ctx.tensor(1)
-    dtypes = {lhs.tensor.dtype, rhs.dtype, result.dtype}
-    if dtypes != {"int8"}:
-        raise UnsupportedError(f"tensors of type {', '.join(sorted(dtypes))}")
     sizes = rhs.shape if rhs.is_constant else ctx.input(1).shape
     shape = result_shape(lhs.shape, sizes, options)
     (lhs_scale, lhs_point), (rhs_scale, rhs_point) = lhs.quantization, per_tensor(rhs)
@@ -58,9 +61,7 @@ def convert_batch_matmul(ctx: Context) -> relax.Expr:
     encoding = (*per_tensor(result), result.dtype)
     if 0 in (*shape, *lhs.shape):
         return zero_points(result, shape)
-    left = lhs.expr
-    if options.adj_x:
-        left = ctx.builder.emit(R.permute_dims(left, swapped(len(lhs.shape))))
+    left = turned(ctx, lhs, options.adj_x)
     if rhs.is_constant and len(sizes) == 2:
         # [units, depth]
         array = ctx.constant(1) if options.adj_y else np.ascontiguousarray(ctx.constant(1).T)
@@ -68,16 +69,8 @@ def convert_batch_matmul(ctx: Context) -> relax.Expr:
         return quantized_dense(
             left, weights, scale, lhs_point, 1.0, rhs_point, *encoding, rounding="tflite"
         )
-    return quantized_matmul(
-        left,
-        ctx.input(1).expr,
-        lhs_scale,
-        lhs_point,
-        rhs_scale,
-        rhs_point,
-        *encoding,
-        transpose_rhs=options.adj_y,
-    )
+    encodings = (*lhs.quantization, rhs_scale, rhs_point, *encoding)
+    return quantized_matmul(left, ctx.input(1).expr, *encodings, transpose_rhs=options.adj_y)
 
 
 def convert_unscaled_batch_matmul(ctx: Context) -> relax.Expr:
@@ -90,8 +83,8 @@ def convert_int16_batch_matmul(ctx: Context) -> relax.Expr:
     """Multiply int16 matrices by int16 ones, or by constant int8 ones, with sums of 64 bits."""
     options, result = ctx.options(BatchMatMulOptions), ctx.output()
     lhs, rhs = ctx.input(0), ctx.input(1)
-    if rhs.tensor.dtype not in ("int16", "int8"):
-        raise UnsupportedError(f"a matrix of type {rhs.tensor.dtype}")
+    if rhs.dtype not in ("int16", "int8"):
+        raise UnsupportedError(f"a matrix of type {rhs.dtype}")
     check_symmetric(lhs.tensor, rhs.tensor, result)
     shape = result_shape(lhs.shape, rhs.shape, options)
     if 0 in (*shape, *lhs.shape):
@@ -101,12 +94,8 @@ def convert_int16_batch_matmul(ctx: Context) -> relax.Expr:
     multiplier, shift = quantize_multiplier(float(scale) / per_tensor(result)[0])
     if shift > MOST_SHIFT:
         raise QnnError(f"the scale of {result.label} is too small: LiteRT does not define a result")
-    down = 15 - int(shift)
-    numbers = (int(reduced_multiplier(multiplier)), 1 << (down - 1), down, -(2**15), 2**15 - 1)
-    factor, half, bits, low, high = (relax.const(number, "int64") for number in numbers)
-    sums = R.add(R.multiply(_product(ctx, "int64"), factor), half)
-    wrapped = R.astype(R.astype(R.right_shift(sums, bits), "int32"), "int64")
-    return R.astype(R.minimum(R.maximum(wrapped, low), high), "int16")
+    sums = ctx.builder.array(_product(ctx, "int64"))
+    return saturated(rescaled(sums, int(multiplier), int(shift)), "int16")
 
 
 def convert_summed_batch_matmul(ctx: Context) -> relax.Expr:
@@ -115,7 +104,7 @@ def convert_summed_batch_matmul(ctx: Context) -> relax.Expr:
     Source of the arithmetic: EvalInt8Int32 of LiteRT's batch_matmul.cc.
     """
     lhs, rhs = ctx.input(0), ctx.input(1)
-    if other := {lhs.tensor.dtype, rhs.tensor.dtype} - {"int8"}:
+    if other := {lhs.dtype, rhs.dtype} - {"int8"}:
         raise UnsupportedError(f"a matrix of type {other.pop()}")
     shape = result_shape(lhs.shape, rhs.shape, ctx.options(BatchMatMulOptions))
     if 0 in (*shape, *lhs.shape):
@@ -125,11 +114,9 @@ def convert_summed_batch_matmul(ctx: Context) -> relax.Expr:
 
 def _product(ctx: Context, dtype: str) -> relax.Expr:
     """Multiply both matrices as numbers of a type; one or both may be transposed first."""
-    options, factors = ctx.options(BatchMatMulOptions), []
-    for operand, is_swapped in ((ctx.input(0), options.adj_x), (ctx.input(1), options.adj_y)):
-        order = swapped(len(operand.shape)) if is_swapped else list(range(len(operand.shape)))
-        matrix = ctx.builder.emit(R.permute_dims(operand.expr, order))
-        factors.append(ctx.builder.emit(R.astype(matrix, dtype)))
+    options = ctx.options(BatchMatMulOptions)
+    matrices = map(partial(turned, ctx), ctx.inputs(), (options.adj_x, options.adj_y))
+    factors = [ctx.emit(R.astype(matrix, dtype)) for matrix in matrices]
     return R.matmul(*factors, out_dtype=dtype)
 
 

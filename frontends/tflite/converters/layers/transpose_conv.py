@@ -17,16 +17,11 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.tflite.converters.activations import clamp_range
-from frontends.tflite.converters.context import Array, Context, Operand, per_channel, per_tensor
-from frontends.tflite.converters.layers.convolution import (
-    check_bias,
-    check_kernel,
-    check_zero_point,
-    int16_bias_type,
-    window_padding,
-)
+from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor, regrouped
+from frontends.tflite.converters.layers import convolution
 from frontends.tflite.options.layers import TransposeConvOptions
 from qnn_ops import QnnError, quantized_concat, quantized_conv2d
+from qnn_ops.arrays import Array
 
 # The most phases with different taps. More phases become one convolution, with taps of 0.
 _MOST_CONVOLUTIONS = 16
@@ -81,12 +76,9 @@ class _Axis:
 
 def convert_transpose_conv(ctx: Context) -> relax.Expr:
     """Return a convolution that spreads pixels; the first operand is the output's shape."""
-    options = ctx.options(TransposeConvOptions)
     kernel, data = ctx.constant(1), ctx.input(2)
     shape = output_shape(ctx, kernel.shape, data)
-    check_kernel(data.tensor, ctx.tensor(1), ctx.output())
-    window = kernel.shape[1:3]
-    check_size(options, shape[1:3], window, data.shape[1:3])
+    convolution.check_kernel(data.tensor, ctx.tensor(1), ctx.output())
     # A zero point is one number here: the weight that means 0.
     zero = np.max(per_channel(ctx.tensor(1), 0)[1])
 
@@ -119,9 +111,9 @@ def in_phases(
         zero: the weight that means 0.
     """
     options, sizes = ctx.options(TransposeConvOptions), ctx.input(2).shape[1:3]
-    window, stride = kernel.shape[1:3], options.stride
-    padding = window_padding(options.padding, shape[1:3], window, stride)
-    numbers = zip(sizes, shape[1:3], window, stride, padding[:2], strict=True)
+    taps, stride = kernel.shape[1:3], options.stride
+    padding = convolution.window_of(options, shape[1:3], taps)["padding"]
+    numbers = zip(sizes, shape[1:3], taps, stride, padding[:2], strict=True)
     axes = [_Axis(*each) for each in numbers]
     phases = list(product(range(stride[0]), range(stride[1])))
     taps = [(axes[0].taps[y], axes[1].taps[x]) for y, x in phases]
@@ -133,7 +125,7 @@ def in_phases(
         spans = [axis.span(taps) for axis, taps in zip(axes, count, strict=True)]
         ends = tuple(span[end] for end in (0, 1) for span in spans)
         parts.append(convolve(_phase_weights(kernel, axes, some, count, zero), len(some), ends))
-    joined = parts[0] if len(parts) == 1 else ctx.builder.emit(join(parts))
+    joined = parts[0] if len(parts) == 1 else ctx.emit(join(parts))
     return _dealt(ctx, axes, joined, shape)
 
 
@@ -155,10 +147,11 @@ def output_shape(ctx: Context, kernel: tuple[int, ...], data: Operand) -> tuple[
         )
     if min(shape[1:3]) < 1 or min(kernel) < 1 or min(data.shape) < 1:
         raise QnnError(f"data, weights and output must have elements, got the shape {shape}")
+    _check_size(ctx.options(TransposeConvOptions), shape[1:3], kernel[1:3], data.shape[1:3])
     return (batch, *shape[1:])
 
 
-def check_size(
+def _check_size(
     options: TransposeConvOptions, size: Sequence[int], window: Sequence[int], data: Sequence[int]
 ) -> None:
     """Raise unless a convolution of the output has the data's size, as LiteRT demands."""
@@ -177,27 +170,23 @@ def _convolve(ctx: Context, weights: Array, phases: int, padding: tuple[int, ...
     """Return the steps' pixels of some phases, which become channels, one phase after the other."""
     kernel, data, result = ctx.tensor(1), ctx.input(2), ctx.output()
     scale, zero_point = per_channel(kernel, 0)
-    check_zero_point(kernel, zero_point)
+    convolution.check_zero_point(kernel, zero_point)
     scale = scale * phases if isinstance(scale, list) else scale
-    bias, options = None, ctx.options(TransposeConvOptions)
-    is_int16, bias_type = data.tensor.dtype == "int16", "int32"
-    if is_int16:
-        bias_type = int16_bias_type(options.quantized_bias_type)
+    bias, options, is_int16 = None, ctx.options(TransposeConvOptions), data.dtype == "int16"
+    bias_type = convolution.int16_bias_type(options.quantized_bias_type) if is_int16 else "int32"
     if ctx.has(3):
-        check_bias(ctx.tensor(3), bias_type)
+        convolution.check_bias(ctx.tensor(3), bias_type)
         biases = np.tile(ctx.constant(3).reshape(-1), phases)
         bias = ctx.values.add_constant(result, "_bias", biases)
     elif is_int16 and bias_type == "int32":
         # It states the width of the sums, even without a bias.
         bias = ctx.values.add_constant(result, "_bias", np.zeros(len(weights), np.int32))
     low, high = clamp_range(options.activation, result)
+    encodings = (*data.quantization, scale, zero_point, *per_tensor(result))
     call = quantized_conv2d(
         data.expr,
         ctx.values.add_constant(result, "_weights", weights),
-        *data.quantization,
-        scale,
-        zero_point,
-        *per_tensor(result),
+        *encodings,
         result.dtype,
         padding=padding,
         data_layout="NHWC",
@@ -207,7 +196,7 @@ def _convolve(ctx: Context, weights: Array, phases: int, padding: tuple[int, ...
         out_max=high,
         rounding="reduced" if is_int16 and bias_type == "int64" else "tflite",
     )
-    return ctx.builder.emit(call)
+    return ctx.emit(call)
 
 
 def _phase_weights(
@@ -235,10 +224,10 @@ def _dealt(
     """Move the phases to the pixels of their steps, and crop them to the output."""
     rows, columns = axes
     if rows.stride * columns.stride > 1:
-        split = (shape[0], rows.steps, columns.steps, rows.stride, columns.stride, shape[3])
-        dealt = R.permute_dims(ctx.builder.emit(R.reshape(joined, split)), [0, 1, 3, 2, 4, 5])
+        parts = (shape[0], rows.steps, columns.steps, rows.stride, columns.stride, shape[3])
+        dealt = regrouped(ctx, joined, parts, [0, 1, 3, 2, 4, 5])
         sizes = (shape[0], rows.steps * rows.stride, columns.steps * columns.stride, shape[3])
-        joined = ctx.builder.emit(R.reshape(ctx.builder.emit(dealt), sizes))
+        joined = ctx.emit(R.reshape(dealt, sizes))
     begins = [axis.crop for axis in axes]
     ends = [axis.crop + axis.count for axis in axes]
     if begins == [0, 0] and ends == [axis.steps * axis.stride for axis in axes]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from math import prod
 
 from tvm import relax
 from tvm.relax import op as R
@@ -11,12 +10,10 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate, clamp_range
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.control import subgraph
-from frontends.tflite.converters.layers.convolution import check_windows, window_padding
+from frontends.tflite.converters.layers.convolution import check_window, window_of
 from frontends.tflite.converters.moves.pad import check_axes, spread
-from frontends.tflite.converters.scales import (
-    check_same_dtype,
-)
-from frontends.tflite.operators import COMPUTED, OPERATORS, Row, row_of
+from frontends.tflite.converters.scales import check_same_dtype
+from frontends.tflite.operators import COMPUTED, OPERATORS, Row, converter, row_of
 from frontends.tflite.options.layers import Pool2DOptions
 from frontends.tflite.options.moves import ReduceWindowOptions, StablehloReduceWindowOptions
 from qnn_ops import quantized_pool2d, reduce_windows
@@ -25,17 +22,18 @@ from qnn_ops.dialect.sizes import is_open
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.reduce_windows import window_counts
 
+_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
+_MOST_AXES = 6  # that LiteRT takes
+
 
 def convert_pool_2d(kind: str, ctx: Context) -> relax.Expr:
     """Pool integers: LiteRT assumes that input and output have one scale and zero point."""
-    options, data, result = ctx.options(Pool2DOptions), ctx.input(0), ctx.output()
-    if len(data.shape) != 4:
-        raise QnnError(f"{data.tensor.label} must have 4 dimensions, got {data.shape}")
+    options, data, result = ctx.options(Pool2DOptions), ctx.input(0, rank=4), ctx.output()
     check_same_dtype(data.tensor, result)
     if is_open(data.shape[3:]):
         raise QnnError(f"the channels must be a number, got {data.shape[3]}")
     low, high = clamp_range(options.activation, result)
-    padding = window_padding(options.padding, data.shape[1:3], options.filter, options.stride)
+    window = window_of(options, data.shape[1:3], options.filter)
     counts = _counts(options, data.shape[1:3])
     if 0 in counts:
         return R.zeros((data.shape[0], *counts, data.shape[3]), result.dtype)
@@ -43,8 +41,8 @@ def convert_pool_2d(kind: str, ctx: Context) -> relax.Expr:
         data.expr,
         kind,
         options.filter,
-        strides=options.stride,
-        padding=padding,
+        strides=window["strides"],
+        padding=window["padding"],
         layout="NHWC",
         out_min=low,
         out_max=high,
@@ -70,39 +68,22 @@ def _counts(options: Pool2DOptions, sizes: Sequence[int]) -> list[int]:
 
 def convert_float_pool_2d(kind: str, ctx: Context) -> relax.Expr:
     """Pool the pixels inside the image; an L2 pooling is the root of the mean of squares."""
-    options, data = ctx.options(Pool2DOptions), ctx.input(0)
-    if len(data.shape) != 4:
-        raise QnnError(f"{data.tensor.label} must have 4 dimensions, got {data.shape}")
-    padding = window_padding(options.padding, data.shape[1:3], options.filter, options.stride)
-    check_windows(data.shape[1:3], options.filter, options.stride, padding)
-    window = {"strides": options.stride, "padding": padding, "layout": "NHWC"}
-    if kind == "max":
-        result = R.nn.max_pool2d(data.expr, options.filter, **window)
-    else:
-        values = R.square(data.expr) if kind == "l2" else data.expr
-        result = R.nn.avg_pool2d(values, options.filter, **window)
+    options, data = ctx.options(Pool2DOptions), ctx.input(0, rank=4)
+    window = window_of(options, data.shape[1:3], options.filter)
+    check_window(data.shape[1:3], options.filter, **window)
+    pool = R.nn.max_pool2d if kind == "max" else R.nn.avg_pool2d
+    values = R.square(data.expr) if kind == "l2" else data.expr
+    result = pool(values, options.filter, **window, layout="NHWC")
     return activate(options.activation, R.sqrt(result) if kind == "l2" else result)
 
 
-_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
-_MOST_AXES = 6  # that LiteRT takes
-_WINDOW_REDUCTIONS = {
-    "ADD": "add",
-    "ALL": "all",
-    "ANY": "any",
-    "MAXIMUM": "maximum",
-    "MINIMUM": "minimum",
-    "MUL": "multiply",
-}
-_FUNCTIONS = {reduction: name for name, reduction in _WINDOW_REDUCTIONS.items()}
-
-
+@converter("STABLEHLO_REDUCE_WINDOW")
 def convert_stablehlo_reduce_window(ctx: Context) -> relax.Expr:
     """Reduce windows of data; a value pads the data around and between its elements."""
     options, rank = ctx.options(StablehloReduceWindowOptions), len(ctx.input(0).shape)
     codes = [each.code for each in subgraph(ctx, options.body_subgraph_index).operators]
-    function = _FUNCTIONS.get(row_of(codes[0]).combines) if len(codes) == 1 else None
-    if function is None:
+    reduction = row_of(codes[0]).combines if len(codes) == 1 else ""
+    if not reduction:
         raise UnsupportedError(f"combines numbers by {', '.join(codes) or 'nothing'}")
     dilations = check_axes("base_dilations", options.base_dilations, rank, 1)
     if len(options.padding) != 2 * rank:
@@ -118,9 +99,10 @@ def convert_stablehlo_reduce_window(ctx: Context) -> relax.Expr:
     window, strides, steps = (
         getattr(options, f"window_{name}") for name in ("dimensions", "strides", "dilations")
     )
-    return _reduced(ctx, padded, start, function, window, strides, steps)
+    return _reduced(ctx, padded, start, reduction, window, strides, steps)
 
 
+@converter("REDUCE_WINDOW")
 def convert_reduce_window(ctx: Context) -> relax.Expr:
     """Reduce windows, whose sizes, strides and dilations are operands."""
     data, start = _operands(ctx)
@@ -128,43 +110,40 @@ def convert_reduce_window(ctx: Context) -> relax.Expr:
     function = ctx.options(ReduceWindowOptions).reduce_function
     if function == "UNSUPPORTED":
         raise UnsupportedError("states no function")
-    return _reduced(ctx, data, start, function, *operands)
+    reduction = "multiply" if function == "MUL" else function.lower()
+    return _reduced(ctx, data, start, reduction, *operands)
 
 
 def _operands(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
     """Return the data, and the value with which each window begins."""
-    data, start, dtype = ctx.input(0), ctx.input(1), ctx.output().dtype
-    types = {data.tensor.dtype, start.tensor.dtype}
-    if types != {dtype} or dtype not in _DTYPES or not 0 < len(data.shape) <= _MOST_AXES:
-        raise UnsupportedError(f"from {sorted(types)} of shape {data.shape} to {dtype}")
-    if prod(start.shape) != 1:
-        raise QnnError(f"{start.tensor.label} must be one value, is of shape {start.shape}")
-    return data.expr, reshaped(start.expr, ())
+    data, dtype = ctx.input(0), ctx.output().dtype
+    if data.dtype != dtype or dtype not in _DTYPES or not 0 < len(data.shape) <= _MOST_AXES:
+        raise UnsupportedError(f"from {data.dtype} of shape {data.shape} to {dtype}")
+    return data.expr, ctx.single(1, dtype)
 
 
 def _reduced(
     ctx: Context,
     data: relax.Expr,
     start: relax.Expr,
-    function: str,
+    reduction: str,
     window: Sequence[int],
     strides: Sequence[int],
     dilations: Sequence[int],
 ) -> relax.Expr:
     """Combine the elements of each window, one after the other in their order."""
-    emit, data = ctx.builder.emit, ctx.builder.emit(data)
+    emit, data = ctx.emit, ctx.emit(data)
     shape, dtype = spec_of(data).shape, ctx.output().dtype
     for name, values in (("sizes", window), ("strides", strides), ("dilations", dilations)):
         check_axes(f"the windows' {name}", values, len(shape), 1)
     counts = window_counts(shape, window, strides, dilations)
     if 0 in counts:
         return R.zeros(counts, dtype)
-    if dtype == "bool" and function in ("ADD", "MUL"):
-        raise UnsupportedError(f"{function} of bool, which gives other bytes than 0 and 1")
+    if dtype == "bool" and reduction in ("add", "multiply"):
+        raise UnsupportedError(f"{reduction} of bool, which gives other bytes than 0 and 1")
     first = emit(reshaped(start, (1,)))
     if dtype == "bool":
         data, first = (emit(R.astype(each, "int8")) for each in (data, first))
-    reduction = _WINDOW_REDUCTIONS[function]
     result = emit(reduce_windows(data, first, window, strides, dilations, reduction))
     return R.astype(result, "bool") if dtype == "bool" else result
 
@@ -181,7 +160,5 @@ OPERATORS.update(
             for code, kind in (("AVERAGE_POOL_2D", "avg"), ("MAX_POOL_2D", "max"))
         },
         "L2_POOL_2D": Row(floats=partial(convert_float_pool_2d, "l2")),
-        "REDUCE_WINDOW": Row(data=convert_reduce_window),
-        "STABLEHLO_REDUCE_WINDOW": Row(data=convert_stablehlo_reduce_window),
     }
 )

@@ -2,23 +2,28 @@
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Array, Context, Operand, reshaped
+from frontends.tflite.converters.context import Context, Operand, regrouped, reshaped
 from frontends.tflite.converters.fixed_point import number
-from frontends.tflite.operators import MOVED, OPERATORS, Row
+from frontends.tflite.operators import MOVED, converter
 from frontends.tflite.options.moves import GatherOptions, StablehloGatherOptions
 from qnn_ops import counted_indices
 from qnn_ops.dialect.checks import check_axis
 from qnn_ops.errors import QnnError
 
 _INDICES = ("int16", "int32", "int64")
+DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
+"""The types that LiteRT gathers and scatters."""
+_MOST_ELEMENTS = 1 << 24
 
 
+@converter("GATHER", micro=MOVED, unpacks=("int4",))
 def convert_gather(ctx: Context) -> relax.Expr:
     """Return the elements at indices along an axis; each batch has its own indices."""
     options, data, indices = ctx.options(GatherOptions), ctx.input(0), ctx.input(1)
@@ -37,17 +42,17 @@ def convert_gather(ctx: Context) -> relax.Expr:
     # The batches and the axis become one axis; each batch's indices are shifted along it.
     count, size = prod(shape[:batches]), shape[axis]
     outer = prod(shape[batches:axis])
-    parts = ctx.builder.emit(reshaped(data.expr, (count, outer, size, inner)))
-    folded = ctx.builder.emit(R.permute_dims(parts, [0, 2, 1, 3]))
-    rows = ctx.builder.emit(reshaped(folded, (count * size, outer, inner)))
+    folded = regrouped(ctx, data.expr, (count, outer, size, inner), [0, 2, 1, 3])
+    rows = ctx.emit(reshaped(folded, (count * size, outer, inner)))
     starts = np.arange(count, dtype=np.int32)[:, np.newaxis] * size
     each = reshaped(found, (count, prod(wanted[batches:])))
     inside = R.clip(R.astype(each, "int32"), 0, max(size - 1, 0))
     taken = R.take(rows, R.add(inside, relax.const(starts)), 0, "clip")
-    ordered = ctx.builder.emit(R.permute_dims(ctx.builder.emit(taken), [0, 2, 1, 3]))
+    ordered = ctx.emit(R.permute_dims(ctx.emit(taken), [0, 2, 1, 3]))
     return reshaped(ordered, (*shape[:axis], *wanted[batches:], *shape[axis + 1 :]))
 
 
+@converter("GATHER_ND", micro=MOVED)
 def convert_gather_nd(ctx: Context) -> relax.Expr:
     """Return the parts at indices along several axes; the indices' last axis holds one index."""
     data, indices = ctx.input(0), ctx.input(1)
@@ -56,12 +61,23 @@ def convert_gather_nd(ctx: Context) -> relax.Expr:
         raise QnnError(f"indices of shape {indices.shape} are none in a tensor of {data.shape}")
     sizes, rest = data.shape[:depth], data.shape[depth:]
     found = checked_indices(ctx, 1, sizes)
-    # One axis replaces several: the index in memory, from indices clipped to their axes.
+    flat = flat_indices(ctx, R.astype(found, "int32"), sizes)
+    return take_at(reshaped(data.expr, (prod(sizes), *rest)), flat, 0)
+
+
+def flat_indices(ctx: Context, indices: relax.Expr, sizes: Sequence[int]) -> relax.Expr:
+    """Return the index in memory in place of several, which are clipped to their axes.
+
+    Args:
+        ctx: the operator.
+        indices: int32; the last axis holds one index along each axis.
+        sizes: of these axes.
+    """
     last = np.array([max(size - 1, 0) for size in sizes], np.int32)
-    inside = np.minimum(ctx.builder.array(R.astype(found, "int32")), last)
-    inside = np.maximum(inside, np.int32(0)) * np.array(strides_of(sizes), np.int32)
-    flat = inside.sum(axis=-1, dtype="int32")
-    return take_at(reshaped(data.expr, (prod(sizes), *rest)), flat.expr, 0)
+    inside = np.maximum(np.minimum(ctx.builder.array(indices), last), np.int32(0))
+    strides: Any = np.array(strides_of(sizes), np.int32)
+    flat: relax.Expr = (inside * strides).sum(axis=-1, dtype="int32").expr
+    return flat
 
 
 def take_at(data: relax.Expr, indices: relax.Expr, axis: int) -> relax.Expr:
@@ -78,17 +94,13 @@ def checked_indices(ctx: Context, position: int, sizes: tuple[int, ...]) -> rela
     Raises:
         QnnError: they are of a wrong type, or constant and outside of these sizes.
     """
-    tensor, indices = ctx.tensor(position), ctx.input(position)
-    if tensor.dtype not in _INDICES:
-        raise QnnError(f"input {position}, {tensor.label}, must be integers, is {tensor.dtype}")
-    if tensor.is_constant:
-        known: Array = ctx.constant(position)
-        if np.any(known < 0) or np.any(known >= np.array(sizes)):
-            raise QnnError(f"{tensor.label} has indices outside of {sizes}")
+    indices = ctx.input(position)
+    if indices.dtype not in _INDICES:
+        raise QnnError(f"input {position}, {indices.label}, must be integers, is {indices.dtype}")
+    ctx.check_constant(position, sizes)
+    if indices.is_constant or not ctx.builder.is_certain or 0 in (*sizes, *indices.shape):
         return indices.expr
-    if not ctx.builder.is_certain or 0 in (*sizes, *indices.shape):
-        return indices.expr
-    source, emit = f"operator {ctx.operator.index} {ctx.operator.code}", ctx.builder.emit
+    source, emit = f"operator {ctx.operator.index} {ctx.operator.code}", ctx.emit
     if len(sizes) == 1:
         return emit(counted_indices(indices.expr, sizes[0], source))
     axis = len(indices.shape) - 1
@@ -99,12 +111,7 @@ def checked_indices(ctx: Context, position: int, sizes: tuple[int, ...]) -> rela
     return emit(R.concat(columns, axis))
 
 
-DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
-"""The types that LiteRT gathers and scatters."""
-
-_MOST_ELEMENTS = 1 << 24
-
-
+@converter("STABLEHLO_GATHER", dtypes=DTYPES)
 def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
     """Return slices of one size at indices; a slice that would cross an end is moved inside."""
     data, indices, options = ctx.input(0), ctx.input(1), ctx.options(StablehloGatherOptions)
@@ -124,18 +131,18 @@ def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
         raise QnnError(f"offset_dims {options.offset_dims} for slices of {len(kept)} axes")
     window = [sizes[axis] for axis in kept]
     if 0 in shape and 0 not in (*batch, *window):
-        raise UnsupportedError(f"{data.tensor.label} has no elements")
+        raise UnsupportedError(f"{data.label} has no elements")
     strides = strides_of(shape)
     last = [shape[axis] - sizes[axis] for axis in options.start_index_map]
     steps = [strides[axis] for axis in options.start_index_map]
     inside = R.maximum(R.minimum(rows, _row(last)), number(0))
-    begins = R.sum(ctx.builder.emit(R.multiply(inside, _row(steps))), [1], keepdims=True)
+    begins = R.sum(ctx.emit(R.multiply(inside, _row(steps))), [1], keepdims=True)
     check_slices(window)
     grid = np.indices(window).reshape(len(window), prod(window))
     offsets = sum((grid[i] * strides[axis] for i, axis in enumerate(kept)), np.zeros((), np.int64))
-    flat = ctx.builder.emit(R.add(begins, _row(np.reshape(offsets, -1).tolist())))
+    flat = ctx.emit(R.add(begins, _row(np.reshape(offsets, -1).tolist())))
     taken = R.take(reshaped(data.expr, (prod(shape),)), flat, 0, "clip")
-    slices = ctx.builder.emit(reshaped(ctx.builder.emit(taken), (*batch, *window)))
+    slices = ctx.emit(reshaped(ctx.emit(taken), (*batch, *window)))
     return R.permute_dims(slices, slice_order(options.offset_dims, count)) if count else slices
 
 
@@ -189,25 +196,16 @@ def index_rows(ctx: Context, indices: Operand, axis: int, depth: int) -> relax.E
         UnsupportedError: they are not integers.
         QnnError: there is no such axis, or it has another size.
     """
-    shape, dtype = indices.shape, indices.tensor.dtype
+    shape, dtype = indices.shape, indices.dtype
     if dtype not in ("int32", "int64"):
         raise UnsupportedError(f"indices of {dtype}")
     # LiteRT reads beyond the shape if the axis is one more than the last.
     if not 0 <= axis < len(shape) or shape[axis] != depth:
         raise QnnError(f"index_vector_dim {axis}, for {depth} numbers, of indices of {shape}")
     order = [*(each for each in range(len(shape)) if each != axis), axis]
-    moved = ctx.builder.emit(R.permute_dims(R.astype(indices.expr, "int64"), order))
-    return ctx.builder.emit(reshaped(moved, (prod(without(shape, axis)), depth)))
+    moved = ctx.emit(R.permute_dims(R.astype(indices.expr, "int64"), order))
+    return ctx.emit(reshaped(moved, (prod(without(shape, axis)), depth)))
 
 
 def _row(numbers: Sequence[int]) -> relax.Expr:
     return relax.const(np.array([numbers], np.int64), "int64")
-
-
-OPERATORS.update(
-    {
-        "GATHER": Row(data=convert_gather, micro=MOVED, unpacks=("int4",)),
-        "GATHER_ND": Row(data=convert_gather_nd, micro=MOVED),
-        "STABLEHLO_GATHER": Row(data=convert_stablehlo_gather, dtypes=DTYPES),
-    }
-)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from math import prod
-from typing import Literal
 
 import numpy as np
 from tvm import relax
@@ -11,19 +10,20 @@ from tvm.relax import op as R
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.steps import reversed_steps
-from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
+from frontends.tflite.converters.context import Context, Operand, per_tensor
 from frontends.tflite.converters.scales import check_same_quantization
 from frontends.tflite.model import DTYPES
-from frontends.tflite.operators import MOVED, OPERATORS, Row
-from frontends.tflite.options.moves import (
-    MirrorPadOptions,
-    ReverseSequenceOptions,
-    StablehloPadOptions,
-)
+from frontends.tflite.operators import MOVED, OPERATORS, Row, converter
+from frontends.tflite.options import moves
 from qnn_ops import quantized_pad
 from qnn_ops.dialect.checks import check_axis
 from qnn_ops.dialect.registry import TensorSpec, spec_of
 from qnn_ops.errors import QnnError
+
+_MOST_SIZE = 1 << 24  # of an axis: a table has an entry for each element
+MOST_AXES = 8  # that LiteRT takes
+_MOST_PADDED = 2**31 - 1
+_MOST = 1 << 24  # elements of a matrix
 
 
 def convert_pad(ctx: Context) -> relax.Expr:
@@ -38,20 +38,14 @@ def convert_pad(ctx: Context) -> relax.Expr:
 
 def convert_float_pad(ctx: Context) -> relax.Expr:
     """Pad with zeros or with a given constant."""
-    data, value = ctx.input(0), 0.0
-    if ctx.has(2):
-        values = ctx.constant(2)
-        if values.dtype != np.float32 or values.size != 1:
-            raise QnnError(f"input 2, {ctx.tensor(2).label}, must be one float32")
-        value = float(values.item())
+    data, value = ctx.input(0), ctx.number(2) if ctx.has(2) else 0.0
     return R.nn.pad(data.expr, _widths(ctx, len(data.shape)), pad_value=value)
 
 
 def convert_whole_pad(ctx: Context) -> relax.Expr:
     """Pad integers or bool with zeros or with a given constant."""
-    data, dtype, value = ctx.input(0), ctx.output().dtype, 0
-    if ctx.has(2):
-        value = ctx.integer(2, (dtype,))
+    data, dtype = ctx.input(0), ctx.output().dtype
+    value = ctx.integer(2, (dtype,)) if ctx.has(2) else 0
     wide = "int8" if dtype == "bool" else dtype
     rank = len(data.shape)
     widths = np.reshape(_widths(ctx, rank), (rank, 2))
@@ -64,45 +58,45 @@ def convert_whole_pad(ctx: Context) -> relax.Expr:
             shape = list(spec_of(ctx.builder.typed(result)).shape)
             shape[axis] = width
             if width:
-                full = ctx.builder.emit(R.full(shape, relax.const(value, wide), wide))
+                full = ctx.emit(R.full(shape, relax.const(value, wide), wide))
                 parts.insert(position, full)
-        result = ctx.builder.emit(R.concat(parts, axis)) if len(parts) > 1 else result
+        result = ctx.emit(R.concat(parts, axis)) if len(parts) > 1 else result
     return R.astype(result, dtype)
 
 
-def _widths(ctx: Context, rank: int) -> list[int]:
+def _widths(
+    ctx: Context, rank: int, dtypes: Sequence[str] = ("int32", "int64", "int16", "int8")
+) -> list[int]:
     widths = ctx.constant(1)
     if widths.shape != (rank, 2):
         raise QnnError(f"paddings must have shape ({rank}, 2), got {widths.shape}")
-    return list(ctx.integers(1, ("int32", "int64", "int16", "int8")))
+    return list(ctx.integers(1, dtypes))
 
 
-_MOST_REVERSED = 1 << 24  # elements of a padded axis
-
-
+@converter("MIRROR_PAD", micro=MOVED)
 def convert_mirror_pad(ctx: Context) -> relax.Expr:
     """Pad with the elements inside the edge; REFLECT leaves out the edge itself."""
-    data, widths = ctx.input(0), ctx.constant(1)
-    if widths.shape != (len(data.shape), 2):
-        raise QnnError(f"paddings must have shape ({len(data.shape)}, 2), got {widths.shape}")
-    ctx.integers(1, ("int32", "int64"))
-    is_symmetric = ctx.options(MirrorPadOptions).mode == "SYMMETRIC"
+    data = ctx.input(0)
+    widths = _widths(ctx, len(data.shape), ("int32", "int64"))
+    is_symmetric = ctx.options(moves.MirrorPadOptions).mode == "SYMMETRIC"
     result = data.expr
-    for axis, (size, (before, after)) in enumerate(zip(data.shape, widths.tolist(), strict=True)):
+    sides = zip(data.shape, widths[::2], widths[1::2], strict=True)
+    for axis, (size, before, after) in enumerate(sides):
         if not 0 <= min(before, after) <= max(before, after) <= size - (not is_symmetric):
             raise QnnError(f"paddings {before} and {after} do not fit axis {axis} of {data.shape}")
-        if size + before + after > _MOST_REVERSED and (before or after):
+        if before == after == 0:
+            continue
+        if size + before + after > _MOST_SIZE:
             raise QnnError(
-                f"axis {axis} of {data.shape} is longer than {_MOST_REVERSED} with its paddings"
+                f"axis {axis} of {data.shape} with its paddings is longer than {_MOST_SIZE}"
             )
-        if before or after:
-            numbers = np.arange(size, dtype=np.int32)
-            mode: Literal["symmetric", "reflect"] = "symmetric" if is_symmetric else "reflect"
-            indices = np.pad(numbers, (before, after), mode)
-            result = ctx.builder.emit(R.take(result, relax.const(indices), axis, "clip"))
+        numbers = np.arange(size, dtype=np.int32)
+        indices = np.pad(numbers, (before, after), "symmetric" if is_symmetric else "reflect")
+        result = ctx.emit(R.take(result, relax.const(indices), axis, "clip"))
     return result
 
 
+@converter("REVERSE_V2", micro=MOVED)
 def convert_reverse(ctx: Context) -> relax.Expr:
     """Reverse the order along axes."""
     data = ctx.input(0)
@@ -111,51 +105,39 @@ def convert_reverse(ctx: Context) -> relax.Expr:
         raise QnnError(f"must have axes, each once, got {axes}")
     result = data.expr
     for axis in axes:
-        result = ctx.builder.emit(R.flip(result, axis))
+        result = ctx.emit(R.flip(result, axis))
     return result
 
 
+@converter("REVERSE_SEQUENCE")
 def convert_reverse_sequence(ctx: Context) -> relax.Expr:
     """Reverse the first elements along an axis; each batch states their number."""
-    data, lengths, options = ctx.input(0), ctx.input(1), ctx.options(ReverseSequenceOptions)
+    data, lengths, options = ctx.input(0), ctx.input(1), ctx.options(moves.ReverseSequenceOptions)
     shape, along, batch = data.shape, options.seq_dim, options.batch_dim
-    if data.tensor.dtype in ("int8", "bool") or lengths.tensor.dtype not in ("int32", "int64"):
-        raise UnsupportedError(f"of {data.tensor.dtype}, by lengths of {lengths.tensor.dtype}")
+    if data.dtype in ("int8", "bool") or lengths.dtype not in ("int32", "int64"):
+        raise UnsupportedError(f"of {data.dtype}, by lengths of {lengths.dtype}")
     if along == batch or not all(0 <= axis < len(shape) for axis in (along, batch)):
         raise QnnError(f"axes {along} and {batch} of a tensor of shape {shape}")
     if lengths.shape != (shape[batch],):
         raise QnnError(f"{lengths.shape} lengths for {shape[batch]} batches")
-    size = shape[along]
-    if lengths.tensor.is_constant:
-        known = ctx.constant(1)
-        if np.any(known < 0) or np.any(known > size):
-            raise QnnError(f"{lengths.tensor.label} has lengths outside of 0 to {size}")
-    count = np.minimum(ctx.builder.array(lengths.expr).astype(np.int32), size)
+    ctx.check_constant(1, [shape[along] + 1])
+    count = np.minimum(ctx.builder.array(lengths.expr).astype(np.int32), shape[along])
     return reversed_steps(ctx.builder, data.expr, count, along, batch)
 
 
-MOST_AXES = 8  # that LiteRT takes
-_MOST_PADDED = 2**31 - 1
-_MOST_SIZE = 1 << 24  # of an axis: a table has an entry for each element
-
-
+@converter("STABLEHLO_PAD", fills=True)
 def convert_stablehlo_pad(ctx: Context) -> relax.Expr:
     """Put a value before, after and between elements; negative numbers leave elements out."""
-    data, filler, options = ctx.input(0), ctx.input(1), ctx.options(StablehloPadOptions)
-    dtype, shape = data.tensor.dtype, data.shape
+    data, options = ctx.input(0), ctx.options(moves.StablehloPadOptions)
+    dtype, shape = data.dtype, data.shape
     if not shape or dtype not in DTYPES:
-        raise UnsupportedError(f"{data.tensor.label}, {dtype} of shape {shape}")
-    if filler.tensor.dtype != dtype or prod(filler.shape) != 1:
-        raise QnnError(f"{filler.tensor.label} must be one {dtype}")
+        raise UnsupportedError(f"{data.label}, {dtype} of shape {shape}")
+    filler, least = ctx.single(1, dtype), (-_MOST_PADDED, -_MOST_PADDED, 0)
     low, high, between = (
-        check_axes(name, getattr(options, name), len(shape), least)
-        for name, least in (
-            ("edge_padding_low", -_MOST_PADDED),
-            ("edge_padding_high", -_MOST_PADDED),
-            ("interior_padding", 0),
-        )
+        check_axes(*option, len(shape), each)
+        for option, each in zip(vars(options).items(), least, strict=True)
     )
-    return spread(ctx.builder, data.expr, filler.expr, low, high, between)
+    return spread(ctx.builder, data.expr, filler, low, high, between)
 
 
 def check_axes(name: str, values: Sequence[int], rank: int, least: int) -> tuple[int, ...]:
@@ -179,7 +161,7 @@ def spread(
     high: Sequence[int],
     between: Sequence[int],
 ) -> relax.Expr:
-    """Put one value before, after and between the elements of each axis.
+    """Put one value, a scalar, before, after and between the elements of each axis.
 
     If one axis would have no elements, no axis has any.
 
@@ -187,7 +169,7 @@ def spread(
         QnnError: an axis would have too many elements.
     """
     spec = spec_of(builder.typed(data))
-    rank, filler = len(spec.shape), reshaped(filler, ())
+    rank = len(spec.shape)
     steps = [each + 1 for each in between]
     sizes = [
         before + ((size - 1) * step + 1 if size else 0) + behind
@@ -211,53 +193,51 @@ def spread(
     return data
 
 
-_MOST = 1 << 24  # elements of a matrix
-
-
+@converter("DILATE")
 def convert_dilate(ctx: Context) -> relax.Expr:
     """Put a value between neighbours along each axis, step - 1 times."""
-    data, steps, filler = ctx.input(0), ctx.integers(1), ctx.input(2)
-    shape, dtype = data.shape, data.tensor.dtype
+    data, steps = ctx.input(0), ctx.integers(1)
+    shape, dtype, filler = data.shape, data.dtype, ctx.single(2, data.dtype)
     if len(steps) != len(shape) or any(step < 1 for step in steps):
         raise QnnError(f"steps {steps} for a tensor of shape {shape}")
-    if filler.tensor.dtype != dtype or prod(filler.shape) != 1:
-        raise QnnError(f"{filler.tensor.label} must be one {dtype}")
     sizes = tuple((size - 1) * step + 1 for size, step in zip(shape, steps, strict=True))
     if 0 in shape:
         # LiteRT's own kernel ends the process, or gives an axis a negative size.
         if 0 in shape[:-1] or steps[-1] > 1:
-            raise UnsupportedError(f"{data.tensor.label} has no elements")
+            raise UnsupportedError(f"{data.label} has no elements")
         return R.zeros([max(0, size) for size in sizes], dtype)
     ctx.check_size(TensorSpec(sizes, dtype))
     result, is_kept = data.expr, np.ones((), bool)
     for axis, (size, step) in enumerate(zip(sizes, steps, strict=True)):
         numbers = np.arange(size, dtype=np.int32)
-        result = ctx.builder.emit(R.take(result, relax.const(numbers // step), axis, "clip"))
+        result = ctx.emit(R.take(result, relax.const(numbers // step), axis, "clip"))
         is_kept = np.logical_and(is_kept[..., np.newaxis], numbers % step == 0)
-    return R.where(relax.const(is_kept), result, reshaped(filler.expr, ()))
+    return R.where(relax.const(is_kept), result, filler)
 
 
+@converter("MATRIX_DIAG")
 def convert_matrix_diag(ctx: Context) -> relax.Expr:
     """Return matrices with the last axis as their diagonal, and zeros elsewhere."""
     data = ctx.input(0)
     _check_no_bool(data)
     if not data.shape:
-        raise UnsupportedError(f"{data.tensor.label} of shape {data.shape}")
+        raise UnsupportedError(f"{data.label} of shape {data.shape}")
     size = data.shape[-1]
     filled = R.broadcast_to(R.expand_dims(data.expr, -1), (*data.shape, size))
-    return R.where(_diagonal(size, size), filled, R.zeros((), data.tensor.dtype))
+    return R.where(_diagonal(size, size), filled, R.zeros((), data.dtype))
 
 
+@converter("MATRIX_SET_DIAG")
 def convert_matrix_set_diag(ctx: Context) -> relax.Expr:
     """Replace the diagonals of matrices."""
     data, diagonal = ctx.input(0), ctx.input(1)
     _check_no_bool(data)
     shape = data.shape
     fits = len(shape) > 1 and diagonal.shape == (*shape[:-2], min(shape[-2:]))
-    if not fits or diagonal.tensor.dtype != data.tensor.dtype:
+    if not fits or diagonal.dtype != data.dtype:
         raise QnnError(f"diagonals of {diagonal.shape} for matrices of {shape}")
     axis, rows = len(shape) - 2, relax.const(np.arange(shape[-2], dtype=np.int32))
-    taken = ctx.builder.emit(R.take(diagonal.expr, rows, axis, "clip"))
+    taken = ctx.emit(R.take(diagonal.expr, rows, axis, "clip"))
     is_diagonal = _diagonal(shape[-2], shape[-1])
     return R.where(is_diagonal, R.expand_dims(taken, -1), data.expr)
 
@@ -270,28 +250,15 @@ def _diagonal(rows: int, columns: int) -> relax.Expr:
 
 
 def _check_no_bool(data: Operand) -> None:
-    if data.tensor.dtype == "bool":
+    if data.dtype == "bool":
         raise UnsupportedError("of bool, for which LiteRT's own kernel writes beyond the result")
 
 
-_PAD = Row(
+OPERATORS["PAD"] = OPERATORS["PADV2"] = Row(
     scaled=convert_pad,
     floats=convert_float_pad,
     whole=convert_whole_pad,
     micro=MOVED,
     is_for_every_scale=True,
     fills=True,
-)
-OPERATORS.update(
-    {
-        "DILATE": Row(data=convert_dilate),
-        "MATRIX_DIAG": Row(data=convert_matrix_diag),
-        "MATRIX_SET_DIAG": Row(data=convert_matrix_set_diag),
-        "MIRROR_PAD": Row(data=convert_mirror_pad, micro=MOVED),
-        "PAD": _PAD,
-        "PADV2": _PAD,
-        "REVERSE_SEQUENCE": Row(data=convert_reverse_sequence),
-        "REVERSE_V2": Row(data=convert_reverse, micro=MOVED),
-        "STABLEHLO_PAD": Row(data=convert_stablehlo_pad, fills=True),
-    }
 )

@@ -1,8 +1,8 @@
 """RESHAPE, SQUEEZE, EXPAND_DIMS, TRANSPOSE, TILE, BROADCAST_TO, FILL, and blocks of pixels."""
 
-from dataclasses import replace
 from itertools import chain
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -11,21 +11,21 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.known import MOST
 from frontends.ranges import whole_shape
-from frontends.tflite.converters.context import Context, Operand, reshaped
+from frontends.tflite.converters.context import Context, Operand, regrouped, reshaped
 from frontends.tflite.converters.scales import check_same_quantization
 from frontends.tflite.model import HANDLE
-from frontends.tflite.operators import MOVED, OPERATORS, UNKNOWN_SHAPE, Row
-from frontends.tflite.options.moves import (
-    BlockOptions,
-    ReshapeOptions,
-    SqueezeOptions,
-)
+from frontends.tflite.operators import MOVED, UNKNOWN_SHAPE, converter
+from frontends.tflite.options.moves import BlockOptions, ReshapeOptions, SqueezeOptions
 from qnn_ops import quantized_pad
 from qnn_ops.dialect.checks import check_axis
 from qnn_ops.dialect.sizes import as_extent, is_open
 from qnn_ops.errors import QnnError
 
+_RESHAPES = dict[str, Any](micro=MOVED, unpacks=("int4",), reshapes=True, keeps="numbers")
+_COUNTED = ("int32", "int64", "float32")
 
+
+@converter("RESHAPE", **_RESHAPES)
 def convert_reshape(ctx: Context) -> relax.Expr:
     """Reshape. The shape comes from an input or, in old files, from the options.
 
@@ -41,7 +41,7 @@ def convert_reshape(ctx: Context) -> relax.Expr:
         fits = all(size >= 0 for size in shape) and prod(shape) == prod(sizes)
         if fits and not (_is_computed(ctx) and ctx.input(1).shape != (len(shape),)):
             return reshaped(data.expr, [*shape, *parts])
-    what = f"{data.tensor.label} of shape {sizes}"
+    what = f"{data.label} of shape {sizes}"
     if _is_computed(ctx):
         raise QnnError(
             f"{ctx.tensor(1).label}, the new shape of {what}, must be constant, as it does not "
@@ -78,6 +78,7 @@ def _new_shape(ctx: Context) -> tuple[int, ...]:
     return () if new_shape == (0,) else new_shape
 
 
+@converter("SQUEEZE", **_RESHAPES)
 def convert_squeeze(ctx: Context) -> relax.Expr:
     """Drop the given dimensions of size 1, or all of them."""
     data = ctx.input(0)
@@ -91,6 +92,7 @@ def convert_squeeze(ctx: Context) -> relax.Expr:
     return reshaped(data.expr, [*kept, *data.shape[len(sizes) :]])
 
 
+@converter("EXPAND_DIMS", **_RESHAPES)
 def convert_expand_dims(ctx: Context) -> relax.Expr:
     """Insert a dimension of size 1."""
     data, result = ctx.input(0), ctx.output()
@@ -100,18 +102,20 @@ def convert_expand_dims(ctx: Context) -> relax.Expr:
     return R.expand_dims(data.expr, axis)
 
 
+@converter("TRANSPOSE", micro=MOVED, unpacks=("int4",))
 def convert_transpose(ctx: Context) -> relax.Expr:
     """Permute the axes."""
     data = ctx.input(0)
     rank = len(data.shape)
     if rank == 0:  # LiteRT copies nothing
-        raise QnnError(f"{data.tensor.label} is a scalar, which has no axes to permute")
+        raise QnnError(f"{data.label} is a scalar, which has no axes to permute")
     axes = [check_axis(axis, rank) for axis in ctx.integers(1, ("int32", "int64"))]
     if sorted(axes) != list(range(rank)):
         raise QnnError(f"{axes} is no permutation of {rank} axes")
     return R.permute_dims(data.expr, axes)
 
 
+@converter("TILE")
 def convert_tile(ctx: Context) -> relax.Expr:
     """Repeat the data along each axis."""
     data, counts = ctx.input(0), _vector_of_sizes(ctx, 1)
@@ -123,34 +127,30 @@ def convert_tile(ctx: Context) -> relax.Expr:
     if is_open(counts):
         pairs = list(zip(counts, data.shape, strict=True))
         apart = reshaped(data.expr, [each for _, size in pairs for each in (1, size)])
-        tiles = R.broadcast_to(ctx.builder.emit(apart), [each for pair in pairs for each in pair])
-        return reshaped(ctx.builder.emit(tiles), sizes)
+        tiles = R.broadcast_to(ctx.emit(apart), [each for pair in pairs for each in pair])
+        return reshaped(ctx.emit(tiles), sizes)
     return R.tile(data.expr, counts)
 
 
+@converter("BROADCAST_TO", micro=MOVED)
 def convert_broadcast_to(ctx: Context) -> relax.Expr:
     """Repeat the data along axes of size 1, and along new axes in front."""
     data, shape = ctx.input(0), _vector_of_sizes(ctx, 1)
     rank = len(data.shape)
-    kept = shape[len(shape) - rank :]
-    if len(shape) < rank or any(
-        size not in (1, wanted) for size, wanted in zip(data.shape, kept, strict=True)
-    ):
-        raise QnnError(f"cannot broadcast {data.tensor.label} of shape {data.shape} to {shape}")
+    pairs = zip(data.shape, shape[len(shape) - rank :], strict=False)
+    if len(shape) < rank or any(size not in (1, wanted) for size, wanted in pairs):
+        raise QnnError(f"cannot broadcast {data.label} of shape {data.shape} to {shape}")
     return R.broadcast_to(data.expr, shape)
 
 
+@converter("FILL", micro=MOVED)
 def convert_fill(ctx: Context) -> relax.Expr:
     """Repeat one value."""
-    shape, value = _vector_of_sizes(ctx, 0), ctx.input(1)
-    if value.shape != ():
-        raise QnnError(f"{value.tensor.label} must be one value, is of shape {value.shape}")
+    shape, value = _vector_of_sizes(ctx, 0), ctx.input(1, rank=0)
     return R.broadcast_to(reshaped(value.expr, [1] * len(shape)), shape)
 
 
-_COUNTED = ("int32", "int64", "float32")
-
-
+@converter("RANGE", states_dtype=True)
 def convert_range(ctx: Context) -> relax.Expr:
     """Count from one number to another; integers may be open sizes.
 
@@ -184,35 +184,39 @@ def _vector_of_sizes(ctx: Context, position: int) -> tuple[int, ...]:
     return sizes
 
 
+@converter("ZEROS_LIKE", dtypes=("float32", "int32", "int64"))
 def convert_zeros_like(ctx: Context) -> relax.Expr:
     """Return zeros in the operand's shape."""
     data = ctx.input(0)
-    return R.zeros(data.shape, data.tensor.dtype)
+    return R.zeros(data.shape, data.dtype)
 
 
+@converter("DEPTH_TO_SPACE", micro=MOVED)
 def convert_depth_to_space(ctx: Context) -> relax.Expr:
     """Turn each pixel's channels into a block of pixels."""
-    data, size = _image(ctx), ctx.options(BlockOptions).block_size
+    data, size = ctx.input(0, rank=4), ctx.options(BlockOptions).block_size
     batch, height, width, depth = data.shape
     if size < 1 or depth % (size * size):
         raise QnnError(f"cannot make blocks of {size} of shape {data.shape}")
     depth //= size * size
-    split = reshaped(data.expr, (batch, height, width, size, size, depth))
-    ordered = ctx.builder.emit(R.permute_dims(ctx.builder.emit(split), [0, 1, 3, 2, 4, 5]))
+    parts = (batch, height, width, size, size, depth)
+    ordered = regrouped(ctx, data.expr, parts, [0, 1, 3, 2, 4, 5])
     return reshaped(ordered, (batch, height * size, width * size, depth))
 
 
+@converter("SPACE_TO_DEPTH", micro=MOVED)
 def convert_space_to_depth(ctx: Context) -> relax.Expr:
     """Turn each block of pixels into channels."""
-    data, size = _image(ctx), ctx.options(BlockOptions).block_size
+    data, size = ctx.input(0, rank=4), ctx.options(BlockOptions).block_size
     batch, height, width, depth = data.shape
     if size < 1 or height % size or width % size:
         raise QnnError(f"cannot take blocks of {size} of shape {data.shape}")
-    split = reshaped(data.expr, (batch, height // size, size, width // size, size, depth))
-    ordered = ctx.builder.emit(R.permute_dims(ctx.builder.emit(split), [0, 1, 3, 2, 4, 5]))
+    parts = (batch, height // size, size, width // size, size, depth)
+    ordered = regrouped(ctx, data.expr, parts, [0, 1, 3, 2, 4, 5])
     return reshaped(ordered, (batch, height // size, width // size, size * size * depth))
 
 
+@converter("SPACE_TO_BATCH_ND", fills=True)
 def convert_space_to_batch(ctx: Context) -> relax.Expr:
     """Pad with the zero point, and turn each position in a block into an image."""
     data = ctx.input(0)
@@ -221,16 +225,16 @@ def convert_space_to_batch(ctx: Context) -> relax.Expr:
     padded = [size + sum(width) for size, width in zip(space, widths, strict=True)]
     if any(extent % size for extent, size in zip(padded, sizes, strict=True)):
         raise QnnError(f"cannot take blocks of {sizes} of {padded} pixels")
-    expr = ctx.builder.emit(_pad(ctx, data, widths))
+    expr = ctx.emit(_pad(ctx, data, widths))
     rank = len(space)
     counts = [extent // size for extent, size in zip(padded, sizes, strict=True)]
     inner = [each for pair in zip(counts, sizes, strict=True) for each in pair]
-    split = ctx.builder.emit(reshaped(expr, (batch, *inner, depth)))
     axes = [*range(2, 2 * rank + 1, 2), 0, *range(1, 2 * rank, 2), 2 * rank + 1]
-    ordered = ctx.builder.emit(R.permute_dims(split, axes))
+    ordered = regrouped(ctx, expr, (batch, *inner, depth), axes)
     return reshaped(ordered, (batch * prod(sizes), *counts, depth))
 
 
+@converter("BATCH_TO_SPACE_ND", micro=MOVED)
 def convert_batch_to_space(ctx: Context) -> relax.Expr:
     """Turn images into blocks of pixels, and crop the edges."""
     data = ctx.input(0)
@@ -239,23 +243,16 @@ def convert_batch_to_space(ctx: Context) -> relax.Expr:
     if batch % prod(sizes):
         raise QnnError(f"cannot make blocks of {sizes} of {batch} pictures")
     rank = len(space)
-    split = ctx.builder.emit(reshaped(data.expr, (*sizes, batch // prod(sizes), *space, depth)))
+    parts = (*sizes, batch // prod(sizes), *space, depth)
     pairs = [each for axis in range(rank) for each in (rank + 1 + axis, axis)]
-    ordered = ctx.builder.emit(R.permute_dims(split, [rank, *pairs, 2 * rank + 1]))
+    ordered = regrouped(ctx, data.expr, parts, [rank, *pairs, 2 * rank + 1])
     whole = [extent * size for extent, size in zip(space, sizes, strict=True)]
-    expr = ctx.builder.emit(reshaped(ordered, (batch // prod(sizes), *whole, depth)))
+    expr = ctx.emit(reshaped(ordered, (batch // prod(sizes), *whole, depth)))
     ends = [extent - width[1] for extent, width in zip(whole, widths, strict=True)]
     begins = [width[0] for width in widths]
     if any(end < begin for begin, end in zip(begins, ends, strict=True)):
         raise QnnError(f"cannot crop {widths} of {whole} pixels")
     return R.strided_slice(expr, list(range(1, rank + 1)), begins, ends)
-
-
-def _image(ctx: Context) -> Operand:
-    data = ctx.input(0)
-    if len(data.shape) != 4:
-        raise QnnError(f"{data.tensor.label} must have 4 axes, is of shape {data.shape}")
-    return data
 
 
 def _blocks(ctx: Context, data: Operand) -> tuple[list[int], list[list[int]]]:
@@ -274,30 +271,10 @@ def _pad(ctx: Context, data: Operand, widths: list[list[int]]) -> relax.Expr:
     flat = [0, 0, *(each for width in widths for each in width), 0, 0]
     if not any(flat):
         return data.expr
-    encoding, dtype = ctx.output().quantization, data.tensor.dtype
+    encoding, dtype = ctx.output().quantization, data.dtype
     point = 0 if encoding is None else int(encoding.zero_point[0])
     if dtype in ("int8", "uint8"):
         return quantized_pad(data.expr, flat, point)
     if dtype == "bool":
         return R.astype(R.nn.pad(R.astype(data.expr, "uint8"), flat), "bool")
     return R.nn.pad(data.expr, flat, pad_value=point)
-
-
-_RESHAPES = Row(micro=MOVED, unpacks=("int4",), reshapes=True, keeps="numbers")
-OPERATORS.update(
-    {
-        "BATCH_TO_SPACE_ND": Row(data=convert_batch_to_space, micro=MOVED),
-        "BROADCAST_TO": Row(data=convert_broadcast_to, micro=MOVED),
-        "DEPTH_TO_SPACE": Row(data=convert_depth_to_space, micro=MOVED),
-        "EXPAND_DIMS": replace(_RESHAPES, data=convert_expand_dims),
-        "FILL": Row(data=convert_fill, micro=MOVED),
-        "RANGE": Row(data=convert_range, states_dtype=True),
-        "RESHAPE": replace(_RESHAPES, data=convert_reshape),
-        "SPACE_TO_BATCH_ND": Row(data=convert_space_to_batch, fills=True),
-        "SPACE_TO_DEPTH": Row(data=convert_space_to_depth, micro=MOVED),
-        "SQUEEZE": replace(_RESHAPES, data=convert_squeeze),
-        "TILE": Row(data=convert_tile),
-        "TRANSPOSE": Row(data=convert_transpose, micro=MOVED, unpacks=("int4",)),
-        "ZEROS_LIKE": Row(data=convert_zeros_like, dtypes=("float32", "int32", "int64")),
-    }
-)

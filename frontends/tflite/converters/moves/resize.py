@@ -1,7 +1,6 @@
 """RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -12,9 +11,8 @@ from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
 from frontends.tflite.options.moves import ResizeOptions
 from qnn_ops import QnnError, quantized_resize2d
 from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.arrays import Array
 from qnn_ops.quantized.resize2d import Taps, float32_taps, nearest_pixels
-
-Array = np.ndarray[Any, Any]
 
 _MOST_PIXELS = 1 << 24  # along an axis; LiteRT counts pixels in float32
 
@@ -27,9 +25,9 @@ def _resized(resize: Resize) -> Rule:
     """Return the rule that reads the size and the options."""
 
     def convert(ctx: Context) -> relax.Expr:
-        options, data, size = ctx.options(ResizeOptions), ctx.input(0), _size(ctx)
+        options, data, size = ctx.options(ResizeOptions), ctx.input(0, rank=4), _size(ctx)
         if 0 in (*data.shape, *size):
-            return R.zeros((data.shape[0], *size, data.shape[3]), data.tensor.dtype)
+            return R.zeros((data.shape[0], *size, data.shape[3]), data.dtype)
         return resize(ctx, data, size, **vars(options))
 
     return convert
@@ -47,8 +45,8 @@ def resize_floats(
     total: relax.Expr | None = None
     for column, along in _weighted(columns, (-1, 1)):
         for row, down in _weighted(rows, (-1, 1, 1)):
-            pixels = ctx.builder.emit(_picked(ctx, _picked(ctx, data.expr, row, 1), column, 2))
-            product = ctx.builder.emit(R.multiply(R.multiply(pixels, down), along))
+            pixels = ctx.emit(_picked(ctx, _picked(ctx, data.expr, row, 1), column, 2))
+            product = ctx.emit(R.multiply(R.multiply(pixels, down), along))
             product = rounded(product)
             total = product if total is None else R.add(total, product)
     assert total is not None
@@ -71,17 +69,15 @@ def copy_nearest(ctx: Context, data: Operand, size: tuple[int, ...], **centres: 
 
 
 def _picked(ctx: Context, data: relax.Expr, pixels: Array, axis: int) -> relax.Expr:
-    return ctx.builder.emit(R.take(data, relax.const(pixels.astype(np.int32)), axis, "clip"))
+    return ctx.emit(R.take(data, relax.const(pixels.astype(np.int32)), axis, "clip"))
 
 
 def _size(ctx: Context) -> tuple[int, ...]:
-    size, shape = ctx.integers(1), ctx.input(0).shape
-    if len(size) != 2:
-        raise QnnError(f"the size must be height and width, got {size}")
-    if len(shape) != 4:
-        raise QnnError(f"{ctx.tensor(0).label} must have 4 dimensions, got {shape}")
-    if not all(0 <= each <= _MOST_PIXELS for each in size):
-        raise QnnError(f"the size must be 0 to {_MOST_PIXELS} each way, got {size}")
+    size = ctx.integers(1)
+    if len(size) != 2 or not all(0 <= each <= _MOST_PIXELS for each in size):
+        raise QnnError(
+            f"the size must be height and width, 0 to {_MOST_PIXELS} each way, got {size}"
+        )
     return size
 
 

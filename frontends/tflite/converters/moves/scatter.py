@@ -1,7 +1,6 @@
 """SCATTER_ND, SPARSE_TO_DENSE, operators of segments, STABLEHLO_SCATTER and ONE_HOT."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -10,18 +9,11 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Context, Operand, reshaped
+from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.control import subgraph
-from frontends.tflite.converters.moves.gather import (
-    DTYPES,
-    check_dims,
-    check_slices,
-    index_rows,
-    slice_order,
-    strides_of,
-    without,
-)
-from frontends.tflite.operators import OPERATORS, Row, row_of
+from frontends.tflite.converters.functions.reductions import beginning
+from frontends.tflite.converters.moves import gather
+from frontends.tflite.operators import converter, row_of
 from frontends.tflite.options.moves import OneHotOptions, StablehloScatterOptions
 from qnn_ops import scatter_rows
 from qnn_ops.dialect.registry import TensorSpec
@@ -30,12 +22,13 @@ from qnn_ops.errors import QnnError
 _DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float32")
 
 
+@converter("SCATTER_ND", fills=True)
 def convert_scatter_nd(ctx: Context) -> relax.Expr:
     """Add parts to zeros at indices along the first axes; the last axis holds one index."""
     indices, parts, shape = ctx.input(0), ctx.input(1), ctx.integers(2)
-    dtype, rank = parts.tensor.dtype, len(indices.shape) - 1
-    if dtype not in _DTYPES or indices.tensor.dtype != "int32":
-        raise UnsupportedError(f"{dtype} at indices of {indices.tensor.dtype}")
+    dtype, rank = parts.dtype, len(indices.shape) - 1
+    if dtype not in _DTYPES or indices.dtype != "int32":
+        raise UnsupportedError(f"{dtype} at indices of {indices.dtype}")
     depth = indices.shape[-1] if indices.shape else 0
     fits = parts.shape == (*indices.shape[:rank], *shape[depth:])
     if rank < 0 or not 0 < depth <= len(shape) or min(shape, default=0) < 0 or not fits:
@@ -43,87 +36,84 @@ def convert_scatter_nd(ctx: Context) -> relax.Expr:
     if 0 in shape or 0 in parts.shape:
         return R.zeros(shape, dtype)
     rows = reshaped(parts.expr, (prod(indices.shape[:rank]), prod(shape[depth:])))
-    flat = _flat_indices(ctx, indices, shape[:depth])
+    flat = _flat_indices(ctx, 0, shape[:depth])
     wide = "int32" if dtype == "bool" else dtype
     zeros = R.zeros((prod(shape[:depth]), prod(shape[depth:])), wide)
     summed = _scattered(ctx, zeros, flat, R.astype(rows, wide), "add")
     if dtype == "bool":
         summed = R.not_equal(summed, relax.const(0, wide))
-    return reshaped(ctx.builder.emit(R.astype(summed, dtype)), shape)
+    return reshaped(ctx.emit(R.astype(summed, dtype)), shape)
 
 
+@converter("SPARSE_TO_DENSE", fills=True)
 def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
     """Put values, or one for all, at indices in a tensor that is filled with another value."""
     indices, shape = ctx.input(0), ctx.integers(1, ("int32", "int64"))
-    values, filler = ctx.input(2), ctx.input(3)
-    dtype = values.tensor.dtype
-    allowed = ("int8", "uint8", "int32", "int64", "float32")
-    if dtype not in allowed or indices.tensor.dtype not in ("int32", "int64"):
-        raise UnsupportedError(f"{dtype} at indices of {indices.tensor.dtype}")
+    values = ctx.input(2)
+    dtype = values.dtype
+    if dtype not in {*_DTYPES} - {"bool"} or indices.dtype not in ("int32", "int64"):
+        raise UnsupportedError(f"{dtype} at indices of {indices.dtype}")
     count, depth = (*indices.shape, 1, 1)[:2]
     fits = len(indices.shape) < 3 and depth == len(shape) <= 4 and min(shape, default=0) >= 0
-    if not fits or filler.tensor.dtype != dtype or values.shape not in ((), (count,)):
+    if not fits or values.shape not in ((), (count,)):
         raise QnnError(f"indices of {indices.shape} for values of {values.shape} in {shape}")
-    if prod(filler.shape) != 1:
-        raise QnnError(f"{filler.tensor.label} must be one value, is of shape {filler.shape}")
-    filled = R.broadcast_to(reshaped(filler.expr, (1, 1)), (prod(shape), 1))
+    filled = R.broadcast_to(ctx.single(3, dtype), (prod(shape), 1))
     if 0 in shape:
         return R.zeros(shape, dtype)
     if count == 0:
         return reshaped(filled, shape)
-    flat = _flat_indices(ctx, indices, shape, count)
+    flat = _flat_indices(ctx, 0, shape, count)
     each = R.broadcast_to(reshaped(values.expr, (-1, 1)), (count, 1))
     return reshaped(_scattered(ctx, filled, flat, each, "update"), shape)
 
 
-_SEGMENT_REDUCTIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "MAX": ("maximum", lambda info: info.min),
-    "MIN": ("minimum", lambda info: info.max),
-    "PROD": ("multiply", lambda info: 1),
-    "SUM": ("add", lambda info: 0),
+_SEGMENT_REDUCTIONS: dict[str, tuple[str, str | int]] = {
+    "UNSORTED_SEGMENT_MAX": ("maximum", "min"),
+    "UNSORTED_SEGMENT_MIN": ("minimum", "max"),
+    "UNSORTED_SEGMENT_PROD": ("multiply", 1),
+    "UNSORTED_SEGMENT_SUM": ("add", 0),
 }
 """Each operator's reduction of a segment: numpy's function, and the result without rows."""
 
 
-def convert_segments(reduction: str, begin: Callable[[Any], Any], ctx: Context) -> relax.Expr:
+@converter(*_SEGMENT_REDUCTIONS, fills=True)
+def convert_segments(ctx: Context) -> relax.Expr:
     """Reduce the rows of each segment; rows of negative segments are left out."""
-    return _reduced(ctx, ctx.integer(2), reduction, begin)
+    return _reduced(ctx, ctx.integer(2), *_SEGMENT_REDUCTIONS[ctx.operator.code])
 
 
+@converter("SEGMENT_SUM", fills=True)
 def convert_segment_sum(ctx: Context) -> relax.Expr:
     """Sum up the rows of each segment; segments are numbered in order."""
     indices = ctx.input(1)
-    if not indices.tensor.is_constant:
+    if not indices.is_constant:
         raise UnsupportedError("the shape of its result depends on the data of a run")
     numbers = np.asarray(ctx.constant(1)).astype(np.int64)
     steps = np.diff(numbers, prepend=-1) if numbers.ndim == 1 else np.array([-1])
     if np.any((steps != 0) & (steps != 1)) or (numbers.size and numbers[0] != 0):
-        raise QnnError(f"{indices.tensor.label} must count segments from 0, in order")
-    return _reduced(ctx, int(numbers.max(initial=-1)) + 1, "add", lambda info: 0)
+        raise QnnError(f"{indices.label} must count segments from 0, in order")
+    return _reduced(ctx, int(numbers.max(initial=-1)) + 1, "add", 0)
 
 
-def _reduced(ctx: Context, count: int, reduction: str, begin: Callable[[Any], Any]) -> relax.Expr:
+def _reduced(ctx: Context, count: int, reduction: str, begin: str | int) -> relax.Expr:
     data, indices = ctx.input(0), ctx.input(1)
-    dtype, rank = data.tensor.dtype, len(indices.shape)
-    if dtype not in ("int32", "float32") or indices.tensor.dtype != "int32":
-        raise UnsupportedError(f"{dtype} in segments of {indices.tensor.dtype}")
+    dtype, rank = data.dtype, len(indices.shape)
+    if dtype not in ("int32", "float32") or indices.dtype != "int32":
+        raise UnsupportedError(f"{dtype} in segments of {indices.dtype}")
     if count < 0 or data.shape[:rank] != indices.shape:
         raise QnnError(f"segments {indices.shape} of data of {data.shape}, {count} of them")
-    if indices.tensor.is_constant and np.any(ctx.constant(1) >= count):
-        raise QnnError(f"{indices.tensor.label} has segments beyond {count}")
+    ctx.check_constant(1, [count], least=-(2**31))
     rest = data.shape[rank:]
-    info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
-    start = relax.const(np.asarray(begin(info), dtype), dtype)
+    start = beginning(begin, dtype)
     if 0 in data.shape or count == 0:
         return R.full((count, *rest), start, dtype)
     rows = reshaped(data.expr, (prod(indices.shape), prod(rest)))
     # One more row takes the rows of no segment.
-    flat = reshaped(indices.expr, (prod(indices.shape),))
-    flat = ctx.builder.emit(R.minimum(flat, relax.const(np.int32(count))))
-    flat = R.where(R.less(flat, relax.const(np.int32(0))), relax.const(np.int32(count)), flat)
+    segments = ctx.builder.array(reshaped(indices.expr, (prod(indices.shape),)))
+    flat: Any = np.where(segments < 0, np.int32(count), np.minimum(segments, np.int32(count)))
     full = R.full((count + 1, prod(rest)), start, dtype)
-    summed = _scattered(ctx, full, flat, rows, reduction)
-    kept = ctx.builder.emit(R.strided_slice(summed, [0], [0], [count]))
+    summed = _scattered(ctx, full, flat.expr, rows, reduction)
+    kept = ctx.emit(R.strided_slice(summed, [0], [0], [count]))
     return reshaped(kept, (count, *rest))
 
 
@@ -131,54 +121,48 @@ def _scattered(
     ctx: Context, data: relax.Expr, indices: relax.Expr, rows: relax.Expr, reduction: str
 ) -> relax.Expr:
     """Put rows at indices of the first axis, one after the other."""
-    emit = ctx.builder.emit
+    emit = ctx.emit
     return emit(scatter_rows(emit(data), emit(indices), emit(rows), reduction))
 
 
 def _flat_indices(
-    ctx: Context, indices: Operand, sizes: tuple[int, ...], count: int | None = None
+    ctx: Context, position: int, sizes: tuple[int, ...], count: int = 0
 ) -> relax.Expr:
     """Return one number for each index, clipped to the axes' sizes.
 
     LiteRT ends a run if an index is outside.
     """
-    depth = len(sizes)
-    if indices.tensor.is_constant:
-        array = np.asarray(ctx.constant(ctx.operator.inputs.index(indices.tensor.index)))
-        array = array.reshape(-1, depth)
-        if np.any(array < 0) or np.any(array >= np.array(sizes)):
-            raise QnnError(f"{indices.tensor.label} has indices outside of {sizes}")
-    rows = reshaped(R.astype(indices.expr, "int32"), (count or prod(indices.shape[:-1]), depth))
-    strides, last = np.array(strides_of(sizes), np.int32), np.array(sizes, np.int32) - np.int32(1)
-    inside = np.maximum(np.minimum(ctx.builder.array(rows), last), np.int32(0))
-    return (inside * strides).sum(axis=1, dtype="int32").expr
+    indices = ctx.input(position)
+    ctx.check_constant(position, sizes)
+    shape = (count or prod(indices.shape[:-1]), len(sizes))
+    return gather.flat_indices(ctx, reshaped(R.astype(indices.expr, "int32"), shape), sizes)
 
 
+@converter("STABLEHLO_SCATTER", fills=True)
 def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
     """Put slices at indices, element by element, or combine them with the data.
 
     Elements outside the data are left out.
     """
-    data, indices, updates = ctx.input(0), ctx.input(1), ctx.input(2)
-    options, emit = ctx.options(StablehloScatterOptions), ctx.builder.emit
-    shape, dtype, named = data.shape, data.tensor.dtype, options.scatter_dims_to_operand_dims
-    if dtype not in DTYPES or updates.tensor.dtype != dtype:
-        raise UnsupportedError(f"{updates.tensor.dtype} in {dtype}")
+    data, indices, updates = ctx.inputs()
+    options, emit = ctx.options(StablehloScatterOptions), ctx.emit
+    shape, dtype, named = data.shape, data.dtype, options.scatter_dims_to_operand_dims
+    if dtype not in gather.DTYPES or updates.dtype != dtype:
+        raise UnsupportedError(f"{updates.dtype} in {dtype}")
     rank, count = len(shape), len(updates.shape)
-    check_dims("inserted_window_dims", options.inserted_window_dims, rank)
-    check_dims("update_window_dims", options.update_window_dims, count)
-    check_dims("scatter_dims_to_operand_dims", named, rank, is_sorted=False)
+    gather.check_dims("inserted_window_dims", options.inserted_window_dims, rank)
+    gather.check_dims("update_window_dims", options.update_window_dims, count)
+    gather.check_dims("scatter_dims_to_operand_dims", named, rank, is_sorted=False)
     kept = [axis for axis in range(rank) if axis not in options.inserted_window_dims]
     window = [updates.shape[axis] for axis in options.update_window_dims]
-    check_slices(window)
-    rows = index_rows(ctx, indices, options.index_vector_dim, len(named))
-    batch = without(indices.shape, options.index_vector_dim)
+    gather.check_slices(window)
+    rows = gather.index_rows(ctx, indices, options.index_vector_dim, len(named))
+    batch = gather.without(indices.shape, options.index_vector_dim)
     fits = len(window) == len(kept) and len(batch) + len(window) == count
-    order = slice_order(options.update_window_dims, count)
+    order = gather.slice_order(options.update_window_dims, count)
     if not fits or [(*batch, *window)[axis] for axis in order] != [*updates.shape]:
         raise QnnError(f"updates of {updates.shape} at indices of {indices.shape} in {shape}")
-    if indices.tensor.is_constant and np.any(ctx.constant(1) < 0):
-        raise QnnError(f"{indices.tensor.label} has indices below 0")
+    ctx.check_constant(1, [2**63 - 1])
     reduction = _reduction(ctx, options.update_computation_subgraph_index)
     size, elements = prod(shape), prod(updates.shape)
     if 0 in (size, elements):
@@ -214,20 +198,18 @@ def _flat_indices_of_slices(
     """
     if prod(max(each, 1) for each in shape) >= 1 << 31:  # its indices are int32
         raise QnnError(f"data of shape {tuple(shape)} is too large")
-    array, strides, size = ctx.builder.array(rows), strides_of(shape), prod(shape)
+    array, strides, size = ctx.builder.array(rows), gather.strides_of(shape), prod(shape)
     elements = next((offsets.size for offsets in grid.values()), 1)
-    none = np.zeros(elements, np.int64)
-    fixed = [axis for axis in range(len(shape)) if axis not in named]
-    is_inside = np.ones(elements, bool)
-    begin = none
-    for axis in fixed:
-        offsets = grid.get(axis, none)
-        is_inside = is_inside & (offsets < shape[axis])
-        begin = begin + offsets * strides[axis]
-    total: Any = begin[np.newaxis]
-    flags = ctx.builder.array(relax.const(is_inside[np.newaxis]))
+    none = np.zeros((1, elements), np.int64)
+    is_inside, total = none == 0, none
+    for axis in range(len(shape)):
+        if axis not in named:
+            offsets = grid.get(axis, none)
+            is_inside = is_inside & (offsets < shape[axis])
+            total = total + offsets * strides[axis]
+    flags = ctx.builder.array(relax.const(is_inside))
     for index, axis in enumerate(named):
-        at = array[:, index : index + 1] + grid.get(axis, none)[np.newaxis]
+        at = array[:, index : index + 1] + grid.get(axis, none)
         is_there = (at >= 0) & (at < shape[axis])
         flags = flags & is_there
         # An index outside may be any number, and its product with a stride too large.
@@ -248,40 +230,23 @@ def _reduction(ctx: Context, number: int) -> str:
     return reduction
 
 
+@converter("ONE_HOT")
 def convert_one_hot(ctx: Context) -> relax.Expr:
     """Put one value at each given index along a new axis, and another value elsewhere."""
     indices, depth = ctx.input(0), ctx.integer(1)
-    values = [ctx.input(position) for position in (2, 3)]
+    values = [ctx.single(position, ctx.output().dtype) for position in (2, 3)]
     rank, axis = len(indices.shape), ctx.options(OneHotOptions).axis
     axis = rank if axis == -1 else axis
-    if indices.tensor.dtype not in ("int32", "int64"):
-        raise QnnError(f"{indices.tensor.label} must be int32 or int64")
-    if not 0 <= axis <= rank or depth < 0 or any(value.shape not in ((), (1,)) for value in values):
-        raise QnnError(f"axis {axis} of {depth} for {rank} axes, and one value each")
+    if indices.dtype not in ("int32", "int64"):
+        raise QnnError(f"{indices.label} must be int32 or int64")
+    if not 0 <= axis <= rank or depth < 0:
+        raise QnnError(f"axis {axis} of {depth} for {rank} axes")
     ctx.check_size(TensorSpec((*indices.shape, depth), ctx.output().dtype))
     shape = [1] * (rank + 1)
     shape[axis] = depth
-    numbers = np.arange(depth).reshape(shape).astype(indices.tensor.dtype)
+    numbers = np.arange(depth).reshape(shape).astype(indices.dtype)
     if depth == 0:
         shape = [*indices.shape[:axis], 0, *indices.shape[axis:]]
         return R.zeros(shape, ctx.output().dtype)
     is_named = R.equal(R.expand_dims(indices.expr, axis), relax.const(numbers))
-    return R.where(is_named, *(reshaped(value.expr, ()) for value in values))
-
-
-OPERATORS.update(
-    {
-        "ONE_HOT": Row(data=convert_one_hot),
-        "SCATTER_ND": Row(data=convert_scatter_nd, fills=True),
-        "SEGMENT_SUM": Row(data=convert_segment_sum, fills=True),
-        "SPARSE_TO_DENSE": Row(data=convert_sparse_to_dense, fills=True),
-        "STABLEHLO_SCATTER": Row(data=convert_stablehlo_scatter, fills=True),
-        **{
-            f"UNSORTED_SEGMENT_{name}": Row(
-                data=partial(convert_segments, *reduction),
-                fills=True,
-            )
-            for name, reduction in _SEGMENT_REDUCTIONS.items()
-        },
-    }
-)
+    return R.where(is_named, *values)

@@ -15,18 +15,14 @@ from frontends.tflite.converters.activations import activate, check_clamps
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.scales import check_same_quantization, check_symmetric
 from frontends.tflite.model import Tensor
-from frontends.tflite.operators import MOVED, OPERATORS, Row
-from frontends.tflite.options.moves import (
-    ConcatenationOptions,
-    PackOptions,
-    SplitOptions,
-    StridedSliceOptions,
-    UnpackOptions,
-)
+from frontends.tflite.operators import MOVED, OPERATORS, Row, converter
+from frontends.tflite.options import moves
 from qnn_ops import quantized_concat
 from qnn_ops.dialect.checks import check_axis
 from qnn_ops.dialect.sizes import as_extent, is_open
 from qnn_ops.errors import QnnError
+
+_PLACES = ("int32", "int64")
 
 
 def convert_concatenation(ctx: Context) -> relax.Expr:
@@ -34,10 +30,7 @@ def convert_concatenation(ctx: Context) -> relax.Expr:
 
     LiteRT ignores the scales of int16 tensors.
     """
-    options, result = ctx.options(ConcatenationOptions), ctx.output()
-    if options.activation != "NONE":
-        raise UnsupportedError(f"fused activation {options.activation}")
-    operands = ctx.inputs()
+    axis, operands, result = _joined_axis(ctx), ctx.inputs(), ctx.output()
     if result.dtype == "int8":
         for operand in operands:
             check_same_quantization(operand.tensor, result)
@@ -45,14 +38,17 @@ def convert_concatenation(ctx: Context) -> relax.Expr:
     if result.dtype == "int16":
         check_symmetric(*(operand.tensor for operand in operands), result)
         encodings = [per_tensor(result)] * len(operands)
-    return quantized_concat(
-        [operand.expr for operand in operands],
-        [scale for scale, _ in encodings],
-        [point for _, point in encodings],
-        *per_tensor(result),
-        result.dtype,
-        axis=options.axis,
-    )
+    scales, points = zip(*encodings, strict=True)
+    parts = [operand.expr for operand in operands]
+    return quantized_concat(parts, scales, points, *per_tensor(result), result.dtype, axis=axis)
+
+
+def _joined_axis(ctx: Context) -> int:
+    """Return the axis of a concatenation; raise if it has an activation, too."""
+    options = ctx.options(moves.ConcatenationOptions)
+    if options.activation != "NONE":
+        raise UnsupportedError(f"fused activation {options.activation}")
+    return options.axis
 
 
 def convert_unscaled_concatenation(ctx: Context) -> relax.Expr:
@@ -61,55 +57,51 @@ def convert_unscaled_concatenation(ctx: Context) -> relax.Expr:
     An input without a scale becomes the result's zero point. Values rescaled to a result without a
     scale are NaN, and become 0.
     """
-    options, result = ctx.options(ConcatenationOptions), ctx.output()
-    if options.activation != "NONE":
-        raise UnsupportedError(f"fused activation {options.activation}")
+    axis, result = _joined_axis(ctx), ctx.output()
     if result.dtype != "uint8":
         raise QnnError("some tensors state a scale and zero point, and others do not")
-    filler = 0 if result.quantization is None else per_tensor(result)[1]
+    is_target = result.quantization is not None
+    target = per_tensor(result) if is_target else (1.0, 0)
+    filler = relax.const(target[1], "uint8")
     parts, encodings = [], []
     for operand in ctx.inputs():
         is_scaled = operand.tensor.quantization is not None
-        if result.quantization is None:
-            encodings.append((1.0, 0))
-            is_kept = not is_scaled
-        else:
-            encodings.append(operand.quantization if is_scaled else per_tensor(result))
-            is_kept = is_scaled
-        full = R.full(operand.shape, relax.const(filler, "uint8"), "uint8")
-        parts.append(operand.expr if is_kept else ctx.builder.emit(full))
+        is_kept = is_scaled == is_target
+        encodings.append(operand.quantization if is_kept and is_scaled else target)
+        parts.append(operand.expr if is_kept else ctx.emit(R.full(operand.shape, filler, "uint8")))
     scales, points = zip(*encodings, strict=True)
-    target = (1.0, 0) if result.quantization is None else per_tensor(result)
-    return quantized_concat(parts, scales, points, *target, "uint8", axis=options.axis)
+    return quantized_concat(parts, scales, points, *target, "uint8", axis=axis)
 
 
 def convert_plain_concatenation(ctx: Context) -> relax.Expr:
     """Join tensors of one type without scales; only float32 may have an activation."""
-    options, dtype = ctx.options(ConcatenationOptions), ctx.output().dtype
+    options, dtype = ctx.options(moves.ConcatenationOptions), ctx.output().dtype
     operands, is_bent = ctx.inputs(), options.activation != "NONE" and dtype != "float32"
-    if any(operand.tensor.dtype != dtype for operand in operands) or is_bent:
-        raise UnsupportedError(f"from {[operand.tensor.dtype for operand in operands]} to {dtype}")
+    if any(operand.dtype != dtype for operand in operands) or is_bent:
+        raise UnsupportedError(f"from {[operand.dtype for operand in operands]} to {dtype}")
     check_clamps(options.activation)
     joined = R.concat([operand.expr for operand in operands], options.axis)
     return activate(options.activation, joined)
 
 
+@converter("PACK", micro=MOVED)
 def convert_pack(ctx: Context) -> relax.Expr:
     """Join tensors of one shape and encoding along a new axis."""
     shape, operands = ctx.input(0).shape, ctx.inputs()
     for operand in operands:
         _check_alike(operand.tensor, ctx.output())
         if operand.shape != shape:
-            raise QnnError(f"{operand.tensor.label} is of shape {operand.shape}, not {shape}")
-    axis = check_axis(ctx.options(PackOptions).axis, len(shape) + 1)
+            raise QnnError(f"{operand.label} is of shape {operand.shape}, not {shape}")
+    axis = check_axis(ctx.options(moves.PackOptions).axis, len(shape) + 1)
     longer = [*shape[:axis], 1, *shape[axis:]]
-    parts = [ctx.builder.emit(reshaped(operand.expr, longer)) for operand in operands]
+    parts = [ctx.emit(reshaped(operand.expr, longer)) for operand in operands]
     return R.concat(parts, axis) if len(parts) > 1 else parts[0]
 
 
+@converter("UNPACK", micro=MOVED)
 def convert_unpack(ctx: Context) -> list[relax.Expr]:
     """Split a tensor into parts of size 1 along an axis, and remove the axis."""
-    options, data = ctx.options(UnpackOptions), ctx.input(0)
+    options, data = ctx.options(moves.UnpackOptions), ctx.input(0)
     axis = check_axis(options.axis, len(data.shape))
     if options.num != data.shape[axis]:
         raise QnnError(f"unpacks {options.num} along axis {axis} of shape {data.shape}")
@@ -130,15 +122,17 @@ def _check_alike(data: Tensor, result: Tensor) -> None:
         raise QnnError(f"{data.label} and {result.label} must have the same scale and zero point")
 
 
+@converter("SPLIT", micro=MOVED)
 def convert_split(ctx: Context) -> list[relax.Expr]:
     """Split into parts of equal size; the axis is the first input."""
-    count, data = ctx.options(SplitOptions).num_splits, ctx.input(1)
+    count, data = ctx.options(moves.SplitOptions).num_splits, ctx.input(1)
     axis = check_axis(ctx.integer(0), len(data.shape))
     if data.shape[axis] % count:
         raise QnnError(f"cannot split {data.shape[axis]} along axis {axis} into {count}")
     return _parts(ctx, data, [data.shape[axis] // count] * count, axis)
 
 
+@converter("SPLIT_V", micro=MOVED)
 def convert_split_v(ctx: Context) -> list[relax.Expr]:
     """Split into given sizes along the third input's axis; -1 means the rest."""
     data, given = ctx.input(0), ctx.integers(1, ("int32", "int64"))
@@ -152,11 +146,12 @@ def _parts(ctx: Context, data: Operand, sizes: list[int], axis: int) -> list[rel
     # TVM's own split has no parts without elements.
     some = [size for size in sizes if size]
     parts = iter(split(ctx.builder, data.expr, some, axis) if some else ())
-    dtype, shape = data.tensor.dtype, data.shape
+    dtype, shape = data.dtype, data.shape
     nothing = R.zeros([*shape[:axis], 0, *shape[axis + 1 :]], dtype)
     return [next(parts) if size else nothing for size in sizes]
 
 
+@converter("SLICE", micro=MOVED, unpacks=("int4",))
 def convert_slice(ctx: Context) -> relax.Expr:
     """Slice from constant beginnings, with the given sizes."""
     data = ctx.input(0)
@@ -164,16 +159,17 @@ def convert_slice(ctx: Context) -> relax.Expr:
     return _take(ctx, data, sliced_ranges(data.shape, begins, sizes))
 
 
+@converter("STRIDED_SLICE", micro=MOVED)
 def convert_strided_slice(ctx: Context) -> relax.Expr:
     """Return a Python slice with constant bounds; masks may open bounds, drop and insert axes."""
-    options, data = ctx.options(StridedSliceOptions), ctx.input(0)
+    options, data = ctx.options(moves.StridedSliceOptions), ctx.input(0)
     begins, ends, steps = (ctx.integers(position) for position in (1, 2, 3))
     if not len(begins) == len(ends) == len(steps):
         raise QnnError(f"begin {begins}, end {ends} and strides {steps} differ in length")
     axes = sliced_axes(data.shape, begins, ends, steps, options)
     taken = _take(ctx, data, [axis.indices for axis in axes if not axis.is_new])
     return reshaped(
-        ctx.builder.emit(taken), [count_of(axis.indices) for axis in axes if not axis.is_dropped]
+        ctx.emit(taken), [count_of(axis.indices) for axis in axes if not axis.is_dropped]
     )
 
 
@@ -185,12 +181,10 @@ def _take(ctx: Context, data: Operand, ranges: Sequence[range | OpenRange]) -> r
         return data.expr
     if is_open(counts) or is_open(data.shape[axis] for axis in axes):
         return _taken(ctx, data, {axis: ranges[axis] for axis in axes})
+    bounds = [(ranges[axis].start, ranges[axis].stop, ranges[axis].step) for axis in axes]
+    starts, ends, steps = (list(each) for each in zip(*bounds, strict=True))
     # Relax counts negative bounds from the end: one before the first is -extent - 1.
-    ends = [
-        ranges[axis].stop if ranges[axis].stop >= 0 else ranges[axis].stop - data.shape[axis]
-        for axis in axes
-    ]
-    starts, steps = [ranges[axis].start for axis in axes], [ranges[axis].step for axis in axes]
+    ends = [e if e >= 0 else e - data.shape[axis] for e, axis in zip(ends, axes, strict=True)]
     return R.strided_slice(data.expr, axes, starts, ends, steps)
 
 
@@ -199,21 +193,19 @@ def _taken(ctx: Context, data: Operand, ranges: Mapping[int, range | OpenRange])
     expr = data.expr
     for axis, part in ranges.items():
         ends = (as_extent(end) for end in (part.start, part.stop, part.step))
-        indices = ctx.builder.emit(R.arange(*ends, "int64"))
-        expr = ctx.builder.emit(R.take(expr, indices, axis, "clip"))
+        indices = ctx.emit(R.arange(*ends, "int64"))
+        expr = ctx.emit(R.take(expr, indices, axis, "clip"))
     return expr
 
 
-_PLACES = ("int32", "int64")
-
-
+@converter("DYNAMIC_UPDATE_SLICE", micro=MOVED, unpacks=("int4",), fills=True)
 def convert_dynamic_update_slice(ctx: Context) -> relax.Expr:
     """Write a tensor into a larger one, at an index that is moved inside."""
     data, part, begins = ctx.inputs()
     rank = len(data.shape)
-    if part.tensor.dtype != data.tensor.dtype or begins.tensor.dtype not in _PLACES:
-        dtypes = [part.tensor.dtype, begins.tensor.dtype]
-        raise UnsupportedError(f"{dtypes} into {data.tensor.dtype}")
+    if part.dtype != data.dtype or begins.dtype not in _PLACES:
+        dtypes = [part.dtype, begins.dtype]
+        raise UnsupportedError(f"{dtypes} into {data.dtype}")
     if begins.shape != (rank,) or len(part.shape) != rank:
         raise QnnError(f"{part.shape} at {begins.shape} indices is no part of {data.shape}")
     if any(size > whole for size, whole in zip(part.shape, data.shape, strict=True)):
@@ -227,32 +219,19 @@ def convert_dynamic_update_slice(ctx: Context) -> relax.Expr:
             continue
         indices = np.arange(whole) - np.clip(wide[axis : axis + 1], 0, whole - size)
         near: Any = np.clip(indices, 0, size - 1)
-        moved = ctx.builder.emit(R.take(moved, near.expr, axis, "clip"))
+        moved = ctx.emit(R.take(moved, near.expr, axis, "clip"))
         row = (indices == near).reshape(whole, *[1] * (rank - axis - 1))
         is_inside = row if is_inside is None else is_inside & row
     return moved if is_inside is None else R.where(is_inside.expr, moved, data.expr)
 
 
-OPERATORS.update(
-    {
-        "CONCATENATION": Row(
-            scaled=convert_concatenation,
-            floats=convert_plain_concatenation,
-            whole=convert_plain_concatenation,
-            unscaled=convert_unscaled_concatenation,
-            micro=MOVED,
-            unpacks=("int4",),
-            is_for_every_scale=True,
-            fills=True,
-        ),
-        "DYNAMIC_UPDATE_SLICE": Row(
-            data=convert_dynamic_update_slice, micro=MOVED, unpacks=("int4",), fills=True
-        ),
-        "PACK": Row(data=convert_pack, micro=MOVED),
-        "SLICE": Row(data=convert_slice, micro=MOVED, unpacks=("int4",)),
-        "SPLIT": Row(data=convert_split, micro=MOVED),
-        "SPLIT_V": Row(data=convert_split_v, micro=MOVED),
-        "STRIDED_SLICE": Row(data=convert_strided_slice, micro=MOVED),
-        "UNPACK": Row(data=convert_unpack, micro=MOVED),
-    }
+OPERATORS["CONCATENATION"] = Row(
+    scaled=convert_concatenation,
+    floats=convert_plain_concatenation,
+    whole=convert_plain_concatenation,
+    unscaled=convert_unscaled_concatenation,
+    micro=MOVED,
+    unpacks=("int4",),
+    is_for_every_scale=True,
+    fills=True,
 )

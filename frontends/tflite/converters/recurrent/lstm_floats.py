@@ -15,6 +15,7 @@ from frontends.tflite.converters.recurrent.lstm_operands import LstmOperands
 from frontends.tflite.converters.recurrent.parts import (
     RowWeights,
     check_constants,
+    gates_of,
     products_of_rows,
     real_of,
     run_steps,
@@ -52,7 +53,7 @@ def float_lstm(
         beside: a second sequence, in the data's form, with weights of its own.
     """
     _check(operands, options)
-    emit, (batch, steps, _) = ctx.builder.emit, spec_of(data).shape
+    emit, (batch, steps, _) = ctx.emit, spec_of(data).shape
     asymmetric = options.asymmetric_quantize_inputs
     sums = products_of_rows(ctx, operands.weights, data, asymmetric=asymmetric)
     if beside is not None:
@@ -63,8 +64,8 @@ def float_lstm(
         sums = emit(R.add(sums, relax.const(bias)))
     sums = emit(reshaped(sums, (batch, steps, spec_of(sums).shape[1])))
     step = _Step(operands, options)
-    results = run_steps(ctx, sums, (hidden, cells), step.write)
-    return results[0], results[1], results[2]
+    outputs, hidden, cells = run_steps(ctx, sums, (hidden, cells), step.write)
+    return outputs, hidden, cells
 
 
 def _check(operands: LstmOperands, options: AnyLSTM) -> None:
@@ -73,12 +74,9 @@ def _check(operands: LstmOperands, options: AnyLSTM) -> None:
     for clip in (options.cell_clip, options.proj_clip):
         if clip < 0:
             raise QnnError(f"clips at {clip}, which is below 0")
-    dtype = operands.weights[-1].dtype
     alike = [*operands.weights, *operands.recurrent, *operands.peepholes, *operands.projection[:1]]
-    alike += operands.beside
-    real = [*operands.biases, *operands.norm, *operands.projection[1:]]
-    check_constants(alike, dtype)
-    check_constants(real, "float32")
+    check_constants([*alike, *operands.beside], operands.weights[-1].dtype)
+    check_constants([*operands.biases, *operands.norm, *operands.projection[1:]], "float32")
 
 
 @dataclass(frozen=True)
@@ -99,16 +97,12 @@ class _Step:
             states: hidden values, [batch, outputs], and cells, [batch, cells].
         """
         hidden, cells = states
-        emit, names, operands = ctx.builder.emit, self.operands.gates, self.operands
+        emit, names, operands = ctx.emit, self.operands.gates, self.operands
         asymmetric = self.options.asymmetric_quantize_inputs
         recurrent = RowWeights.of(operands.recurrent, asymmetric=asymmetric)
         both = emit(R.add(sums, recurrent.product(ctx, hidden)))
-        gates = {
-            name: emit(
-                R.strided_slice(both, [1], [index * operands.count], [(index + 1) * operands.count])
-            )
-            for index, name in enumerate(names)
-        }
+        parts = gates_of(ctx, both, len(names), operands.count)
+        gates = dict(zip(names, parts, strict=True))
         seen = [name for name in names if name != "cell"]
         peepholes = dict(zip(seen, operands.peepholes, strict=False))
 
@@ -163,4 +157,4 @@ def _normalized(
 
 
 def _clipped(ctx: Context, values: relax.Expr, limit: float) -> relax.Expr:
-    return ctx.builder.emit(R.clip(values, -limit, limit)) if limit else values
+    return ctx.emit(R.clip(values, -limit, limit)) if limit else values

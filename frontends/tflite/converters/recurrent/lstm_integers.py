@@ -8,15 +8,16 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Array, Context, Operand, per_tensor, reshaped
+from frontends.tflite.converters.context import Context, per_tensor, reshaped
 from frontends.tflite.converters.fixed_point import divided, number, product, saturated
 from frontends.tflite.converters.layers.hybrid import SUMS
+from frontends.tflite.converters.recurrent import parts
 from frontends.tflite.converters.recurrent.lstm_operands import LstmOperands
-from frontends.tflite.converters.recurrent.parts import RowWeights, check_constants
 from frontends.tflite.model import Tensor
 from frontends.tflite.options.layers import AnyLSTM, LSTMOptions
 from qnn_ops import float_function, quantized_dense, quantized_lookup, quantized_lstm
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 from qnn_ops.quantized.lstm import EXTRAS
@@ -29,6 +30,10 @@ _DTYPES = ["uint8", "uint8", "uint8", "int32", "int16", "uint8", "int16", "uint8
 _MIDDLE = 128  # the zero point of uint8; LiteRT ignores the tensors' own
 _GATE_ONE = 2 ** (15 - GATE_BITS)
 _CELL_BITS = 4
+_FUNCTIONS = ("logistic", "tanh", "logistic", "logistic")
+_INTERMEDIATES = 5
+_GATE_SCALE = np.float32(2.0**-12)
+_ONE = 2.0**-15
 
 
 def basic_lstm(ctx: Context) -> list[relax.Expr]:
@@ -39,7 +44,7 @@ def basic_lstm(ctx: Context) -> list[relax.Expr]:
     """
     units = check_basic(ctx, _DTYPES)
     _check_cells(ctx)
-    emit = ctx.builder.emit
+    emit = ctx.emit
     data, hidden, cells = (ctx.input(index) for index in (DATA, HIDDEN, CELLS))
     rows = emit(R.concat([data.expr, hidden.expr], axis=1))
     point = per_tensor(ctx.tensor(WEIGHTS))[1]
@@ -53,20 +58,24 @@ def basic_lstm(ctx: Context) -> list[relax.Expr]:
         return ctx.builder.array(emit(quantized_lookup(expr, constant))).astype("int64")
 
     tables = logistic_table(), tanh_table(GATE_BITS), logistic_table(), logistic_table()
-    let_in, proposed, forget, given = (
-        bent(table, emit(R.strided_slice(both, [1], [gate * units], [(gate + 1) * units])))
-        for gate, table in enumerate(tables)
-    )
+    gates = parts.gates_of(ctx, both, _GATES, units)
+    let_in, proposed, forget, given = map(bent, tables, gates)
     old, bits = ctx.builder.array(cells.expr).astype("int64"), ctx.builder.array
     added = divided(_product(let_in, proposed), bits(number(_CELL_BITS)))
     kept = emit(saturated(added + _product(forget, old), "int16"))
     shown = _product(given, bent(tanh_table(_CELL_BITS), kept))
     short = np.minimum(np.maximum(divided(shown, bits(number(8))), -_MIDDLE), _MIDDLE - 1)
     result = emit(R.astype((short + _MIDDLE).expr, "uint8"))
-    for operand, expr in ((hidden, result), (cells, kept)):
-        if operand.tensor.is_variable:
-            ctx.values.change(operand.tensor, reshaped(expr, operand.tensor.shape))
-    return [result, kept, rows, both]
+    return _kept(ctx, [result, kept, rows, both])
+
+
+def _kept(ctx: Context, results: list[relax.Expr]) -> list[relax.Expr]:
+    """Return all results; the first two change the states that are variables."""
+    for position, expr in zip((HIDDEN, CELLS), results, strict=False):
+        tensor = ctx.tensor(position)
+        if tensor.is_variable:
+            ctx.values.change(tensor, reshaped(expr, tensor.shape))
+    return results
 
 
 def _scaled(ctx: Context, sums: relax.Expr, scale: float) -> relax.Expr:
@@ -77,7 +86,7 @@ def _scaled(ctx: Context, sums: relax.Expr, scale: float) -> relax.Expr:
     scaled = product(wide, multiplier)
     if shift < 0:
         scaled = (scaled + (1 << (-shift - 1))) >> -shift
-    return ctx.builder.emit(saturated(scaled, "int16"))
+    return ctx.emit(saturated(scaled, "int16"))
 
 
 def _check_sums(ctx: Context, shift: int) -> None:
@@ -112,27 +121,18 @@ def check_basic(ctx: Context, needed: Sequence[str]) -> int:
         raise UnsupportedError("the basic kernel with another activation than TANH")
     operands = [ctx.input(index) for index in range(CELLS + 1)]
     data, hidden, weights, bias, cells = operands
-    dtypes = [operand.tensor.dtype for operand in operands]
+    dtypes = [operand.dtype for operand in operands]
     dtypes += [ctx.output(index).dtype for index in range(_GATES)]
     if dtypes != list(needed):
         raise UnsupportedError(f"the basic kernel of {', '.join(dtypes)}")
     if len(data.shape) != 2 or 0 in data.shape:
-        raise QnnError(f"{data.tensor.label} has shape {data.shape}, needs 2 dimensions")
+        raise QnnError(f"{data.label} has shape {data.shape}, needs 2 dimensions")
     batch, size = data.shape
     units = bias.shape[0] // _GATES if bias.shape else 0
     if not units:
-        raise QnnError(
-            f"{bias.tensor.label} has shape {bias.shape}, needs {_GATES} numbers for each unit"
-        )
-    shapes: list[tuple[Operand, tuple[int, ...]]] = [
-        (hidden, (batch, units)),
-        (weights, (_GATES * units, size + units)),
-        (bias, (_GATES * units,)),
-        (cells, (batch, units)),
-    ]
-    for operand, shape in shapes:
-        if operand.shape != shape:
-            raise QnnError(f"{operand.tensor.label} has shape {operand.shape}, needs {shape}")
+        raise QnnError(f"{bias.label} has shape {bias.shape}, needs {_GATES} numbers for each unit")
+    state, matrix = (batch, units), (_GATES * units, size + units)
+    parts.check_shapes([(hidden, state), (weights, matrix), (bias, matrix[:1]), (cells, state)])
     return units
 
 
@@ -142,9 +142,6 @@ def _check_cells(ctx: Context) -> None:
             raise UnsupportedError(f"{tensor.label} has another scale than 2^-11")
 
 
-_FUNCTIONS = ("logistic", "tanh", "logistic", "logistic")
-
-
 def float_basic_lstm(ctx: Context) -> list[relax.Expr]:
     """Return the hidden values, the cells, the gates' operands, and their sums.
 
@@ -152,29 +149,17 @@ def float_basic_lstm(ctx: Context) -> list[relax.Expr]:
     float32.
     """
     units = check_basic(ctx, ["float32"] * 9)
-    check_constants([ctx.tensor(index) for index in (WEIGHTS, BIAS)], "float32")
-    emit = ctx.builder.emit
+    parts.check_constants([ctx.tensor(index) for index in (WEIGHTS, BIAS)], "float32")
+    emit = ctx.emit
     data, hidden, cells = (ctx.input(index) for index in (DATA, HIDDEN, CELLS))
     rows = emit(R.concat([data.expr, hidden.expr], axis=1))
-    weights = RowWeights.of([ctx.tensor(WEIGHTS)], asymmetric=False)
+    weights = parts.RowWeights.of([ctx.tensor(WEIGHTS)], asymmetric=False)
     both = emit(R.add(weights.product(ctx, rows), ctx.weights(BIAS).expr))
-    parts = [
-        emit(R.strided_slice(both, [1], [gate * units], [(gate + 1) * units])) for gate in range(4)
-    ]
-    let_in, proposed, forget, given = (
-        emit(float_function(part, name)) for part, name in zip(parts, _FUNCTIONS, strict=True)
-    )
+    gates = zip(parts.gates_of(ctx, both, _GATES, units), _FUNCTIONS, strict=True)
+    let_in, proposed, forget, given = (emit(float_function(*gate)) for gate in gates)
     new = emit(R.add(R.multiply(let_in, proposed), R.multiply(forget, cells.expr)))
     result = emit(R.multiply(given, emit(float_function(new, "tanh"))))
-    for operand, expr in ((hidden, result), (cells, new)):
-        if operand.tensor.is_variable:
-            ctx.values.change(operand.tensor, reshaped(expr, operand.tensor.shape))
-    return [result, new, rows, both]
-
-
-_INTERMEDIATES = 5
-_GATE_SCALE = np.float32(2.0**-12)
-_ONE = 2.0**-15
+    return _kept(ctx, [result, new, rows, both])
 
 
 def integer_lstm(
@@ -227,9 +212,9 @@ def integer_lstm(
     if operands.projection:
         first = _scale(operands.projection[0]) * np.float32(inner_scale)
         projection = float(first / np.float32(hidden_scale))
-    result = ctx.builder.emit(
+    result = ctx.emit(
         quantized_lstm(
-            ctx.builder.emit(sums),
+            ctx.emit(sums),
             hidden,
             cells,
             _joined(ctx, operands.recurrent),
@@ -253,11 +238,11 @@ def integer_lstm(
     )
 
     def part(first: int, last: int) -> relax.Expr:
-        return ctx.builder.emit(R.strided_slice(result, [1], [first], [last]))
+        return ctx.emit(R.strided_slice(result, [1], [first], [last]))
 
     end = steps * operands.outputs
     results = (part(0, end), part(end - operands.outputs, end), part(end, end + operands.count))
-    outputs, last = (ctx.builder.emit(R.astype(each, "int8")) for each in results[:2])
+    outputs, last = (ctx.emit(R.astype(each, "int8")) for each in results[:2])
     return outputs, last, results[2]
 
 
@@ -270,9 +255,7 @@ def _check(ctx: Context, operands: LstmOperands, data: relax.Expr, *, time_major
         "int32": [*operands.biases, *operands.projection[1:]],
     }
     for dtype, tensors in needed.items():
-        for tensor in tensors:
-            if tensor.dtype != dtype:
-                raise UnsupportedError(f"{tensor.label} is {tensor.dtype}, needs {dtype}")
+        parts.check_constants(tensors, dtype)
     if operands.peepholes and operands.outputs != operands.count:
         # LiteRT uses the number of outputs in place of the number of cells here.
         batch = spec_of(data).shape[0]
@@ -296,14 +279,14 @@ def _extras(ctx: Context, operands: LstmOperands, inner_point: int) -> dict[str,
     """Return the tensors that not every LSTM has, by name."""
     arrays: dict[str, tuple[Tensor, Array]] = {}
     if operands.peepholes:
-        peepholes = np.stack([_value(tensor) for tensor in operands.peepholes])
+        peepholes = np.stack([tensor.array for tensor in operands.peepholes])
         peepholes[:, operands.outputs :] = 0  # LiteRT does not reach them
         arrays["peepholes"] = operands.peepholes[0], peepholes
     if operands.norm:
         for name, tensors in zip(EXTRAS[1:3], (operands.norm, operands.biases), strict=True):
-            arrays[name] = tensors[0], np.stack([_value(tensor) for tensor in tensors])
+            arrays[name] = tensors[0], np.stack([tensor.array for tensor in tensors])
     if operands.projection:
-        weights, *bias = (_value(tensor) for tensor in operands.projection)
+        weights, *bias = (tensor.array for tensor in operands.projection)
         sums = weights.sum(axis=1, dtype=np.int64) * inner_point + sum(each for each in bias)
         arrays["projection"] = operands.projection[0], weights
         arrays["projection_bias"] = operands.projection[-1], sums.astype(np.int32)
@@ -315,14 +298,8 @@ def _extras(ctx: Context, operands: LstmOperands, inner_point: int) -> dict[str,
 
 def _joined(ctx: Context, tensors: Sequence[Tensor]) -> relax.Expr:
     """Join constants with the same columns, or rows of one column, into a parameter."""
-    array = np.concatenate([_value(tensor) for tensor in tensors])
+    array = np.concatenate([tensor.array for tensor in tensors])
     return ctx.values.add_constant(tensors[0], "_gates", array)
-
-
-def _value(tensor: Tensor) -> Array:
-    if not tensor.is_constant:
-        raise QnnError(f"{tensor.label} must be constant")
-    return tensor.array
 
 
 def _scale(tensor: Tensor) -> np.float32:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from frontends.tflite.converters.context import Context
+from frontends.tflite.converters.recurrent.parts import check_shapes
 from frontends.tflite.model import Tensor
 from qnn_ops.errors import QnnError
 from qnn_ops.quantized.lstm import GATES
@@ -102,13 +103,11 @@ class LstmOperands:
         if ctx.has(at.projection + 1):
             projection = [ctx.tensor(at.projection), ctx.tensor(at.projection + 1)]
         weights, recurrent = by_gate(at.weights), by_gate(at.recurrent)
-        norm: list[Tensor] = []
-        if at.norm is not None and ctx.has(at.norm + GATES.index("forget")):
-            norm = by_gate(at.norm)
+        has_norm = at.norm is not None and ctx.has(at.norm + GATES.index("forget"))
+        norm = by_gate(at.norm or 0) if has_norm else []
         rank = 2 if ctx.operator.code == "LSTM" else 3
-        size = _sizes(ctx.input(at.data).shape, rank, ctx.tensor(at.data))[-1]
-        count = _sizes(weights[-1].shape, 2, weights[-1])[0]
-        outputs = _sizes(recurrent[-1].shape, 2, recurrent[-1])[1]
+        size = ctx.input(at.data, rank).shape[-1]
+        count, outputs = _sizes(weights[-1])[0], _sizes(recurrent[-1])[1]
         found = cls(
             gates,
             weights,
@@ -123,10 +122,7 @@ class LstmOperands:
             outputs,
             [] if at.beside is None else by_gate(at.beside[1]),
         )
-        beside = 0
-        if at.beside is not None:
-            other = at.beside[0]
-            beside = _sizes(ctx.input(other).shape, rank, ctx.tensor(other))[-1]
+        beside = 0 if at.beside is None else ctx.input(at.beside[0], rank).shape[-1]
         found._check(size, beside)
         return found
 
@@ -142,10 +138,7 @@ class LstmOperands:
             (self.projection[:1], (self.outputs, self.count)),
             (self.projection[1:], (self.outputs,)),
         ]
-        for tensors, shape in needed:
-            for tensor in tensors:
-                if tensor.shape != shape:
-                    raise QnnError(f"{tensor.label} has shape {tensor.shape}, needs {shape}")
+        check_shapes((tensor, shape) for tensors, shape in needed for tensor in tensors)
         if not self.projection and self.outputs != self.count:
             raise QnnError(
                 f"has {self.count} cells and {self.outputs} outputs, but no projection weights"
@@ -165,7 +158,7 @@ def _check_left_out(ctx: Context, gates: Sequence[str], at: Places) -> None:
             raise QnnError(f"input {first} is {what} of the input gate, which has no others")
 
 
-def _sizes(shape: tuple[int, ...], rank: int, tensor: Tensor) -> tuple[int, ...]:
-    if len(shape) != rank:
-        raise QnnError(f"{tensor.label} must have {rank} dimensions, has shape {shape}")
-    return shape
+def _sizes(matrix: Tensor) -> tuple[int, ...]:
+    if len(matrix.shape) != 2:
+        raise QnnError(f"{matrix.label} must have 2 dimensions, got {matrix.shape}")
+    return matrix.shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -13,10 +13,11 @@ from tvm.relax import op as R
 from frontends import steps
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Array, Context, per_tensor, reshaped
+from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.layers.hybrid import SUMS, centred, quantized_rows
 from frontends.tflite.model import Tensor
 from qnn_ops import quantized_dense
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 
@@ -39,7 +40,7 @@ def state_of(ctx: Context, tensor: Tensor, batch: int, size: int, dtype: str) ->
             f"the state {tensor.label} is {tensor.dtype} of shape {tensor.shape}, "
             f"needs {dtype} of {batch * size} elements"
         )
-    return ctx.builder.emit(reshaped(ctx.values.of(tensor), (batch, size)))
+    return ctx.emit(reshaped(ctx.values.of(tensor), (batch, size)))
 
 
 def turned(ctx: Context, sequence: relax.Expr, *, time_major: bool) -> relax.Expr:
@@ -48,8 +49,8 @@ def turned(ctx: Context, sequence: relax.Expr, *, time_major: bool) -> relax.Exp
     if not time_major:
         return sequence
     if 1 in (first, second):
-        return ctx.builder.emit(reshaped(sequence, (second, first, size)))
-    return ctx.builder.emit(R.permute_dims(sequence, [1, 0, 2]))
+        return ctx.emit(reshaped(sequence, (second, first, size)))
+    return ctx.emit(R.permute_dims(sequence, [1, 0, 2]))
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Way:
         """Return an input as [batch, steps, size], in the order of steps; rank 2 means one step."""
         data = ctx.input(place)
         if len(data.shape) == 2:
-            return ctx.builder.emit(reshaped(data.expr, (data.shape[0], 1, data.shape[1])))
+            return ctx.emit(reshaped(data.expr, (data.shape[0], 1, data.shape[1])))
         return self._reversed(ctx, turned(ctx, data.expr, time_major=self.time_major))
 
     def end(self, ctx: Context, result: relax.Expr, rank: int) -> relax.Expr:
@@ -95,7 +96,7 @@ class Way:
     def _reversed(self, ctx: Context, sequence: relax.Expr) -> relax.Expr:
         if not self.backward or spec_of(sequence).shape[1] == 1:
             return sequence
-        return ctx.builder.emit(R.flip(sequence, 1))
+        return ctx.emit(R.flip(sequence, 1))
 
 
 def check_constants(tensors: Sequence[Tensor], dtype: str) -> None:
@@ -105,6 +106,19 @@ def check_constants(tensors: Sequence[Tensor], dtype: str) -> None:
             raise UnsupportedError(f"{tensor.label} is {tensor.dtype}, needs {dtype}")
         if not tensor.is_constant:
             raise QnnError(f"{tensor.label} must be constant")
+
+
+def check_shapes(needed: Iterable[tuple[Tensor | Operand, tuple[int, ...]]]) -> None:
+    """Raise unless each operand has its shape."""
+    for operand, shape in needed:
+        if operand.shape != shape:
+            raise QnnError(f"{operand.label} has shape {operand.shape}, needs {shape}")
+
+
+def gates_of(ctx: Context, sums: relax.Expr, count: int, size: int) -> list[relax.Var]:
+    """Return the parts of sums, [batch, gates · size], that belong to each of ``count`` gates."""
+    ends = [(gate * size, (gate + 1) * size) for gate in range(count)]
+    return [ctx.emit(R.strided_slice(sums, [1], [begin], [end])) for begin, end in ends]
 
 
 @dataclass(frozen=True)
@@ -136,7 +150,7 @@ class RowWeights:
 
     def product(self, ctx: Context, rows: relax.Expr) -> relax.Expr:
         """Multiply rows, [count, size]; for int8 weights each row is quantized separately."""
-        emit, count = ctx.builder.emit, spec_of(rows).shape[0]
+        emit, count = ctx.emit, spec_of(rows).shape[0]
         name = ctx.builder.fresh("weights")
         if self.scales is None:
             weights = ctx.builder.add_constant(name, np.ascontiguousarray(self.array.T))
@@ -153,7 +167,7 @@ def products_of_rows(
 ) -> relax.Expr:
     """Multiply all steps, [batch, steps, size], by the weights of gates: [batch · steps, …]."""
     batch, steps, size = spec_of(data).shape
-    rows = ctx.builder.emit(reshaped(data, (batch * steps, size)))
+    rows = ctx.emit(reshaped(data, (batch * steps, size)))
     return RowWeights.of(weights, asymmetric=asymmetric).product(ctx, rows)
 
 

@@ -9,6 +9,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.layers.hybrid import bent, check_result
+from frontends.tflite.converters.recurrent import parts
 from frontends.tflite.converters.recurrent.lstm_floats import float_lstm
 from frontends.tflite.converters.recurrent.lstm_integers import (
     DATA,
@@ -17,43 +18,26 @@ from frontends.tflite.converters.recurrent.lstm_integers import (
     integer_lstm,
 )
 from frontends.tflite.converters.recurrent.lstm_operands import ALONE, LstmOperands, Places
-from frontends.tflite.converters.recurrent.parts import (
-    RowWeights,
-    Way,
-    check_constants,
-    products_of_rows,
-    real_of,
-    run_steps,
-    state_of,
-)
-from frontends.tflite.operators import OPERATORS, Row
-from frontends.tflite.options.layers import (
-    AnyLSTM,
-    AnyRNN,
-    BidirectionalSequenceLSTMOptions,
-    BidirectionalSequenceRNNOptions,
-    LSTMOptions,
-    RNNOptions,
-    SequenceRNNOptions,
-    UnidirectionalSequenceLSTMOptions,
-)
+from frontends.tflite.operators import converter
+from frontends.tflite.options import layers
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 
-_WEIGHTS = ("float32", "int8", "uint8")
+_DTYPES = ("float32", "int8", "uint8")
 
 
+@converter("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")
 def convert_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run an LSTM over one step or a sequence, from the state of the previous run."""
-    if not isinstance(ctx.operator.options, LSTMOptions):
-        options = ctx.options(UnidirectionalSequenceLSTMOptions)
-        return run_lstm(ctx, options, ALONE, Way(options.time_major))
+    if not isinstance(ctx.operator.options, layers.LSTMOptions):
+        options = ctx.options(layers.UnidirectionalSequenceLSTMOptions)
+        return run_lstm(ctx, options, ALONE, parts.Way(options.time_major))
     if not ctx.operator.options.kernel_type:
-        return run_lstm(ctx, ctx.operator.options, ALONE, Way(time_major=False))
+        return run_lstm(ctx, ctx.operator.options, ALONE, parts.Way(time_major=False))
     return float_basic_lstm(ctx) if ctx.tensor(DATA).dtype == "float32" else basic_lstm(ctx)
 
 
-def run_lstm(ctx: Context, options: AnyLSTM, at: Places, way: Way) -> relax.Expr:
+def run_lstm(ctx: Context, options: layers.AnyLSTM, at: Places, way: parts.Way) -> relax.Expr:
     """Return the results of one LSTM of an operator, and change its states.
 
     Args:
@@ -64,34 +48,31 @@ def run_lstm(ctx: Context, options: AnyLSTM, at: Places, way: Way) -> relax.Expr
     """
     operands = LstmOperands.of(ctx, at)
     data = ctx.input(at.data)
-    dtypes = data.tensor.dtype, operands.weights[-1].dtype
+    dtypes = data.dtype, operands.weights[-1].dtype
     if dtypes not in _RULES:
         raise UnsupportedError(f"of {dtypes[0]} data and {dtypes[1]} weights")
     rule, kept, counted = _RULES[dtypes]
     if 0 in data.shape:
-        raise QnnError(f"{data.tensor.label} has no elements")
+        raise QnnError(f"{data.label} has no elements")
     rows = way.begin(ctx, at.data)
     batch, steps, _ = spec_of(rows).shape
-    hidden = state_of(ctx, operands.hidden, batch, operands.outputs, kept)
-    cells = state_of(ctx, operands.cells, batch, operands.count, counted)
+    hidden = parts.state_of(ctx, operands.hidden, batch, operands.outputs, kept)
+    cells = parts.state_of(ctx, operands.cells, batch, operands.count, counted)
     if ctx.output().dtype != dtypes[0]:
         raise UnsupportedError(f"an {ctx.output().dtype} result of {dtypes[0]} data")
     beside = {} if at.beside is None else {"beside": way.begin_beside(ctx, at.beside[0], rows)}
     results = rule(ctx, operands, options, rows, hidden, cells, **beside)
     for tensor, new in zip((operands.hidden, operands.cells), results[1:], strict=True):
         ctx.values.change(tensor, reshaped(new, tensor.shape))
-    result = ctx.builder.emit(reshaped(results[0], (batch, steps, operands.outputs)))
+    result = ctx.emit(reshaped(results[0], (batch, steps, operands.outputs)))
     return way.end(ctx, result, len(data.shape))
 
 
 _RULES = {
     ("int8", "int8"): (integer_lstm, "int8", "int16"),
-    **{("float32", weights): (float_lstm, "float32", "float32") for weights in _WEIGHTS},
+    **{("float32", weights): (float_lstm, "float32", "float32") for weights in _DTYPES},
 }
 """By types of data and weights: the rule, and the types of hidden values and cells."""
-
-
-_DTYPES = ("float32", "int8", "uint8")
 
 
 @dataclass(frozen=True)
@@ -109,15 +90,18 @@ class RnnPlaces:
     beside: tuple[int, int] | None = None
 
 
+@converter("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN")
 def convert_rnn(ctx: Context) -> relax.Expr:
     """Run a plain recurrent layer over one step or a sequence, from the previous run's state."""
-    if isinstance(ctx.operator.options, RNNOptions):
-        return run_rnn(ctx, ctx.operator.options, RnnPlaces(), Way(time_major=False), 2)
-    options = ctx.options(SequenceRNNOptions)
-    return run_rnn(ctx, options, RnnPlaces(), Way(options.time_major), 3)
+    if isinstance(ctx.operator.options, layers.RNNOptions):
+        return run_rnn(ctx, ctx.operator.options, RnnPlaces(), parts.Way(time_major=False), 2)
+    options = ctx.options(layers.SequenceRNNOptions)
+    return run_rnn(ctx, options, RnnPlaces(), parts.Way(options.time_major), 3)
 
 
-def run_rnn(ctx: Context, options: AnyRNN, at: RnnPlaces, way: Way, rank: int) -> relax.Expr:
+def run_rnn(
+    ctx: Context, options: layers.AnyRNN, at: RnnPlaces, way: parts.Way, rank: int
+) -> relax.Expr:
     """Return the results of one layer of an operator, and change its hidden values.
 
     Source of the arithmetic: RnnBatchStep of TFLite's kernels/internal/kernel_utils.cc.
@@ -131,24 +115,26 @@ def run_rnn(ctx: Context, options: AnyRNN, at: RnnPlaces, way: Way, rank: int) -
     """
     weights, recurrent, bias, kept = (ctx.tensor(at.weights + index) for index in range(4))
     _check(ctx, at, rank)
-    emit, units, asymmetric = ctx.builder.emit, bias.shape[0], options.asymmetric_quantize_inputs
+    emit, units, asymmetric = ctx.emit, bias.shape[0], options.asymmetric_quantize_inputs
     sequence = way.begin(ctx, at.data)
     batch, steps, _ = spec_of(sequence).shape
-    hidden = state_of(ctx, kept, batch, units, "float32")
-    sums = products_of_rows(ctx, [weights], sequence, asymmetric=asymmetric)
-    sums = emit(R.add(sums, relax.const(real_of(bias))))
+    hidden = parts.state_of(ctx, kept, batch, units, "float32")
+    sums = parts.products_of_rows(ctx, [weights], sequence, asymmetric=asymmetric)
+    sums = emit(R.add(sums, relax.const(parts.real_of(bias))))
     if at.beside is not None:
         beside, weights_beside = way.begin_beside(ctx, at.beside[0], sequence), at.beside[1]
-        more = products_of_rows(ctx, [ctx.tensor(weights_beside)], beside, asymmetric=asymmetric)
+        more = parts.products_of_rows(
+            ctx, [ctx.tensor(weights_beside)], beside, asymmetric=asymmetric
+        )
         sums = emit(R.add(sums, more))
     sums = emit(reshaped(sums, (batch, steps, units)))
 
     def step(inner: Context, row: relax.Expr, states: Sequence[relax.Expr]) -> Sequence[relax.Expr]:
-        product = RowWeights.of([recurrent], asymmetric=asymmetric).product(inner, states[0])
+        product = parts.RowWeights.of([recurrent], asymmetric=asymmetric).product(inner, states[0])
         both = inner.builder.emit(R.add(row, product))
         return [inner.builder.emit(bent(inner, options.activation, both))]
 
-    outputs, new = run_steps(ctx, sums, [hidden], step)
+    outputs, new = parts.run_steps(ctx, sums, [hidden], step)
     ctx.values.change(kept, reshaped(new, kept.shape))
     return way.end(ctx, outputs, rank)
 
@@ -169,12 +155,11 @@ def _check(ctx: Context, at: RnnPlaces, rank: int) -> None:
     matrices = [(weights, shape[-1]), (recurrent, units)]
     if at.beside is not None:
         matrices.append((ctx.tensor(at.beside[1]), ctx.input(at.beside[0]).shape[-1]))
-    check_constants([tensor for tensor, _ in matrices], weights.dtype)
-    check_constants([bias], "float32")
-    needed = [*((tensor, (units, columns)) for tensor, columns in matrices), (bias, (units,))]
-    for tensor, wanted in needed:
-        if tensor.shape != wanted:
-            raise QnnError(f"{tensor.label} has shape {tensor.shape}, needs {wanted}")
+    parts.check_constants([tensor for tensor, _ in matrices], weights.dtype)
+    parts.check_constants([bias], "float32")
+    parts.check_shapes(
+        [*((each, (units, columns)) for each, columns in matrices), (bias, (units,))]
+    )
 
 
 # One layer forward, then one backward. A second sequence has weights for both or for none.
@@ -185,9 +170,10 @@ _RNNS = (RnnPlaces(0, 1), RnnPlaces(0, 5))
 _RNN_BESIDE, _RNN_WEIGHTS = 9, (10, 11)
 
 
+@converter("BIDIRECTIONAL_SEQUENCE_LSTM")
 def convert_bidirectional_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run one LSTM over a sequence forwards, and another one backwards."""
-    options = ctx.options(BidirectionalSequenceLSTMOptions)
+    options = ctx.options(layers.BidirectionalSequenceLSTMOptions)
     if ctx.tensor(0).dtype != "float32":
         raise UnsupportedError(f"of {ctx.tensor(0).dtype} data")
     if options.merge_outputs and not options.time_major and ctx.input(0).shape[0] > 1:
@@ -199,20 +185,21 @@ def convert_bidirectional_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
     data, has_weights = _sequences(ctx, _LSTM_BESIDE, indices)
     for number, at in enumerate(_LSTMS):
         beside = (_LSTM_BESIDE, _LSTM_WEIGHTS[number]) if has_weights else None
-        way = Way(options.time_major, backward=bool(number))
+        way = parts.Way(options.time_major, backward=bool(number))
         results.append(run_lstm(ctx, options, replace(at, data=data[number], beside=beside), way))
     return _joined(ctx, results, merged=options.merge_outputs)
 
 
+@converter("BIDIRECTIONAL_SEQUENCE_RNN")
 def convert_bidirectional_rnn(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run one plain recurrent layer over a sequence forwards, and another one backwards."""
-    options = ctx.options(BidirectionalSequenceRNNOptions)
+    options = ctx.options(layers.BidirectionalSequenceRNNOptions)
     results = []
     data, has_weights = _sequences(ctx, _RNN_BESIDE, _RNN_WEIGHTS)
     _check_rnn(ctx, data, has_weights=has_weights, time_major=options.time_major)
     for number, at in enumerate(_RNNS):
         beside = (_RNN_BESIDE, _RNN_WEIGHTS[number]) if has_weights else None
-        way = Way(options.time_major, backward=bool(number))
+        way = parts.Way(options.time_major, backward=bool(number))
         at = replace(at, data=data[number], beside=beside)
         results.append(run_rnn(ctx, options, at, way, 3))
     return _joined(ctx, results, merged=options.merge_outputs)
@@ -249,16 +236,4 @@ def _joined(
     needed = 1 if merged else len(results)
     if len(ctx.operator.outputs) != needed:
         raise QnnError(f"needs {needed} outputs, got {len(ctx.operator.outputs)}")
-    return R.concat([ctx.builder.emit(each) for each in results], axis=2) if merged else results
-
-
-OPERATORS.update(
-    {
-        "BIDIRECTIONAL_SEQUENCE_LSTM": Row(data=convert_bidirectional_lstm),
-        "BIDIRECTIONAL_SEQUENCE_RNN": Row(data=convert_bidirectional_rnn),
-        "LSTM": Row(data=convert_lstm),
-        "RNN": Row(data=convert_rnn),
-        "UNIDIRECTIONAL_SEQUENCE_LSTM": Row(data=convert_lstm),
-        "UNIDIRECTIONAL_SEQUENCE_RNN": Row(data=convert_rnn),
-    }
-)
+    return R.concat([ctx.emit(each) for each in results], axis=2) if merged else results

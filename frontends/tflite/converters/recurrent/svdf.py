@@ -7,17 +7,8 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
+from frontends.tflite.converters.layers import hybrid
 from frontends.tflite.converters.layers.convolution import bias_of
-from frontends.tflite.converters.layers.hybrid import (
-    SUMS,
-    bent,
-    centred,
-    check_result,
-    quantized_rows,
-    scales_of,
-    weights_of,
-    with_bias,
-)
 from frontends.tflite.operators import OPERATORS, Row
 from frontends.tflite.options.layers import SVDFOptions
 from qnn_ops import quantized_dense, quantized_svdf, quantized_svdf_state
@@ -29,7 +20,7 @@ def float_svdf(ctx: Context) -> relax.Expr:
 
     Source of the arithmetic: EvalFloatSVDF of TFLite's kernels/internal/reference/svdf.h.
     """
-    newest = R.matmul(ctx.input(0).expr, ctx.builder.emit(R.permute_dims(ctx.input(1).expr)))
+    newest = R.matmul(ctx.input(0).expr, ctx.emit(R.permute_dims(ctx.input(1).expr)))
     return _weighed(ctx, newest, ctx.input(2).expr)
 
 
@@ -39,21 +30,21 @@ def hybrid_svdf(ctx: Context) -> relax.Expr:
     Source of the arithmetic: EvalHybridSVDF of TFLite's kernels/internal/reference/svdf.h. The
     memory is exact. Weights of time are the float32 values of their bytes.
     """
-    data, (weights, array) = ctx.input(0), weights_of(ctx, 1)
+    data, (weights, array) = ctx.input(0), hybrid.weights_of(ctx, 1)
     asymmetric, batch = ctx.options(SVDFOptions).asymmetric_quantize_inputs, data.shape[0]
-    rows = quantized_rows(ctx, data.expr, batch, (batch, 1), asymmetric=asymmetric)
-    sums = ctx.builder.emit(quantized_dense(rows.values, weights, *SUMS))
-    steps = centred(ctx, sums, rows, array.sum(axis=1))
-    newest = R.multiply(steps, R.multiply(rows.scale, relax.const(scales_of(ctx, 1, 1))))
+    rows = hybrid.quantized_rows(ctx, data.expr, batch, (batch, 1), asymmetric=asymmetric)
+    sums = ctx.emit(quantized_dense(rows.values, weights, *hybrid.SUMS))
+    steps = hybrid.centred(ctx, sums, rows, array.sum(axis=1))
+    newest = R.multiply(steps, R.multiply(rows.scale, relax.const(hybrid.scales_of(ctx, 1, 1))))
     times = ctx.tensor(2)
-    array = weights_of(ctx, 2)[1].astype("float32") * scales_of(ctx, 2, 1)
+    array = hybrid.weights_of(ctx, 2)[1].astype("float32") * hybrid.scales_of(ctx, 2, 1)
     return _weighed(ctx, newest, ctx.values.add_constant(times, "_real", array))
 
 
 def _weighed(ctx: Context, newest: relax.Expr, times: relax.Expr) -> relax.Expr:
     """Store the newest values, and return the weighted stored values."""
-    options, state, emit = ctx.options(SVDFOptions), ctx.input(4), ctx.builder.emit
-    check_result(ctx)
+    options, state, emit = ctx.options(SVDFOptions), ctx.input(4), ctx.emit
+    hybrid.check_result(ctx)
     filters, steps = _checked(ctx, options.rank)
     batch, units = state.shape[0], filters // options.rank
     values = emit(reshaped(emit(newest), (batch, filters, 1)))
@@ -66,7 +57,7 @@ def _weighed(ctx: Context, newest: relax.Expr, times: relax.Expr) -> relax.Expr:
     rows = emit(reshaped(kept, (batch, units, options.rank * steps)))
     weights = emit(reshaped(times, (units, options.rank * steps)))
     sums = R.sum(R.multiply(rows, weights), [2])
-    return bent(ctx, options.activation, ctx.builder.emit(with_bias(ctx, sums, 3)))
+    return hybrid.bent(ctx, options.activation, ctx.emit(hybrid.with_bias(ctx, sums, 3)))
 
 
 def _checked(ctx: Context, rank: int) -> tuple[int, int]:
@@ -92,15 +83,13 @@ def _checked(ctx: Context, rank: int) -> tuple[int, int]:
 def convert_svdf(ctx: Context) -> relax.Expr:
     """Filter over time, by the rule for the types of data, weights of both kinds, and state."""
     data, features, times, state = (ctx.input(position) for position in (0, 1, 2, 4))
-    dtypes = tuple(operand.tensor.dtype for operand in (data, features, times, state))
+    dtypes = tuple(operand.dtype for operand in (data, features, times, state))
     if dtypes not in _RULES:
-        raise UnsupportedError(
-            f"of {dtypes[0]} data, weights {', '.join(dtypes[1:3])} and a state {dtypes[3]}"
-        )
+        raise UnsupportedError(f"of data, weights and a state of {', '.join(dtypes)}")
     if not data.shape:
-        raise QnnError(f"{data.tensor.label} is a scalar, and no rows of data")
+        raise QnnError(f"{data.label} is a scalar, and no rows of data")
     if not state.tensor.is_variable:
-        raise QnnError(f"the state {state.tensor.label} is no variable tensor")
+        raise QnnError(f"the state {state.label} is no variable tensor")
     return _RULES[dtypes](ctx)
 
 
@@ -112,32 +101,15 @@ def _integer_svdf(ctx: Context) -> relax.Expr:
         raise UnsupportedError(f"fused activation {options.activation}")
     state_scale, state_zero_point = state.quantization
     # LiteRT reads no zero point of an int16 state.
-    state_zero_point = 0 if state.tensor.dtype == "int16" else state_zero_point
+    state_zero_point = 0 if state.dtype == "int16" else state_zero_point
     (data_scale, data_zero_point), (weights_scale, _) = data.quantization, features.quantization
-    sums = quantized_dense(data.expr, features.expr, 1.0, data_zero_point, *SUMS[2:])
-    ctx.values.change(
-        state.tensor,
-        quantized_svdf_state(
-            ctx.builder.emit(sums),
-            state.expr,
-            data_scale,
-            weights_scale,
-            state_scale,
-            state_zero_point,
-        ),
-    )
-    (times_scale, _), (scale, zero_point) = times.quantization, per_tensor(ctx.output())
-    return quantized_svdf(
-        ctx.values.of(state.tensor),
-        times.expr,
-        options.rank,
-        state_scale,
-        state_zero_point,
-        times_scale,
-        scale,
-        zero_point,
-        bias=bias_of(ctx, 3),
-    )
+    sums = quantized_dense(data.expr, features.expr, 1.0, data_zero_point, *hybrid.SUMS[2:])
+    scales = (data_scale, weights_scale, state_scale)
+    new = quantized_svdf_state(ctx.emit(sums), state.expr, *scales, state_zero_point)
+    ctx.values.change(state.tensor, new)
+    kept, bias = ctx.values.of(state.tensor), bias_of(ctx, 3)
+    encodings = (state_scale, state_zero_point, times.quantization[0], *per_tensor(ctx.output()))
+    return quantized_svdf(kept, times.expr, options.rank, *encodings, bias=bias)
 
 
 _RULES: dict[tuple[str, ...], Callable[[Context], relax.Expr]] = {

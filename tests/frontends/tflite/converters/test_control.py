@@ -91,8 +91,8 @@ def test_a_case_of_one_branch() -> None:
         (case(0, (1, 4)), "runs subgraph 4, there are 3 others"),
         (case(0, (0, 1)), "runs subgraph 0, there are 3 others"),
         (case(0, dtype="int64"), "its number must be one int32, got tensor 2 'number'"),
-        (case(None, dtype="int64"), "its number must be one int32"),
-        (case(None, size=2), "its number must be one int32"),
+        (case(None, dtype="int64"), "must be one int32"),
+        (case(None, size=2), "must be one int32"),
         (case(0, size=2), "its number must be one int32"),
     ],
 )

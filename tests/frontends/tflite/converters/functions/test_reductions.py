@@ -197,7 +197,7 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
     [
         ("", "int32", "combines numbers by nothing"),
         ("SUB", "int32", "combines numbers by SUB"),
-        ("ADD", "bool", "ADD of bool"),
+        ("ADD", "bool", "add of bool"),
     ],
 )
 def test_functions_that_litert_lacks(code: str, dtype: str, message: str) -> None:

@@ -90,7 +90,7 @@ test_what_is_refused = refused(
     ("has one scale for 4 channels", one("CONV_2D", _IMAGE, _kernel(4, 3, 3, 3))),
     ("has one scale for 6 channels", one("DEPTHWISE_CONV_2D", _IMAGE, _kernel(1, 3, 3, 6))),
     (
-        "has rows of no elements",
+        "has no elements, which LiteRT does not add up",
         one("FULLY_CONNECTED", x(2, 0, dtype="float32"), _kernel(3, 0), keep_num_dims=True),
     ),
     (

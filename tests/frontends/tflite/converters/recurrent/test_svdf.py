@@ -177,7 +177,7 @@ def of_a_scalar(weights: Operand) -> Sheet:
 WORDS = state(1, 4, dtype="int16", encoding=Q(1.0, 0))
 ROW, BIAS, MATRIX = x(1, 2, dtype="float32"), x(1, 2, dtype="float32"), real(2, 2)
 test_other_types_are_refused = refused(
-    (r"float32 data, .* and a state int16", one("SVDF", ROW, MATRIX, MATRIX, BIAS, WORDS, rank=1)),
+    (r"state of float32, .*, int16", one("SVDF", ROW, MATRIX, MATRIX, BIAS, WORDS, rank=1)),
     error=UnsupportedOperatorError,
 )
 test_real_operands_that_do_not_fit = refused(
