@@ -10,7 +10,6 @@ from tests.support.onnx_graphs import Net, each, equal, on_runtime, pair
 from tests.support.x86 import runs_here
 from tvm_qnn import build
 
-Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(8)
 
 pytestmark = pytest.mark.skipif(

@@ -8,6 +8,7 @@ import pytest
 
 import tvm_qnn as qnn
 from frontends.errors import UnsupportedOperatorError
+from qnn_ops.arrays import Array
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -17,7 +18,6 @@ from tests.support.torch_networks import QUANTIZED, program_of  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
-Array = np.ndarray[Any, Any]
 F = np.float32
 functional = torch.nn.functional
 BYTES = (0, 255, torch.uint8)

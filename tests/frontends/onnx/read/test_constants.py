@@ -12,11 +12,11 @@ from frontends.onnx import from_onnx
 from frontends.onnx.read.constants import constants_of, move_constants
 from legalize.passes.fold_qdq import FoldQdq
 from qnn_ops import quantized_conv2d
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import constant_of, operator_of
 from tests.support.errors import failing, fails
 from tests.support.onnx_graphs import Net, check_equal, on_runtime, onnx, pair
 
-Array = np.ndarray[Any, Any]
 X = np.arange(16, dtype=np.float32).reshape(2, 8)
 PAST = np.ones((3, 8), np.float32)
 

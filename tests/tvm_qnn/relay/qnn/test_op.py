@@ -8,11 +8,11 @@ import tvm
 from tvm import relax
 
 import qnn_ops
+from qnn_ops.arrays import Array
 from tests.support.errors import failing
 from tvm_qnn import relay
 from tvm_qnn.relay import graph_executor
 
-Array = np.ndarray[Any, Any]
 op = relay.qnn.op
 RNG = np.random.default_rng(5)
 DATA = RNG.integers(-128, 128, (1, 3, 8, 8), dtype=np.int8)
