@@ -66,8 +66,7 @@ def test_a_tiny_hybrid_network_is_near_litert(route: str, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("name", "route"),
-    [("mobilenet_v1", "primitives"), ("mobilenet_v2", "kernels")],
+    ("name", "route"), [("mobilenet_v1", "primitives"), ("mobilenet_v2", "kernels")]
 )
 def test_every_tensor_of_a_tiny_network_in_int16_equals_litert(
     name: str, route: str, monkeypatch: pytest.MonkeyPatch
