@@ -43,7 +43,7 @@ _RUNS = [
 ]
 
 
-_graph = lru_cache(zoo._graph.__wrapped__)
+_graph = lru_cache(8)(zoo._graph.__wrapped__)
 
 
 @pytest.fixture(autouse=True)
