@@ -192,9 +192,9 @@ def test_runs_of_any_sizes_take_no_more_memory_in_the_end(kernels: bool) -> None
         return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
     gc.collect()  # what other tests left
-    before = some(2_000)
-    growth = some(10_000) - before
-    assert growth < 1024  # KiB
+    peaks = [some(count) for count in (2_000, 5_000, 5_000)]
+    # Once, after other tests, the heap may grow; what runs leave behind makes it grow each time.
+    assert min(np.diff(peaks)) < 512  # KiB
 
 
 def test_tvm_s_own_form_runs_any_sizes(tmp_path: Path) -> None:
