@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.errors import giving
+
 ROOT = Path(__file__).parents[1]
 FOLDERS = (
     *("benchmarks", "docs", "frontends", "legalize", "qnn_ops"),
@@ -46,24 +48,20 @@ def _function(docstring: str) -> str:
     return f'def f(x):\n    """{docstring}"""\n'
 
 
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        (_function("Return x."), []),
-        (_function("What x is."), ["2: f begins with 'What'"]),
-        (f"@property\n{_function('Whether x is.')}", []),
-        ('class A:\n    """What x is."""\n', []),
-        (_function("Do.\n\n    Args:\n        x: A number.\n    "), ["2: f: x goes on with 'A'"]),
-        (_function("Do.\n\n    Args:\n        x: NHWC data.\n        *y: None.\n    "), []),
-        (
-            _function("Do.\n\n    Raises:\n        ValueError: The number.\n    "),
-            ["2: f: ValueError goes on with 'The'"],
-        ),
-        (_function("Do.\n\n    Example:\n        x: The number.\n    "), []),
-    ],
+test_faults_are_found = giving(
+    lambda code: [*faults(code)],
+    (_function("Return x."), []),
+    (_function("What x is."), ["2: f begins with 'What'"]),
+    (f"@property\n{_function('Whether x is.')}", []),
+    ('class A:\n    """What x is."""\n', []),
+    (_function("Do.\n\n    Args:\n        x: A number.\n    "), ["2: f: x goes on with 'A'"]),
+    (_function("Do.\n\n    Args:\n        x: NHWC data.\n        *y: None.\n    "), []),
+    (
+        _function("Do.\n\n    Raises:\n        ValueError: The number.\n    "),
+        ["2: f: ValueError goes on with 'The'"],
+    ),
+    (_function("Do.\n\n    Example:\n        x: The number.\n    "), []),
 )
-def test_faults_are_found(code: str, expected: list[str]) -> None:
-    assert list(faults(code)) == expected
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

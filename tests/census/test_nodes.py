@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.commands import said
+from tests.support.errors import giving
 
 pytest.importorskip("onnx", reason="onnx is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -36,17 +37,13 @@ def reals(*values: float) -> Any:
     return np.array(values, np.float32)
 
 
-@pytest.mark.parametrize(
-    ("result", "wanted", "steps"),
-    [
-        (reals(1, 2), reals(1, 2), 0),
-        (reals(1, 2 - 2**-23), reals(1, 2), 0.5),
-        (reals(np.inf, np.nan), reals(np.inf, np.nan), 0),
-        (reals(0, np.nan), reals(np.nan, 0), np.inf),
-        (np.array([3], np.int8), np.array([5], np.int8), 2),
-        (np.array([3], np.int8), np.array([3], np.uint8), np.inf),
-        (np.zeros((0, 2)), np.zeros((0, 2)), 0),
-    ],
+test_steps_are_of_the_largest_number = giving(
+    nodes._apart,
+    (reals(1, 2), reals(1, 2), 0),
+    (reals(1, 2 - 2**-23), reals(1, 2), 0.5),
+    (reals(np.inf, np.nan), reals(np.inf, np.nan), 0),
+    (reals(0, np.nan), reals(np.nan, 0), np.inf),
+    (np.array([3], np.int8), np.array([5], np.int8), 2),
+    (np.array([3], np.int8), np.array([3], np.uint8), np.inf),
+    (np.zeros((0, 2)), np.zeros((0, 2)), 0),
 )
-def test_steps_are_of_the_largest_number(result: Any, wanted: Any, steps: float) -> None:
-    assert nodes._apart(result, wanted) == steps

@@ -17,14 +17,13 @@ from frontends.tflite.interface.ends import tensor_names
 from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.notes import QuantizedFallbackWarning
 from frontends.tflite.reader import read_model
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
 from tests.support.children import Death, answers, without_stderr
 from tvm_qnn.build import build
 from tvm_qnn.compare import Comparison, compare
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
-
-Array = np.ndarray[Any, Any]
 
 CLASSES = ("equal", "close", "differs", "refused", "LiteRT refuses", "LiteRT dies", "crashed")
 """The outcomes of a file: "refused" means that LiteRT runs it and tvm-qnn does not import it.

@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 from click.testing import CliRunner
 
 from tests.former import __main__ as former
@@ -9,44 +8,34 @@ from tests.former import calls
 from tests.former.imports import changed
 from tests.former.live import is_same
 from tests.support.commands import refused
+from tests.support.errors import giving
 from tvm_qnn import relay
 from tvm_qnn.relay import tvm
 
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("import tvm", "from tvm_qnn.relay import tvm"),
-        ("import tvm.testing", "from tvm_qnn.relay import tvm"),
-        ("    from tvm import relay, te", "    from tvm_qnn.relay.tvm import relay, te"),
-        ("from tvm.relay import transform", "from tvm_qnn.relay import transform"),
-        (
-            "from tvm.relay.testing.temp_op_attr import TempOpAttr",
-            "from tvm_qnn.relay.testing.temp_op_attr import TempOpAttr",
-        ),
-        (
-            "from tvm.contrib import graph_executor",
-            "from tvm_qnn.relay.contrib import graph_executor",
-        ),
-        (
-            "from tvm.contrib.debugger import debug_executor",
-            "from tvm_qnn.relay.contrib.debugger import debug_executor",
-        ),
-        (
-            "import tvm.contrib.graph_executor as runtime",
-            "from tvm_qnn.relay.contrib import graph_executor as runtime",
-        ),
-        (
-            "from tvm.runtime.vm import VirtualMachine",
-            "from tvm_qnn.relay.vm import VirtualMachine",
-        ),
-        ("from tvm.error import TVMError", "from tvm_qnn.relay.error import TVMError"),
-        ("import numpy as np", "import numpy as np"),
-        ("x = tvm.cpu()  # import tvm", "x = tvm.cpu()  # import tvm"),
-    ],
+test_import_lines = giving(
+    changed,
+    ("import tvm", "from tvm_qnn.relay import tvm"),
+    ("import tvm.testing", "from tvm_qnn.relay import tvm"),
+    ("    from tvm import relay, te", "    from tvm_qnn.relay.tvm import relay, te"),
+    ("from tvm.relay import transform", "from tvm_qnn.relay import transform"),
+    (
+        "from tvm.relay.testing.temp_op_attr import TempOpAttr",
+        "from tvm_qnn.relay.testing.temp_op_attr import TempOpAttr",
+    ),
+    ("from tvm.contrib import graph_executor", "from tvm_qnn.relay.contrib import graph_executor"),
+    (
+        "from tvm.contrib.debugger import debug_executor",
+        "from tvm_qnn.relay.contrib.debugger import debug_executor",
+    ),
+    (
+        "import tvm.contrib.graph_executor as runtime",
+        "from tvm_qnn.relay.contrib import graph_executor as runtime",
+    ),
+    ("from tvm.runtime.vm import VirtualMachine", "from tvm_qnn.relay.vm import VirtualMachine"),
+    ("from tvm.error import TVMError", "from tvm_qnn.relay.error import TVMError"),
+    ("import numpy as np", "import numpy as np"),
+    ("x = tvm.cpu()  # import tvm", "x = tvm.cpu()  # import tvm"),
 )
-def test_import_lines(line: str, expected: str) -> None:
-    assert changed(line) == expected
 
 
 SCRIPT = """

@@ -18,6 +18,7 @@ from frontends.mxnet import from_mxnet
 from frontends.onnx import from_onnx
 from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
+from qnn_ops.arrays import Array
 from tests.differential.tflite_file import tflite_file
 from tests.legalize.passes.test_fused_models import Network
 from tests.support.arrays import full_range
@@ -25,8 +26,6 @@ from tests.support.onnx_networks import NETWORKS, Style
 from tests.targets.families import every_family
 from tvm_qnn import digits, zoo
 from tvm_qnn.oracle import litert_tensors, onnxruntime_tensors
-
-Array = np.ndarray[Any, Any]
 
 _TESTS = Path(__file__).parents[1]
 _SHARED = _TESTS.parents[1] / "shared" / "models"

@@ -189,21 +189,9 @@ def test_the_command_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
             for pair in pairs
         ]
 
-    words = [
-        "--all",
-        "--target",
-        "wasm32",
-        "--jobs",
-        "2",
-        "--minutes",
-        "1.5",
-        "--files",
-        "0",
-        "--output",
-        str(tmp_path),
-    ]
+    words = ["--all", "--target", "wasm32", "--jobs", "2", "--minutes", "1.5", "--files", "0"]
     with patch("tests.targets.__main__.run_all", fake):
-        results = [CliRunner().invoke(main, words) for _ in range(2)]
+        results = [CliRunner().invoke(main, [*words, "--output", str(tmp_path)]) for _ in range(2)]
     assert calls == [len(models(0)), 0]
     assert [result.exit_code for result in results] == [1, 1]
     assert "fused int8, wasm32: no" in results[0].output

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 from tests.support import bochs
 from tests.support.arm import Core
@@ -16,8 +17,6 @@ from tests.support.machine_code import assembly, write_objects
 from tests.targets.models import Loaded, Model
 from tests.targets.processors import Row
 from tvm_qnn import Library, build
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from frontends.onnx import from_onnx
+from qnn_ops.arrays import Array
 from tests.support.arm import CORTEX_A15, CORTEX_A76, Core, each_aarch64, each_core, on_cores
 from tests.support.arm_models import (
     lowered_module,
@@ -21,7 +21,6 @@ from tests.support.onnx_networks import NETWORKS, Style
 from tvm_qnn import digits, zoo
 from tvm_qnn.oracle import onnxruntime_tensors
 
-Array = np.ndarray[Any, Any]
 Run = Callable[[bytes, Core, Sequence[Array]], list[Array]]
 
 # Of others, in the folder of real models.

@@ -2,22 +2,19 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 import tvm
 from tvm import relax
 
 from frontends.tflite import from_tflite
 from legalize import lower
+from qnn_ops.arrays import Array
 from tests.support import bochs
 from tests.support.bochs import PROCESSORS, Processor
 from tests.support.bochs_models import run_module
 from tests.support.models import check_model
 from tvm_qnn import zoo
-
-Array = np.ndarray[Any, Any]
 
 pytestmark = [
     pytest.mark.avx512,

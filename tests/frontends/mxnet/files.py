@@ -5,9 +5,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.arrays import Array
 
 V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 LEGACY = 0

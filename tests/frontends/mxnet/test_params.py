@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from frontends.mxnet.params import read_params
+from qnn_ops.arrays import Array
 from tests.frontends.mxnet.files import FLAGS, LEGACY, V1, V2, V3, array_list, dense, sparse
-
-Array = np.ndarray[Any, Any]
 
 EXAMPLE = np.arange(-3, 3).reshape(2, 3)
 

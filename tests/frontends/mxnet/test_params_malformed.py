@@ -15,16 +15,7 @@ from hypothesis import strategies as st
 from frontends.mxnet.errors import MXNetFormatError
 from frontends.mxnet.params import read_params
 from tests.frontends.mxnet.damage import check_flipped, check_truncations, error_of, survives
-from tests.frontends.mxnet.files import (
-    LEGACY,
-    V1,
-    V2,
-    V3,
-    array_list,
-    dense,
-    shape_bytes,
-    sparse,
-)
+from tests.frontends.mxnet.files import LEGACY, V1, V2, V3, array_list, dense, shape_bytes, sparse
 from tests.support.errors import fails
 
 ROWS = sparse((4, 2), np.array([[1, 2]], np.float32), np.array([3]))
@@ -107,18 +98,9 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
             array_list([dense(np.zeros(1, np.int8), flag=13)]),
             "byte 52: array 0 has type 13, needs 0 to 12",
         ),
-        (
-            array_list([dense(BYTE)], ["a", "b"]),
-            "byte 57: there are 1 arrays, but 2 names",
-        ),
-        (
-            array_list([dense(BYTE)] * 2, ["a", "a"]),
-            "byte 90: two arrays have the same name",
-        ),
-        (
-            array_list([dense(BYTE)], ["?"])[:-1] + b"\xff",
-            "byte 73: name 0 is not UTF-8 text",
-        ),
+        (array_list([dense(BYTE)], ["a", "b"]), "byte 57: there are 1 arrays, but 2 names"),
+        (array_list([dense(BYTE)] * 2, ["a", "a"]), "byte 90: two arrays have the same name"),
+        (array_list([dense(BYTE)], ["?"])[:-1] + b"\xff", "byte 73: name 0 is not UTF-8 text"),
         (PARAMS + b"\n", f"byte {len(PARAMS)}: 1 bytes are left behind the names"),
     ],
 )
@@ -154,26 +136,12 @@ EMPTY = np.zeros(0, np.int64)
             f"array 0 unpacks to {2**42} bytes, too many",
         ),
         (
-            sparse(
-                (2**20, 2**20),
-                np.zeros(0, np.float32),
-                np.zeros(2**20 + 1, np.int8),
-                EMPTY,
-            ),
+            sparse((2**20, 2**20), np.zeros(0, np.float32), np.zeros(2**20 + 1, np.int8), EMPTY),
             f"array 0 unpacks to {2**42} bytes, too many",
         ),
-        (
-            sparse((4, 1), ONE, np.array([4])),
-            "indices are 4 to 4, need 0 to 3",
-        ),
-        (
-            sparse((4, 1), ONE, np.array([-1])),
-            "indices are -1 to -1, need 0 to 3",
-        ),
-        (
-            sparse((4, 1), ONE, np.array([1], np.float32)),
-            "indices are no lists of integers",
-        ),
+        (sparse((4, 1), ONE, np.array([4])), "indices are 4 to 4, need 0 to 3"),
+        (sparse((4, 1), ONE, np.array([-1])), "indices are -1 to -1, need 0 to 3"),
+        (sparse((4, 1), ONE, np.array([1], np.float32)), "indices are no lists of integers"),
         (sparse((4, 1), ONE, np.array([[1]])), "indices are no lists"),
         (
             sparse((2, 2), ONE[0], np.array([0, 1]), np.array([0])),

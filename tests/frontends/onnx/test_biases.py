@@ -11,7 +11,6 @@ from legalize.passes.fold_qdq import fold_qdq
 from qnn_ops.errors import LeftInFloatWarning
 from tests.support.onnx_graphs import Net
 
-Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(5)
 DATA = {"q": RNG.integers(0, 256, (1, 4, 6, 6)).astype(np.uint8)}
 STEP = 2.0**-12

@@ -10,7 +10,6 @@ from tests.support.onnx_graphs import Net, each, equal, on_runtime, pair
 from tests.support.x86 import runs_here
 from tvm_qnn import build
 
-Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(8)
 
 pytestmark = pytest.mark.skipif(
@@ -54,11 +53,7 @@ def model(name: str, are_dequantized: bool) -> Net:
         constants["weights"] = RNG.normal(size=kernel).astype(np.float32)
         constants["bias"] = RNG.normal(size=kernel[0]).astype(np.float32)
     operands = f"{'data' if are_dequantized else 'x'} weights bias"
-    nodes += [
-        ("Conv", operands, "sums", attributes),
-        ("Relu", "sums", "y"),
-        *pair("y sx zx", "z"),
-    ]
+    nodes += [("Conv", operands, "sums", attributes), ("Relu", "sums", "y"), *pair("y sx zx", "z")]
     return Net(nodes, inputs, constants, ["y", "z"])
 
 
@@ -82,10 +77,7 @@ def product_of(name: str) -> Net:
     inputs = {"x": RNG.normal(size=lhs).astype(np.float32)}
     constants: dict[str, Any] = {"s": np.float32(0.02), "z": np.uint8(128)}
     (constants if is_constant else inputs)["w"] = RNG.normal(size=rhs).astype(np.float32)
-    nodes: list[Any] = [
-        *pair("x s z", "d"),
-        ("Abs", "d", "data"),
-    ]
+    nodes: list[Any] = [*pair("x s z", "d"), ("Abs", "d", "data")]
     if has_bias:
         constants["c"] = RNG.normal(size=rhs[0 if operator == "Gemm" else -1]).astype(np.float32)
     if operator == "Gemm":

@@ -1,7 +1,6 @@
 """Constants that are stored packed or sparsely."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from frontends.tflite.reader import read_model
 from frontends.tflite.sparsity import BITS, Level, Sparsity, densified, pack, packed_size, unpack
 from frontends.tflite.writer import ModelWriter
 from tests.operators.weighted import weighted_example
+from tests.support.errors import failing
 from tests.support.models import differing_tensors
 from tests.support.sparse import by_blocks, by_rows, sparse_matrix
 from tests.support.tflite import Sheet, check_refused, random_quantization
@@ -151,22 +151,18 @@ def test_densify_gives_a_constant() -> None:
 VALUES, GOOD = by_rows(np.array([[0, 3], [4, 0]], np.int8))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"order": (0, 2)}, "do not fit shape"),
-        ({"order": (0, 1), "blocks": (5,)}, "blocks of axis 5 have no level"),
-        ({"levels": GOOD.levels[:1]}, "do not fit shape"),
-        ({"levels": (Level(9), GOOD.levels[1])}, "a dense level has 9 indices"),
-        ({"levels": (Level(2), Level(2))}, "stores 2 sparse values, needs 4"),
-        ({"levels": (Level(2), Level(0, np.array([0, 2, 1]), np.array([0, 1])))}, "do not fit 2"),
-        ({"levels": (Level(2), Level(0, np.array([0, 3, 2]), np.array([0, 1])))}, "overlap"),
-        ({"levels": (Level(2), Level(0, np.array([0, 1, 2]), np.array([0, 7])))}, "outside axis 1"),
-    ],
+test_orders_that_make_no_sense = failing(
+    lambda changes: densified(VALUES, replace(GOOD, **changes), (2, 2), "w"),
+    ({"order": (0, 2)}, "do not fit shape"),
+    ({"order": (0, 1), "blocks": (5,)}, "blocks of axis 5 have no level"),
+    ({"levels": GOOD.levels[:1]}, "do not fit shape"),
+    ({"levels": (Level(9), GOOD.levels[1])}, "a dense level has 9 indices"),
+    ({"levels": (Level(2), Level(2))}, "stores 2 sparse values, needs 4"),
+    ({"levels": (Level(2), Level(0, np.array([0, 2, 1]), np.array([0, 1])))}, "do not fit 2"),
+    ({"levels": (Level(2), Level(0, np.array([0, 3, 2]), np.array([0, 1])))}, "overlap"),
+    ({"levels": (Level(2), Level(0, np.array([0, 1, 2]), np.array([0, 7])))}, "outside axis 1"),
+    error=ModelFormatError,
 )
-def test_orders_that_make_no_sense(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ModelFormatError, match=message):
-        densified(VALUES, replace(GOOD, **changes), (2, 2), "w")
 
 
 def test_huge_tensors_need_no_memory_and_numbers_no_axes() -> None:

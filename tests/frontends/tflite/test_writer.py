@@ -11,6 +11,7 @@ from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
 from tests.operators.examples import example
+from tests.support.errors import fails
 from tvm_qnn.oracle import litert_tensors
 
 X = (1, 6, 6, 4)
@@ -183,22 +184,16 @@ def test_constants_are_aligned_to_16_bytes() -> None:
 def test_wrong_operator_or_option(code: str, options: dict[str, Any], message: str) -> None:
     writer = ModelWriter()
     x = writer.tensor("x", X, "float32")
-    with pytest.raises(QnnError, match=message):
-        writer.operator(code, [x], [x], **options)
+    fails(message, writer.operator, code, [x], [x], **options)
 
 
 def test_wrong_dtype_data_or_index() -> None:
     writer = ModelWriter()
-    with pytest.raises(QnnError, match="'x': TFLite has no dtype 'int7'"):
-        writer.tensor("x", X, "int7")
+    fails("'x': TFLite has no dtype 'int7'", writer.tensor, "x", X, "int7")
     with pytest.raises(QnnError, match=r"'x': data must be int8 of shape \(2,\), got uint8"):
         writer.tensor("x", (2,), "int8", data=np.zeros(2, np.uint8))
-    with pytest.raises(QnnError, match=r"got int8 of shape \(3,\)"):
-        writer.tensor("x", (2,), "int8", data=np.zeros(3, np.int8))
+    fails(r"got int8 of shape \(3,\)", writer.tensor, "x", (2,), "int8", data=np.zeros(3, np.int8))
     x = writer.tensor("x", X, "float32")
-    with pytest.raises(QnnError, match=r"RELU .*: no tensor 1, there are 1 tensors"):
-        writer.operator("RELU", [1], [x])
-    with pytest.raises(QnnError, match="no tensor -1"):
-        writer.operator("RELU", [x], [-1])
-    with pytest.raises(QnnError, match=r"^outputs: no tensor 3"):
-        writer.finish([x], [3])
+    fails(r"RELU .*: no tensor 1, there are 1 tensors", writer.operator, "RELU", [1], [x])
+    fails("no tensor -1", writer.operator, "RELU", [x], [-1])
+    fails(r"^outputs: no tensor 3", writer.finish, [x], [3])

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import tvm_qnn as qnn
 from frontends.errors import ModelFormatError, UnsupportedOperatorError
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 from tvm_qnn.build import build
 from tvm_qnn.cli import main
@@ -29,7 +30,6 @@ from tests.support.torch_networks import dq, program_of, q, qdq, quantized, real
 
 pytestmark = pytest.mark.torch
 
-Array = np.ndarray[Any, Any]
 F = np.float32
 functional = torch.nn.functional
 WEIGHTS = (-127, 127, torch.int8)

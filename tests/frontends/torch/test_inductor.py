@@ -8,6 +8,7 @@ import pytest
 
 import tvm_qnn as qnn
 from frontends.errors import UnsupportedOperatorError
+from qnn_ops.arrays import Array
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -17,7 +18,6 @@ from tests.support.torch_networks import QUANTIZED, program_of  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
-Array = np.ndarray[Any, Any]
 F = np.float32
 functional = torch.nn.functional
 BYTES = (0, 255, torch.uint8)
@@ -93,21 +93,9 @@ def test_convolutions_are_onednn_s(name: str, post: str, ties: bool, kernels: bo
     packed = torch.ops.onednn.qconv_prepack(kernel, steps, scale, point, *place, list(shape))
 
     def wanted(dtype: Any, scale_: float, zero_: int) -> Array:
+        held = (packed, steps, zeros.to(torch.int8), bias, *place)
         result = torch.ops.onednn.qconv_pointwise(
-            torch.tensor(data),
-            scale,
-            point,
-            packed,
-            steps,
-            zeros.to(torch.int8),
-            bias,
-            *place,
-            scale_,
-            zero_,
-            dtype,
-            op,
-            arguments,
-            "",
+            *(example, scale, point, *held), *(scale_, zero_, dtype, op, arguments, "")
         )
         return np.asarray(result.numpy())
 
@@ -143,20 +131,9 @@ def test_dense_layers_are_onednn_s(rows: int, post: str, ties: bool) -> None:
 
     buffers = {"kernel": kernel, "steps": steps, "zeros": zeros, "bias": bias}
     packed = torch.ops.onednn.qlinear_prepack(kernel, list(data.shape))
+    held = (packed, steps, zeros.to(torch.int8), bias)
     wanted = torch.ops.onednn.qlinear_pointwise(
-        torch.tensor(data),
-        scale,
-        point,
-        packed,
-        steps,
-        zeros.to(torch.int8),
-        bias,
-        output,
-        zero,
-        torch.uint8,
-        op,
-        [],
-        "",
+        *(torch.tensor(data), scale, point, *held), *(output, zero, torch.uint8, op, [], "")
     )
     (given,) = run(program_of(dense, torch.tensor(data), **buffers), data)
     np.testing.assert_array_equal(given, wanted.numpy())

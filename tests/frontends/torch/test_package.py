@@ -9,6 +9,7 @@ from frontends.formats import format_of, read_model
 from frontends.torch import from_exported_program
 from qnn_ops.errors import QnnError
 from tests.support.commands import refused
+from tests.support.errors import fails
 from tests.support.processes import printed
 from tvm_qnn.cli import main
 
@@ -31,11 +32,9 @@ def test_programs_are_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert format_of(tmp_path / "net").name == "PyTorch"
     assert format_of(HEAD).name == "PyTorch"
     assert format_of(tmp_path / "empty.pt2").name == "PyTorch"
-    with pytest.raises(QnnError, match="is no model of a known format"):
-        format_of(tmp_path / "other.zip")
+    fails("is no model of a known format", format_of, tmp_path / "other.zip")
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(QnnError, match="needs the package torch"):
-        read_model(tmp_path / "net")
+    fails("needs the package torch", read_model, tmp_path / "net")
 
 
 @pytest.mark.parametrize("part", [b"net/data.pkl", b"net/code/__torch__.py", b""])
@@ -47,16 +46,14 @@ def test_weights_and_torchscript_are_told_what_to_type(
     path.write_bytes(HEAD[:30] + part if part else b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.")
     text = refused(main, ["inspect", str(path)])
     assert "torch.export.save(torch.export.export(model.eval(), inputs)," in text
-    with pytest.raises(QnnError, match=r"a file of torch\.save or torch\.jit\.save is no program"):
-        from_exported_program(path)
+    fails(r"a file of torch\.save or torch\.jit\.save is no program", from_exported_program, path)
 
 
 def test_networks_are_told_what_to_type() -> None:
     base = type("Module", (), {"__module__": "torch.nn.modules.module"})
     network = type("Net", (base,), {})()
     for read in (read_model, from_exported_program):
-        with pytest.raises(QnnError, match=r"a network of class Net is no program: export it"):
-            read(network)
+        fails(r"a network of class Net is no program: export it", read, network)
 
 
 def test_nothing_imports_torch_by_itself() -> None:

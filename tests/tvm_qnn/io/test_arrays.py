@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.io.arrays import read_archive, read_array, write_archive
 
 ARRAY = np.random.default_rng(0).integers(-9, 9, (1, 30), np.int8)
@@ -54,8 +55,7 @@ def test_any_damage_is_the_one_error(
 def test_files_of_another_kind_are_errors(tmp_path: Path) -> None:
     np.save(tmp_path / "array.npy", ARRAY)
     np.savez(tmp_path / "archive.npz", x=ARRAY)
-    with pytest.raises(QnnError, match=r"archive\.npz is an archive .* must end in \.npz"):
-        read_array(tmp_path / "archive.npz")
+    fails(r"archive\.npz is an archive .* must end in \.npz", read_array, tmp_path / "archive.npz")
     with pytest.raises(QnnError, match=r"array\.npy is one array: its name must end in \.npy"):
         read_archive(tmp_path / "array.npy")
     with zipfile.ZipFile(tmp_path / "notes.npz", "w") as archive:
@@ -63,13 +63,11 @@ def test_files_of_another_kind_are_errors(tmp_path: Path) -> None:
     with pytest.raises(QnnError, match=r"notes\.npz is not an archive .*'notes\.txt' in it is no"):
         read_archive(tmp_path / "notes.npz")
     for read in (read_array, read_archive):
-        with pytest.raises(QnnError, match="there is no file"):
-            read(tmp_path / "none")
+        fails("there is no file", read, tmp_path / "none")
     path = tmp_path / "x.npy"
     for content in (b"", b"not numpy's", b"PNG", b"\x80\x04K\x01."):
         path.write_bytes(content)
-        with pytest.raises(QnnError, match=r"x\.npy is no \.npy or \.npz file"):
-            read_array(path)
+        fails(r"x\.npy is no \.npy or \.npz file", read_array, path)
 
 
 def test_arrays_of_any_name(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from qnn_ops.dialect.signature import TensorInfo
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails, giving
 from tvm_qnn.io.classes import Guess, best_classes, fitted_labels, is_classifier, read_labels
 
 INFO = TensorInfo("scores", (1, 4), "uint8", 0.25, 4)
@@ -50,15 +51,12 @@ def test_a_line_too_few_or_many_shifts_no_name(tmp_path: Path, lines: int, class
 def test_labels_that_do_not_fit_are_errors(tmp_path: Path) -> None:
     with pytest.raises(QnnError, match=r"labels\.txt names 7 classes, but the model has 5"):
         read_labels(labels_file(tmp_path, 7), 5)
-    with pytest.raises(QnnError, match="cannot read the labels"):
-        read_labels(tmp_path / "missing.txt", 5)
+    fails("cannot read the labels", read_labels, tmp_path / "missing.txt", 5)
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(QnnError, match="cannot read the labels"):
-        read_labels(tmp_path / "binary", 5)
+    fails("cannot read the labels", read_labels, tmp_path / "binary", 5)
     path = tmp_path / "labels.txt"
     path.write_text("\n".join(["background", *map(str, range(999))]))
-    with pytest.raises(QnnError, match=r"names 1000 classes, but the model has 1001$"):
-        read_labels(path, 1001)
+    fails(r"names 1000 classes, but the model has 1001$", read_labels, path, 1001)
     names = tuple(map(str, range(1000)))
     with pytest.raises(QnnError, match="it names 1000 classes, but the model has 1001"):
         fitted_labels(names, 1001, "it", add_background=False)
@@ -69,9 +67,11 @@ def test_integers_that_stand_for_nothing_are_no_scores(dtype: str) -> None:
     assert not is_classifier(TensorInfo("places", (1, 10), dtype))
 
 
-@pytest.mark.parametrize(
-    ("shape", "expected"),
-    [((1, 10), True), ((10,), True), ((1, 1, 1, 10), True), ((1, 8, 8, 10), False), ((), False)],
+test_a_classifier_gives_a_score_for_each_class = giving(
+    lambda shape: is_classifier(TensorInfo("x", shape, "int8")),
+    ((1, 10), True),
+    ((10,), True),
+    ((1, 1, 1, 10), True),
+    ((1, 8, 8, 10), False),
+    ((), False),
 )
-def test_a_classifier_gives_a_score_for_each_class(shape: tuple[int, ...], expected: bool) -> None:
-    assert is_classifier(TensorInfo("x", shape, "int8")) is expected

@@ -7,6 +7,7 @@ from PIL import Image
 
 from qnn_ops.dialect.signature import TensorInfo
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn.io.images import as_input, noise, open_picture, picture_shape
 from tvm_qnn.io.normalization import normalization_of
 from tvm_qnn.io.preparation import Preparation
@@ -79,12 +80,10 @@ def test_files_that_are_no_pictures_are_errors(tmp_path: Path) -> None:
     with pytest.raises(QnnError, match=r"cannot read the picture .*missing\.png"):
         read_picture(tmp_path / "missing.png", 2, 2, 3)
     (tmp_path / "text.png").write_text("text")
-    with pytest.raises(QnnError, match=r"text\.png is not a picture"):
-        read_picture(tmp_path / "text.png", 2, 2, 3)
+    fails(r"text\.png is not a picture", read_picture, tmp_path / "text.png", 2, 2, 3)
     Image.fromarray(np.zeros((90, 90, 3), np.uint8)).save(tmp_path / "whole.bmp")
     (tmp_path / "half.bmp").write_bytes((tmp_path / "whole.bmp").read_bytes()[:9000])
-    with pytest.raises(QnnError, match=r"cannot read the picture .*half\.bmp"):
-        read_picture(tmp_path / "half.bmp", 2, 2, 3)
+    fails(r"cannot read the picture .*half\.bmp", read_picture, tmp_path / "half.bmp", 2, 2, 3)
     # Of a class of Pillow's own, which is no OSError and no ValueError.
     (tmp_path / "huge.ppm").write_bytes(b"P6 100000 100000 255\n")
     with pytest.raises(QnnError, match=r"cannot read the picture .*huge\.ppm: Image size"):
@@ -93,8 +92,7 @@ def test_files_that_are_no_pictures_are_errors(tmp_path: Path) -> None:
 
 def test_without_pillow_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(QnnError, match="pip install pillow"):
-        read_picture("any.png", 2, 2, 3)
+    fails("pip install pillow", read_picture, "any.png", 2, 2, 3)
 
 
 @pytest.mark.parametrize(
@@ -121,12 +119,10 @@ def test_channels_may_come_first_as_in_mxnet(dtype: str) -> None:
 def test_inputs_that_take_no_picture_are_errors() -> None:
     assert picture_shape(info("int8", (1, 5, 7, 3))) == (5, 7, 3)
     for shape in [(1, 640), (2, 5, 7, 3), (1, 5, 7, 2), (1, 2, 5, 7), (2, 3, 5, 7)]:
-        with pytest.raises(QnnError, match="does not take one picture"):
-            picture_shape(info("int8", shape))
+        fails("does not take one picture", picture_shape, info("int8", shape))
     with pytest.raises(QnnError, match=r"takes \(1, 2, 2, 3\), got a picture \(2, 2, 1\)"):
         as_input(PIXELS, info("int8", (1, 2, 2, 3)))
-    with pytest.raises(QnnError, match="of dtype int32 does not take a picture"):
-        as_input(PIXELS, info("int32"))
+    fails("of dtype int32 does not take a picture", as_input, PIXELS, info("int32"))
     for shape in ((1, 49, 10, 1), (1, 1, 49, 10)):
         with pytest.raises(
             QnnError, match="takes 49 × 10 numbers, such as the features of a sound"

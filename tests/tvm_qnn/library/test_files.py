@@ -11,6 +11,7 @@ from tvm import relax
 import tvm_qnn
 from qnn_ops.dialect.signature import TensorInfo
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.linking import need_linker, needs_linker
 from tests.support.modules import adder
 from tests.support.processes import printed
@@ -99,8 +100,7 @@ def test_a_failed_link_leaves_the_old_file_and_no_other(library: Library, tmp_pa
 )
 def test_wrong_paths_are_errors(library: Library, tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "folder.so").mkdir()
-    with pytest.raises(QnnError, match=message):
-        library.export(tmp_path / name)
+    fails(message, library.export, tmp_path / name)
 
 
 def test_exporting_a_loaded_library_copies_its_file(exported: Path, tmp_path: Path) -> None:
@@ -118,8 +118,7 @@ def test_tvms_own_format_is_for_tvms_own_runtime(tmp_path: Path) -> None:
     tvm_qnn.build(adder(), "host", {"w": W}).export(path, format="tvm")
     machine = relax.VirtualMachine(tvm.runtime.load_module(str(path)), tvm.cpu())
     np.testing.assert_array_equal(machine["main"](tvm.runtime.tensor(X)).numpy(), X + W)
-    with pytest.raises(QnnError, match="tvm-qnn did not make it"):
-        tvm_qnn.load(path)
+    fails("tvm-qnn did not make it", tvm_qnn.load, path)
 
 
 def test_there_are_no_other_formats(library: Library, tmp_path: Path) -> None:
@@ -128,14 +127,11 @@ def test_there_are_no_other_formats(library: Library, tmp_path: Path) -> None:
 
 
 def test_other_files_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(QnnError, match="no library at"):
-        tvm_qnn.load(tmp_path / "adder.so")
+    fails("no library at", tvm_qnn.load, tmp_path / "adder.so")
     text = tmp_path / "text.so"
     text.write_text("not a library at all, but a text that is longer than any header " * 10)
-    with pytest.raises(QnnError, match=r"text\.so is not a library that can be loaded here"):
-        tvm_qnn.load(text)
-    with pytest.raises(QnnError, match=r"must end in \.so"):
-        tvm_qnn.load(__file__)
+    fails(r"text\.so is not a library that can be loaded here", tvm_qnn.load, text)
+    fails(r"must end in \.so", tvm_qnn.load, __file__)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.1, 0.5, 0.999])
@@ -143,22 +139,19 @@ def test_a_library_cut_short_is_an_error(exported: Path, tmp_path: Path, share: 
     contents = exported.read_bytes()
     damaged = tmp_path / "damaged.so"
     damaged.write_bytes(contents[: int(len(contents) * share)])
-    with pytest.raises(QnnError, match=r"damaged\.so is not a library that can be loaded here"):
-        tvm_qnn.load(damaged)
+    fails(r"damaged\.so is not a library that can be loaded here", tvm_qnn.load, damaged)
 
 
 @needs_linker
 def test_foreign_shared_libraries_are_errors(tmp_path: Path) -> None:
     tvm.compile(adder(), "llvm").export_library(str(tmp_path / "plain.so"))
-    with pytest.raises(QnnError, match="tvm-qnn did not make it"):
-        tvm_qnn.load(tmp_path / "plain.so")
+    fails("tvm-qnn did not make it", tvm_qnn.load, tmp_path / "plain.so")
 
     (tmp_path / "empty.c").write_text("int nothing;\n")
     compiler = next(filter(None, map(shutil.which, COMPILERS)))
     line = [compiler, "-shared", "-o", "empty.so", "empty.c"]
     subprocess.run(line, cwd=tmp_path, check=True)
-    with pytest.raises(QnnError, match="tvm-qnn did not make it"):
-        tvm_qnn.load(tmp_path / "empty.so")
+    fails("tvm-qnn did not make it", tvm_qnn.load, tmp_path / "empty.so")
 
 
 def test_another_process_loads_it_without_a_c_compiler(exported: Path) -> None:

@@ -9,6 +9,7 @@ from tvm import relax
 import tvm_qnn
 from qnn_ops.dialect.signature import Signature, TensorInfo, with_signature
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.modules import adder, module
 from tvm_qnn.library.library import Library
 
@@ -79,8 +80,7 @@ def test_the_machine_takes_arrays_that_are_aligned_as_they_are(library: Library)
     ],
 )
 def test_outputs_that_do_not_fit_are_errors(library: Library, out: Any, message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        library.run(X, W, out=out)
+    fails(message, library.run, X, W, out=out)
 
 
 def test_a_call_is_a_run(quantized: Library) -> None:
@@ -175,16 +175,14 @@ def test_inputs_that_do_not_fit_are_errors(
     for call in (library.run, library.prepare, library.benchmark):
         if call == library.benchmark and not arrays:
             continue  # no inputs at all mean zeros
-        with pytest.raises(QnnError, match=message):
-            call(*arrays, **named)
+        fails(message, call, *arrays, **named)
 
 
 def test_a_library_for_another_machine_says_so_instead_of_running() -> None:
     here = tvm.target.codegen.llvm_get_system_triple()
     other = "aarch64-linux-gnu" if "x86_64" in here else "x86_64-linux-gnu"
     library = tvm_qnn.build(adder(), f"llvm -mtriple={other}")
-    with pytest.raises(QnnError, match=f"cannot run here: it is for {other}"):
-        library.run(X, W)
+    fails(f"cannot run here: it is for {other}", library.run, X, W)
 
 
 @pytest.fixture(scope="module")
@@ -221,8 +219,7 @@ def test_reals_are_quantized_and_results_dequantized_on_request(quantized: Libra
     assert found["sum"] is target
     np.testing.assert_array_equal(target, expected)
     reals, counts = np.zeros(4, np.float32), np.zeros(4, np.int32)
-    with pytest.raises(QnnError, match=r"input 'x' takes int8 .* got float32"):
-        quantized.run(reals, counts)
+    fails(r"input 'x' takes int8 .* got float32", quantized.run, reals, counts)
     with pytest.raises(QnnError, match=r"input 'n' takes int32 .* got float32"):
         quantized.run(reals, counts.astype(np.float32), quantize_inputs=True)
     with pytest.raises(QnnError, match="input 'x': values must be numbers to be quantized"):
@@ -247,8 +244,7 @@ def test_a_closed_library_says_so(tmp_path: Path) -> None:
         run = library.prepare(X, W)
         assert library.run(X, W).tolist() == (X + W).tolist()
     for use in (lambda: library.run(X, W), lambda: library.export(tmp_path / "adder.so")):
-        with pytest.raises(QnnError, match="this library was closed"):
-            use()
+        fails("this library was closed", use)
     run()  # the prepared run continues
     library.close()
 
@@ -261,5 +257,4 @@ def test_timing_has_one_figure_for_each_run(library: Library) -> None:
     assert len(timing.seconds) == 5
     assert 0 < timing.minimum <= timing.median <= timing.maximum < 1
     assert len(library.benchmark(X, w=W, repeat=1, warmup=0).seconds) == 1
-    with pytest.raises(QnnError, match="repeat must be at least 1, got 0"):
-        library.benchmark(repeat=0)
+    fails("repeat must be at least 1, got 0", library.benchmark, repeat=0)

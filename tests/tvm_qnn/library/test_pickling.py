@@ -13,6 +13,7 @@ import tvm
 import tvm_qnn
 from qnn_ops.errors import QnnError
 from tests.frontends.tflite.converters.test_variables import inputs, ring
+from tests.support.errors import fails
 from tests.support.linking import needs_linker
 from tests.support.modules import adder
 from tvm_qnn import Library
@@ -79,8 +80,7 @@ def test_one_for_another_machine_can_be_sent_on() -> None:
     except QnnError:
         pytest.skip("there is no linker for another machine")
     again = pickle.loads(pickled)
-    with pytest.raises(QnnError, match=f"cannot run here: it is for {other}"):
-        again.run(X)
+    fails(f"cannot run here: it is for {other}", again.run, X)
     assert pickle.dumps(again) == pickled
 
 
@@ -89,13 +89,10 @@ def test_what_cannot_be_pickled_or_is_damaged_says_why(library: Library) -> None
     session = closed.session()
     closed.close()
     for each in (closed, session):
-        with pytest.raises(QnnError, match="this library was closed"):
-            pickle.dumps(each)
-    with pytest.raises(QnnError, match="a session on a device cannot be pickled: connect in"):
-        pickle.dumps(Remote(None))
+        fails("this library was closed", pickle.dumps, each)
+    fails("a session on a device cannot be pickled: connect in", pickle.dumps, Remote(None))
     with pytest.raises(QnnError, match="a library on a device cannot be pickled: pickle the one"):
         pickle.dumps(RemoteLibrary(library, None, None))
     damaged = bytearray(pickle.dumps(library))
     damaged[len(damaged) // 2] ^= 1
-    with pytest.raises(QnnError, match="the file is damaged"):
-        pickle.loads(bytes(damaged))
+    fails("the file is damaged", pickle.loads, bytes(damaged))

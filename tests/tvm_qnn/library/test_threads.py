@@ -15,6 +15,7 @@ from tvm.script.ir_builder import tirx as T
 import tvm_qnn
 from legalize.kernels.ir.tasks import NUM_THREADS
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tests.support.modules import adder
 from tvm_qnn.library.threads import MOST_THREADS, call_in_threads, use_threads
 
@@ -80,16 +81,14 @@ def test_threads_are_not_bound_to_processors(in_new_thread: Callable[..., Any]) 
 
 def test_a_pool_cannot_grow(in_new_thread: Callable[..., Any]) -> None:
     in_new_thread(use_threads, 1)
-    with pytest.raises(QnnError, match="num_threads=9999 is more than"):
-        in_new_thread(use_threads, 9999)
+    fails("num_threads=9999 is more than", in_new_thread, use_threads, 9999)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, True, "2", MOST_THREADS + 1])
 def test_other_numbers_are_refused(count: Any, tmp_path: Path) -> None:
     with pytest.raises(QnnError, match="num_threads must be None or an integer from 1 to 1024"):
         tvm_qnn.build(tvm.IRModule(), num_threads=count)
-    with pytest.raises(QnnError, match="num_threads"):
-        tvm_qnn.load(tmp_path / "model.so", num_threads=count)
+    fails("num_threads", tvm_qnn.load, tmp_path / "model.so", num_threads=count)
 
 
 def test_a_library_runs_in_its_threads(
@@ -103,8 +102,7 @@ def test_a_library_runs_in_its_threads(
         np.testing.assert_array_equal(in_new_thread(library.run, ones, ones), ones + ones)
         assert in_new_thread(tvm.runtime.num_threads) == count
     library.num_threads = 0
-    with pytest.raises(QnnError, match="num_threads"):
-        library.run(ones, ones)
+    fails("num_threads", library.run, ones, ones)
 
 
 def test_more_threads_may_follow_a_run_that_did_not_say_how_many(

@@ -11,6 +11,7 @@ from ai_edge_litert import interpreter as litert
 
 from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError
+from tests.support.errors import fails
 from tests.support.processes import printed
 from tests.tvm_qnn.litert.models import addition, chain, counter, filters, two_inputs
 from tests.tvm_qnn.litert.programs import made
@@ -141,13 +142,11 @@ def test_what_litert_takes_and_is_refused() -> None:
         made(litert, chain()).resize_tensor_input(0, shape)
         with pytest.raises(QnnError, match="it has 2 dimensions, each of at least 1"):
             made(ours, chain()).resize_tensor_input(0, shape)
-    with pytest.raises(QnnError, match="tensor 2 'c' is a constant of the file"):
-        ready(ours, addition()).set_tensor(2, ONES)
+    fails("tensor 2 'c' is a constant of the file", ready(ours, addition()).set_tensor, 2, ONES)
     assert ours.Interpreter(model_content=chain(), experimental_delegates=[])
     with pytest.raises(QnnError, match=r"experimental_delegates: .* leave the delegate out"):
         ours.Interpreter(model_content=chain(), experimental_delegates=[object()])
-    with pytest.raises(QnnError, match="custom_op_registerers"):
-        ours.InterpreterWithCustomOps(["f"], model_content=chain())
+    fails("custom_op_registerers", ours.InterpreterWithCustomOps, ["f"], model_content=chain())
     assert ours.InterpreterWithCustomOps(model_content=chain()).num_subgraphs() == 1
 
 
@@ -207,14 +206,12 @@ def test_a_new_shape_needs_new_memory(module: Any) -> None:
     interpreter.resize_tensor_input(0, [3, 4])
     assert interpreter.get_input_details()[0]["shape"].tolist() == [3, 4]
     assert interpreter.get_output_details()[0]["shape"].tolist() == [1, 4]
-    with pytest.raises(RuntimeError, match="Invoke called on model that is not ready"):
-        interpreter.invoke()
+    fails("Invoke called on model that is not ready", interpreter.invoke, error=RuntimeError)
     with pytest.raises(
         ValueError, match=r"Tensor is unallocated. Try calling allocate_tensors\(\)"
     ):
         interpreter.set_tensor(0, np.zeros((3, 4), np.uint8))
-    with pytest.raises(ValueError, match=r"Run allocate_tensors\(\) first"):
-        interpreter.get_tensor(0)
+    fails(r"Run allocate_tensors\(\) first", interpreter.get_tensor, 0, error=ValueError)
     interpreter.allocate_tensors()
     assert interpreter.get_output_details()[0]["shape"].tolist() == [3, 4]
     (found,) = run(interpreter, np.repeat(BYTES, 3, 0))
@@ -225,8 +222,7 @@ def test_a_new_shape_needs_new_memory(module: Any) -> None:
     interpreter.resize_tensor_input(0, [1, 3])
     with pytest.raises(RuntimeError):
         interpreter.allocate_tensors()
-    with pytest.raises(RuntimeError, match="not ready"):
-        interpreter.invoke()
+    fails("not ready", interpreter.invoke, error=RuntimeError)
     interpreter.resize_tensor_input(0, [1, 4])
     interpreter.allocate_tensors()
     assert run(interpreter, ONES)[0].tolist() == [[2, 2, 2, 2]]
@@ -293,10 +289,8 @@ def test_tensors_between_operators(module: Any) -> None:
 def test_tensors_between_operators_are_not_kept_unless_asked_for() -> None:
     interpreter = ready(ours, chain())
     run(interpreter, BYTES)
-    with pytest.raises(QnnError, match=r"tensor 1 'h' .* experimental_preserve_all_tensors=True"):
-        interpreter.get_tensor(1)
-    with pytest.raises(QnnError, match="experimental_preserve_all_tensors"):
-        interpreter.tensor(1)()
+    fails(r"tensor 1 'h' .* experimental_preserve_all_tensors=True", interpreter.get_tensor, 1)
+    fails("experimental_preserve_all_tensors", interpreter.tensor(1))
 
 
 @BOTH

@@ -139,10 +139,7 @@ def test_errors_of_runs_are_onnx_runtime_s() -> None:
 
 @pytest.mark.parametrize(
     ("activations", "entry", "qdq"),
-    [
-        ("uint8", "session.x64quantprecision", False),
-        ("int8", "session.qdqisint8allowed", True),
-    ],
+    [("uint8", "session.x64quantprecision", False), ("int8", "session.qdqisint8allowed", True)],
 )
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_give_the_same_numbers(name: str, activations: str, entry: str, qdq: bool) -> None:

@@ -50,8 +50,7 @@ def test_what_a_compiled_model_has() -> None:
     lib = relay.build(adder(), "llvm")
     with pytest.raises(QnnError, match="entry 'default', not 'main'"):
         lib["main"]
-    with pytest.raises(QnnError, match="not on cuda"):
-        lib["default"](tvm.cuda(0))
+    fails("not on cuda", lib["default"], tvm.cuda(0))
 
 
 @pytest.mark.usefixtures("linker")

@@ -8,6 +8,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from qnn_ops.errors import QnnError
+from tests.support.errors import fails
 from tvm_qnn import relay
 from tvm_qnn.relay.expr import number
 
@@ -65,19 +66,15 @@ def test_scales_are_constants_and_bodies_expressions() -> None:
     assert number("scale", np.array([1.0, 2.0])) == [1.0, 2.0]
     with pytest.raises(QnnError, match="scale must be a constant, got Var"):
         number("scale", relax.Var("s", relax.TensorType((), "float32")))
-    with pytest.raises(QnnError, match="scale must be a constant, got str"):
-        number("scale", "0.5")
-    with pytest.raises(QnnError, match="Function: body must be a Relax expression, got int"):
-        relay.Function([], 3)
+    fails("scale must be a constant, got str", number, "scale", "0.5")
+    fails("Function: body must be a Relax expression, got int", relay.Function, [], 3)
 
 
 @pytest.mark.parametrize("size", [None, "n", -1])
 def test_a_size_that_is_not_known_is_named(size: Any) -> None:
     message = r"a size is a number or relay\.Any\(\), got "
-    with pytest.raises(QnnError, match=message):
-        relay.var("x", shape=(size, 3))
-    with pytest.raises(QnnError, match=message):
-        relay.TensorType((size, 3))
+    fails(message, relay.var, "x", shape=(size, 3))
+    fails(message, relay.TensorType, (size, 3))
 
 
 def test_any_is_a_size_that_each_run_decides() -> None:

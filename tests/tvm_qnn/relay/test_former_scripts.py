@@ -18,6 +18,7 @@ from frontends.mxnet.importer import parameters
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
+from qnn_ops.arrays import Array
 from tests.former import scripts
 from tests.former.imports import changed
 from tests.support.onnx_graphs import on_runtime
@@ -26,7 +27,6 @@ from tvm_qnn import relay
 from tvm_qnn.oracle import litert_tensors
 from tvm_qnn.relay import graph_executor, tvm
 
-Array = np.ndarray[Any, Any]
 MXNET = str(Path(__file__).parents[2] / "fixtures/mxnet/plain-auto")
 
 

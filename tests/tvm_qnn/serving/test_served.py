@@ -6,6 +6,7 @@ import pytest
 
 from qnn_ops.errors import QnnError
 from tests.frontends.tflite.converters.test_variables import ring
+from tests.support.errors import fails
 from tests.support.tflite import library_of
 from tests.tvm_qnn.serving.test_rows import ROWS, compiled
 from tvm_qnn import digits
@@ -79,8 +80,7 @@ def test_the_best_classes_have_names(served: Served) -> None:
     served.name_classes(NAMES, "here")
     named, _ = served.answer(wish, found)["data"]
     assert named == f"{first}:{NAMES[int(number)]}"
-    with pytest.raises(QnnError, match="here names 9 classes, but the model has 10"):
-        served.name_classes(NAMES[:9], "here")
+    fails("here names 9 classes, but the model has 10", served.name_classes, NAMES[:9], "here")
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,7 @@ def test_wrong_inputs_are_one_error(
     served: Served, tensors: list[tuple[str, np.ndarray]], message: str
 ) -> None:
     own = served.library.inputs[0].name
-    with pytest.raises(QnnError, match=message):
-        served.inputs_of([tensor(name or own, array) for name, array in tensors])
+    fails(message, served.inputs_of, [tensor(name or own, array) for name, array in tensors])
 
 
 def test_wrong_wishes_and_models_with_a_state_are_one_error(served: Served) -> None:
@@ -111,10 +110,8 @@ def test_wrong_wishes_and_models_with_a_state_are_one_error(served: Served) -> N
         ([wanted(own, classification="two")], "classification is a number, got 'two'"),
         ([wanted(own, classification=-1)], "got -1"),
     ]:
-        with pytest.raises(QnnError, match=message):
-            served.wishes_of(request(outputs))
-    with pytest.raises(QnnError, match="keeps a state from one run to the next"):
-        Served(library_of(ring(), "host"))
+        fails(message, served.wishes_of, request(outputs))
+    fails("keeps a state from one run to the next", Served, library_of(ring(), "host"))
 
 
 def test_rows() -> None:

@@ -13,6 +13,7 @@ from qnn_ops.errors import QnnError
 from tests.frontends.tflite.converters.test_variables import inputs as inputs_of_ring
 from tests.frontends.tflite.converters.test_variables import ring
 from tests.support.arrays import full_range
+from tests.support.errors import fails
 from tests.support.modules import adder, module
 from tests.support.standalone import check_call, compile_example, run_example, run_standalone
 from tests.support.tflite import library_of
@@ -165,8 +166,7 @@ def test_the_example_tells_of_files_that_end_early(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(bytes(9))
     with pytest.raises(AssertionError, match="x ends in the middle of an input"):
         check_call([program, *[tmp_path / "x"] * 2, tmp_path / "y"])
-    with pytest.raises(AssertionError, match=r"usage: .* INPUT\.\.\. OUTPUT\.\.\."):
-        check_call([program])
+    fails(r"usage: .* INPUT\.\.\. OUTPUT\.\.\.", check_call, [program], error=AssertionError)
 
 
 def test_the_header_tells_sizes_and_quantization(tmp_path: Path) -> None:
@@ -193,8 +193,7 @@ def test_the_header_tells_sizes_and_quantization(tmp_path: Path) -> None:
     ],
 )
 def test_a_name_that_does_not_fit_is_an_error(tmp_path: Path, name: str, message: str) -> None:
-    with pytest.raises(QnnError, match=message):
-        tvm_qnn.build(adder(), "llvm").export(tmp_path / name, format="c")
+    fails(message, tvm_qnn.build(adder(), "llvm").export, tmp_path / name, format="c")
     assert not list(tmp_path.iterdir())
 
 
@@ -222,7 +221,6 @@ def test_a_place_that_is_not_there_is_the_nearest(tmp_path: Path) -> None:
     mod = module({"places": relax.TensorType((4,), "int32")}, taken)
     library = tvm_qnn.build(mod)
     places = np.array([0, -1, 9, -9], np.int32)
-    with pytest.raises(QnnError, match="it: index 9 is beyond the 3"):
-        library.run(places)
+    fails("it: index 9 is beyond the 3", library.run, places)
     ((result,),) = run_standalone(library, [[places]], tmp_path)
     assert result.tolist() == [3, 7, 7, 3]

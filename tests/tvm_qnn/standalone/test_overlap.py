@@ -22,6 +22,7 @@ from legalize.kernels.isa.helium_columns import (
 from legalize.kernels.isa.helium_copies import copy_rows, copying, store_some
 from legalize.kernels.isa.helium_tiles import Outputs, compute_tile, having, tile_of
 from legalize.kernels.isa.mcu import number, reading_words, words_of
+from tests.support.errors import giving
 from tests.support.standalone import check_call
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.standalone.overlap import leads, size_of_buffer
@@ -152,11 +153,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("sizes", "write", "expected"), CASES)
-def test_a_lead_is_what_the_order_of_loads_allows(
-    sizes: list[tuple[int, str]], write: Callable[[Buffers], None], expected: int
-) -> None:
-    assert lead(sizes, write) == expected
+test_a_lead_is_what_the_order_of_loads_allows = giving(lead, *CASES)
 
 
 def copied_and_stored(buffers: Buffers) -> None:

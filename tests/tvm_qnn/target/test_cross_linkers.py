@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from qnn_ops.arrays import Array
 from tests.support.arm import CORTEX_A15, CORTEX_A72, Core, on_cores
 from tests.support.arm_models import needs_runtime, run_in_example
 from tests.support.arrays import full_range
@@ -19,8 +20,6 @@ from tests.support.standalone import compile_example, run_example
 from tests.support.tflite import library_of
 from tvm_qnn import Library, digits
 from tvm_qnn.target.linker import find_linker
-
-Array = np.ndarray[Any, Any]
 
 find_spec = importlib.util.find_spec
 needs_clang = pytest.mark.skipif(

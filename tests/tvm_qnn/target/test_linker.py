@@ -140,5 +140,4 @@ def test_a_linker_that_fails_is_an_error(folder: Path) -> None:
     broken = folder / "cc"
     broken.write_text("no program")
     broken.chmod(0o755)
-    with pytest.raises(QnnError, match="cannot start"):
-        shared_library_linker([str(broken)])(str(folder / "library.so"), ["a.o"])
+    fails("cannot start", shared_library_linker([str(broken)]), str(folder / "library.so"), ["a.o"])

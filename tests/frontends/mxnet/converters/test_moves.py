@@ -62,10 +62,7 @@ def test_the_oldest_slices_are_dropped() -> None:
 
 def test_a_quantized_buffer_starts_with_zeros_of_the_datas_dtype() -> None:
     graph = graph_of(
-        "_contrib_quantized_ring_buffer",
-        {"axis": -1},
-        ["data", "buffer", "low", "high"],
-        outputs=3,
+        "_contrib_quantized_ring_buffer", {"axis": -1}, ["data", "buffer", "low", "high"], outputs=3
     )
     constants = {"buffer": BUFFER, "low": np.float32(-2), "high": np.float32(3)}
     data = {"data": DATA.astype(np.int8)}

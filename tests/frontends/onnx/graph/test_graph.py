@@ -8,11 +8,7 @@ from frontends.onnx.graph.graph import Graph
 from tests.support.errors import fails
 from tests.support.onnx_graphs import Net, Node, onnx
 
-NODES: list[Node] = [
-    ("Relu", "x", "a"),
-    ("Add", "a a", "b"),
-    ("Mul", "a c", "y"),
-]
+NODES: list[Node] = [("Relu", "x", "a"), ("Add", "a a", "b"), ("Mul", "a c", "y")]
 DATA = {"x": np.zeros((2, 3), np.float32)}
 
 

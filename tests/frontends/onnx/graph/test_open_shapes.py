@@ -55,10 +55,7 @@ CASES: dict[str, list[Node]] = {
         ("Unsqueeze", "a v1", "b"),
         ("Add", "x b", "y"),
     ],
-    "a part of a table": [
-        ("Slice", "table v0 lengths v0", "part"),
-        ("Add", "x part", "y"),
-    ],
+    "a part of a table": [("Slice", "table v0 lengths v0", "part"), ("Add", "x part", "y")],
     "filled, and expanded": [
         ("ConstantOfShape", "shape", "zeros"),
         ("Equal", "shape shape", "same"),
@@ -78,10 +75,7 @@ CASES: dict[str, list[Node]] = {
         ("Flatten", "a", "b", {"axis": 2}),
         ("Relu", "b", "y"),
     ],
-    "a size as a number": [
-        ("Cast", "length", "a", {"to": 1}),
-        ("Div", "x a", "y"),
-    ],
+    "a size as a number": [("Cast", "length", "a", {"to": 1}), ("Div", "x a", "y")],
     "sizes as a result": [("Identity", "shape", "y")],
 }
 

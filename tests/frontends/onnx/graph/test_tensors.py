@@ -27,10 +27,7 @@ FLOAT8 = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.FLOAT8E5M2)
             {"sw": np.array([1, np.nan, 1, 1], np.float32)},
             "scales must be positive and finite, got nan",
         ),
-        (
-            {"sw": np.ones(3, np.float32)},
-            "3 scales along axis 1 of data of shape [4, 2, 1, 1]",
-        ),
+        ({"sw": np.ones(3, np.float32)}, "3 scales along axis 1 of data of shape [4, 2, 1, 1]"),
         ({"zw": np.zeros(4, np.int8)}, "it has 1 scales and 4 zero points"),
         ({"zx": np.int8(3)}, "its data are uint8, its zero point is int8"),
         ({"w": np.zeros((4, 2, 1, 1), FLOAT8), "zw": np.ones((), FLOAT8)}, "float8_e5m2 is not"),

@@ -46,10 +46,7 @@ CHAINS: dict[str, tuple[list[Node], int]] = {
     "sigmoid, clip": ([CONV, ("Sigmoid", "h", "a"), ("Clip", "a low high", "y")], 32),
     "pool, clip": ([POOL, ("Clip", "h low high", "y")], 32),
     "clip of two readers": ([CONV, ("Clip", "h low high", "y"), ("Neg", "h", "z")], 32),
-    "computed bound": (
-        [CONV, ("ReduceMin", "x", "m", {"keepdims": 0}), ("Clip", "h m", "y")],
-        32,
-    ),
+    "computed bound": ([CONV, ("ReduceMin", "x", "m", {"keepdims": 0}), ("Clip", "h m", "y")], 32),
     "normalization, clip": ([CONV, SCALED, ("Clip", "a low high", "y")], 32),
     "pool, normalization": ([POOL, SCALED, ("Relu", "a", "y")], 32),
     "pool, normalization, clip": ([POOL, SCALED, ("Clip", "a low high", "y")], 32),

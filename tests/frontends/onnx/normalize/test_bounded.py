@@ -45,11 +45,7 @@ CASES: dict[str, tuple[list[Node], dict[str, Array], dict[str, Any]]] = {
         {**BOXES, **{name: LIMITS[name] for name in "ktp"}},
         {},
     ),
-    "of no limits": (
-        [("NonMaxSuppression", "b s k", "n")],
-        BOXES,
-        {"k": np.array([99])},
-    ),
+    "of no limits": ([("NonMaxSuppression", "b s k", "n")], BOXES, {"k": np.array([99])}),
     "rows of boxes": (
         [
             SUPPRESS,
@@ -89,11 +85,7 @@ CASES: dict[str, tuple[list[Node], dict[str, Array], dict[str, Any]]] = {
         {},
     ),
     "Compress": ([("Compress", "x f", "y", {"axis": -2})], {**REALS, "f": FLAGS[0, :, 0]}, {}),
-    "Compress of all": (
-        [("Compress", "x f", "y")],
-        {**REALS, "f": FLAGS.reshape(-1)[:50]},
-        {},
-    ),
+    "Compress of all": ([("Compress", "x f", "y")], {**REALS, "f": FLAGS.reshape(-1)[:50]}, {}),
 }
 
 

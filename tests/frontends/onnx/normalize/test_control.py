@@ -86,11 +86,7 @@ def test_branches_inside_branches_and_what_they_only_pass_on() -> None:
     inner = branch([("Add", "x shift", "a")], "a", shift=np.float32(3))
     outer = branch([choice(inner, AS_IT_IS, "i"), ("Relu", "i", "r")], "r b", b=np.float32(2))
     other = branch([("Relu", "x", "o"), ("Neg", "x", "n")], "o n")
-    nodes = [
-        *IS_ONE,
-        choice(outer, other, "t u"),
-        ("Mul", "t u", "y"),
-    ]
+    nodes = [*IS_ONE, choice(outer, other, "t u"), ("Mul", "t u", "y")]
     model = Net(nodes, DATA, CONSTANTS).model
     assert "If" not in ops(model)
     check_equal(model, DATA)

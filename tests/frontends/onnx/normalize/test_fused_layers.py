@@ -27,11 +27,7 @@ ROOT: list[Node] = [
     ("Sqrt", "w", "q"),
 ]
 SCALED: list[Node] = [("Mul", "s n", "m"), ("Add", "m b", "y")]
-TANH: list[Node] = [
-    ("Mul", "t root", "u"),
-    ("Tanh", "u", "h"),
-    ("Add", "c1 h", "a"),
-]
+TANH: list[Node] = [("Mul", "t root", "u"), ("Tanh", "u", "h"), ("Add", "c1 h", "a")]
 ERF: list[Node] = [("Erf", "t", "h"), ("Add", "h c1", "a")]
 HALVED: list[Node] = [("Mul", "x c0.5", "o"), ("Mul", "o a", "y")]
 
@@ -42,13 +38,7 @@ def of(nodes: list[Node], source: str) -> list[Node]:
 
 LAYERS: dict[str, tuple[list[Node], str]] = {
     "normalization": (
-        [
-            ("ReduceMean", "x", "k", LAST),
-            ("Sub", "x k", "d"),
-            *ROOT,
-            ("Div", "d q", "n"),
-            *SCALED,
-        ],
+        [("ReduceMean", "x", "k", LAST), ("Sub", "x k", "d"), *ROOT, ("Div", "d q", "n"), *SCALED],
         "LayerNormalization",
     ),
     "root mean square": (
@@ -56,22 +46,11 @@ LAYERS: dict[str, tuple[list[Node], str]] = {
         "RMSNormalization",
     ),
     "reciprocal": (
-        [
-            *of(ROOT, "x"),
-            ("Div", "c1 q", "i"),
-            ("Mul", "x i", "n"),
-            ("Mul", "s n", "y"),
-        ],
+        [*of(ROOT, "x"), ("Div", "c1 q", "i"), ("Mul", "x i", "n"), ("Mul", "s n", "y")],
         "RMSNormalization",
     ),
     "tanh of a power": (
-        [
-            ("Pow", "x c3", "p"),
-            ("Mul", "cubic p", "c"),
-            ("Add", "x c", "t"),
-            *TANH,
-            *HALVED,
-        ],
+        [("Pow", "x c3", "p"), ("Mul", "cubic p", "c"), ("Add", "x c", "t"), *TANH, *HALVED],
         "Gelu",
     ),
     "erf of a quotient": ([("Div", "x sqrt2", "t"), *ERF, *HALVED], "Gelu"),

@@ -69,10 +69,7 @@ CASES: dict[str, tuple[Any, str]] = {
     "one hot": (largest(("OneHot", "i n v", "e"), **FLAGS), NO_MORE),
     "fill": (largest(("ConstantOfShape", "n", "e"), n=[N]), NO_MORE),
     "doubled": (largest(*DOUBLED, ("Identity", "k30", "e"), k0=ONE), NO_MORE),
-    "resize": (
-        resized(N),
-        "Resize: it makes a tensor of 8,000,000,000 bytes|Resize: a tensor has",
-    ),
+    "resize": (resized(N), "Resize: it makes a tensor of 8,000,000,000 bytes|Resize: a tensor has"),
     "long resize": (resized(50_000_000), "Resize: an axis of 100,000,000 values"),
     "tile of data": (
         proto([*QUANTIZED, ("Tile", "d n", "y")], n=[100_000_000, 1]),

@@ -119,11 +119,7 @@ def test_many_turns_are_a_loop() -> None:
 
 
 SCAN = subgraph(
-    [
-        ("Mul", "sum half", "less"),
-        ("Add", "less row", "sum_out"),
-        ("Sub", "sum_out other", "list"),
-    ],
+    [("Mul", "sum half", "less"), ("Add", "less row", "sum_out"), ("Sub", "sum_out other", "list")],
     [("sum", FLOAT, (3, 4)), ("row", FLOAT, (3, 4)), ("other", FLOAT, (3, 4))],
     [("sum_out", FLOAT, (3, 4)), ("list", FLOAT, (3, 4))],
     half=np.float32(0.5),

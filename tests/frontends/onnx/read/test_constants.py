@@ -12,11 +12,11 @@ from frontends.onnx import from_onnx
 from frontends.onnx.read.constants import constants_of, move_constants
 from legalize.passes.fold_qdq import FoldQdq
 from qnn_ops import quantized_conv2d
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import constant_of, operator_of
 from tests.support.errors import failing, fails
 from tests.support.onnx_graphs import Net, check_equal, on_runtime, onnx, pair
 
-Array = np.ndarray[Any, Any]
 X = np.arange(16, dtype=np.float32).reshape(2, 8)
 PAST = np.ones((3, 8), np.float32)
 
@@ -149,12 +149,7 @@ def test_scales_that_follow_from_constants(op: str) -> None:
     made: tuple[Any, ...] = (op, "t u" if op == "Mul" else "t", "s")
     if op == "Cast":
         constants["t"], made = np.float64(0.03), ("Cast", "t", "s", {"to": 1})
-    nodes = [
-        made,
-        *pair("x s z", "r"),
-        ("Add", "r r", "a"),
-        ("QuantizeLinear", "a s z", "y"),
-    ]
+    nodes = [made, *pair("x s z", "r"), ("Add", "r r", "a"), ("QuantizeLinear", "a s z", "y")]
     inputs = {"x": np.random.default_rng(0).normal(1, 2, (4, 9)).astype(np.float32)}
     Net(nodes, inputs, constants).check()
 
@@ -192,10 +187,6 @@ def test_weights_that_a_node_quantizes_are_constants(dtype: str) -> None:
 
 def test_what_is_split_into_one_part() -> None:
     constants = {"s": np.float32(0.07), "z": np.uint8(3)}
-    nodes: list[Any] = [
-        *pair("x s z", "d"),
-        ("Split", "d", "c", {"axis": 1}),
-        *pair("c s z", "y"),
-    ]
+    nodes: list[Any] = [*pair("x s z", "d"), ("Split", "d", "c", {"axis": 1}), *pair("c s z", "y")]
     data = {"x": np.random.default_rng(1).normal(0, 5, (1, 2, 6)).astype(np.float32)}
     Net(nodes, data, constants).check()

@@ -44,10 +44,7 @@ def product(
 
 
 def model(
-    data: dict[str, Array],
-    constants: dict[str, Array],
-    operands: str = "",
-    **attributes: Any,
+    data: dict[str, Array], constants: dict[str, Array], operands: str = "", **attributes: Any
 ) -> Net:
     text = operands or f"x w s {'z' if 'z' in constants else '_'} _ {'b' * ('b' in constants)}"
     given = {"N": UNITS, "K": data["x"].shape[-1], "bits": 4, "block_size": 32, **attributes}

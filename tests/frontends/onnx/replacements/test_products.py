@@ -91,10 +91,7 @@ def parts(dtype: str, *, has_bias: bool) -> tuple[list[Node], dict[str, Array], 
         "b": rng.integers(-9999, 9999, 10).astype(np.int32),
         "sb": np.float32(0.03) * np.float32(0.01),
     }
-    nodes: list[Node] = [
-        *pair("x sx zx", "d"),
-        ("DequantizeLinear", "w sw zw", "v"),
-    ]
+    nodes: list[Node] = [*pair("x sx zx", "d"), ("DequantizeLinear", "w sw zw", "v")]
     if has_bias:
         nodes.append(("DequantizeLinear", "b sb", "c"))
     return nodes, data, {key: np.asarray(value) for key, value in constants.items()}
@@ -266,10 +263,7 @@ def model_of_float_products(form: str, dtype: str) -> Net:
         (form.split()[0], "real weights bias" if form == "Gemm" else "real weights", "y", turned),
     ]
     if form == "QGemm":
-        nodes = [
-            ("QuantizeLinear", "x sx zx", "q"),
-            ("QGemm", "q sx zx w sw zw b", "y", turned),
-        ]
+        nodes = [("QuantizeLinear", "x sx zx", "q"), ("QGemm", "q sx zx w sw zw b", "y", turned)]
     data = {"x": rng.normal(0, 3, (ROWS, DEPTH)).astype(np.float32)}
     return Net(nodes, data, constants, ["y"])
 

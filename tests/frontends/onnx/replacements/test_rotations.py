@@ -22,10 +22,7 @@ def model(
     return Net([node], data, {"c": np.cos(angles), "s": np.sin(angles)})
 
 
-SHAPES = {
-    "side by side": (BATCH, TOKENS, HEADS * WIDTH),
-    "heads": (BATCH, HEADS, TOKENS, WIDTH),
-}
+SHAPES = {"side by side": (BATCH, TOKENS, HEADS * WIDTH), "heads": (BATCH, HEADS, TOKENS, WIDTH)}
 
 
 def rotated(shape: str, half: int, interleaved: int) -> Net:

@@ -8,6 +8,7 @@ import pytest
 
 import tvm_qnn as qnn
 from frontends.errors import UnsupportedOperatorError
+from qnn_ops.arrays import Array
 from tvm_qnn.oracle import xnnpack_outputs
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -18,8 +19,6 @@ from torch import nn  # noqa: E402
 from tests.support.torch_networks import BYTES, QUANTIZED, program_of, quantized  # noqa: E402
 
 pytestmark = pytest.mark.torch
-
-Array = np.ndarray[Any, Any]
 
 
 def rows(count: int, depth: int) -> Array:

@@ -88,9 +88,7 @@ KEPT = {
     "int8 by group": (ONLY(weight_dtype=torch.int8, granularity=GROUP(32)), 8),
     "zero points": (
         ONLY(
-            weight_dtype=torch.int4,
-            granularity=GROUP(32),
-            mapping_type=ao.MappingType.ASYMMETRIC,
+            weight_dtype=torch.int4, granularity=GROUP(32), mapping_type=ao.MappingType.ASYMMETRIC
         ),
         4,
     ),

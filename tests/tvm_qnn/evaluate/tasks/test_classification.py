@@ -2,7 +2,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support, top_k_accuracy_score
 
 from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.answers.classes import ClassesReading
@@ -17,6 +16,8 @@ TASK = Classification(ClassesReading((INFO,), (), 5), 0)
 
 
 def test_figures_are_scikit_learn_s() -> None:
+    from sklearn import metrics
+
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 8, 60)
     scores = np.stack([rng.permutation(16)[:8] for _ in labels]).astype(np.int8)  # no two equal
@@ -28,18 +29,18 @@ def test_figures_are_scikit_learn_s() -> None:
     found = TASK.figures(Data(CLASSES, samples), records)
     # Equal scores: the first counts.
     predicted = scores.argmax(1)
-    expected = confusion_matrix(labels, predicted)
+    expected = metrics.confusion_matrix(labels, predicted)
     matrix = np.zeros_like(expected)
     for truth, taken, count in found["confusion"]:
         matrix[truth, taken] = count
     assert np.array_equal(matrix, expected)
-    precision, recall, _, _ = precision_recall_fscore_support(labels, predicted)
+    precision, recall, _, _ = metrics.precision_recall_fscore_support(labels, predicted)
     assert [row["precision"] for row in found["classes"]] == pytest.approx(precision)
     assert [row["recall"] for row in found["classes"]] == pytest.approx(recall)
     assert found["top1"] == np.mean(labels == predicted)
     order = np.argsort(-scores.astype(int), 1, kind="stable")[:, :5]
     assert found["top5"] == np.mean((order == labels[:, None]).any(1))
-    assert abs(found["top5"] - top_k_accuracy_score(labels, scores, k=5)) < 0.1
+    assert abs(found["top5"] - metrics.top_k_accuracy_score(labels, scores, k=5)) < 0.1
 
 
 def test_faults_and_records_of_other_models() -> None:

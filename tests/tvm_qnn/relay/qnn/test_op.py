@@ -8,11 +8,12 @@ import tvm
 from tvm import relax
 
 import qnn_ops
+from qnn_ops.arrays import Array
+from tests.support.encodings import encodings
 from tests.support.errors import failing
 from tvm_qnn import relay
 from tvm_qnn.relay import graph_executor
 
-Array = np.ndarray[Any, Any]
 op = relay.qnn.op
 RNG = np.random.default_rng(5)
 DATA = RNG.integers(-128, 128, (1, 3, 8, 8), dtype=np.int8)
@@ -58,20 +59,9 @@ def test_a_convolution_with_bias_and_requantization() -> None:
             out_dtype="int8",
         )
 
-    expected = qnn_ops.quantized_conv2d.evaluate(
-        DATA,
-        kernel,
-        0.5,
-        3,
-        scales.tolist(),
-        0,
-        8.0,
-        -5,
-        "int8",
-        padding=1,
-        bias=bias,
-        rounding="upward",
-    )
+    told = {"out_dtype": "int8", "padding": 1, "bias": bias, "rounding": "upward"}
+    attrs = encodings(input=(0.5, 3), kernel=(scales.tolist(), 0), output=(8.0, -5), **told)
+    expected = qnn_ops.quantized_conv2d.evaluate(DATA, kernel, **attrs)
     assert np.array_equal(run(body, DATA), expected)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
+from qnn_ops.arrays import Array
 from tests.support.arrays import full_range
 from tests.support.both_ways import Check, both_ways
 from tests.support.tflite import (
@@ -99,7 +100,6 @@ def test_running_sums_equal_litert(dtype: str, exclusive: bool) -> None:
     sheet.check()
 
 
-Array = np.ndarray[Any, Any]
 FUNCTIONS = ("ADD", "MUL", "MINIMUM", "MAXIMUM", "ALL", "ANY")
 CODES = (
     *("STABLEHLO_ADD", "STABLEHLO_MULTIPLY", "STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM"),
