@@ -78,7 +78,7 @@ def distinct_functions(cases: Sequence[Case]) -> tuple[list[Any], list[int]]:
         arrays = [*((array.shape, array.dtype) for array in case.inputs), (case.shape, case.dtype)]
         check_arguments(case.function, arrays)
         if id(case.function) not in keys:
-            key = StructuralKey(case.function.without_attr("global_symbol"))
+            key = StructuralKey(case.function.without_attr("global_symbol"))  # type: ignore[call-arg]
             functions.setdefault(key, case.function)
             keys[id(case.function)] = key
     places = {key: place for place, key in enumerate(functions)}
