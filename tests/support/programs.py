@@ -17,9 +17,8 @@ import tvm
 import tvm_ffi.libinfo
 from tvm_ffi import StructuralKey
 
+from qnn_ops.arrays import Array
 from tests.support.unchecked import check_arguments, unchecked
-
-Array = np.ndarray[Any, Any]
 
 SOURCES = Path(__file__).with_name("emulated")
 _ALIGNMENT = 64  # as in main.c, and the size of the fences around an output
