@@ -4,9 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.arrays import Array
 
 
 class RefusedError(Exception):

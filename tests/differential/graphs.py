@@ -15,10 +15,10 @@ import numpy as np
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
+from qnn_ops.arrays import Array
 from tests.support.arrays import Chances, full_range
 from tests.support.tflite import random_quantization
 
-Array = np.ndarray[Any, Any]
 QUANTIZED = ("int8", "uint8", "int16")
 OTHERS = ("int32", "int64", "float32", "bool")
 """Those of tensors that mean themselves."""

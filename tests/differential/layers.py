@@ -8,7 +8,8 @@ import numpy as np
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.sparsity import BITS
-from tests.differential.graphs import ACTIVATIONS, Array, Graph, Value, step
+from qnn_ops.arrays import Array
+from tests.differential.graphs import ACTIVATIONS, Graph, Value, step
 
 
 def window_of(graph: Graph, value: Value, most: int, dilated: bool) -> dict[str, Any] | None:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
-from tests.differential.graphs import Array, Graph, Value, step
+from qnn_ops.arrays import Array
+from tests.differential.graphs import Graph, Value, step
 from tests.differential.layers import window_of
 from tests.support.recurrent_layers import BothWays, Lstm, Rnn, parts
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite import WrappingSumsWarning, from_tflite
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
-from tests.differential.file import Array, File
+from tests.differential.file import File
 from tests.differential.graphs import Graph
 from tests.differential.growth import grow
 from tvm_qnn.oracle import litert_tensors

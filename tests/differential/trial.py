@@ -10,8 +10,9 @@ import numpy as np
 import tvm
 
 from frontends.errors import UnsupportedOperatorError
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.sizes import OpenSizeError
-from tests.differential.file import Array, File, RefusedError
+from tests.differential.file import File, RefusedError
 from tests.differential.open_file import open_file
 from tests.differential.tflite_file import tflite_file
 from tests.support.machine_code import write_objects

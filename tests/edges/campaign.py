@@ -13,14 +13,13 @@ import numpy as np
 from frontends.tflite import from_tflite
 from frontends.tflite.notes import QuantizedFallbackWarning
 from frontends.tflite.reader import read_model
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 from tests.edges.draw import Case, case_of
 from tests.support.children import Death, answers, without_stderr
 from tests.support.tflm import TFLM, with_shapes
 from tvm_qnn import build
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
-
-Array = np.ndarray[Any, Any]
 
 # Tables of functions in float32 are not those of the C library that LiteRT calls.
 _FLOAT_TOLERANCE = 1e-4

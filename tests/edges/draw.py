@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
+from qnn_ops.arrays import Array
 from tests.support.arrays import Chances, any_of
 from tests.support.tflite import Sheet, random_quantization
-
-Array = np.ndarray[Any, Any]
 
 ACTIVATIONS = (*["NONE", "RELU"] * 3, *["RELU6", "RELU_N1_TO_1"] * 3, "TANH", "SIGN_BIT")
 _SIZES = (0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 8, 17)

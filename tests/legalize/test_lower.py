@@ -8,13 +8,12 @@ from tvm.relax import op as R
 
 from legalize import lower
 from qnn_ops import dequantize, quantized_add, quantized_conv2d, quantized_pad, quantized_relu
+from qnn_ops.arrays import Array
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.operators import run
 from tests.support.x86 import TARGET, marks
-
-Array = np.ndarray[Any, Any]
 
 VNNI = tvm.target.Target(TARGET)
 OUTPUT = encodings(output=(0.07, 9), out_dtype="uint8")

@@ -19,14 +19,13 @@ from qnn_ops import (
     quantized_softmax,
     requantize,
 )
+from qnn_ops.arrays import Array
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.operators import module_of, run
 from tests.support.x86 import TARGET, needs_native_vnni
 from tvm_qnn.target.target import parse_target
-
-Array = np.ndarray[Any, Any]
 
 PLAIN = tvm.target.Target("llvm")
 ROWS = {"x": relax.TensorType((3, 5, 16), "int8")}

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from qnn_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, scaled_once
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.arrays import Array
 
 
 def accumulators(

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from qnn_ops.arrays import Array
 from tests.support.onnx_graphs import MICROSOFT, onnx, proto_of
-
-Array = np.ndarray[Any, Any]
 
 # Of bytes and of weights, drawn evenly.
 _SPREAD = 74.0

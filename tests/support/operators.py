@@ -1,7 +1,6 @@
 """Checks that every operator of the dialect goes through."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import legalize
 from qnn_ops.dialect.registry import Operator
 from tests.support import bochs
 from tests.support.bochs_models import run_module
-from tests.support.unchecked import unchecked
+from tests.support.unchecked import checked, unchecked
 from tests.support.x86 import runs_here
 
 OperatorCall = tuple[Operator[Any], Sequence[Any], dict[str, Any]]
@@ -61,7 +60,7 @@ def run(mod: tvm.IRModule, arrays: Sequence[np.ndarray], target: Any = "llvm") -
     mcpu = str(target.attrs.get("mcpu", ""))
     if not runs_here(mcpu):
         return run_module(bochs.PROCESSORS[mcpu], mod, arrays)
-    (result,) = _run(mod, arrays, target, nullcontext() if mcpu else unchecked())
+    (result,) = _run(mod, arrays, target, checked() if mcpu else unchecked())
     return result
 
 

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import tvm
 import tvm_ffi.libinfo
+from tvm_ffi import StructuralKey
 
+from qnn_ops.arrays import Array
 from tests.support.unchecked import check_arguments, unchecked
-
-Array = np.ndarray[Any, Any]
 
 SOURCES = Path(__file__).with_name("emulated")
 _ALIGNMENT = 64  # as in main.c, and the size of the fences around an output
@@ -58,16 +58,30 @@ def run_cases(
         AssertionError: if the program dies, say of an instruction that the processor lacks or of
             memory that is not its own, a function fails, or a fence is written to.
     """
-    # By identity: builders of kernels are cached.
-    for case in cases:
-        arrays = [(array.shape, array.dtype) for array in case.inputs]
-        check_arguments(case.function, [*arrays, (case.shape, case.dtype)])
-    functions = list({id(case.function): case.function for case in cases}.values())
-    numbers = {id(function): number for number, function in enumerate(functions)}
-    calls = [(numbers[id(case.function)], case) for case in cases]
+    functions, numbers = distinct_functions(cases)
+    calls = list(zip(numbers, cases, strict=True))
     with tempfile.TemporaryDirectory(prefix="tvm-qnn-emulated-") as folder:
         files = _compile_functions(functions, target, write, Path(folder))
         return run_calls(calls, link(files, Path(folder)), run)
+
+
+def distinct_functions(cases: Sequence[Case]) -> tuple[list[Any], list[int]]:
+    """Return the functions of cases, each structure once, and the number of each case's function.
+
+    Raises:
+        AssertionError: if a function does not take its case's arrays.
+    """
+    functions: dict[StructuralKey, Any] = {}
+    keys: dict[int, StructuralKey] = {}  # by identity: builders of kernels are cached
+    for case in cases:
+        arrays = [*((array.shape, array.dtype) for array in case.inputs), (case.shape, case.dtype)]
+        check_arguments(case.function, arrays)
+        if id(case.function) not in keys:
+            key = StructuralKey(case.function.without_attr("global_symbol"))  # type: ignore[call-arg]
+            functions.setdefault(key, case.function)
+            keys[id(case.function)] = key
+    places = {key: place for place, key in enumerate(functions)}
+    return list(functions.values()), [places[keys[id(case.function)]] for case in cases]
 
 
 def run_calls(

@@ -14,6 +14,7 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.sparsity import Sparsity
 from frontends.tflite.writer import ModelWriter
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.checks import QUANTIZED
 from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
@@ -26,7 +27,6 @@ from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.library import Library
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
 
-Array = np.ndarray[Any, Any]
 Output = tuple[Sequence[int], str, Quantization | None]
 
 Q = Quantization.per_tensor(0.5, 3)

@@ -20,6 +20,11 @@ def unchecked(*functions: tirx.PrimFunc) -> tvm.transform.PassContext:
     return tvm.transform.PassContext(disabled_pass=disabled, config={"tirx.disable_assert": True})
 
 
+def checked() -> tvm.transform.PassContext:
+    """Return a context with the checks, but without passes that ``build`` always omits."""
+    return tvm.transform.PassContext(disabled_pass=ALWAYS_LEFT_OUT)
+
+
 def left_out_by_name(*functions: tirx.PrimFunc) -> tuple[str, ...]:
     """Return the passes that ``build`` omits for functions, if it calls them by name."""
     return left_out(*(each.with_attr(TAKES_POINTERS, True) for each in functions))

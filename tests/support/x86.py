@@ -16,8 +16,8 @@ from legalize.kernels.conv2d.x86.dot.plan import dot_plan
 from legalize.kernels.conv2d.x86.plan import Plan
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
 from tests.support import bochs
-from tests.support.programs import Case
-from tests.support.unchecked import check_arguments, left_out_by_name, unchecked
+from tests.support.programs import Case, distinct_functions
+from tests.support.unchecked import left_out_by_name, unchecked
 
 _Test = TypeVar("_Test", bound=Callable[..., Any])
 
@@ -119,23 +119,20 @@ def prepared(mcpu: str, cases: Sequence[Case]) -> list[Callable[[], np.ndarray]]
     module for each takes.
     """
     target = tvm.target.Target({**TARGET, "mcpu": mcpu})
-    # By identity: builders of kernels are cached.
-    names = {id(case.function): f"case_{number}" for number, case in enumerate(cases)}
+    functions, numbers = distinct_functions(cases)
+    names = [f"case_{number}" for number in range(len(functions))]
     parts: dict[tuple[str, ...], dict[str, Any]] = {}
-    for case in cases:
-        arrays = [*((array.shape, array.dtype) for array in case.inputs), (case.shape, case.dtype)]
-        check_arguments(case.function, arrays)
-        name = names[id(case.function)]
-        part = parts.setdefault(left_out_by_name(case.function), {})
-        part[name] = case.function.with_attr("global_symbol", name)
+    for name, function in zip(names, functions, strict=True):
+        part = parts.setdefault(left_out_by_name(function), {})
+        part[name] = function.with_attr("global_symbol", name)
     libraries: dict[str, Any] = {}
     for part in parts.values():
         with unchecked(*part.values()):
             library = tvm.compile(tvm.IRModule(part), target=target)
         libraries.update(dict.fromkeys(part, library))
-    called = [names[id(case.function)] for case in cases]
+    called = [libraries[name][name] for name in names]
     return [
-        partial(_run, libraries[name][name], case) for name, case in zip(called, cases, strict=True)
+        partial(_run, called[number], case) for number, case in zip(numbers, cases, strict=True)
     ]
 
 

@@ -4,7 +4,8 @@ from math import log2, prod
 
 import numpy as np
 
-from tests.differential.onnx.graphs import Array, Graph, Value, step
+from qnn_ops.arrays import Array
+from tests.differential.onnx.graphs import Graph, Value, step
 
 _MOST_SUM = {2: 512, 4: 256, 8: 64}
 """Products of a sum that float32 holds, whatever their order: of numbers of 8 bits and so many."""

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import onnx
 
+from qnn_ops.arrays import Array
 from tests.support.arrays import Chances, full_range
-
-Array = np.ndarray[Any, Any]
 
 FORMS = ("qdq", "qoperator")
 OF_BLOCKS = 21

@@ -1,17 +1,14 @@
 """Files of random ONNX graphs whose inputs have an open first axis."""
 
-from typing import Any
-
 import numpy as np
 
 from frontends.onnx import from_onnx
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 from tests.differential.file import File, RefusedError
 from tests.differential.onnx.graphs import Graph
 from tests.differential.onnx.growth import grow
 from tvm_qnn.oracle import onnxruntime_outputs
-
-Array = np.ndarray[Any, Any]
 
 _MORE = (1, 2)
 """By how much first axes are longer in the second and in the third run."""

@@ -13,8 +13,6 @@ from tests.support.as_written import compile_as_written
 from tests.support.modules import module
 from tvm_qnn.target.target import parse_target
 
-Array = np.ndarray[Any, Any]
-
 RNG = np.random.default_rng(5)
 WIDTH = 70
 SCALES = {"lhs_scale": 0.1, "lhs_zero_point": 2, "rhs_scale": 0.13, "rhs_zero_point": -1}

@@ -1,13 +1,11 @@
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
 from legalize.kernels.rescale import Form, prove, steps_of
 from qnn_ops.arithmetic.rounding import scale_down
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.arrays import Array
 
 
 def reference(

@@ -34,6 +34,7 @@ from qnn_ops import (
     quantized_subtract,
     requantize,
 )
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import OPERATORS
 from tests.legalize.passes.test_channels_last import FIRST, SUM
 from tests.support.arrays import full_range
@@ -41,7 +42,6 @@ from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.references import evaluate
 
-Array = np.ndarray[Any, Any]
 Build = Callable[[relax.Expr, relax.Expr], relax.Expr]
 
 TABLE = np.random.default_rng(7).integers(-128, 128, 256).astype(np.int8)

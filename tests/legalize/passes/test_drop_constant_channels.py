@@ -21,8 +21,6 @@ from tests.support.operators import run
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors
 
-Array = np.ndarray[Any, Any]
-
 _SIZE = 6
 LOW = (1, 4, 5, 9, 12)  # of 16 channels: with one of these, there are 12
 

@@ -22,8 +22,6 @@ from tests.support.errors import fails
 from tests.support.modules import module
 from tests.support.operators import run
 
-Array = np.ndarray[Any, Any]
-
 RNG = np.random.default_rng(0)
 WEIGHTS = RNG.integers(-127, 128, (6, 4, 3, 3)).astype(np.int8)
 SCALES = RNG.choice([0.5, 0.0113, 0.25], 6).astype(np.float32)

@@ -1,7 +1,5 @@
 """Networks whose operators become parts of others' kernels, against LiteRT."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import tvm
@@ -16,8 +14,6 @@ from tests.support.tiles import use_soft_tiles, use_tiles_always
 from tests.support.x86 import TARGET, needs_native_vnni
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors
-
-Array = np.ndarray[Any, Any]
 
 CHANNELS = 24
 PIXELS = (1, 7, 9)

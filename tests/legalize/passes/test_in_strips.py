@@ -7,12 +7,11 @@ import tvm
 from legalize.passes import InStrips
 from legalize.passes.in_strips import Strips
 from qnn_ops import quantized_conv2d
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import operator_of
 from tests.support.arrays import full_range
 from tests.support.stems import SHAPE, network
 from tvm_qnn import build
-
-Array = np.ndarray
 
 TARGET = "llvm"
 X = full_range(np.random.default_rng(0), "int8", SHAPE)

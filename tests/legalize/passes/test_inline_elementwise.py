@@ -32,8 +32,6 @@ from tests.support.modules import emit, module
 from tests.support.operators import run
 from tvm_qnn import build
 
-Array = np.ndarray[Any, Any]
-
 TARGET = tvm.target.Target("llvm")
 SHAPE = (2, 5, 3, 4)
 ADD = encodings(lhs=(0.31, 5), rhs=(0.17, -7), output=(0.43, 11), out_dtype="int8")

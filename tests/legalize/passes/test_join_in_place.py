@@ -10,6 +10,7 @@ from tvm.relax import op as R
 from legalize import lower
 from legalize.passes import JoinInPlace
 from qnn_ops import float_conv2d, quantized_concat, quantized_conv2d, quantized_lookup
+from qnn_ops.arrays import Array
 from qnn_ops.unquantized.float_conv2d import ORDERS
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
@@ -18,7 +19,6 @@ from tests.support.modules import emit, module
 from tests.support.standalone import run_standalone
 from tvm_qnn import build
 
-Array = np.ndarray[Any, Any]
 Body = Callable[..., Any]
 
 AVX2 = tvm.target.Target({"kind": "llvm", "mcpu": "haswell"})

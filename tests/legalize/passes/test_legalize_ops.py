@@ -14,11 +14,10 @@ from tvm.relax import op as R
 from legalize.passes import LegalizeOps
 from legalize.passes.legalize_ops import POWERS_OF_TWO
 from qnn_ops.arithmetic.c_functions import by_c
+from qnn_ops.arrays import Array
 from tests.support.modules import module
 from tvm_qnn import build
 from tvm_qnn.target.target import parse_target
-
-Array = np.ndarray[Any, Any]
 
 STEP = 65537
 """Every 65537th number is tested. A search of all 2^32 found no difference either."""

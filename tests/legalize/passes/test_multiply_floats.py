@@ -21,6 +21,7 @@ from legalize.passes import MultiplyFloats, multiply_floats
 from qnn_ops import float_matmul
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.signature import ARITHMETIC
 from qnn_ops.unquantized.float_conv2d import ORDERS
 from tests.support.kernels import FUSING, REGISTERS, Place, at
@@ -30,7 +31,6 @@ from tests.support.programs import Case
 from tvm_qnn import build, host_target
 from tvm_qnn.library.library import Library
 
-Array = np.ndarray[Any, Any]
 HASWELL = tvm.target.Target({"kind": "llvm", "mcpu": "haswell"})
 
 

@@ -15,11 +15,10 @@ from legalize.passes import one_function as its_module
 from legalize.passes.bodies import has_buffers
 from legalize.pipeline import calls_pipeline
 from qnn_ops import counted_indices
+from qnn_ops.arrays import Array
 from tests.support.arrays import full_range
 from tests.support.errors import fails
 from tests.support.modules import module
-
-Array = np.ndarray[Any, Any]
 
 TARGET = tvm.target.Target("llvm")
 SHAPE = (3, 40)

@@ -13,8 +13,6 @@ from legalize.passes import OneItem
 from legalize.passes.one_item import BATCH
 from tests.support.modules import emit, module
 
-Array = np.ndarray[Any, Any]
-
 SHAPE = (6, 5, 8)
 KERNEL = np.random.default_rng(1).integers(-127, 128, (8, 3, 3, 8)).astype(np.int8)
 WEIGHTS = np.random.default_rng(2).integers(-127, 128, (4, 8)).astype(np.int8)

@@ -19,7 +19,6 @@ from tests.support.modules import emit, module
 from tests.support.x86 import PROCESSORS, host_has
 from tvm_qnn import build
 
-Array = np.ndarray[Any, Any]
 Body = Callable[..., Any]
 
 VNNI = tvm.target.Target({"kind": "llvm", "mcpu": "cascadelake"})

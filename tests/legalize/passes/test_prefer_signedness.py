@@ -36,8 +36,6 @@ from tests.support.encodings import encodings
 from tests.support.modules import emit, module
 from tests.support.references import evaluate
 
-Array = np.ndarray[Any, Any]
-
 CONV = encodings(
     input_scale=0.5, kernel=(0.25, 0), output_scale=0.5, data_layout="NHWC", kernel_layout="OHWI"
 )

@@ -11,13 +11,12 @@ from legalize.lower import lower
 from legalize.passes import ScaleSums
 from qnn_ops import dynamic_encoding, dynamic_quantize, quantized_dense
 from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
 from tests.support.hybrid import float_rows
 from tests.support.kernels import Place, each_x86_product
 from tests.support.modules import emit, module
 from tests.support.operators import run
-
-Array = np.ndarray[Any, Any]
 
 AVX2 = tvm.target.Target({"kind": "llvm", "mcpu": "haswell"})
 ORT: dict[str, Any] = {"arithmetic": "onnxruntime"}

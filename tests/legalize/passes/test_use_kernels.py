@@ -15,13 +15,12 @@ from qnn_ops import (
     quantized_lookup,
     quantized_pad,
 )
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import operator_of
 from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.x86 import needs_native_vnni
 from tvm_qnn import build
-
-Array = np.ndarray[Any, Any]
 
 VNNI = tvm.target.Target({"kind": "llvm", "mcpu": "cascadelake"})
 ATTRS = encodings(

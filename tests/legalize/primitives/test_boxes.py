@@ -7,6 +7,7 @@ import pytest
 
 import tvm_qnn
 from qnn_ops import decode_boxes, select_boxes, suppress_boxes, suppress_by_class
+from qnn_ops.arrays import Array
 from tests.support.operators import check_operator, module_of
 from tests.support.x86 import runs_here
 
@@ -28,9 +29,6 @@ def test_centres_are_not_contracted_to_fma() -> None:
     library = tvm_qnn.build(module_of(decode_boxes, operands, **scales), "llvm -mcpu=haswell")
     actual = library.run(*operands)
     np.testing.assert_array_equal(actual, np.zeros((1, 4), np.float32))
-
-
-Array = np.ndarray[Any, Any]
 
 
 def boxes_and_scores(seed: int, count: int, classes: int) -> list[Array]:

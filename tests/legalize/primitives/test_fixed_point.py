@@ -9,11 +9,10 @@ from legalize.primitives import fixed_point
 from qnn_ops.arithmetic import fixed_point as arithmetic
 from qnn_ops.arithmetic import rounding
 from qnn_ops.arithmetic.rounding import ROUNDINGS
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.expressions import Expression
 from tests.support.modules import module
 from tests.support.operators import run
-
-Array = np.ndarray[Any, Any]
 
 INT32 = np.iinfo(np.int32)
 EDGES = [INT32.min, INT32.min + 1, -(2**30), -3, -2, -1, 0, 1, 2, 3, 2**30 - 1, 2**30, INT32.max]

@@ -1,5 +1,4 @@
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +17,9 @@ from qnn_ops.arithmetic.accumulator_bounds import (
     product_sums,
     signed_sums,
 )
+from qnn_ops.arrays import Array
 from tests.support.errors import fails
 
-Array = np.ndarray[Any, Any]
 HIGHEST = 2**31 - 1
 few = settings(deadline=None, max_examples=30)
 dtypes = st.sampled_from(["int8", "uint8"])

@@ -17,13 +17,13 @@ from qnn_ops import (
     quantized_softmax,
 )
 from qnn_ops.arithmetic.onnxruntime import hyperbolic_tangent
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.errors import QnnError
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-Array = np.ndarray[Any, Any]
 
 OPSETS = {"": 21, "com.microsoft": 1}
 

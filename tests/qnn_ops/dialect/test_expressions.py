@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from tvm import relax, tirx
 
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.expressions import Expression, implement, take
 from qnn_ops.dialect.sizes import OpenSizeError, Size
 from tests.support.errors import fails
 from tests.support.operators import run
-
-Array = np.ndarray[Any, Any]
 
 BYTES = np.array([[-128, -1, 0], [1, 5, 127]], np.int8)
 WORDS = np.array([[-(2**31), -7, 0], [1, 6, 2**31 - 1]], np.int32)

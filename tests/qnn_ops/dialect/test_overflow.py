@@ -19,10 +19,10 @@ from qnn_ops import (
     quantized_subtract,
     requantize,
 )
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.overflow import check_overflow
 from tests.support.errors import fails
 
-Array = np.ndarray[Any, Any]
 UNDEFINED = "which int32 does not hold"
 
 

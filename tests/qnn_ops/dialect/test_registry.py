@@ -11,6 +11,7 @@ from tvm import relax
 import legalize.primitives
 import qnn_ops
 from qnn_ops import QnnError, quantize, quantized_concat, quantized_conv2d
+from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.registry import (
     OPERATORS,
@@ -26,8 +27,6 @@ from qnn_ops.dialect.registry import (
 )
 from tests.support.errors import fails
 from tests.support.operators import check_round_trips, module_of
-
-Array = np.ndarray[Any, Any]
 
 
 @pytest.fixture(scope="module")

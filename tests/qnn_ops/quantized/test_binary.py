@@ -16,13 +16,12 @@ from qnn_ops import (
 )
 from qnn_ops.arithmetic.activations import activation_range
 from qnn_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.overflow import check_overflow
 from qnn_ops.dialect.registry import Operator
 from tests.support.arrays import full_range
 from tests.support.errors import fails
 from tests.support.litert import litert
-
-Array = np.ndarray[Any, Any]
 
 SHAPES = [
     ((2, 5, 3, 4), (2, 5, 3, 4)),

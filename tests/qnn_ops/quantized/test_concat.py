@@ -7,14 +7,13 @@ from tvm import relax
 
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError, quantized_concat
+from qnn_ops.arrays import Array
 from tests.support.arrays import every_value
 from tests.support.cases import random_concat
 from tests.support.encodings import encodings
 from tests.support.errors import failing, fails
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
-
-Array = np.ndarray[Any, Any]
 
 PLAIN = encodings(
     input_scales=[0.5, 0.25], input_zero_points=[10, 0], output=(0.5, 10), out_dtype="uint8"

@@ -12,6 +12,7 @@ from qnn_ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.layouts import permutation
 from tests.support.arrays import full_range
 from tests.support.cases import convolutions
@@ -19,8 +20,6 @@ from tests.support.encodings import encodings
 from tests.support.errors import failing
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
-
-Array = np.ndarray[Any, Any]
 
 PLAIN = encodings(
     input=(0.05, 3),

@@ -6,13 +6,12 @@ import pytest
 from frontends.tflite.quantization import Quantization
 from qnn_ops import quantized_dense
 from qnn_ops.arithmetic.activations import activation_range
+from qnn_ops.arrays import Array
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
 from tests.support.errors import failing
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
-
-Array = np.ndarray[Any, Any]
 
 PLAIN = encodings(input=(0.05, 3), kernel=(0.01, 0), output=(0.1, -5), out_dtype="int8")
 

@@ -5,11 +5,10 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from qnn_ops import dynamic_encoding, dynamic_quantize
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips
-
-Array = np.ndarray
 
 VALUES = [("x", 1), ("q", 2), ("scale", 1), ("point", 2)]  # names, and ONNX's numbers of dtypes
 

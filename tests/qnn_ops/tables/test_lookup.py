@@ -6,13 +6,12 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError
+from qnn_ops.arrays import Array
 from qnn_ops.tables import lookup as tables
 from qnn_ops.tables.lookup import Ends
 from tests.support.arrays import every_value, full_range
 from tests.support.errors import fails
 from tests.support.litert import litert
-
-Array = np.ndarray[Any, Any]
 
 DTYPES = pytest.mark.parametrize("dtype", ["int8", "uint8"])
 

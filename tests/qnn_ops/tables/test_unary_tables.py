@@ -8,14 +8,13 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError
+from qnn_ops.arrays import Array
 from qnn_ops.tables import unary_tables
 from qnn_ops.tables.lookup import Ends
 from tests.support.arrays import every_value, full_range
 from tests.support.errors import fails
 from tests.support.litert import Quantized, litert, single_op
 from tvm_qnn.oracle import LiteRtSession
-
-Array = np.ndarray[Any, Any]
 
 # What a run gives to these ends it with an error if it is negative.
 _TABLES: dict[str, tuple[Callable[..., Array], bool]] = {

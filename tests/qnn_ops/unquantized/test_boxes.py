@@ -60,8 +60,6 @@ def test_a_queue_gives_the_largest_first() -> None:
     assert found == sorted(values, reverse=True)
 
 
-Array = np.ndarray[Any, Any]
-
 ATTRS: dict[str, Any] = {
     "by_class": False,
     "most": 3,

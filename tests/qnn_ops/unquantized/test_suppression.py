@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from qnn_ops import suppress_boxes, suppress_by_class
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 from tests.support.errors import failing, fails
 from tests.support.operators import check_round_trips, module_of
-
-Array = np.ndarray[Any, Any]
 
 ATTRS: dict[str, Any] = {"most": 3, "score_threshold": 0.1, "iou_threshold": 0.75}
 # The second one overlaps the first by as much as the threshold; the last one has no area.

@@ -1,15 +1,12 @@
-from typing import Any
-
 import numpy as np
 import pytest
 from tvm import relax
 
 from legalize.kernels.conv2d.calls import centred, dense_call, spec_of_call
 from qnn_ops import quantized_dense
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import attrs_of
 from tests.support.errors import giving
-
-Array = np.ndarray[Any, Any]
 
 
 def takes(weights: Array, zero_point: int) -> bool:

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -9,8 +8,7 @@ from hypothesis import strategies as st
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import Taps, rows_of, taps_of
 from legalize.kernels.conv2d.tiling import Section
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.arrays import Array
 
 # Seven kernel rows on 17 by 17 pixels of 8 channels, with three rows of padding above and below.
 TALL = ConvSpec(1, 17, 17, 8, 7, 1, 16, padding=(3, 0, 3, 0), input_zero_point=3)

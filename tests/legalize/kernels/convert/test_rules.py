@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from qnn_ops import dequantize, quantize
+from qnn_ops.arrays import Array
 from tests.support.arrays import every_value, full_range
 from tests.support.kernels import Call, Place, check_calls, each_register, kernels_of, lowered
-
-Array = np.ndarray[Any, Any]
 
 
 def awkward(rng: np.random.Generator, shape: tuple[int, ...], scale: float) -> Array:

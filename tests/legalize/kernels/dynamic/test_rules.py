@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from qnn_ops import dynamic_encoding, dynamic_quantize
+from qnn_ops.arrays import Array
 from tests.qnn_ops.quantized.test_dynamic_quantization import rows
 from tests.support.kernels import Call, Place, check_calls, each_register
-
-Array = np.ndarray[Any, Any]
 
 ORT: dict[str, Any] = {"arithmetic": "onnxruntime"}
 SHAPES = [(7, 1), (3, 5), (4, 64), (2, 3, 100), (5, 257), (130,)]

@@ -1,5 +1,3 @@
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,8 +5,7 @@ from hypothesis import strategies as st
 
 from legalize.kernels.elementwise.float_steps import FloatSteps, float_steps, square_steps
 from qnn_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.arrays import Array
 
 
 def applied(steps: FloatSteps, x: Array, *, is_fused: bool) -> Array:

@@ -1,7 +1,5 @@
 """Affine forms of pairs of bytes and rounded products, as instructions compute them."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from tvm.script.ir_builder import IRBuilder
@@ -9,9 +7,8 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.isa.base import AffineForm
 from legalize.kernels.isa.x86_vectors import AVX2, AVX512_VNNI, SSE41, X86Vectors
+from qnn_ops.arrays import Array
 from tests.support.x86 import needs_vnni, run
-
-Array = np.ndarray[Any, Any]
 
 # Upper parts of factors are words when they are cut seven bits above the lowest one, up to here.
 LARGEST = (1 << 22) - 65

@@ -1,5 +1,3 @@
-from typing import Any
-
 import numpy as np
 
 from legalize.kernels.border import Border
@@ -7,11 +5,10 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.isa.x86_vectors import VECTORS
 from legalize.kernels.join.byte_changes import Change, Clamp, Table
 from legalize.kernels.join.kernel import Part, join
+from qnn_ops.arrays import Array
 from tests.support.arrays import full_range
 from tests.support.kernels import VNNI, Place, at_x86
 from tests.support.programs import Case
-
-Array = np.ndarray[Any, Any]
 
 ISAS = {isa.name: isa for isa in VECTORS}
 # The number of images, rows and columns; channels of each tensor; and the border.

@@ -1,13 +1,10 @@
-from typing import Any
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legalize.kernels.join.byte_changes import Clamp, Scaling, Table, cheapest_change
 from qnn_ops import requantize
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.arrays import Array
 
 STEPS = np.arange(256)
 

@@ -11,13 +11,13 @@ from tvm.relax import op as R
 import tvm_qnn
 from qnn_ops import float_function
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.signature import ARITHMETIC
 from tests.support.modules import module
 from tests.support.plain_c import SANITIZERS, needs_gcc, run_plain_c
 from tvm_qnn.target.target import parse_target
 
 RNG = np.random.default_rng(6)
-Array = np.ndarray[Any, Any]
 ZERO, LOWEST = (relax.const(np.float32(number)) for number in (0, np.finfo(np.float32).min))
 Body = Callable[[Any, Any, Any], Any]
 

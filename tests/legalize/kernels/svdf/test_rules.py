@@ -1,12 +1,8 @@
-from typing import Any
-
 import numpy as np
 
 from qnn_ops import quantized_svdf, quantized_svdf_state
 from tests.support.arrays import full_range
 from tests.support.kernels import Call, Place, check_calls, each_register, kernels_of, lowered
-
-Array = np.ndarray[Any, Any]
 
 # batch, units, rank, steps: rows shorter than a vector, of several, and of odd lengths.
 SHAPES = [

@@ -18,11 +18,10 @@ from legalize.kernels.conv2d.calls import fixed_point
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.isa.arm import ARMV7, NEON
 from legalize.kernels.isa.neon import LANES
+from qnn_ops.arrays import Array
 from tests.support.arm import CORTEX_A15, CORTEX_A72, Core, on_cores, run_cases
 from tests.support.convolutions import SPEC, changed, rescaled
 from tests.support.programs import Case
-
-Array = np.ndarray[Any, Any]
 
 # The fixed-point sequences, by the conditions that choose them.
 FIXED: dict[str, tuple[dict[str, Any], list[float]]] = {

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -7,11 +6,10 @@ import pytest
 from legalize.kernels.conv2d.arm.pack import PackedConv, pack_conv2d
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.isa.arm import DOTPROD, I8MM, NEON, LongProducts
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 from tests.support.convolutions import SPEC
 from tests.support.errors import fails
-
-Array = np.ndarray[Any, Any]
 
 DENSE = replace(
     SPEC, in_height=1, in_width=4, in_channels=8, kernel_height=1, kernel_width=1, out_channels=4

@@ -9,6 +9,7 @@ from tvm import relax
 
 from legalize import lower
 from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import Operator
 from tests.support.arm import CORTEX_A15, CORTEX_A72, CORTEX_A76, MAX, Core, each_core
 from tests.support.arm_models import lowered_module, run_lowered
@@ -16,7 +17,6 @@ from tests.support.arrays import full_range
 from tests.support.encodings import encodings
 from tests.support.modules import module
 
-Array = np.ndarray[Any, Any]
 Call = tuple[Operator[Any], Array, Array, Array | None, dict[str, Any]]
 
 ATTRS = encodings(input=(0.5, 7), kernel=(0.0078125, 0), output=(4.0, 3), out_dtype="int8")

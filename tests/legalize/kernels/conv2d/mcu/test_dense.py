@@ -7,10 +7,9 @@ from tvm import relax
 from legalize.kernels.conv2d.mcu import dense
 from legalize.kernels.rescale import Form, prove
 from qnn_ops.arithmetic.rounding import scale_down
+from qnn_ops.arrays import Array
 from tests.support.modules import module
 from tests.support.operators import run
-
-Array = np.ndarray[Any, Any]
 
 INT32 = np.iinfo(np.int32)
 

@@ -10,13 +10,12 @@ from tvm import relax
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, SSE41
 from legalize.lower import lower
 from qnn_ops import quantized_add, quantized_conv2d, quantized_subtract
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import Operator, constant_of
 from tests.support.arrays import full_range
 from tests.support.kernels import X86_PLACES, Place, each_x86_product
 from tests.support.modules import module
 from tests.support.programs import Case
-
-Array = np.ndarray[Any, Any]
 
 CONV: dict[str, Any] = {
     "input_scale": 0.5,

@@ -14,12 +14,11 @@ from legalize.kernels.conv2d.x86.dot.plan import dot_plan
 from legalize.kernels.conv2d.x86.pairs.plan import pairs_plan
 from legalize.kernels.conv2d.x86.plan import Plan
 from legalize.kernels.isa.x86 import AVX512_VNNI, AVX512BW, AVX_VNNI, Isa
+from qnn_ops.arrays import Array
 from tests.support.arrays import full_range
 from tests.support.convolutions import changed
 from tests.support.definition import accumulators, rescaled
 from tests.support.x86 import PROCESSORS, each_isa, examples, needs_vnni, optimized, run_convs
-
-Array = np.ndarray[Any, Any]
 
 SPEC = ConvSpec(1, 9, 8, 16, 3, 3, 32, input_zero_point=3, output=OutputStage("uint8", 0, 0, 255))
 MIDDLE = {"uint8": 128, "int8": 0}

@@ -10,12 +10,11 @@ import tvm_qnn
 from legalize import lower
 from legalize.kernels.isa.x86 import AVX2, Isa
 from qnn_ops import quantized_dense
+from qnn_ops.arrays import Array
 from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.x86 import PROCESSORS, each_isa, runs_here
 from tvm_qnn.target.target import parse_target
-
-Array = np.ndarray[Any, Any]
 
 RNG = np.random.default_rng(3)
 DEPTH, UNITS = 20, 70

@@ -11,6 +11,7 @@ from tvm import relax
 from legalize import lower
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
 from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import Operator
 from tests.support.arrays import full_range
 from tests.support.cases import convolutions, dense_layers
@@ -18,8 +19,6 @@ from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.operators import run
 from tests.support.x86 import PROCESSORS, TARGET, each_isa, examples, needs_vnni
-
-Array = np.ndarray[Any, Any]
 
 ATTRS = encodings(input=(0.5, 7), kernel_scale=0.0078125, output=(4.0, 3), out_dtype="uint8")
 

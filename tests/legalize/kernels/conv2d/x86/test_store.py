@@ -1,7 +1,6 @@
 """Convolutions whose output is some channels of a larger tensor."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -11,8 +10,6 @@ from legalize.kernels.kernel import Slice
 from tests.support.convolutions import SPEC, changed, problem_of
 from tests.support.kernels import Place, at_x86
 from tests.support.programs import Case
-
-Array = np.ndarray[Any, Any]
 
 ISAS = {isa.name: isa for isa in (AVX512_VNNI, AVX512BW, AVX2, SSE41)}
 PARTS = [

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +11,9 @@ from legalize.kernels.conv2d.x86.pairs.plan import PairsPlan
 from legalize.kernels.conv2d.x86.ways import cheapest_plan
 from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan
 from legalize.kernels.isa.x86 import AMX, AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
+from qnn_ops.arrays import Array
 from tests.legalize.kernels.conv2d.x86.amx.test_plan import sized
 from tests.legalize.kernels.conv2d.x86.test_kernel import SPEC
-
-Array = np.ndarray[Any, Any]
 
 POINTWISE = replace(
     SPEC, in_height=14, in_width=14, in_channels=256, kernel_height=1, kernel_width=1

@@ -17,14 +17,13 @@ from legalize.kernels.depthwise.x86.kernel import depthwise_conv2d
 from legalize.kernels.depthwise.x86.pack import pack_depthwise
 from legalize.kernels.depthwise.x86.plan import Cells, Plan
 from legalize.kernels.isa.x86 import AVX512_VNNI, Isa
+from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
 from tests.support.convolutions import changed
 from tests.support.definition import rescaled
 from tests.support.programs import Case
 from tests.support.x86 import PROCESSORS, TARGET, each_isa, needs_vnni, run_cases, run_on, runs_here
-
-Array = np.ndarray[Any, Any]
 
 SPEC = ConvSpec(
     1,

@@ -12,14 +12,13 @@ from tvm import relax
 from legalize import lower
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
 from qnn_ops import quantized_conv2d
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.layouts import permutation
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
 from tests.support.modules import module
 from tests.support.operators import run
 from tests.support.x86 import PROCESSORS, each_isa, examples, optimized
-
-Array = np.ndarray[Any, Any]
 
 TARGETS = {
     isa: tvm.target.Target({"kind": "llvm", "mcpu": mcpu}) for isa, (mcpu, _) in PROCESSORS.items()

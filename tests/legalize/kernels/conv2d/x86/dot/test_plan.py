@@ -1,5 +1,4 @@
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -9,14 +8,13 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan, prefers_words
 from legalize.kernels.conv2d.x86.plan import Packed
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, ISAS, SSE41, Isa
+from qnn_ops.arrays import Array
 from tests.legalize.kernels.conv2d.x86.test_tiling import make_spec
 from tests.support.arrays import full_range
 from tests.support.convolutions import changed
 from tests.support.definition import accumulators
 from tests.support.errors import failing, fails
 from tests.support.x86 import each_isa, run_convs
-
-Array = np.ndarray[Any, Any]
 
 SPEC = ConvSpec(
     1, 4, 4, 6, 1, 2, 16, input_zero_point=10, kernel_dtype="uint8", has_asymmetric_kernel=True

@@ -3,8 +3,6 @@
 Left shifts of large accumulators wrap, in the kernel as in the arithmetic it follows.
 """
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -15,11 +13,10 @@ from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, Scales
 from legalize.kernels.conv2d.x86.epilogue.choose import choose_epilogue
 from legalize.kernels.conv2d.x86.epilogue.fixed_point import FixedPoint
 from legalize.kernels.isa.x86 import AVX512_VNNI, Isa
+from qnn_ops.arrays import Array
 from tests.support.convolutions import changed
 from tests.support.definition import rescaled
 from tests.support.x86 import PROCESSORS, each_isa, needs_vnni, run_on
-
-Array = np.ndarray[Any, Any]
 
 SPEC = ConvSpec(1, 1, 1, 4, 1, 1, 8192, output=OutputStage("int8", -3, -128, 127))
 

@@ -1,7 +1,6 @@
 """Float32 rescaling against the fixed-point arithmetic: the same integers, or none are offered."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,12 +9,11 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.epilogue.base import Scales
 from legalize.kernels.conv2d.x86.epilogue.float32 import Float32, float_scales
 from legalize.kernels.conv2d.x86.epilogue.steps import first_accumulators
+from qnn_ops.arrays import Array
 from tests.legalize.kernels.conv2d.x86.epilogue.test_fixed_point import SPEC
 from tests.support.convolutions import changed
 from tests.support.epilogues import CHANNELS, LANES, accumulators, check_epilogue
 from tests.support.x86 import needs_vnni
-
-Array = np.ndarray[Any, Any]
 
 BOUND = (1 << 30) - 1
 

@@ -16,11 +16,10 @@ from legalize.kernels.conv2d.x86.epilogue import float64 as module
 from legalize.kernels.conv2d.x86.epilogue.float64 import magic_multiplier
 from legalize.kernels.isa.x86 import Isa
 from qnn_ops.arithmetic.fixed_point import requantize_float64
+from qnn_ops.arrays import Array
 from tests.legalize.kernels.conv2d.x86.epilogue.test_fixed_point import SPEC
 from tests.support.convolutions import changed
 from tests.support.x86 import PROCESSORS, each_isa, run_on
-
-Array = np.ndarray[Any, Any]
 
 DOUBLE = changed(SPEC, rounding="float64")
 

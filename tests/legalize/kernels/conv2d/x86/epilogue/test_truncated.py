@@ -8,12 +8,11 @@ import pytest
 
 from legalize.kernels.conv2d.x86.epilogue.base import Scales
 from legalize.kernels.conv2d.x86.epilogue.truncated import Floor, Truncated
+from qnn_ops.arrays import Array
 from tests.legalize.kernels.conv2d.x86.epilogue.test_fixed_point import SPEC
 from tests.support.convolutions import changed
 from tests.support.epilogues import LANES, accumulators, check_epilogue, offered
 from tests.support.x86 import needs_vnni
-
-Array = np.ndarray[Any, Any]
 
 BOUND = (1 << 30) - 1
 

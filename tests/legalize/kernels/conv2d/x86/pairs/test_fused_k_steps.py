@@ -1,13 +1,11 @@
 from itertools import product
-from typing import Any
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legalize.kernels.conv2d.x86.pairs.fused_k_steps import match_k_steps
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.arrays import Array
 
 
 def k_steps_of(*weights: list[int]) -> Array:

@@ -1,7 +1,6 @@
 import re
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,12 +10,11 @@ from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.x86.pairs.plan import pairs_plan
 from legalize.kernels.conv2d.x86.pairs.weights import ListedKSteps
 from legalize.kernels.isa.x86 import AVX2, AVX512BW, SSE41, Isa
+from qnn_ops.arrays import Array
 from tests.legalize.kernels.conv2d.x86.test_kernel import SPEC
 from tests.support.convolutions import changed
 from tests.support.definition import accumulators
 from tests.support.x86 import each_isa, run_convs
-
-Array = np.ndarray[Any, Any]
 
 
 def worst_data(kernel: Array) -> Array:

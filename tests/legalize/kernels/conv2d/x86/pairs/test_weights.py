@@ -1,5 +1,3 @@
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,8 +9,7 @@ from legalize.kernels.conv2d.x86.pairs.weights import (
     PairedBlocks,
     pair_weights,
 )
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.arrays import Array
 
 NO_WINDOWS = np.empty((0, WINDOW), np.int64)
 

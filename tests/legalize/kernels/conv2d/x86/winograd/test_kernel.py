@@ -19,8 +19,6 @@ from tests.support.convolutions import Problem, changed, problem_of, random_prob
 from tests.support.kernels import Place, at_x86
 from tests.support.programs import Case
 
-Array = np.ndarray[Any, Any]
-
 ISAS = {isa.name: isa for isa in (AVX512_VNNI, AVX512BW, AVX2, SSE41)}
 each_place = at_x86(ISAS)
 

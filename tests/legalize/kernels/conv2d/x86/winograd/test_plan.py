@@ -1,6 +1,5 @@
 from dataclasses import replace
 from math import inf
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +14,8 @@ from legalize.kernels.conv2d.x86.winograd.plan import (
     plan,
 )
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa, WordProducts
+from qnn_ops.arrays import Array
 from tests.legalize.kernels.conv2d.x86.amx.test_plan import sized
-
-Array = np.ndarray[Any, Any]
 
 SHAPES = [(56, 56, 64, 64), (35, 35, 96, 96), (7, 9, 32, 40), (2, 2, 64, 16), (5, 2, 32, 8)]
 

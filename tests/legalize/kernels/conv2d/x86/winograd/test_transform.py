@@ -12,10 +12,9 @@ from legalize.kernels.conv2d.x86.winograd.transform import (
     transform_weights,
     wraps_back,
 )
+from qnn_ops.arrays import Array
 from tests.legalize.kernels.conv2d.x86.test_kernel import SPEC
 from tests.support.convolutions import changed
-
-Array = np.ndarray[Any, Any]
 
 WINDOWS = [(3, 3), (1, 3), (3, 1)]
 
