@@ -24,7 +24,7 @@ from tvm_qnn import build
 pytestmark = pytest.mark.filterwarnings("ignore:computed in float32")
 
 
-@pytest.mark.parametrize("seed", [0, 1, 3, 4])  # TVM simplifies one loop of seed 2 for 5 seconds
+@pytest.mark.parametrize("seed", [0, 1, 3, 5])  # TVM simplifies one loop of seed 2 for 5 seconds
 def test_random_graphs_equal_onnx_runtime(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if seed > 0:  # one file and the small models show that LLVM changes no result
         compile_as_written(monkeypatch)
