@@ -81,6 +81,22 @@ def store_lanes(target: Buffer, value: Vector, first: int, start: Index, count: 
         T.buffer_store(target, part, [ramp(start + offset, width)])
 
 
+def load_first(buffer: Buffer, start: Index, count: int, size: int) -> Vector:
+    """Load ``count`` neighbours into the first of ``size`` lanes, by a mask of AVX512."""
+    dtype = vector_of(str(buffer.dtype), size)
+    return T.masked_load(dtype, buffer, T.ramp(start, 1, size), _first(count, size))
+
+
+def store_first(target: Buffer, value: Vector, start: Index, count: int) -> None:
+    """Store the first ``count`` lanes of a vector, by a mask of AVX512."""
+    size = lanes_in(value)
+    T.evaluate(T.masked_store(target, value, T.ramp(start, 1, size), _first(count, size)))
+
+
+def _first(count: int, size: int) -> Vector:
+    return T.ramp(0, 1, size) < T.broadcast(T.int32(count), size)
+
+
 def for_each_piece(
     length: Index,
     body: Callable[[Index, int], None],
