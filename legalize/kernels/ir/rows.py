@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.places import rolled
 from legalize.kernels.ir.tasks import shared_loop
 from legalize.kernels.ir.vectors import (
     Buffer,
@@ -101,7 +102,8 @@ def for_each_piece(
     length: Index,
     body: Callable[[Index, int], None],
     size: int = BYTES,
-    extent: Callable[[int], Index] = int,
+    *,
+    is_rolled: bool = False,
     tasks: int = 1,
 ) -> None:
     """Write the loop over a row.
@@ -110,7 +112,7 @@ def for_each_piece(
         length: the row's length, a number or a variable.
         body: writes the code for ``width`` elements from an offset; it may visit some twice.
         size: elements of a whole piece, such as the bytes in a vector.
-        extent: makes the loop's extent, as ``rolled`` does.
+        is_rolled: whether LLVM must not unroll the loop: see ``rolled``.
         tasks: how many tasks share the row, from ``task_count``. Two of them may visit the same
             elements.
     """
@@ -128,9 +130,11 @@ def for_each_piece(
         return
 
     def piece(i: Index) -> None:
-        body(unsigned_min(i * size, length - size) if parts else i * size, size)
+        offset = unsigned_min(i * size, length - size) if parts else i * size
+        body(rolled(offset) if is_rolled else offset, size)
 
-    shared_loop(tasks, extent(whole + len(parts)), piece)
+    extent = whole + len(parts)
+    shared_loop(tasks, rolled(extent) if is_rolled else extent, piece)
 
 
 def fill(
@@ -138,7 +142,8 @@ def fill(
     start: Index,
     length: int,
     number: int,
-    extent: Callable[[int], Index] = int,
+    *,
+    is_rolled: bool = False,
 ) -> None:
     """Write the loop that fills a part of a row; see ``for_each_piece``."""
 
@@ -146,7 +151,7 @@ def fill(
         value = splat(str(target.dtype), number, width)
         T.buffer_store(target, value, [ramp(start + offset, width)])
 
-    for_each_piece(length, body, extent=extent)
+    for_each_piece(length, body, is_rolled=is_rolled)
 
 
 def copy(
