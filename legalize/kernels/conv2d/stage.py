@@ -37,31 +37,36 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
         data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
         staged = T.arg("staged", T.buffer(spec.staged_shape, spec.staged_dtype))
         source, target = flat(data), flat(staged)
+
+        def pad(start: Index, length: int) -> None:
+            fill(target, start, length, spec.staged_zero_point, is_rolled=True)
+
         with with_addresses():
             with T.serial(as_extent(batch)) as n:
                 image = n * height * row
-                fill(target, image, top * row, spec.staged_zero_point, rolled)
+                pad(image, top * row)
                 below = image + (top + spec.in_height) * row
-                fill(target, below, bottom * row, spec.staged_zero_point, rolled)
+                pad(below, bottom * row)
 
             def copy_row(number: Index) -> None:
                 n, y = T.truncdiv(number, spec.in_height), T.truncmod(number, spec.in_height)
                 start = (n * height + y + top) * row
-                fill(target, start, left * channels, spec.staged_zero_point, rolled)
+                pad(start, left * channels)
                 middle = start + left * channels
                 origin = number * in_row
                 if channels == spec.in_channels:
                     _copy(target, middle, source, origin, in_row)
                 else:
-                    with T.serial(rolled(spec.in_width)) as x:
+                    with T.serial(rolled(spec.in_width)) as turn:
+                        x = rolled(turn)
                         pixel = middle + x * channels
                         _copy(
                             target, pixel, source, origin + x * spec.in_channels, spec.in_channels
                         )
                         rest = channels - spec.in_channels
-                        fill(target, pixel + spec.in_channels, rest, spec.staged_zero_point, rolled)
+                        pad(pixel + spec.in_channels, rest)
                 end = middle + spec.in_width * channels
-                fill(target, end, right * channels, spec.staged_zero_point, rolled)
+                pad(end, right * channels)
 
             tasks = task_count(least(_size(spec.staged_shape)) / _BYTES_PER_MICROSECOND)
             shared_loop(tasks, as_extent(batch * spec.in_height), copy_row)
@@ -85,4 +90,4 @@ def _copy(target: Buffer, start: Index, source: Buffer, origin: Index, length: i
             value = T.reinterpret(vector_of(str(target.dtype), width), value)
         T.buffer_store(target, value, [ramp(start + offset, width)])
 
-    for_each_piece(length, body, extent=rolled)
+    for_each_piece(length, body, is_rolled=True)

@@ -1,4 +1,4 @@
-"""Numbers whose values are hidden from LLVM: offsets, and extents of loops."""
+"""Numbers whose values are hidden from LLVM."""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -8,15 +8,15 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.ir.vectors import Index, kept
 
 _ADDRESS = "qnn_address"
-_EXTENT = "qnn_extent"
+_NUMBER = "qnn_number"
 # They emit no instruction; LLVM knows nothing about their results.
 _CODE = f"""
 define linkonce_odr hidden i64 @{_ADDRESS}(i64 %place) alwaysinline {{
   %same = call i64 asm "", "=r,0"(i64 %place) #0
   ret i64 %same
 }}
-define linkonce_odr hidden i32 @{_EXTENT}(i32 %extent) alwaysinline {{
-  %same = call i32 asm "", "=r,0"(i32 %extent) #0
+define linkonce_odr hidden i32 @{_NUMBER}(i32 %number) alwaysinline {{
+  %same = call i32 asm "", "=r,0"(i32 %number) #0
   ret i32 %same
 }}
 attributes #0 = {{ nounwind willreturn memory(none) }}
@@ -39,10 +39,12 @@ def address(place: Index) -> Index:
     return kept(T.call_extern("int64", _ADDRESS, T.Cast("int64", place)))
 
 
-def rolled(extent: Index) -> Index:
-    """Return a loop's extent that LLVM does not know, so that it unrolls the loop only in part.
+def rolled(number: Index) -> Index:
+    """Return a number, int32, that LLVM does not know, so that it does not unroll a loop.
 
-    Loops that only copy or fill gain nothing from more, and take long to compile.
+    It unrolls a loop whose extent it does not know in part, and no loop that hides a number, or an
+    ``address``, in its body. Loops that copy or fill gain nothing from that, nor do loops over the
+    few pixels of a window; but they would take long to compile.
     """
-    extent = T.int32(extent) if isinstance(extent, int) else extent
-    return kept(T.call_extern("int32", _EXTENT, extent))
+    number = T.int32(number) if isinstance(number, int) else number
+    return kept(T.call_extern("int32", _NUMBER, number))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.places import rolled
 from legalize.kernels.ir.tasks import shared_loop
 from legalize.kernels.ir.vectors import (
     Buffer,
@@ -81,11 +82,28 @@ def store_lanes(target: Buffer, value: Vector, first: int, start: Index, count: 
         T.buffer_store(target, part, [ramp(start + offset, width)])
 
 
+def load_first(buffer: Buffer, start: Index, count: int, size: int) -> Vector:
+    """Load ``count`` neighbours into the first of ``size`` lanes, by a mask of AVX512."""
+    dtype = vector_of(str(buffer.dtype), size)
+    return T.masked_load(dtype, buffer, T.ramp(start, 1, size), _first(count, size))
+
+
+def store_first(target: Buffer, value: Vector, start: Index, count: int) -> None:
+    """Store the first ``count`` lanes of a vector, by a mask of AVX512."""
+    size = lanes_in(value)
+    T.evaluate(T.masked_store(target, value, T.ramp(start, 1, size), _first(count, size)))
+
+
+def _first(count: int, size: int) -> Vector:
+    return T.ramp(0, 1, size) < T.broadcast(T.int32(count), size)
+
+
 def for_each_piece(
     length: Index,
     body: Callable[[Index, int], None],
     size: int = BYTES,
-    extent: Callable[[int], Index] = int,
+    *,
+    is_rolled: bool = False,
     tasks: int = 1,
 ) -> None:
     """Write the loop over a row.
@@ -94,7 +112,7 @@ def for_each_piece(
         length: the row's length, a number or a variable.
         body: writes the code for ``width`` elements from an offset; it may visit some twice.
         size: elements of a whole piece, such as the bytes in a vector.
-        extent: makes the loop's extent, as ``rolled`` does.
+        is_rolled: whether LLVM must not unroll the loop: see ``rolled``.
         tasks: how many tasks share the row, from ``task_count``. Two of them may visit the same
             elements.
     """
@@ -112,9 +130,11 @@ def for_each_piece(
         return
 
     def piece(i: Index) -> None:
-        body(unsigned_min(i * size, length - size) if parts else i * size, size)
+        offset = unsigned_min(i * size, length - size) if parts else i * size
+        body(rolled(offset) if is_rolled else offset, size)
 
-    shared_loop(tasks, extent(whole + len(parts)), piece)
+    extent = whole + len(parts)
+    shared_loop(tasks, rolled(extent) if is_rolled else extent, piece)
 
 
 def fill(
@@ -122,7 +142,8 @@ def fill(
     start: Index,
     length: int,
     number: int,
-    extent: Callable[[int], Index] = int,
+    *,
+    is_rolled: bool = False,
 ) -> None:
     """Write the loop that fills a part of a row; see ``for_each_piece``."""
 
@@ -130,7 +151,7 @@ def fill(
         value = splat(str(target.dtype), number, width)
         T.buffer_store(target, value, [ramp(start + offset, width)])
 
-    for_each_piece(length, body, extent=extent)
+    for_each_piece(length, body, is_rolled=is_rolled)
 
 
 def copy(

@@ -12,6 +12,7 @@ from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.border import Border, fill_border, tell_border
+from legalize.kernels.ir.places import rolled, with_addresses
 from legalize.kernels.ir.rows import BYTES, for_each_piece, ramp, unsigned
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import (
@@ -106,10 +107,11 @@ def join(
             size = max(BYTES, isa.size) if is_copy else isa.size
             copy = partial(_copy_row, target, place, start, source, width, change, size)
             tasks = task_count(rows * width / _BYTES_PER_MICROSECOND)
-            if rows == 1:
-                copy(T.int32(0), tasks)
-            else:
-                shared_loop(tasks, rows, copy)
+            with with_addresses():
+                if rows == 1:
+                    copy(T.int32(0), tasks)
+                else:
+                    shared_loop(tasks, rows, copy)
             start += width
     return tell_border(builder.get(), border)
 
@@ -157,6 +159,7 @@ def _copy_row(
     row: Index,
     tasks: int = 1,
 ) -> None:
+    row = rolled(row)
     first = place(row) + start
 
     def body(offset: Index, count: int) -> None:

@@ -172,7 +172,10 @@ class _Kernel:
         self._each_stretch(write)
 
     def _kept(self, place: Index) -> Index:
-        """Keep an offset, or a distance of the data, in a register if the code does not know it."""
+        """Keep an offset, or a distance of the data, in a register if the code does not know it.
+
+        This also keeps LLVM from unrolling loops over the few pixels of a window.
+        """
         return address(place) if self.is_shared else kept(place)
 
     def _each_stretch(self, write: Callable[[Index, Chunks], None]) -> None:
@@ -233,7 +236,7 @@ class _Kernel:
             self._take(results, first, chunks, height, pitch)
             return
         with T.serial(down) as ky:
-            self._take(results, first + ky * pitch, chunks, 1, 0)
+            self._take(results, self._kept(first + ky * pitch), chunks, 1, 0)
 
     def _chunks(
         self, first: Index, place: Index, chunks: Chunks, down: Index, across: Index
@@ -243,12 +246,12 @@ class _Kernel:
         pitch = self._kept(self.sizes.width * self.sizes.channels)
         results = self._accumulators(chunks)
         with T.serial(down) as ky:
-            line = first + ky * pitch
+            line = self._kept(first + ky * pitch)
             if isinstance(across, int) and across <= _MOST_TAPS:
                 self._take(results, line, chunks, across, channels)
             else:
                 with T.serial(across) as kx:
-                    self._take(results, line + kx * channels, chunks, 1, 0)
+                    self._take(results, self._kept(line + kx * channels), chunks, 1, 0)
         for chunk, buffers in zip(chunks, results, strict=True):
             self._finish([*map(get_lanes, buffers)], place, chunk, down * across)
 

@@ -164,7 +164,8 @@ class Target:
         def fill(start: Index, length: Index) -> None:
             end = kept(length - width)
             with T.serial(T.truncdiv(length + (width - 1), T.int32(width))) as i:
-                place = start + unsigned_min(i * width, end)
+                # LLVM unrolls no loop with an address; see ``rolled``.
+                place = address(start + unsigned_min(i * width, end))
                 T.buffer_store(target, value, [ramp(place, width)])
 
         with T.serial(self.spec.batch) as number:

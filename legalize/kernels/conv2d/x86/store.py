@@ -6,7 +6,7 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
-from legalize.kernels.ir.rows import store_lanes
+from legalize.kernels.ir.rows import store_first, store_lanes
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, lanes_in, splat, store_pieces
 from legalize.kernels.isa.x86_instructions import narrow_pair, narrow_to_bytes
 
@@ -49,17 +49,10 @@ def store_pixel(
             elif real - offset == 1:
                 # LLVM 22 turns a masked store of one narrowed lane into a store of four bytes.
                 T.buffer_store(target, T.Shuffle([part], [0]), [start + offset])
+            elif real > offset and width == 16:  # AVX512 has masks
+                store_first(target, part, start + offset, real - offset)
             elif real > offset:
-                _store_first(target, part, start + offset, real - offset, width)
-
-
-def _store_first(target: Buffer, value: Vector, start: Index, count: int, width: int) -> None:
-    lanes = lanes_in(value)
-    if width == 16:  # AVX512 has masks
-        is_real = T.ramp(0, 1, lanes) < T.broadcast(T.int32(count), lanes)
-        T.evaluate(T.masked_store(target, value, T.ramp(start, 1, lanes), is_real))
-        return
-    store_lanes(target, value, 0, start, count)
+                store_lanes(target, part, 0, start + offset, real - offset)
 
 
 def narrow_pixels(output: OutputStage, pixels: list[list[Vector]], zero_point: int) -> list[Vector]:

@@ -61,7 +61,7 @@ Layers with the same tile share code, so the most common tile is also chosen whe
 to 2 % cheaper.
 """
 # The share of a convolution's cost that a second section of blocks must save.
-_SECTION = 0.02
+_SECTION = 0.04
 # The time of one unit on processors of about 3 GHz; it tells large layers from small ones.
 MICROSECONDS = 0.2e-3
 

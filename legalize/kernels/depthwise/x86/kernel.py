@@ -27,9 +27,22 @@ from legalize.kernels.depthwise.x86.interleave import (
     interleave_bytes,
     interleave_words,
 )
-from legalize.kernels.depthwise.x86.plan import PLANES, Phase, Plan, Section, cycles
+from legalize.kernels.depthwise.x86.plan import (
+    PLANES,
+    Phase,
+    Plan,
+    Section,
+    cycles,
+    has_masks,
+)
 from legalize.kernels.ir.places import address, with_addresses
-from legalize.kernels.ir.rows import load_filled, powers_of_two, store_lanes
+from legalize.kernels.ir.rows import (
+    load_filled,
+    load_first,
+    powers_of_two,
+    store_first,
+    store_lanes,
+)
 from legalize.kernels.ir.tables import Tables
 from legalize.kernels.ir.tasks import loop_between, share, task_count
 from legalize.kernels.ir.vectors import (
@@ -157,6 +170,10 @@ class _Part:
         self.first_vector = first_vector
         self.lanes = kernel.plan.isa.lanes
         self.pixels = kernel.plan.pixels(section)
+        channels = section.channels
+        # A single load or store of the channels is faster than one with a mask.
+        is_one = channels == section.width or channels.bit_count() == 1
+        self.is_masked = has_masks(kernel.plan.isa) and not is_one
         self.plane_size = self.plan.slots(section) * section.width
         size = self.plan.cells * self.spec.strides[1] * PLANES * self.plane_size
         # The buffer is not on the stack: LLVM would turn the few pixels of a tiny image into
@@ -248,9 +265,9 @@ class _Part:
 
     def _load_pixel(self, start: Index) -> Vector:
         """Load the block's channels of one pixel, but no further byte: there may be none."""
-        source, width, channels = self.kernel.source, self.section.width, self.section.channels
+        load = load_first if self.is_masked else load_filled
         # Surplus lanes meet weights of zero.
-        return load_filled(source, start, channels, width)
+        return load(self.kernel.source, start, self.section.channels, self.section.width)
 
     def _interleave(self, rows: list[Vector], phase: int, slot: Index, lanes: int) -> None:
         taps = self.plan.form.taps
@@ -367,5 +384,9 @@ class _Part:
         else:
             value = kept(value)
             for place in range(pixels):
-                at = start + place * spec.out_channels
-                store_lanes(self.kernel.target, value, place * width, at, self.section.channels)
+                at, first = start + place * spec.out_channels, place * width
+                if self.is_masked:
+                    part = T.Shuffle([value], list(range(first, first + width)))
+                    store_first(self.kernel.target, part, at, self.section.channels)
+                else:
+                    store_lanes(self.kernel.target, value, first, at, self.section.channels)

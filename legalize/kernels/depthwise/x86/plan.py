@@ -9,9 +9,9 @@ bits are sums of two int8, each of which multiplies the cell; few taps have such
 
 Channels are cut into blocks of 64, 32 and 16, up to the width of vectors. A vector of AVX512
 holds 64 values of a row: one pixel of a wide block, or the same channels of 2 or 4 pixels. If
-fewer than 16 channels remain, the last block overlaps the one before. Lanes stay empty only if
-the data has fewer than 16 channels in all. The code has a loop for each width, so a width is left
-out if that costs little.
+fewer channels remain than the narrowest width takes, the last block overlaps the one before.
+Lanes stay empty only if the data has fewer channels in all. The code has a loop for each width, so
+a width is left out if that costs little.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,8 @@ from qnn_ops.arrays import Int64Array
 
 PLANES = 4
 _WIDTHS = ((64, 32, 16), (64, 16), (32, 16), (16,))
-_NARROWEST = 16
+# AVX512 loads and stores any number of bytes by a mask.
+_MASKED_WIDTHS = ((64, 32), (64,), (32,))
 _MAX_ROWS = 4
 _MAX_UNROLLED = 20
 # Cycles: to interleave a vector of cells; the additional ones to load or store a vector in 2 or 4
@@ -97,6 +98,11 @@ class Phase(NamedTuple):
     columns: int
 
 
+def has_masks(isa: Isa) -> bool:
+    """Tell whether instructions load and store the first bytes of a vector."""
+    return isa.lanes == 16
+
+
 def choose_cells(centred_kernel: Int64Array, isa: Isa) -> Cells:
     """Choose the cheapest products that are exact for these weights w − zw, HWC."""
     low, high = centred_kernel.min(axis=2), centred_kernel.max(axis=2)
@@ -115,7 +121,7 @@ class Section:
         blocks: number of blocks.
         width: bytes of a pixel in a block: 64, 32 or 16.
         channels: the number of these bytes that are channels: less than ``width`` only if the data
-            has fewer than 16 channels.
+            has fewer channels.
         last_channel: the first channel of the last block, which may overlap the one before.
     """
 
@@ -163,15 +169,15 @@ class Plan:
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """Blocks that cover the channels."""
-        channels = self.spec.in_channels
-        if channels < _NARROWEST:
-            return (Section(0, 1, _NARROWEST, channels, 0),)
+        channels, narrowest = self.spec.in_channels, self.widths[-1]
+        if channels < narrowest:
+            return (Section(0, 1, narrowest, channels, 0),)
         sections = []
         first = 0
         for width in (w for w in self.widths if w <= self.vector_bytes):
             blocks = (channels - first) // width
             last = first + (blocks - 1) * width
-            if width == _NARROWEST and first + blocks * width < channels:
+            if width == narrowest and first + blocks * width < channels:
                 blocks, last = blocks + 1, channels - width
             if blocks:
                 sections.append(Section(min(first, last), blocks, width, width, last))
@@ -293,7 +299,8 @@ def choose_plan(spec: ConvSpec, isa: Isa, form: Cells) -> Plan:
     """
     cells = Plan(spec, isa, form, 1, 1).cells
     # Different choices often leave the same widths, as vectors are short or channels few.
-    choices = (Plan(spec, isa, form, 1, 1, widths).sections for widths in _WIDTHS)
+    every = (*_WIDTHS, *_MASKED_WIDTHS) if has_masks(isa) else _WIDTHS
+    choices = (Plan(spec, isa, form, 1, 1, widths).sections for widths in every)
     used = dict.fromkeys(tuple(section.width for section in sections) for sections in choices)
     plans = []
     for rows, widths in product(range(1, min(spec.out_height, _MAX_ROWS) + 1), used):

@@ -47,8 +47,11 @@ def test_the_last_narrow_block_overlaps_the_one_before_in_the_same_loop() -> Non
     [
         (1, 112, 96, 2, (32,)),
         (1, 56, 144, 2, (64, 16)),  # loads of four parts would cost more than the second loop
-        (1, 3, 52, 1, (16,)),
-        (8, 3, 52, 1, (32, 16)),  # eight images take as long as a larger one
+        (1, 3, 52, 1, (64,)),  # one vector with empty lanes
+        (1, 6, 24, 1, (32,)),
+        (1, 6, 112, 1, (64,)),  # the second block overlaps the first
+        (1, 6, 72, 1, (32,)),
+        (8, 6, 72, 1, (64, 16)),  # eight images take as long as a larger one
     ],
 )
 def test_a_width_is_left_out_if_that_costs_little(
