@@ -170,7 +170,8 @@ def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:
 
 def _is_on_stack(buffer: Any) -> bool:
     """Tell whether TVM allocates a buffer on the stack."""
-    if not all(isinstance(size, tirx.IntImm) for size in buffer.shape):
+    sizes = list(buffer.shape)
+    if not all(isinstance(size, tirx.IntImm) for size in sizes):
         return False
-    count = prod(int(size) for size in buffer.shape)
+    count = prod(size.value for size in sizes)
     return count * tvm.DataType(str(buffer.dtype)).itemsize <= _ON_STACK
