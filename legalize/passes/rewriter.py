@@ -161,6 +161,8 @@ class _ByRules(CallRewriter):
 def rewrite_calls(mod: tvm.IRModule, rules: Mapping[str, Rule]) -> tvm.IRModule:
     """Rewrite the calls of some operators, and leave out what nobody reads then.
 
+    If no rule replaces a call, the module stays as it is.
+
     Args:
         mod: the module.
         rules: by the name of the operator.
