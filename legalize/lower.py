@@ -11,31 +11,28 @@ from legalize.kernels.call import Hear, heard
 from legalize.kernels.conv2d.x86.network import target_of_kernels
 from legalize.kernels.isa.targets import has_feature, target_of
 from legalize.loops import lower_loops
-from legalize.passes import (
-    ChannelsLast,
-    DropConstantChannels,
-    FoldClamps,
-    FoldConstants,
-    FoldFloatEnds,
-    FoldPads,
-    FoldQdq,
-    FuseSums,
-    InStrips,
-    JoinInPlace,
-    LegalizeQnn,
-    MultiplyFloats,
-    OneItem,
-    PadInPlace,
-    PreferSignedness,
-    ScaleSums,
-    SplitWords,
-    TabulateBytes,
-    TabulateFloats,
-    TransposeBytes,
-    UseKernels,
-)
-from legalize.passes.in_strips import Choice
+from legalize.passes.channels_last import ChannelsLast
+from legalize.passes.drop_constant_channels import DropConstantChannels
+from legalize.passes.fold_clamps import FoldClamps
+from legalize.passes.fold_constants import FoldConstants
+from legalize.passes.fold_float_ends import FoldFloatEnds
+from legalize.passes.fold_pads import FoldPads
+from legalize.passes.fold_qdq import FoldQdq
+from legalize.passes.fuse_sums import FuseSums
+from legalize.passes.in_strips import Choice, InStrips
+from legalize.passes.join_in_place import JoinInPlace
+from legalize.passes.legalize_qnn import LegalizeQnn
+from legalize.passes.multiply_floats import MultiplyFloats
 from legalize.passes.one_function import tell_calls
+from legalize.passes.one_item import OneItem
+from legalize.passes.pad_in_place import PadInPlace
+from legalize.passes.prefer_signedness import PreferSignedness
+from legalize.passes.scale_sums import ScaleSums
+from legalize.passes.split_words import SplitWords
+from legalize.passes.tabulate_bytes import TabulateBytes
+from legalize.passes.tabulate_floats import TabulateFloats
+from legalize.passes.transpose_bytes import TransposeBytes
+from legalize.passes.use_kernels import UseKernels
 from legalize.pipeline import is_mcu
 from qnn_ops.serial import serial
 

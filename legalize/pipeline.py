@@ -6,21 +6,19 @@ from tvm.relax.backend.cpu_generic import pipeline as cpu
 
 from legalize.kernels.isa.mcu import CORES, RISCV32
 from legalize.kernels.kernel import has_features
-from legalize.passes import (
-    CopyRows,
-    FoldConstants,
-    FuseLookups,
-    InlineElementwise,
-    InterleaveVectors,
-    JoinInSteps,
-    JoinRows,
-    LegalizeOps,
-    MergeLoops,
-    OneFunction,
-    OrderReductions,
-    OverBatch,
-    ShareStorage,
-)
+from legalize.passes.copy_rows import CopyRows
+from legalize.passes.fold_constants import FoldConstants
+from legalize.passes.fuse_lookups import FuseLookups
+from legalize.passes.inline_elementwise import InlineElementwise
+from legalize.passes.interleave_vectors import InterleaveVectors
+from legalize.passes.join_in_steps import JoinInSteps
+from legalize.passes.join_rows import JoinRows
+from legalize.passes.legalize_ops import LegalizeOps
+from legalize.passes.merge_loops import MergeLoops
+from legalize.passes.one_function import OneFunction
+from legalize.passes.order_reductions import OrderReductions
+from legalize.passes.over_batch import OverBatch
+from legalize.passes.share_storage import ShareStorage
 
 
 def relax_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:

@@ -1,5 +1,6 @@
 """Functions that only one thread runs at a time."""
 
+import gc
 import threading
 from collections.abc import Callable
 from functools import wraps
@@ -17,11 +18,19 @@ def serial(function: Callable[_In, _Out]) -> Callable[_In, _Out]:
 
     A process has one TVM builder of functions and one tag of operators, without a lock. Threads
     that import or compile models at the same time would take each other's.
+
+    Python looks for no circles of references meanwhile: it would visit all objects again and again.
     """
 
     @wraps(function)
     def call(*args: _In.args, **kwargs: _In.kwargs) -> _Out:
         with _LOCK:
-            return function(*args, **kwargs)
+            collects = gc.isenabled()
+            gc.disable()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                if collects:
+                    gc.enable()
 
     return call

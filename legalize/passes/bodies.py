@@ -43,12 +43,13 @@ def body_of(mod: tvm.IRModule, call: Call, pointer: Callable[[Place], Any]) -> l
     """
     # A function's variables are its own: a function that is called twice is copied.
     assert not call.sizes  # functions of open sizes are called by name
-    function = s_tir.renew_defs(_of_any_size(mod[call.function]))
+    function = s_tir.renew_defs(mod[call.function])
     tensors = [
         tirx.DeclBuffer(parameter, data=pointer(place))
         for parameter, place in zip(function.params, call.arguments, strict=True)
     ]
-    return [*tensors, function.body, tirx.Evaluate(tirx.call_extern("void", BARRIER))]
+    barrier = tirx.Evaluate(tirx.call_extern("void", BARRIER))
+    return [*_any_sizes(function), *tensors, function.body, barrier]
 
 
 def called(function: tirx.PrimFunc, sizes: Sequence[tirx.Var]) -> tirx.PrimFunc:
@@ -57,14 +58,13 @@ def called(function: tirx.PrimFunc, sizes: Sequence[tirx.Var]) -> tirx.PrimFunc:
     After the pointers it takes its open sizes. It returns 0, or another number after an error that
     the runtime keeps.
     """
-    function = _of_any_size(function)
     given = [each for each in function.params if not is_number(each)]
     pointers = [tirx.Var(f"argument_{i}", "handle") for i in range(len(given))]
     tensors = [
         tirx.DeclBuffer(parameter, data=tirx.reinterpret("handle", each))
         for parameter, each in zip(given, pointers, strict=True)
     ]
-    body = _root(tirx.SeqStmt([*tensors, function.body]))
+    body = _root(tirx.SeqStmt([*_any_sizes(function), *tensors, function.body]))
     # With "noalias" LLVM writes more code, which is not faster.
     attrs = {"calling_conv": _WRAPPED, "tirx.noalias": False, TAKES_POINTERS: True}
     parameters = [*pointers, *sizes]
@@ -75,16 +75,13 @@ def called(function: tirx.PrimFunc, sizes: Sequence[tirx.Var]) -> tirx.PrimFunc:
     return result.without_attr(BORDER)
 
 
-def _of_any_size(function: tirx.PrimFunc) -> tirx.PrimFunc:
-    """Return a function without the variables for sizes that no code reads."""
+def _any_sizes(function: tirx.PrimFunc) -> list[Any]:
+    """Return the statements that set a function's variables for sizes, if no code reads them."""
     if SAME_CODE not in function.attrs:
-        return function
-    tensors = {
-        each: decl_buffer([1] * len(each.shape), each.dtype, elem_offset=each.ty.elem_offset)
-        for each in function.params
-        if any(isinstance(size, tirx.Var) for size in each.shape)
-    }
-    return function.specialize(tensors)
+        return []
+    sizes = (size for each in function.params for size in each.shape)
+    variables = dict.fromkeys(size for size in sizes if isinstance(size, tirx.Var))
+    return [tirx.Bind(each, tirx.const(1, each.ty.dtype)) for each in variables]
 
 
 def linked_name(name: str, function: tirx.PrimFunc) -> str:

@@ -96,9 +96,11 @@ class CallRewriter(PyExprMutator):
     Attributes:
         rules: by the name of the operator.
         operators: the names of the operators whose calls may change, if there are no rules.
+        has_replaced: whether a rule has replaced a call; True if nothing keeps count.
         facts: about the function that is rewritten.
     """
 
+    has_replaced = True
     rules: Mapping[str, Rule] = {}
     operators: Collection[str] = ()
     facts: Facts
@@ -111,7 +113,10 @@ class CallRewriter(PyExprMutator):
             return rebuilt
         rebuilt = self.builder_.normalize(rebuilt)
         found = rule(self, call, rebuilt)
-        return rebuilt if found is None else self.builder_.normalize(found)
+        if found is None:
+            return rebuilt
+        self.has_replaced = True
+        return self.builder_.normalize(found)
 
     def value_of(self, expr: relax.Expr) -> Any:
         """Return a variable's rewritten value; any other expression as it is."""
@@ -125,7 +130,7 @@ class CallRewriter(PyExprMutator):
     def rewrite_module(self, mod: tvm.IRModule) -> tvm.IRModule:
         """Apply the rewriter to each Relax function of ``mod``; leave out what nobody reads then.
 
-        If no function may change, the module stays as it is.
+        If no function changes, the module stays as it is.
         """
         is_visited = False
         for variable, function in mod.functions_items():
@@ -134,7 +139,7 @@ class CallRewriter(PyExprMutator):
                 if self.enter(function):
                     is_visited = True
                     self.builder_.update_func(variable, self.visit_expr(function))
-        if not is_visited:
+        if not is_visited or not self.has_replaced:
             return mod
         return relax.transform.DeadCodeElimination()(self.builder_.finalize())
 
@@ -150,11 +155,13 @@ class CallRewriter(PyExprMutator):
 class _ByRules(CallRewriter):
     def __init__(self, mod: tvm.IRModule, rules: Mapping[str, Rule]) -> None:
         super().__init__(mod)
-        self.rules = rules
+        self.rules, self.has_replaced = rules, False
 
 
 def rewrite_calls(mod: tvm.IRModule, rules: Mapping[str, Rule]) -> tvm.IRModule:
     """Rewrite the calls of some operators, and leave out what nobody reads then.
+
+    If no rule replaces a call, the module stays as it is.
 
     Args:
         mod: the module.

@@ -1,3 +1,4 @@
+import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -32,6 +33,19 @@ def test_an_error_lets_others_in() -> None:
     fails("no", failing, error=ValueError)
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(alone, 1).result(timeout=10) == 1
+
+
+def test_circles_of_references_are_found_outside_only() -> None:
+    collects = serial(serial(gc.isenabled))
+    assert not collects()
+    fails("no", failing, error=ValueError)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        assert not collects()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_a_function_keeps_its_name_and_text() -> None:

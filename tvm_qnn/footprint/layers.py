@@ -19,7 +19,7 @@ from frontends.formats import Source
 from frontends.summary import OperatorInfo, TensorNote
 from legalize.call_plan import Constant
 from legalize.memory_plan import lives_of
-from legalize.passes import DropConstantChannels
+from legalize.passes.drop_constant_channels import DropConstantChannels
 from legalize.passes.live_channels import LiveChannels, layer_of
 from qnn_ops.dialect.registry import spec_of
 from tvm_qnn.footprint.instructions import estimated_instructions

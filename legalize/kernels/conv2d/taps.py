@@ -172,9 +172,10 @@ def _ranges(taps: Taps, mr: int) -> Array:
     spec = taps.spec
     low, high = _of_lines(taps)
     length = spec.out_height if taps.down else spec.out_width
-    pixels = np.arange(spec.out_pixels) // length % len(low)
     first = np.minimum(np.arange(-(-spec.out_pixels // mr)) * mr, spec.out_pixels - mr)
-    of_tiles = pixels[first[:, None] + np.arange(mr)]
-    return np.stack([low[of_tiles].min(axis=1), high[of_tiles].max(axis=1)], axis=1).astype(
-        np.uint8
-    )
+    top, bottom = first // length, (first + mr - 1) // length
+    # Neither bound rises from line to line. A tile may end in another image than it begins in.
+    is_whole = top // len(low) == bottom // len(low)
+    begin = np.where(is_whole, low[bottom % len(low)], low[-1])
+    end = np.where(is_whole, high[top % len(low)], high[0])
+    return np.stack([begin, end], axis=1).astype(np.uint8)

@@ -9,7 +9,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from legalize import LegalizeQnn
-from legalize.passes import ChannelsLast
+from legalize.passes.channels_last import ChannelsLast
 from qnn_ops import (
     dequantize,
     quantize,

@@ -10,7 +10,7 @@ from tvm import relax
 from tvm.relax import op
 
 from legalize import LegalizeQnn
-from legalize.passes import ChannelsLast
+from legalize.passes.channels_last import ChannelsLast
 from legalize.passes.channels_last_rules import RULES
 from qnn_ops import (
     dequantize,

@@ -8,7 +8,7 @@ from tvm import relax
 from tvm.relax import op as R
 from tvm.script import tirx as T
 
-from legalize.passes import CopyRows
+from legalize.passes.copy_rows import CopyRows
 from tests.support.machine_code import assembly
 from tests.support.modules import emit, module
 from tvm_qnn import build

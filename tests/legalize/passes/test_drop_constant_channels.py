@@ -11,7 +11,8 @@ from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
-from legalize.passes import ChannelsLast, DropConstantChannels
+from legalize.passes.channels_last import ChannelsLast
+from legalize.passes.drop_constant_channels import DropConstantChannels
 from legalize.passes.live_channels import layer_of
 from qnn_ops import quantized_dense
 from qnn_ops.dialect.registry import constant_of, operator_of

@@ -4,7 +4,7 @@ import pytest
 from tvm import relax
 from tvm.ir import assert_structural_equal
 
-from legalize.passes import FoldClamps
+from legalize.passes.fold_clamps import FoldClamps
 from qnn_ops import quantized_add, quantized_pool2d, quantized_relu
 from tests.support.encodings import encodings
 from tests.support.modules import emit, module

@@ -11,7 +11,7 @@ from tvm.script import relax as S
 from tvm.script import tirx as T
 
 from legalize import lower
-from legalize.passes import FoldConstants
+from legalize.passes.fold_constants import FoldConstants
 from qnn_ops import quantized_dense
 from tests.support.encodings import encodings
 from tests.support.modules import emit, module

@@ -6,7 +6,7 @@ import pytest
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.passes import FoldFloatEnds
+from legalize.passes.fold_float_ends import FoldFloatEnds
 from legalize.qdq.group import operator_name
 from qnn_ops import float_conv2d
 from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of

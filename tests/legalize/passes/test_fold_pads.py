@@ -4,7 +4,7 @@ from functools import partial
 from tvm import relax
 from tvm.ir import assert_structural_equal
 
-from legalize.passes import FoldPads
+from legalize.passes.fold_pads import FoldPads
 from qnn_ops import quantized_conv2d, quantized_pad
 from tests.support.encodings import encodings
 from tests.support.modules import emit, module

@@ -8,7 +8,7 @@ from tvm import relax
 from tvm.relax import op as R
 from tvm.script import tirx as T
 
-from legalize.passes import FuseLookups
+from legalize.passes.fuse_lookups import FuseLookups
 from tests.support.modules import module
 from tests.support.operators import run
 

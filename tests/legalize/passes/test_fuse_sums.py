@@ -7,7 +7,8 @@ import tvm
 from tvm import relax
 
 from legalize.kernels.kernel import Fusions
-from legalize.passes import FuseSums, fuse_sums
+from legalize.passes import fuse_sums
+from legalize.passes.fuse_sums import FuseSums
 from qnn_ops import quantized_add, quantized_conv2d, quantized_lookup, quantized_subtract
 from qnn_ops.dialect.registry import operator_of
 from tests.support.encodings import encodings

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import tvm
 
-from legalize.passes import InStrips
-from legalize.passes.in_strips import Strips
+from legalize.passes.in_strips import InStrips, Strips
 from qnn_ops import quantized_conv2d
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import operator_of

@@ -11,7 +11,7 @@ from tvm.script import ir as I
 from tvm.script import tirx as T
 
 import legalize
-from legalize.passes import InlineElementwise
+from legalize.passes.inline_elementwise import InlineElementwise
 from qnn_ops import (
     float_function,
     quantize,

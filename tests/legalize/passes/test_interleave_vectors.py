@@ -8,7 +8,7 @@ from tvm.relax import op as R
 from tvm_ffi import structural_walk
 
 from legalize import lower
-from legalize.passes import InterleaveVectors
+from legalize.passes.interleave_vectors import InterleaveVectors
 from legalize.pipeline import calls_pipeline
 from qnn_ops import float_function
 from tests.support.modules import module

@@ -8,7 +8,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize import lower
-from legalize.passes import JoinInPlace
+from legalize.passes.join_in_place import JoinInPlace
 from qnn_ops import float_conv2d, quantized_concat, quantized_conv2d, quantized_lookup
 from qnn_ops.arrays import Array
 from qnn_ops.unquantized.float_conv2d import ORDERS

@@ -7,7 +7,7 @@ import tvm
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.passes import JoinInSteps
+from legalize.passes.join_in_steps import JoinInSteps
 from legalize.pipeline import calls_pipeline
 from tests.support.modules import module
 from tests.support.operators import run

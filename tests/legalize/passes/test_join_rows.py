@@ -8,8 +8,8 @@ import tvm
 from tvm import relax, tirx
 from tvm.script import tirx as T
 
-from legalize.passes import JoinRows
 from legalize.passes import join_rows as its_module
+from legalize.passes.join_rows import JoinRows
 from tests.support.modules import emit, module
 from tests.support.operators import run
 

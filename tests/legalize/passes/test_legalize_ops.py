@@ -11,8 +11,7 @@ import tvm
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.passes import LegalizeOps
-from legalize.passes.legalize_ops import POWERS_OF_TWO
+from legalize.passes.legalize_ops import POWERS_OF_TWO, LegalizeOps
 from qnn_ops.arithmetic.c_functions import by_c
 from qnn_ops.arrays import Array
 from tests.support.modules import module

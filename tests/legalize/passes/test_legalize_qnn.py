@@ -9,7 +9,7 @@ from tvm.relax import op
 from tvm.script import ir as I
 from tvm.script import relax as R
 
-from legalize.passes import LegalizeQnn
+from legalize.passes.legalize_qnn import LegalizeQnn
 from qnn_ops import quantized_lookup, quantized_pad, requantize
 from qnn_ops.dialect.registry import OPERATORS, R_QNN, Attrs, Operator, TensorSpec, operator
 from tests.support.arrays import full_range

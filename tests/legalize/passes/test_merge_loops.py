@@ -7,7 +7,7 @@ from tvm import relax
 from tvm.relax import op as R
 from tvm.script import tirx as T
 
-from legalize.passes import MergeLoops
+from legalize.passes.merge_loops import MergeLoops
 from tests.support.machine_code import assembly
 from tests.support.modules import module
 from tvm_qnn import build

@@ -17,7 +17,8 @@ from legalize.kernels.float_matmul.spec import FloatMatmul
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import IS_KERNEL
 from legalize.kernels.table import vectors_for
-from legalize.passes import MultiplyFloats, multiply_floats
+from legalize.passes import multiply_floats
+from legalize.passes.multiply_floats import MultiplyFloats
 from qnn_ops import float_matmul
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME

@@ -10,9 +10,9 @@ from tvm.relax.backend.cpu_generic import pipeline as cpu
 
 import tvm_qnn
 from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, SAME_CODE
-from legalize.passes import OneFunction
 from legalize.passes import one_function as its_module
 from legalize.passes.bodies import has_buffers
+from legalize.passes.one_function import OneFunction
 from legalize.pipeline import calls_pipeline
 from qnn_ops import counted_indices
 from qnn_ops.arrays import Array

@@ -9,8 +9,7 @@ from tvm.relax import op as R
 
 import qnn_ops as q
 import tvm_qnn
-from legalize.passes import OneItem
-from legalize.passes.one_item import BATCH
+from legalize.passes.one_item import BATCH, OneItem
 from tests.support.modules import emit, module
 
 SHAPE = (6, 5, 8)

@@ -7,7 +7,7 @@ from tvm import relax
 from tvm.relax import op as R
 from tvm.script import tirx as T
 
-from legalize.passes import OrderReductions
+from legalize.passes.order_reductions import OrderReductions
 from tests.support.modules import module
 from tests.support.operators import run
 

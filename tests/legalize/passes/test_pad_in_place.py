@@ -10,7 +10,8 @@ from tvm import relax
 from legalize.kernels.conv2d.x86.fusions import with_border
 from legalize.kernels.isa.x86 import AVX2
 from legalize.kernels.kernel import Fusions
-from legalize.passes import PadInPlace, pad_in_place
+from legalize.passes import pad_in_place
+from legalize.passes.pad_in_place import PadInPlace
 from qnn_ops import quantized_concat, quantized_conv2d, quantized_lookup
 from qnn_ops.dialect.registry import attrs_of, operator_of
 from tests.support.arrays import full_range

@@ -7,7 +7,7 @@ import pytest
 import tvm
 from tvm import relax
 
-from legalize.passes import PreferSignedness
+from legalize.passes.prefer_signedness import PreferSignedness
 from qnn_ops import (
     dequantize,
     dynamic_quantize,

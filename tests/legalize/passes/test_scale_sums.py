@@ -8,7 +8,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.lower import lower
-from legalize.passes import ScaleSums
+from legalize.passes.scale_sums import ScaleSums
 from qnn_ops import dynamic_encoding, dynamic_quantize, quantized_dense
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arrays import Array

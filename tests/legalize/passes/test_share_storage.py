@@ -5,8 +5,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.call_plan import Call, Input, Output, Plan, Temporary
-from legalize.passes import ShareStorage
-from legalize.passes.share_storage import share
+from legalize.passes.share_storage import ShareStorage, share
 from tests.legalize.passes.test_one_function import TY, called, chain
 from tests.support.modules import module
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tvm
 
-from legalize.passes import LegalizeQnn, SplitWords
+from legalize.passes.legalize_qnn import LegalizeQnn
+from legalize.passes.split_words import SplitWords
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import operator_of
 from tests.support.arrays import full_range

@@ -6,7 +6,7 @@ import pytest
 import tvm
 from tvm import relax
 
-from legalize.passes import TabulateBytes
+from legalize.passes.tabulate_bytes import TabulateBytes
 from qnn_ops import (
     quantized_add,
     quantized_lookup,

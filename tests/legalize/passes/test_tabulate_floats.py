@@ -7,7 +7,8 @@ import tvm
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.passes import LegalizeQnn, TabulateFloats
+from legalize.passes.legalize_qnn import LegalizeQnn
+from legalize.passes.tabulate_floats import TabulateFloats
 from qnn_ops import dequantize, quantize, quantized_lookup
 from qnn_ops.dialect.registry import operator_of
 from tests.support.arrays import every_value

@@ -8,7 +8,7 @@ from tvm.relax import op as R
 
 from legalize.kernels.kernel import IS_KERNEL
 from legalize.kernels.transpose.kernel import Axis, merged_axes
-from legalize.passes import TransposeBytes
+from legalize.passes.transpose_bytes import TransposeBytes
 from tests.support.arrays import full_range
 from tests.support.kernels import Place, each_register
 from tests.support.modules import module

@@ -6,7 +6,8 @@ import tvm
 from tvm import relax
 
 from legalize.kernels.kernel import IS_KERNEL, Kernel
-from legalize.passes import UseKernels, use_kernels
+from legalize.passes import use_kernels
+from legalize.passes.use_kernels import UseKernels
 from qnn_ops import (
     fused_multiply_add,
     quantized_add,

@@ -26,7 +26,7 @@ _MAX_PRODUCT = 1 << 31
 # Scales that are tried, on each side of the nearest one.
 _NEIGHBOURS = 2
 # The steps of so many channels fit in the processor's second cache.
-_AT_ONCE = 256
+_AT_ONCE = 128
 # Far more than the rounding errors of float64.
 _MARGIN = 2.0**-40
 
@@ -76,9 +76,13 @@ def first_accumulators(output: OutputStage, q: Array, e: Array, outputs: Array) 
         # (x·q + 2^(30+e)) >> (31+e) >= k
         return -(-((2 * k - 1) << (30 + e)) // q)
     # (h + half - [h < 0]) >> e >= k, with h = (x·q + 2^30) >> 31; nothing is subtracted for e = 0.
-    is_below = ((k <= 0) & (e > 0)).astype(np.int64)  # numpy adds other dtypes slowly
-    h = (k << e) - half + is_below
-    return -(-((2 * h - 1) << 30) // q)
+    h = (k << e) - half
+    h[:, : np.count_nonzero(k <= 0)] += e > 0  # outputs ascend
+    # -(-((2 * h - 1) << 30) // q), in place: the arrays are larger than the caches.
+    h <<= 31
+    np.subtract(1 << 30, h, out=h)
+    h //= q
+    return np.negative(h, out=h)
 
 
 @dataclass(frozen=True)
@@ -129,15 +133,18 @@ def _line(
 ) -> Line | None:
     """Find the lines of a few channels; see ``line_through``."""
     # If a step is out of reach, the furthest accumulator must be on its side of the limit.
-    at = (factor * np.maximum(first, lowest)).astype(np.float32).astype(np.float64)
-    before = (factor * np.minimum(first - 1, highest)).astype(np.float32).astype(np.float64)
+    reached = factor * np.minimum(np.maximum(first, lowest), highest + 1)
+    at = reached.astype(np.float32).astype(np.float64)
+    gap = at - (reached - factor).astype(np.float32)
     is_beyond, is_passed, limits = first > highest, first <= lowest, limits.astype(np.float64)
     found = Line(*np.zeros((2, len(scale)), np.float32))
     left = np.arange(len(scale))
     for slopes in _neighbours((scale / factor).astype(np.float32)):
         # These products are exact, and their sums with numbers of 24 bits almost so.
         each = slopes[left, None].astype(np.float64)
-        least, most = limits - at * each, limits - before * each
+        least = at * each
+        np.subtract(limits, least, out=least)
+        most = least + gap * each
         least[is_beyond], most[is_passed] = -np.inf, np.inf
         low = least.max(axis=1, initial=-np.inf)
         high = most.min(axis=1, initial=np.inf)
@@ -151,8 +158,8 @@ def _line(
         left = left[~serves]
         if not len(left):
             return found
-        others = (array[~serves] for array in (at, before, limits, is_beyond, is_passed))
-        at, before, limits, is_beyond, is_passed = others
+        others = (array[~serves] for array in (at, gap, limits, is_beyond, is_passed))
+        at, gap, limits, is_beyond, is_passed = others
     return None
 
 
