@@ -8,7 +8,6 @@ from tvm import relax, te, tirx
 from tvm.tirx import call_llvm_pure_intrin
 
 from legalize.kernels.isa.targets import has_feature
-from legalize.kernels.kernel import IS_KERNEL
 from legalize.primitives.float_arithmetic import Expr, horner, let
 from qnn_ops.dialect.registry import spec_of
 
@@ -64,22 +63,7 @@ def LegalizeOps(target: tvm.target.Target) -> tvm.transform.Pass:
         rules["relax.tanh"] = _rule(_WIDE, _tanh)
         if has_feature(target, "fma"):
             rules["relax.exp"] = _rule("float32", _exp)
-    legalize = relax.transform.LegalizeOps(rules)
-
-    def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
-        kernels = {
-            variable: each
-            for variable, each in mod.functions_items()
-            if isinstance(each, tirx.PrimFunc) and IS_KERNEL in each.attrs
-        }
-        # The pass hashes all functions. These keep the kernels' names.
-        stubs = mod.clone()
-        stubs.update(tvm.IRModule(dict.fromkeys(kernels, tirx.PrimFunc([], tirx.Evaluate(0)))))
-        legalized = legalize(stubs)
-        legalized.update(tvm.IRModule(kernels))
-        return legalized
-
-    return tvm.transform.module_pass(rewrite, opt_level=0, name="LegalizeOps")
+    return relax.transform.LegalizeOps(rules)
 
 
 def _rule(dtype: str, function: Callable[[Expr], Expr]) -> _Rule:
