@@ -159,18 +159,21 @@ def _top_indices(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
     (rows, size), count = spec_of(data).shape, attrs.count
 
     def write(data: Any, output: Any) -> None:
-        with T.serial(rows) as row, T.serial(size) as index:
+        with T.serial(rows) as row:
+            # TIR's "or" and "and" read both sides, so there is always an index of an element.
+            with T.serial(count) as each:
+                T.buffer_store(output, 0, [row, each])
+            with T.serial(size) as index:
 
-            def is_larger(other: tirx.Expr) -> tirx.Expr:
-                # TIR's "and" reads both sides: there is always an element to compare with.
-                return data[row, index] > data[row, output[row, T.max(other, 0)]]
+                def is_larger(other: tirx.Expr) -> tirx.Expr:
+                    return data[row, index] > data[row, output[row, T.max(other, 0)]]
 
-            # Most elements are not among the largest. One comparison finds that.
-            with T.If(T.Or(index < count, is_larger(count - 1))), T.Then():
-                end = cell("int32", T.min(index, count - 1))
-                with T.While(T.And(end[0] > 0, is_larger(end[0] - 1))):
-                    T.buffer_store(output, output[row, end[0] - 1], [row, end[0]])
-                    put(end, end[0] - 1)
-                T.buffer_store(output, index, [row, end[0]])
+                # Most elements are not among the largest. One comparison finds that.
+                with T.If(T.Or(index < count, is_larger(count - 1))), T.Then():
+                    end = cell("int32", T.min(index, count - 1))
+                    with T.While(T.And(end[0] > 0, is_larger(end[0] - 1))):
+                        T.buffer_store(output, output[row, end[0] - 1], [row, end[0]])
+                        put(end, end[0] - 1)
+                    T.buffer_store(output, index, [row, end[0]])
 
     return call_loops(builder, "top_indices", [data], (rows, count), "int32", write)
