@@ -19,15 +19,16 @@ def serial(function: Callable[_In, _Out]) -> Callable[_In, _Out]:
     A process has one TVM builder of functions and one tag of operators, without a lock. Threads
     that import or compile models at the same time would take each other's.
 
-    Python looks for no circles of references meanwhile: it would visit all objects again and again.
+    Meanwhile Python looks for no circles of references, in any thread: it would visit all objects
+    again and again.
     """
 
     @wraps(function)
     def call(*args: _In.args, **kwargs: _In.kwargs) -> _Out:
         with _LOCK:
             collects = gc.isenabled()
-            gc.disable()
             try:
+                gc.disable()
                 return function(*args, **kwargs)
             finally:
                 if collects:

@@ -57,8 +57,7 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
                 if channels == spec.in_channels:
                     _copy(target, middle, source, origin, in_row)
                 else:
-                    with T.serial(rolled(spec.in_width)) as turn:
-                        x = rolled(turn)
+                    with T.serial(rolled(spec.in_width)) as x:
                         pixel = middle + x * channels
                         _copy(
                             target, pixel, source, origin + x * spec.in_channels, spec.in_channels

@@ -40,11 +40,11 @@ def address(place: Index) -> Index:
 
 
 def rolled(number: Index) -> Index:
-    """Return a number, int32, that LLVM does not know, so that it does not unroll a loop.
+    """Return a number, int32, that LLVM does not know.
 
-    It unrolls a loop whose extent it does not know in part, and no loop that hides a number, or an
-    ``address``, in its body. Loops that copy or fill gain nothing from that, nor do loops over the
-    few pixels of a window; but they would take long to compile.
+    As the extent of a loop, it lets LLVM unroll the loop only in part. In the body of a loop it
+    keeps LLVM from unrolling, as an ``address`` does. Unrolled loops take long to compile, and
+    loops over wide rows or over a window's few pixels gain nothing from that.
     """
     number = T.int32(number) if isinstance(number, int) else number
     return kept(T.call_extern("int32", _NUMBER, number))

@@ -131,7 +131,7 @@ def for_each_piece(
 
     def piece(i: Index) -> None:
         offset = unsigned_min(i * size, length - size) if parts else i * size
-        body(rolled(offset) if is_rolled else offset, size)
+        body(offset, size)
 
     extent = whole + len(parts)
     shared_loop(tasks, rolled(extent) if is_rolled else extent, piece)

@@ -159,7 +159,8 @@ def _copy_row(
     row: Index,
     tasks: int = 1,
 ) -> None:
-    row = rolled(row)
+    # LLVM's copies of an iteration are worth their code only for narrow rows.
+    row = rolled(row) if width >= size else row
     first = place(row) + start
 
     def body(offset: Index, count: int) -> None:

@@ -174,7 +174,8 @@ class _Kernel:
     def _kept(self, place: Index) -> Index:
         """Keep an offset, or a distance of the data, in a register if the code does not know it.
 
-        This also keeps LLVM from unrolling loops over the few pixels of a window.
+        In code that layers share, this also keeps LLVM from unrolling loops over a window's few
+        pixels.
         """
         return address(place) if self.is_shared else kept(place)
 

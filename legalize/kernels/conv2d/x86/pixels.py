@@ -164,7 +164,7 @@ class Target:
         def fill(start: Index, length: Index) -> None:
             end = kept(length - width)
             with T.serial(T.truncdiv(length + (width - 1), T.int32(width))) as i:
-                # LLVM unrolls no loop with an address; see ``rolled``.
+                # The address also keeps LLVM from unrolling.
                 place = address(start + unsigned_min(i * width, end))
                 T.buffer_store(target, value, [ramp(place, width)])
 
