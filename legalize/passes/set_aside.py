@@ -15,6 +15,9 @@ from legalize.passes.bodies import (
     with_code,
 )
 
+_OF_NO_DATA = ("relax.full_like", "relax.ones_like", "relax.zeros_like")
+"""Operators that read no number of their operand: TVM makes constants of their calls."""
+
 Codes: TypeAlias = "dict[tirx.PrimFunc, tuple[str, tirx.PrimFunc]]"
 """By kernel, what ``code_of`` returns for it."""
 
@@ -26,7 +29,7 @@ def set_aside(mod: tvm.IRModule, known: Codes) -> tuple[tvm.IRModule, dict[str, 
     passes work on the module.
 
     A kernel keeps its code if its calls are bodies (without ``CALLS_BY_NAME``), if sizes are open,
-    or if it takes constants only: TVM computes such a call.
+    or if one of its calls takes constants only: TVM runs the code to compute such a call.
 
     Args:
         mod: a lowered module.
@@ -59,10 +62,11 @@ def _called_on_data(mod: tvm.IRModule) -> list[tvm.ir.GlobalVar]:
             continue
         given = set(function.params)
         for binding in (each for block in function.body.blocks for each in block.bindings):
-            is_data = not given.isdisjoint(relax.analysis.free_vars(binding.value))
-            if is_data:
+            value = binding.value
+            is_data = not given.isdisjoint(relax.analysis.free_vars(value))
+            if is_data and getattr(getattr(value, "op", None), "name", "") not in _OF_NO_DATA:
                 given.add(binding.var)
-            for each in getattr(binding.value, "args", ()):
+            for each in getattr(value, "args", ()):
                 if isinstance(each, tvm.ir.GlobalVar):
                     reads[each] = is_data and reads.get(each, True)
     return [variable for variable, is_data in reads.items() if is_data]

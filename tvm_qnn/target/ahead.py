@@ -1,6 +1,6 @@
 """Compiles kernels while the lowering writes others."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import tvm
@@ -16,7 +16,7 @@ from tvm_qnn.target.passes import leveled
 from tvm_qnn.target.processor import processors
 from tvm_qnn.target.store import ObjectStore, function_key, passes_text
 
-# The fewest and the most kernels of a group.
+# The fewest and the most kernels of a group; the last group of a kind may have fewer.
 _LEAST = 3
 _MOST = 6
 
@@ -95,12 +95,12 @@ class Objects:
             self._objects[name] = found or self._pool.submit(self._make, part)
         return parts
 
-    def finish(self, parts: Iterable[str]) -> list[bytes]:
+    def finish(self, parts: Mapping[str, tvm.IRModule]) -> list[bytes]:
         """Return the objects of parts, and keep the new ones."""
         objects = {name: self._objects[name] for name in parts}
         futures = {name: each for name, each in objects.items() if isinstance(each, Future)}
         if futures:
-            compile_step(len(futures))
+            compile_step(sum(len(parts[name].functions) for name in futures))
         made = {name: each.result() for name, each in futures.items()}
         self._store.keep({self._keys[name]: code for name, code in made.items()})
         return [made[name] if isinstance(each, Future) else each for name, each in objects.items()]

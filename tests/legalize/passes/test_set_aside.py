@@ -67,7 +67,9 @@ def test_kernels_of_constants_or_open_sizes_keep_their_code() -> None:
     with builder.function("main", [x, y]):
         shared = [kernel(kernel(x, "of_data", 2), "shared", 3), kernel(ones, "shared", 3)]
         later = kernel(kernel(ones, "of_constants", 4), "after_constants", 5)
-        builder.emit_func_output(relax.Tuple([*shared, kernel(y, "open", 2), later]))
+        zeros = builder.emit(relax.op.zeros_like(x))
+        others = [kernel(y, "open", 2), later, kernel(zeros, "of_zeros", 6)]
+        builder.emit_func_output(relax.Tuple([*shared, *others]))
     after, codes = set_aside(builder.get().with_attr(CALLS_BY_NAME, True), {})
     given = {name for name, each in kernels(after).items() if SET_ASIDE in each.attrs}
     assert given == {"of_data"}
