@@ -7,7 +7,7 @@ from tvm.relax.backend.cpu_generic import pipeline as cpu
 from legalize.kernels.isa.mcu import CORES, RISCV32
 from legalize.kernels.kernel import has_features
 from legalize.passes.copy_rows import CopyRows
-from legalize.passes.fold_constants import FoldConstants
+from legalize.passes.fold_constants import FoldConstants, FoldRest
 from legalize.passes.fuse_lookups import FuseLookups
 from legalize.passes.inline_elementwise import InlineElementwise
 from legalize.passes.interleave_vectors import InterleaveVectors
@@ -39,7 +39,7 @@ def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
 
     The tensors that main allocates have no storage yet, and nothing needs TVM's runtime.
     """
-    _, annotate, *fuse = cpu.legalize_passes(target)
+    _, annotate, fold, *fuse = cpu.legalize_passes(target)
     return tvm.transform.Sequential(
         [
             JoinInSteps(),
@@ -50,6 +50,7 @@ def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
             LegalizeOps(target),
             annotate,
             FuseLookups(),
+            FoldRest(fold),
             *fuse,
             InlineElementwise(),
             MergeLoops(),

@@ -9,6 +9,7 @@ import tvm
 from tvm import relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
+from legalize.kernels.kernel import IS_KERNEL
 from legalize.passes.rewriter import calls_any
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.known_values import value_of
@@ -34,6 +35,28 @@ def FoldConstants(*, floats: bool = False) -> tvm.transform.Pass:
         return folder.builder_.finalize()
 
     return tvm.transform.module_pass(rewrite, opt_level=0, name="FoldConstants")
+
+
+def FoldRest(fold: tvm.transform.Pass) -> tvm.transform.Pass:
+    """Let TVM's pass ``fold`` compute the calls of constants that remain, but not kernels.
+
+    TVM compiles a function for any processor to run it. A kernel is code for the target.
+    """
+
+    def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
+        kernels = {
+            variable: each
+            for variable, each in mod.functions_items()
+            if isinstance(each, tirx.PrimFunc) and IS_KERNEL in each.attrs
+        }
+        unknown = {variable: relax.ExternFunc(variable.name_hint) for variable in kernels}
+        hidden = mod.clone()
+        hidden.update(tvm.IRModule(unknown))
+        folded = fold(hidden)
+        folded.update(tvm.IRModule(kernels))
+        return folded
+
+    return tvm.transform.module_pass(rewrite, opt_level=0, name="FoldRest")
 
 
 _MOVES = ("relax.full", "relax.permute_dims", "relax.reshape", "relax.strided_slice", "relax.zeros")

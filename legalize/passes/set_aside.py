@@ -15,9 +15,6 @@ from legalize.passes.bodies import (
     with_code,
 )
 
-_OF_NO_DATA = ("relax.full_like", "relax.ones_like", "relax.zeros_like")
-"""Operators that read no number of their operand: TVM makes constants of their calls."""
-
 Codes: TypeAlias = "dict[tirx.PrimFunc, tuple[str, tirx.PrimFunc]]"
 """By kernel, what ``code_of`` returns for it."""
 
@@ -28,8 +25,8 @@ def set_aside(mod: tvm.IRModule, known: Codes) -> tuple[tvm.IRModule, dict[str, 
     No pass changes a kernel, but each would read or copy its code. The code can be compiled while
     passes work on the module.
 
-    A kernel keeps its code if its calls are bodies (without ``CALLS_BY_NAME``), if sizes are open,
-    or if one of its calls takes constants only: TVM runs the code to compute such a call.
+    A kernel keeps its code if its calls are bodies (without ``CALLS_BY_NAME``), or if sizes are
+    open.
 
     Args:
         mod: a lowered module.
@@ -42,7 +39,7 @@ def set_aside(mod: tvm.IRModule, known: Codes) -> tuple[tvm.IRModule, dict[str, 
         return mod, {}
     codes: dict[str, tirx.PrimFunc] = {}
     functions = dict(mod.functions_items())
-    for variable in _called_on_data(mod):
+    for variable in _called(mod):
         function = functions[variable]
         if not isinstance(function, tirx.PrimFunc) or not has_one_size(function):
             continue
@@ -54,22 +51,13 @@ def set_aside(mod: tvm.IRModule, known: Codes) -> tuple[tvm.IRModule, dict[str, 
     return tvm.IRModule(functions, attrs=mod.attrs), codes
 
 
-def _called_on_data(mod: tvm.IRModule) -> list[tvm.ir.GlobalVar]:
-    """Return the functions of which each call reads data that a run gives, or makes."""
-    reads: dict[tvm.ir.GlobalVar, bool] = {}
-    for function in mod.functions.values():
-        if not isinstance(function, relax.Function):
-            continue
-        given = set(function.params)
-        for binding in (each for block in function.body.blocks for each in block.bindings):
-            value = binding.value
-            is_data = not given.isdisjoint(relax.analysis.free_vars(value))
-            if is_data and getattr(getattr(value, "op", None), "name", "") not in _OF_NO_DATA:
-                given.add(binding.var)
-            for each in getattr(value, "args", ()):
-                if isinstance(each, tvm.ir.GlobalVar):
-                    reads[each] = is_data and reads.get(each, True)
-    return [variable for variable, is_data in reads.items() if is_data]
+def _called(mod: tvm.IRModule) -> list[tvm.ir.GlobalVar]:
+    """Return the functions that Relax functions call. Passes leave others behind."""
+    functions = [each for each in mod.functions.values() if isinstance(each, relax.Function)]
+    blocks = (block for function in functions for block in function.body.blocks)
+    values = (binding.value for block in blocks for binding in block.bindings)
+    given = (each for value in values for each in getattr(value, "args", ()))
+    return list(dict.fromkeys(each for each in given if isinstance(each, tvm.ir.GlobalVar)))
 
 
 def has_one_size(function: tirx.PrimFunc) -> bool:

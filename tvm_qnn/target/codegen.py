@@ -130,14 +130,9 @@ def compile_module(
         functions = vm_build._filter_tir(vm_build._vmcodegen(builder, mod))
     # A model may compute nothing; the linker still needs a function.
     given = functions if functions is not None else _nothing()
-    named = {str(variable.name_hint): function for variable, function in given.functions.items()}
-    given = tvm.IRModule(
-        {
-            name: each.with_attr(TAKES_INPUTS, True) if name in outer else each
-            for name, each in named.items()
-            if name not in aside  # another call of the kernel kept its code
-        }
-    )
+    for variable in given.functions:
+        if variable.name_hint in outer:
+            given[variable] = given[variable].with_attr(TAKES_INPUTS, True)
     others = parts_of(given, target, apart=objects is not None)
     parts |= others
     compiled = Compiled(

@@ -4,14 +4,15 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
-from tvm import relax, tirx
+from tvm import relax, te, tirx
 from tvm.relax import op as R
 from tvm.script import ir as I
 from tvm.script import relax as S
 from tvm.script import tirx as T
 
 from legalize import lower
-from legalize.passes.fold_constants import FoldConstants
+from legalize.kernels.kernel import IS_KERNEL
+from legalize.passes.fold_constants import FoldConstants, FoldRest
 from qnn_ops import quantized_dense
 from tests.support.encodings import encodings
 from tests.support.modules import emit, module
@@ -186,3 +187,29 @@ def test_lowering_leaves_no_integer_arithmetic_on_constants() -> None:
 
 def _module(call: relax.Expr) -> tvm.IRModule:
     return module({}, lambda: call)
+
+
+def test_the_rest_is_computed_but_kernels_stay_calls() -> None:
+    """TVM would compile a kernel for any processor, which may end the process."""
+
+    def times(x: te.Tensor) -> te.Tensor:
+        return te.compute(x.shape, lambda i: x[i] * x[i])
+
+    ones = relax.const(np.full(4, 3, np.int32))
+    builder = relax.BlockBuilder()
+    with builder.function("main", []):
+        with builder.dataflow():
+            calls = [
+                builder.emit_te(times, ones, primfunc_name_hint=name, primfunc_attrs=attrs)
+                for name, attrs in (("of_tvm", {}), ("kernel", {IS_KERNEL: True}))
+            ]
+            results = builder.emit_output(relax.Tuple(calls))
+        builder.emit_func_output(results)
+    before = builder.get()
+    after = FoldRest(relax.transform.FoldConstant())(before)
+    (binding,) = [
+        each for each in after["main"].body.blocks[0].bindings if isinstance(each.value, relax.Call)
+    ]
+    assert binding.value.args[0].name_hint == "kernel"
+    tvm.ir.assert_structural_equal(after["kernel"], before["kernel"])
+    assert isinstance(after["kernel"], tirx.PrimFunc)
