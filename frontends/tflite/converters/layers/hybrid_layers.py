@@ -67,6 +67,7 @@ def convert_hybrid_transpose_conv(ctx: Context) -> relax.Expr:
     the n products' sizes.
     """
     data = ctx.input(2, rank=4)
+    ctx.input(1, rank=4)  # the scales need its axes
     scales = _channel_scales(ctx, 0)
     batch, emit = data.shape[0], ctx.emit
     rows = hybrid.quantized_rows(ctx, data.expr, batch, (batch, 1, 1, 1), asymmetric=True)

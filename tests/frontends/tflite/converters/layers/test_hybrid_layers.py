@@ -85,6 +85,7 @@ def _kernel(*shape: int, encoding: Quantization = NARROW) -> Operand:
 
 
 _IMAGE, _ROWS = x(1, 4, 4, 6, dtype="float32"), x(3, 4, dtype="float32")
+_STEPS = {**SAME, "stride_h": 1, "stride_w": 1}
 
 test_what_is_refused = refused(
     ("has one scale for 4 channels", one("CONV_2D", _IMAGE, _kernel(4, 3, 3, 3))),
@@ -98,6 +99,10 @@ test_what_is_refused = refused(
         one("FULLY_CONNECTED", _ROWS, _kernel(2, 4, encoding=scales(np.random.default_rng(6), 3))),
     ),
     ("bias .* must be float32, got int32", one("FULLY_CONNECTED", _ROWS, _kernel(2, 4), [0, 0])),
+    (
+        r"must have 4 dimensions, got \(\)",
+        one("TRANSPOSE_CONV", [1, 4, 4, 1], _kernel(), _IMAGE, gives="float32", **_STEPS),
+    ),
 )
 
 
