@@ -38,12 +38,16 @@ def conv2d_transpose(
 
 
 def _kernel(name: str, data: relax.Expr, options: Mapping[str, Any], layout: str) -> relax.Var:
-    """Return the weights of a convolution; ``layout`` is theirs by default."""
+    """Return the weights of a convolution.
+
+    ``layout`` is theirs by default. A group has all channels of its first axis, and a share of its
+    second.
+    """
     of_data, window = spec(name, data), options["kernel_size"]
     channels = of_data.shape[options.get("data_layout", "NCHW").index("C")]
     height, width = (window, window) if isinstance(window, int) else window
-    sizes = {"O": options["channels"], "I": channels // options.get("groups", 1)}
-    known = {**sizes, "H": height, "W": width}
+    known = {"O": options["channels"], "I": channels, "H": height, "W": width}
+    known[layout[1]] //= options.get("groups", 1)
     shape = [known[letter] for letter in options.get("kernel_layout", layout)]
     return var(f"{name}_weight", shape=shape, dtype=of_data.dtype)
 

@@ -82,6 +82,14 @@ def test_layouts_differ_by_a_transpose() -> None:
     fails("NCHW or NHWC, got 'NCHW4c'", relay.testing.layers.conv_kernel_layout, "NCHW4c")
 
 
+@pytest.mark.parametrize("layout", ["IOHW", "HWOI"])
+def test_a_transposed_convolution_of_groups_has_as_many_channels_as_asked_for(layout: str) -> None:
+    x = relay.var("x", shape=(1, 4, 8, 8))
+    window = {"kernel_size": (2, 2), "strides": (2, 2), "kernel_layout": layout}
+    made = relay.testing.layers.conv2d_transpose(x, name="c", channels=8, groups=2, **window)
+    assert [*made.ty.shape] == [1, 8, 16, 16]
+
+
 test_what_there_is_not_is_named = failing(
     lambda network, settings: getattr(relay.testing, network).get_workload(**settings),
     ("resnet", {"num_layers": 19}, r"resnet: 19 layers; it may have \[18, 34"),
