@@ -15,6 +15,8 @@ from qnn_ops.errors import QnnError
 _ALIKE = {"from_mxnet": "frontends.mxnet", "from_tflite": "frontends.tflite"}
 """Importers of this project whose first arguments are Relay's, and their packages."""
 
+__all__ = ["from_onnx", "from_pytorch", *_ALIKE]
+
 
 def from_onnx(
     model: Any,
@@ -85,6 +87,10 @@ def _example(torch: Any, info: Any) -> Any:
     is_pair = len(info) == 2 and isinstance(info[1], str)
     shape, dtype = info if is_pair else (info, "float32")
     return torch.zeros(tuple(shape), dtype=getattr(torch, dtype))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:

@@ -8,13 +8,23 @@ from tvm import relax
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay.expr import module_of, spec
-from tvm_qnn.relay.testing.init import create_workload as create_workload
-from tvm_qnn.relay.testing.temp_op_attr import TempOpAttr as TempOpAttr
+from tvm_qnn.relay.testing.init import create_workload
+from tvm_qnn.relay.testing.temp_op_attr import TempOpAttr
 
 _PARTS = (
     *("dcgan", "densenet", "dqn", "inception_v3", "init", "layers", "mlp", "mobilenet", "resnet"),
     *("squeezenet", "vgg"),
 )
+__all__ = [
+    "TempOpAttr",
+    "create_workload",
+    "ctx_list",
+    "enabled_targets",
+    "generate_ref_data",
+    "run_infer_type",
+    "run_opt_pass",
+    *_PARTS,
+]
 _MISSING = ("darknet", "lstm", "resnet_3d", "synthetic", "tf", "yolo_detection")
 
 
@@ -48,6 +58,10 @@ def enabled_targets() -> list[tuple[str, Any]]:
 
 
 ctx_list = enabled_targets
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:

@@ -25,6 +25,11 @@ def float_model() -> bytes:
     return writer.finish([x, places], [y])
 
 
+def test_importers_are_listed() -> None:
+    importers = {"from_mxnet", "from_onnx", "from_pytorch", "from_tflite"}
+    assert importers == {*relay.frontend.__all__} <= {*dir(relay.frontend)}
+
+
 def test_a_float_model_is_imported_as_any_other_is(tmp_path: Path) -> None:
     path = tmp_path / "float.tflite"
     path.write_bytes(float_model())

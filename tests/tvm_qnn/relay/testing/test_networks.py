@@ -90,6 +90,15 @@ def test_a_transposed_convolution_of_groups_has_as_many_channels_as_asked_for(la
     assert [*made.ty.shape] == [1, 8, 16, 16]
 
 
+def test_a_star_brings_networks_and_nothing_else() -> None:
+    names: dict[str, Any] = {}
+    exec("from tvm_qnn.relay.testing import *", names)
+    assert names["resnet"] is relay.testing.resnet
+    assert {"layers", "vgg", "create_workload", "run_infer_type"} <= {*names}
+    assert {*names} - {"__builtins__"} <= {*dir(relay.testing)}
+    assert {*names}.isdisjoint(("Any", "QnnError", "import_module", "relax", "tvm"))
+
+
 test_what_there_is_not_is_named = failing(
     lambda network, settings: getattr(relay.testing, network).get_workload(**settings),
     ("resnet", {"num_layers": 19}, r"resnet: 19 layers; it may have \[18, 34"),
