@@ -88,7 +88,7 @@ def _rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         if index >= 0 and model.tensors[index].blocks:
             if row.by_block is None or position != 1:
                 raise UnsupportedError(f"{model.tensors[index].label} has scales by block")
-            _check_real(outputs)
+            scales.check_real(outputs)
             return row.by_block, False
     if row.data is not None:
         for tensor in inputs[:1] if row.dtypes else ():
@@ -98,7 +98,7 @@ def _rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     _check_known(row, model, operator)
     if row.hybrid is not None and _is_hybrid(row, inputs):
         scales.check_quantized(inputs)
-        _check_real(outputs)
+        scales.check_real(outputs)
         return row.hybrid, False
     # The weights of int16 data are int8.
     data = inputs[:1] + inputs[2:] if row.has_computed_weights else inputs
@@ -134,13 +134,6 @@ def _rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         # Operands such as paddings, axes or the shape of the result.
         raise UnsupportedError(f"{', '.join(shapes)} must be constant")
     raise UnsupportedError(f"no conversion rule for tensors of type {', '.join(sorted(dtypes))}")
-
-
-def _check_real(outputs: Sequence[Tensor]) -> None:
-    """Raise unless an operator of float32 data and quantized weights gives float32."""
-    for tensor in outputs:
-        if tensor.dtype != "float32":
-            raise UnsupportedError(f"{tensor.dtype} of float32 data and quantized weights")
 
 
 def _check_types(row: Row, tensors: Sequence[Tensor]) -> None:

@@ -78,6 +78,13 @@ def check_quantized(tensors: Sequence[Tensor]) -> None:
             )
 
 
+def check_real(outputs: Sequence[Tensor]) -> None:
+    """Raise unless an operator of float32 data and quantized weights gives float32."""
+    for tensor in outputs:
+        if tensor.dtype != "float32":
+            raise UnsupportedError(f"{tensor.dtype} of float32 data and quantized weights")
+
+
 def are_plain(operator: Operator, tensors: Sequence[Tensor]) -> bool:
     """Tell whether an operator's tensors have no scale, or all have one unusual scale."""
     known = [each.quantization for each in tensors if each.dtype in ENCODED]

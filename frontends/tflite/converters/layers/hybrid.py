@@ -8,7 +8,6 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate, check_clamps
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.functions.integers import read_as
@@ -123,12 +122,6 @@ def with_bias(ctx: Context, product: relax.Expr, position: int) -> relax.Expr:
     if bias.dtype != "float32":
         raise QnnError(f"the bias {bias.label} must be float32, got {bias.dtype}")
     return R.add(product, bias.expr)
-
-
-def check_result(ctx: Context) -> None:
-    """Raise unless the operator gives float32."""
-    if ctx.output().dtype != "float32":
-        raise UnsupportedError(f"{ctx.output().dtype} of float32 data and quantized weights")
 
 
 def bent(ctx: Context, activation: str, expr: relax.Expr) -> relax.Expr:

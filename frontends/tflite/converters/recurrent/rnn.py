@@ -8,7 +8,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
-from frontends.tflite.converters.layers.hybrid import bent, check_result
+from frontends.tflite.converters.layers.hybrid import bent
 from frontends.tflite.converters.recurrent import parts
 from frontends.tflite.converters.recurrent.lstm_floats import float_lstm
 from frontends.tflite.converters.recurrent.lstm_integers import (
@@ -18,6 +18,7 @@ from frontends.tflite.converters.recurrent.lstm_integers import (
     integer_lstm,
 )
 from frontends.tflite.converters.recurrent.lstm_operands import ALONE, LstmOperands, Places
+from frontends.tflite.converters.scales import check_real
 from frontends.tflite.operators import converter
 from frontends.tflite.options import layers
 from qnn_ops.dialect.registry import spec_of
@@ -144,7 +145,7 @@ def _check(ctx: Context, at: RnnPlaces, rank: int) -> None:
     data = ctx.tensor(at.data)
     weights, recurrent, bias = (ctx.tensor(at.weights + index) for index in range(3))
     shape = ctx.input(at.data).shape
-    check_result(ctx)
+    check_real([ctx.output()])
     if data.dtype != "float32" or weights.dtype not in _DTYPES:
         raise UnsupportedError(f"of {data.dtype} data and {weights.dtype} weights")
     if len(shape) != rank or 0 in shape:

@@ -9,6 +9,7 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
 from frontends.tflite.converters.layers import hybrid
 from frontends.tflite.converters.layers.convolution import bias_of
+from frontends.tflite.converters.scales import check_real
 from frontends.tflite.operators import OPERATORS, Row
 from frontends.tflite.options.layers import SVDFOptions
 from qnn_ops import quantized_dense, quantized_svdf, quantized_svdf_state
@@ -44,7 +45,7 @@ def hybrid_svdf(ctx: Context) -> relax.Expr:
 def _weighed(ctx: Context, newest: relax.Expr, times: relax.Expr) -> relax.Expr:
     """Store the newest values, and return the weighted stored values."""
     options, state, emit = ctx.options(SVDFOptions), ctx.input(4), ctx.emit
-    hybrid.check_result(ctx)
+    check_real([ctx.output()])
     filters, steps = _checked(ctx, options.rank)
     batch, units = state.shape[0], filters // options.rank
     values = emit(reshaped(emit(newest), (batch, filters, 1)))
