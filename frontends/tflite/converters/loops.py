@@ -167,7 +167,9 @@ def convert_while(ctx: Context) -> list[relax.Expr]:
     A few iterations are unrolled if constants determine their number: each then knows its counter.
     Otherwise the two subgraphs become functions, and a loop runs them.
     """
-    condition, body = (subgraph(ctx, each) for each in vars(ctx.options(WhileOptions)).values())
+    options = ctx.options(WhileOptions)
+    condition = subgraph(ctx, options.cond_subgraph_index)
+    body = subgraph(ctx, options.body_subgraph_index)
     carried = operands(ctx)
     for graph in (condition, body):
         check_arguments(graph, carried)

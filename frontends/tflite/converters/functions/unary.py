@@ -40,19 +40,21 @@ def _tabulated(
     of_bytes: Callable[..., Array],
     of_words: Callable[..., Array] | None = None,
     *,
+    option: str = "",
     has_uint8: bool = True,
 ) -> Rule:
-    """Return the rule that looks up integers in a table, made from the options and scales.
+    """Return the rule that looks up integers in a table, made from an option and scales.
 
     Args:
         of_bytes: makes the table of 8 bits, for the result's dtype.
         of_words: makes the table of int16; None if LiteRT has no such operator.
+        option: the operator's option that both take first, if it has one.
         has_uint8: whether LiteRT has the operator for uint8.
     """
 
     def convert(ctx: Context) -> relax.Expr:
-        data, result, options = ctx.tensor(0), ctx.output(), ctx.operator.options
-        first = () if options is None else vars(options).values()
+        data, result = ctx.tensor(0), ctx.output()
+        first = [getattr(ctx.operator.options, option)] if option else []
         if result.dtype == "int16" and of_words is not None:
             check_symmetric(data, result)
             return _look_up(ctx, of_words(*first, per_tensor(data)[0], per_tensor(result)[0]))
@@ -217,7 +219,7 @@ OPERATORS.update(
         ),
         "FLOOR": Row(floats=_floats(R.floor)),
         "GELU": Row(
-            scaled=_tabulated(gelu_table, tables_int16.gelu_table_int16),
+            scaled=_tabulated(gelu_table, tables_int16.gelu_table_int16, option="approximate"),
             floats=convert_gelu,
             unscaled=of_zero("int8", "uint8", "int16"),
         ),
@@ -228,7 +230,9 @@ OPERATORS.update(
             micro=COMPUTED,
         ),
         "LEAKY_RELU": Row(
-            scaled=_tabulated(lookup.leaky_relu_table, tables_int16.leaky_relu_table_int16),
+            scaled=_tabulated(
+                lookup.leaky_relu_table, tables_int16.leaky_relu_table_int16, option="alpha"
+            ),
             floats=convert_leaky_relu,
             unscaled=convert_rescaling,
         ),

@@ -132,10 +132,10 @@ def convert_stablehlo_pad(ctx: Context) -> relax.Expr:
     dtype, shape = data.dtype, data.shape
     if not shape or dtype not in DTYPES:
         raise UnsupportedError(f"{data.label}, {dtype} of shape {shape}")
-    filler, least = ctx.single(1, dtype), (-_MOST_PADDED, -_MOST_PADDED, 0)
+    filler, most = ctx.single(1, dtype), _MOST_PADDED
+    least = {"edge_padding_low": -most, "edge_padding_high": -most, "interior_padding": 0}
     low, high, between = (
-        check_axes(*option, len(shape), each)
-        for option, each in zip(vars(options).items(), least, strict=True)
+        check_axes(name, getattr(options, name), len(shape), each) for name, each in least.items()
     )
     return spread(ctx.builder, data.expr, filler, low, high, between)
 
