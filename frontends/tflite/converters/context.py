@@ -106,9 +106,12 @@ class Context:
         """Return a tensor's value; other kinds of context return another form of it."""
         return Operand(tensor, self.values.of(tensor))
 
-    def inputs(self) -> list[Operand]:
-        """Return the values of all inputs."""
-        return [self.input(position) for position in range(len(self.operator.inputs))]
+    def inputs(self, count: int | None = None) -> list[Operand]:
+        """Return the values of all inputs; raise unless there are as many as given."""
+        found = len(self.operator.inputs)
+        if count is not None and found > count:
+            raise QnnError(f"has {found} inputs, needs {count}")
+        return [self.input(position) for position in range(found if count is None else count)]
 
     def weights(self, position: int) -> Operand:
         """Return an input that must be constant but is large: it becomes a parameter."""
@@ -161,23 +164,26 @@ class Context:
             raise QnnError(f"input {position}, {tensor.label}, must be one float32")
         return float(data.item())
 
-    def check_constant(self, position: int, sizes: Sequence[int], least: int = 0) -> None:
+    def check_constant(
+        self, position: int, sizes: Sequence[float], what: str, least: int = 0
+    ) -> None:
         """Raise if an input is constant and a number of it is not below a size.
 
         Args:
             position: of the input.
             sizes: one for all numbers, or one for each index of its last axis.
+            what: says in the error which numbers may not be there.
             least: the lowest number.
         """
         tensor = self.tensor(position)
         known = tensor.array if tensor.is_constant else np.zeros(0)
         if known.size and (np.any(known < least) or np.any(known >= np.array(sizes))):
-            most = [size - 1 for size in sizes]
-            raise QnnError(f"numbers of {tensor.label} must be from {least} to {most}")
+            raise QnnError(f"{tensor.label} has {what}")
 
     def common_dtype(self, *allowed: str) -> str:
         """Return the type that all inputs and outputs have; raise if it is none of the allowed."""
-        inputs = [self.tensor(position).dtype for position in range(len(self.operator.inputs))]
+        positions = range(max(1, len(self.operator.inputs)))
+        inputs = [self.tensor(position).dtype for position in positions]
         result = self.output().dtype
         if {*inputs} != {result} or result not in (allowed or (result,)):
             raise UnsupportedError(f"from {', '.join(inputs)} to {result}")

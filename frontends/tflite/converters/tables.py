@@ -106,7 +106,8 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
     outer = wanted[:-1]
     if min(outer, default=0) < 0:
         raise QnnError(f"sizes must not be negative, got {wanted}")
-    ctx.check_constant(1, (*outer, 2**31 - 1))
+    limits = (*outer, 2**31 - 1)
+    ctx.check_constant(1, limits, f"indices outside of {limits}")
     result = (*outer, *shape[1:])
     if 0 in (count, *result):
         return R.zeros(result, "float32")
@@ -139,9 +140,10 @@ def convert_lsh_projection(ctx: Context) -> relax.Expr:
     kind, shape = ctx.options(LSHProjectionOptions).type, items.shape
     dtypes = {each.dtype for each in (functions, weights) if each}
     if dtypes != {"float32"} or ctx.output().dtype != "int32" or kind == "UNKNOWN":
-        raise UnsupportedError(f"{kind}, of {', '.join(dtypes)}, to {ctx.output().dtype}")
+        raise UnsupportedError(f"{kind}, of {', '.join(sorted(dtypes))}, to {ctx.output().dtype}")
     if len(functions.shape) != 2 or functions.shape[1] > _BITS:
-        raise QnnError(f"{functions.label} has shape {functions.shape}, of at most {_BITS} bits")
+        needed = f"needs [functions, bits], of at most {_BITS} bits"
+        raise QnnError(f"{functions.label} has shape {functions.shape}, {needed}")
     if weights and weights.shape != shape[:1]:
         raise QnnError(f"{weights.label} has shape {weights.shape}, needs {shape[:1]}")
     if not shape or 0 in (*shape, *functions.shape):
@@ -171,7 +173,7 @@ def convert_lsh_projection(ctx: Context) -> relax.Expr:
 @converter("HASHTABLE_LOOKUP")
 def convert_hashtable_lookup(ctx: Context) -> list[relax.Expr]:
     """Return the rows of a table with given keys, or zeros, and a flag for each existing key."""
-    wanted, keys, table = ctx.inputs()
+    wanted, keys, table = ctx.inputs(3)
     dtype = table.dtype
     if {wanted.dtype, keys.dtype} != {"int32"} or dtype not in DTYPES:
         raise UnsupportedError(f"of {keys.dtype} in a table of {dtype}")

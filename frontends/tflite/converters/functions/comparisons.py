@@ -80,7 +80,7 @@ def _logical(function: Callable[..., relax.Expr]) -> Rule:
 @converter("SELECT_V2", micro=MOVED)
 def convert_select_v2(ctx: Context) -> relax.Expr:
     """Return elements of the second operand where the first is true, otherwise of the third."""
-    condition, chosen, other = ctx.inputs()
+    condition, chosen, other = ctx.inputs(3)
     if condition.dtype != "bool" or chosen.dtype != other.dtype:
         dtypes = [operand.dtype for operand in (condition, chosen, other)]
         raise QnnError(f"must choose by bool from two tensors of one type, got {dtypes}")
@@ -97,7 +97,7 @@ def convert_select(ctx: Context) -> relax.Expr:
     chosen = convert_select_v2(ctx)
     if _are_single(ctx):
         return chosen
-    condition, given, other = ctx.inputs()
+    condition, given, other = ctx.inputs(3)
     shape = given.shape
     if other.shape != shape:
         raise QnnError(f"the shapes {shape} and {other.shape} differ")

@@ -244,7 +244,7 @@ def rows_of(ctx: Context, keep_num_dims: bool) -> tuple[tuple[int, ...], int, in
     count = prod(data.shape)
     if data.shape[-1:] != (depth,) if keep_num_dims else depth == 0 or count % depth:
         raise QnnError(
-            f"{data.label} of {data.shape} has no whole rows of {depth}, as {weight.label} takes"
+            f"{data.label} of {data.shape} has no whole rows of {depth}, which {weight.label} takes"
         )
     return data.shape[:-1] if keep_num_dims else (count // depth,), depth, units
 

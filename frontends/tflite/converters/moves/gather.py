@@ -97,7 +97,7 @@ def checked_indices(ctx: Context, position: int, sizes: tuple[int, ...]) -> rela
     indices = ctx.input(position)
     if indices.dtype not in _INDICES:
         raise QnnError(f"input {position}, {indices.label}, must be integers, is {indices.dtype}")
-    ctx.check_constant(position, sizes)
+    ctx.check_constant(position, sizes, f"indices outside of {sizes}")
     if indices.is_constant or not ctx.builder.is_certain or 0 in (*sizes, *indices.shape):
         return indices.expr
     source, emit = f"operator {ctx.operator.index} {ctx.operator.code}", ctx.emit

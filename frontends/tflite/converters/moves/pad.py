@@ -120,7 +120,7 @@ def convert_reverse_sequence(ctx: Context) -> relax.Expr:
         raise QnnError(f"axes {along} and {batch} of a tensor of shape {shape}")
     if lengths.shape != (shape[batch],):
         raise QnnError(f"{lengths.shape} lengths for {shape[batch]} batches")
-    ctx.check_constant(1, [shape[along] + 1])
+    ctx.check_constant(1, [shape[along] + 1], f"lengths outside of 0 to {shape[along]}")
     count = np.minimum(ctx.builder.array(lengths.expr).astype(np.int32), shape[along])
     return reversed_steps(ctx.builder, data.expr, count, along, batch)
 

@@ -1,7 +1,7 @@
 """SCATTER_ND, SPARSE_TO_DENSE, operators of segments, STABLEHLO_SCATTER and ONE_HOT."""
 
 from collections.abc import Sequence
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
     if dtype not in {*_DTYPES} - {"bool"} or indices.dtype not in ("int32", "int64"):
         raise UnsupportedError(f"{dtype} at indices of {indices.dtype}")
     count, depth = (*indices.shape, 1, 1)[:2]
-    fits = len(indices.shape) < 3 and depth == len(shape) <= 4 and min(shape, default=0) >= 0
+    fits = len(indices.shape) < 3 and 0 < depth == len(shape) <= 4 and min(shape, default=0) >= 0
     if not fits or values.shape not in ((), (count,)):
         raise QnnError(f"indices of {indices.shape} for values of {values.shape} in {shape}")
     filled = R.broadcast_to(ctx.single(3, dtype), (prod(shape), 1))
@@ -102,7 +102,7 @@ def _reduced(ctx: Context, count: int, reduction: str, begin: str | int) -> rela
         raise UnsupportedError(f"{dtype} in segments of {indices.dtype}")
     if count < 0 or data.shape[:rank] != indices.shape:
         raise QnnError(f"segments {indices.shape} of data of {data.shape}, {count} of them")
-    ctx.check_constant(1, [count], least=-(2**31))
+    ctx.check_constant(1, [count], f"segments beyond {count}", least=-(2**31))
     rest = data.shape[rank:]
     start = beginning(begin, dtype)
     if 0 in data.shape or count == 0:
@@ -133,7 +133,7 @@ def _flat_indices(
     LiteRT ends a run if an index is outside.
     """
     indices = ctx.input(position)
-    ctx.check_constant(position, sizes)
+    ctx.check_constant(position, sizes, f"indices outside of {sizes}")
     shape = (count or prod(indices.shape[:-1]), len(sizes))
     return gather.flat_indices(ctx, reshaped(R.astype(indices.expr, "int32"), shape), sizes)
 
@@ -144,7 +144,7 @@ def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
 
     Elements outside the data are left out.
     """
-    data, indices, updates = ctx.inputs()
+    data, indices, updates = ctx.inputs(3)
     options, emit = ctx.options(StablehloScatterOptions), ctx.emit
     shape, dtype, named = data.shape, data.dtype, options.scatter_dims_to_operand_dims
     if dtype not in gather.DTYPES or updates.dtype != dtype:
@@ -162,7 +162,7 @@ def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
     order = gather.slice_order(options.update_window_dims, count)
     if not fits or [(*batch, *window)[axis] for axis in order] != [*updates.shape]:
         raise QnnError(f"updates of {updates.shape} at indices of {indices.shape} in {shape}")
-    ctx.check_constant(1, [2**63 - 1])
+    ctx.check_constant(1, [inf], "indices below 0")
     reduction = _reduction(ctx, options.update_computation_subgraph_index)
     size, elements = prod(shape), prod(updates.shape)
     if 0 in (size, elements):

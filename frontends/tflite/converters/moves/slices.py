@@ -201,7 +201,7 @@ def _taken(ctx: Context, data: Operand, ranges: Mapping[int, range | OpenRange])
 @converter("DYNAMIC_UPDATE_SLICE", micro=MOVED, unpacks=("int4",), fills=True)
 def convert_dynamic_update_slice(ctx: Context) -> relax.Expr:
     """Write a tensor into a larger one, at an index that is moved inside."""
-    data, part, begins = ctx.inputs()
+    data, part, begins = ctx.inputs(3)
     rank = len(data.shape)
     if part.dtype != data.dtype or begins.dtype not in _PLACES:
         dtypes = [part.dtype, begins.dtype]

@@ -148,8 +148,8 @@ def reserved(steps: Any, dtype: int = _FLOAT, place: int = 0, grows: int = 0) ->
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (listed(place=(4, 0)), "must be from 0 to"),
-        (reserved(2, place=2), "must be from 0 to"),
+        (listed(place=(4, 0)), "has indices outside of"),
+        (reserved(2, place=2), "has indices outside of"),
         (reserved(2, grows=1), "a list that grows"),
         (reserved(0), "a list of shape"),
         (reserved(None), "a length that depends on the data"),

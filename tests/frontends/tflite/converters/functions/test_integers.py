@@ -77,4 +77,8 @@ test_what_is_refused = refused(
     (r"has shape \(3,\), needs 4 at its end", one("BITCAST", x(3), gives="int32")),
     ("from int32, int16 to int32", one("BITWISE_XOR", x(3, dtype="int32"), x(3, dtype="int16"))),
     (r"shapes \(2, 3\) and \(3,\) differ", one("STABLEHLO_AND", x(2, 3), x(3))),
+    *(
+        ("has 3 inputs, needs 2", one(code, *[x(3, dtype="int32")] * 3))
+        for code in ("BITWISE_XOR", "RIGHT_SHIFT", "STABLEHLO_AND", "STABLEHLO_SHIFT_LEFT")
+    ),
 )

@@ -109,7 +109,7 @@ def _dense(
 
 
 test_weights_that_do_not_fit = refused(
-    ("has no whole rows of 5, as tensor 1 'c2' takes", _dense(3, 5)),
+    ("has no whole rows of 5, which tensor 1 'c2' takes", _dense(3, 5)),
     (r"'c2' must have 2 dimensions, got \(3, 6, 1\)", _dense(3, 6, 1)),
     ("a scale per row and a zero point that is not 0", _dense(3, 6, encoding=_POINTS)),
     ("uint8 weights with a scale per channel", _dense(3, 6, dtype="uint8", encoding=_SCALES)),

@@ -48,7 +48,10 @@ test_what_does_not_fit = refused(
     ("pad_width", one("PADV2", x(2, 3), -WIDTHS[1:3], SEVEN)),
     ("3 and 0 do not fit axis 0", one("MIRROR_PAD", x(3, 4), [[3, 0], [0, 0]], mode="REFLECT")),
     ("must have axes", one("REVERSE_V2", x(3, 4), [])),
-    ("must be from 0 to .4.", one("REVERSE_SEQUENCE", x(2, 4, dtype="uint8"), [1, 5], seq_dim=1)),
+    (
+        "lengths outside of 0 to 4",
+        one("REVERSE_SEQUENCE", x(2, 4, dtype="uint8"), [1, 5], seq_dim=1),
+    ),
     ("lengths for 2 batches", one("REVERSE_SEQUENCE", x(2, 4, dtype="uint8"), [1], seq_dim=1)),
     ("axes 0 and 0", one("REVERSE_SEQUENCE", x(2, 4, dtype="uint8"), [1, 1], seq_dim=0)),
 )

@@ -75,17 +75,22 @@ def test_tensors_without_elements_one_hot_and_segments_in_order() -> None:
 _NUMBERS = x(2, 3, dtype="int32")
 
 test_places_must_be_there = refused(
-    ("must be from 0 to", one("SCATTER_ND", [[5], [0]], x(2, 4), [5, 4])),
-    ("must be from 0 to", one("SCATTER_ND", [[-1], [0]], x(2, 4), [5, 4])),
+    (r"has indices outside of \(5,\)", one("SCATTER_ND", [[5], [0]], x(2, 4), [5, 4])),
+    (r"has indices outside of \(5,\)", one("SCATTER_ND", [[-1], [0]], x(2, 4), [5, 4])),
     ("for parts of", one("SCATTER_ND", [[1], [0]], x(2, 4), [5, 3])),
     ("for parts of", one("SCATTER_ND", [[1, 1], [0, 1]], x(2, 4), [5, 4])),
     ("for parts of", one("SCATTER_ND", [[1], [0]], x(2, 4), [-5, 4])),
-    ("must be from -2147483648 to .2", one("UNSORTED_SEGMENT_SUM", _NUMBERS, [0, 3], 3)),
+    ("has segments beyond 3", one("UNSORTED_SEGMENT_SUM", _NUMBERS, [0, 3], 3)),
     *(
         ("must count segments from 0, in order", one("SEGMENT_SUM", _NUMBERS, indices))
         for indices in ([1, 1], [0, 2], [0, -1], [1, 0], [[0], [0]])
     ),
     ("depends on the data of a run", one("SEGMENT_SUM", _NUMBERS, x(2, dtype="int32"))),
+    (
+        r"indices of \(2, 0\) for values of \(2,\) in \(\)",
+        one("SPARSE_TO_DENSE", np.zeros((2, 0)), np.zeros(0), x(2), x(), gives=((), "int8", Q)),
+    ),
+    ("input 2 is missing", one("STABLEHLO_SCATTER", _NUMBERS, _NUMBERS)),
     (
         "must be constant",
         one(
@@ -197,13 +202,19 @@ def _rows(
         ({"update_computation_subgraph_index": 9}, "runs subgraph 9, there are 1 others"),
         ({"update_computation_subgraph_index": -1}, "runs subgraph -1, there are 1 others"),
         ({"codes": ("BITWISE_XOR",)}, "combines numbers by BITWISE_XOR"),
-        ({"first": -1, "is_constant": True}, "must be from 0 to"),
+        ({"first": -1, "is_constant": True}, "tensor 2 'i' has indices below 0"),
         ({"dtype": "bool"}, "bool in bool"),
         ({"kind": "int16"}, "indices of int16"),
     ],
 )
 def test_what_is_refused(options: dict[str, Any], message: str) -> None:
     check_refused(_rows(**options), message)
+
+
+def test_the_largest_index_is_outside() -> None:
+    model = _rows(kind="int64", first=2**63 - 1, is_constant=True)
+    arrays = [np.zeros((4, 5), np.int8), np.ones((2, 5), np.int8)]
+    assert compare(model, arrays, target="llvm", kernels=False).differing == ()
 
 
 def test_data_that_do_not_fit_are_refused() -> None:
