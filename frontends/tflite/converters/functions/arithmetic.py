@@ -207,13 +207,20 @@ def _extremum(function: Callable[..., relax.Expr]) -> Rule:
     return convert
 
 
-def _added(add: Callable[[Context, relax.Expr, relax.Expr], relax.Expr]) -> Rule:
-    """Return the rule that adds tensors of one shape, one after the other."""
+def _added(add: Callable[[Context, relax.Expr, relax.Expr], relax.Expr], *dtypes: str) -> Rule:
+    """Return the rule that adds tensors of one shape, one after the other.
+
+    Args:
+        add: adds two.
+        *dtypes: the types that LiteRT takes; without them the rule checks no type.
+    """
 
     def convert(ctx: Context) -> relax.Expr:
-        first, *others = ctx.inputs()
+        if dtypes:
+            ctx.common_dtype(*dtypes)
+        first = ctx.input(0)
         total = first.expr
-        for other in others:
+        for other in ctx.inputs()[1:]:
             if other.shape != first.shape:
                 raise QnnError(f"shapes {first.shape} and {other.shape} differ")
             total = add(ctx, total, other.expr)
@@ -227,7 +234,6 @@ def _float_sum(ctx: Context, lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
 
 
 def _whole_sum(ctx: Context, lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
-    ctx.common_dtype("int32")
     return ctx.emit(_in_64_bits(ctx, R.add, lhs, rhs))
 
 
@@ -330,7 +336,7 @@ OPERATORS.update(
             micro=COMPUTED,
             combines="add",
         ),
-        "ADD_N": Row(floats=_added(_float_sum), whole=_added(_whole_sum)),
+        "ADD_N": Row(floats=_added(_float_sum), whole=_added(_whole_sum, "int32")),
         "ATAN2": Row(floats=_floats(R.atan2)),
         "DIV": Row(
             quantized=convert_quotient,

@@ -221,3 +221,14 @@ def test_what_moves_numbers_equals_litert(dtype: str) -> None:
         for options in ({}, {"align_corners": True}, {"half_pixel_centers": True}):
             sheet.add("RESIZE_NEAREST_NEIGHBOR", data, [5, 3], **options)
     sheet.check()
+
+
+test_what_litert_does_not_add_or_negate_is_refused = refused(
+    ("from int64 to int64", one("ADD_N", x(3, dtype="int64"))),
+    ("from bool to bool", one("ADD_N", x(3, dtype="bool"))),
+    *(
+        ("input 0 is missing", one(code, gives=dtype))
+        for code in ("ADD_N", "NEG")
+        for dtype in ("int32", "float32")
+    ),
+)
