@@ -1,4 +1,4 @@
-"""The zoo's networks, whole: every tensor that they compute is LiteRT's, bit for bit."""
+"""The zoo's networks, with few repetitions: every tensor is LiteRT's, bit for bit."""
 
 from functools import lru_cache
 from typing import Any
