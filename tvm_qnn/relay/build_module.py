@@ -85,7 +85,9 @@ class FactoryModule:
         """Return this object: the library is not separate from the graph any more."""
         return self
 
-    graph_json, params, lib = map(property, (get_graph_json, get_params, get_lib))
+    graph_json = property(get_graph_json)
+    params = property(get_params)
+    lib = property(get_lib)
 
     def export_library(
         self, file_name: str | os.PathLike[str], *, cc: str | None = None, **_options: Any

@@ -33,9 +33,8 @@ class Topology:
 
 
 TOPOLOGIES = {
-    "inception_v3": Topology(
-        classifiers.inception_v3, 299, 75
-    ),  # below 75 its VALID layers run out of pixels
+    # Below 75 its VALID layers run out of pixels.
+    "inception_v3": Topology(classifiers.inception_v3, 299, 75),
     "mobilenet_v1": Topology(classifiers.mobilenet_v1, 224, 64),
     "mobilenet_v2": Topology(classifiers.mobilenet_v2, 224, 49),
     "resnet50": Topology(classifiers.resnet50, 224, 50),
