@@ -17,7 +17,7 @@ from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, PIPELINE, is_final, left_out,
 # model has the same parts, and the same code, on every machine.
 _MOST_PARTS = 16
 
-# The number of parts for functions that others call by name. A module takes some 20 ms beside its
+# The number of parts for functions that others call by name. A module takes some 12 ms beside its
 # functions, but a change of one function compiles its whole module again.
 _SHARES = 8
 

@@ -82,6 +82,11 @@ def store_lanes(target: Buffer, value: Vector, first: int, start: Index, count: 
         T.buffer_store(target, part, [ramp(start + offset, width)])
 
 
+def has_masks(lanes: int) -> bool:
+    """Tell whether vectors of so many int32 are AVX512's: it loads and stores parts of a vector."""
+    return lanes == 16
+
+
 def load_first(buffer: Buffer, start: Index, count: int, size: int) -> Vector:
     """Load ``count`` neighbours into the first of ``size`` lanes, by a mask of AVX512."""
     dtype = vector_of(str(buffer.dtype), size)
@@ -112,7 +117,7 @@ def for_each_piece(
         length: the row's length, a number or a variable.
         body: writes the code for ``width`` elements from an offset; it may visit some twice.
         size: elements of a whole piece, such as the bytes in a vector.
-        is_rolled: whether LLVM must not unroll the loop: see ``rolled``.
+        is_rolled: whether LLVM may unroll the loop only in part: see ``rolled``.
         tasks: how many tasks share the row, from ``task_count``. Two of them may visit the same
             elements.
     """

@@ -55,7 +55,7 @@ def local_vector(lanes: int = 16, dtype: str = "int32") -> Buffer:
 
 
 def get_lanes(buffer: Buffer, lanes: int | None = None) -> Vector:
-    """Read the first lanes of a local vector; None reads all lanes."""
+    """Read the first ``lanes`` of a local vector, or all of them without a number."""
     return buffer[_first(buffer, lanes)]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
-from legalize.kernels.ir.rows import store_first, store_lanes
+from legalize.kernels.ir.rows import has_masks, store_first, store_lanes
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, lanes_in, splat, store_pieces
 from legalize.kernels.isa.x86_instructions import narrow_pair, narrow_to_bytes
 
@@ -49,7 +49,7 @@ def store_pixel(
             elif real - offset == 1:
                 # LLVM 22 turns a masked store of one narrowed lane into a store of four bytes.
                 T.buffer_store(target, T.Shuffle([part], [0]), [start + offset])
-            elif real > offset and width == 16:  # AVX512 has masks
+            elif real > offset and has_masks(width):
                 store_first(target, part, start + offset, real - offset)
             elif real > offset:
                 store_lanes(target, part, 0, start + offset, real - offset)

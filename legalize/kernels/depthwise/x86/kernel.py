@@ -27,16 +27,10 @@ from legalize.kernels.depthwise.x86.interleave import (
     interleave_bytes,
     interleave_words,
 )
-from legalize.kernels.depthwise.x86.plan import (
-    PLANES,
-    Phase,
-    Plan,
-    Section,
-    cycles,
-    has_masks,
-)
+from legalize.kernels.depthwise.x86.plan import PLANES, Phase, Plan, Section, cycles
 from legalize.kernels.ir.places import address, with_addresses
 from legalize.kernels.ir.rows import (
+    has_masks,
     load_filled,
     load_first,
     powers_of_two,
@@ -173,7 +167,7 @@ class _Part:
         channels = section.channels
         # A single load or store of the channels is faster than one with a mask.
         is_one = channels == section.width or channels.bit_count() == 1
-        self.is_masked = has_masks(kernel.plan.isa) and not is_one
+        self.is_masked = has_masks(kernel.plan.isa.lanes) and not is_one
         self.plane_size = self.plan.slots(section) * section.width
         size = self.plan.cells * self.spec.strides[1] * PLANES * self.plane_size
         # The buffer is not on the stack: LLVM would turn the few pixels of a tiny image into

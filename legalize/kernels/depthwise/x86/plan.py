@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.ir.rows import has_masks
 from legalize.kernels.isa.x86 import Isa
 from qnn_ops.arrays import Int64Array
 
@@ -96,11 +97,6 @@ class Phase(NamedTuple):
     first_slot: int
     first_column: int
     columns: int
-
-
-def has_masks(isa: Isa) -> bool:
-    """Tell whether instructions load and store the first bytes of a vector."""
-    return isa.lanes == 16
 
 
 def choose_cells(centred_kernel: Int64Array, isa: Isa) -> Cells:
@@ -299,7 +295,7 @@ def choose_plan(spec: ConvSpec, isa: Isa, form: Cells) -> Plan:
     """
     cells = Plan(spec, isa, form, 1, 1).cells
     # Different choices often leave the same widths, as vectors are short or channels few.
-    every = (*_WIDTHS, *_MASKED_WIDTHS) if has_masks(isa) else _WIDTHS
+    every = (*_WIDTHS, *_MASKED_WIDTHS) if has_masks(isa.lanes) else _WIDTHS
     choices = (Plan(spec, isa, form, 1, 1, widths).sections for widths in every)
     used = dict.fromkeys(tuple(section.width for section in sections) for sections in choices)
     plans = []
