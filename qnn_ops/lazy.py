@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
+from qnn_ops.serial import uncollected
+
 
 class _LazyPackage(ModuleType):
     """A package. Its function hides the module of the same name that contains the function."""
@@ -21,7 +23,8 @@ class _LazyPackage(ModuleType):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         homes = self._homes[name]
         try:
-            modules = [importlib.import_module(home) for home in homes]
+            with uncollected():
+                modules = [importlib.import_module(home) for home in homes]
         except ModuleNotFoundError as error:
             if error.name not in homes:
                 raise

@@ -43,3 +43,14 @@ def test_other_names_are_errors() -> None:
     with pytest.raises(AttributeError, match="'qnn_ops' has no attribute 'fractal'"):
         _ = qnn_ops.fractal  # type: ignore[attr-defined]
     assert set(qnn_ops.__all__) <= set(dir(qnn_ops))
+
+
+def test_python_looks_for_no_circles_during_an_import() -> None:
+    code = (
+        "import gc, importlib, qnn_ops\n"
+        "import_module, seen = importlib.import_module, []\n"
+        "importlib.import_module = lambda *a: (seen.append(gc.isenabled()), import_module(*a))[1]\n"
+        "qnn_ops.QnnError\n"
+        "print(any(seen), bool(seen), gc.isenabled())"
+    )
+    assert printed(code) == "False True True\n"

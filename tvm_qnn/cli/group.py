@@ -3,6 +3,7 @@
 This file does not import TVM, so that `--help` answers at once.
 """
 
+import gc
 import sys
 import warnings
 from collections.abc import Iterator
@@ -24,6 +25,9 @@ class Commands(click.Group):
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run a command, and exit."""
+        # An import of TVM makes 200,000 objects that stay. By default, Python would look for
+        # circles of references after each 700.
+        gc.set_threshold(50_000)
         try:
             with readable_streams():
                 return super().main(*args, **options)
