@@ -55,4 +55,4 @@ def write_object(path: Path, code: str, symbol: str, constants: bytes, alignment
     source.write_text(f"{code}\n{definition}")
     linked = tvm.runtime.load_module(str(source))
     source.unlink()
-    objects.write_object(linked, path)
+    path.write_bytes(objects.object_of(linked))

@@ -7,9 +7,8 @@ import tvm
 from tvm import tirx
 
 from legalize.passes.set_aside import Codes, code_of, has_one_size
-from tvm_qnn.io.outputs import scratch
 from tvm_qnn.io.steps import compile_step
-from tvm_qnn.target.objects import write_object
+from tvm_qnn.target.objects import object_of
 from tvm_qnn.target.options import options_kept
 from tvm_qnn.target.parts import Kind, PartCompiler, kind_of, part_of, parts_of, takes_inputs
 from tvm_qnn.target.passes import leveled
@@ -111,6 +110,5 @@ class Objects:
 
     def _make(self, part: tvm.IRModule) -> bytes:
         module = self._compile_part(part)
-        with scratch() as folder, options_kept(self._compile_part.target):
-            write_object(module, file := folder / "kernels.o")
-            return file.read_bytes()
+        with options_kept(self._compile_part.target):
+            return object_of(module)

@@ -23,7 +23,7 @@ from tvm_qnn.io.outputs import scratch
 from tvm_qnn.io.steps import compile_step
 from tvm_qnn.target.ahead import Objects
 from tvm_qnn.target.linker import find_linker, shared_library_linker
-from tvm_qnn.target.objects import in_memory, write_object
+from tvm_qnn.target.objects import in_memory, object_of
 from tvm_qnn.target.options import options_kept
 from tvm_qnn.target.parts import TAKES_INPUTS, PartCompiler, parts_of
 from tvm_qnn.target.processor import processors
@@ -82,12 +82,14 @@ class Compiled:
     def write_objects(self, folder: Path) -> list[Path]:
         """Write the kernels as object files for a linker."""
         files = [folder / f"kernels{i}.o" for i in range(len(self.parts))]
-        if self.objects is None:
-            _each(self._write, zip(self.kernels.values(), files, strict=True))
-        else:
-            for file, contents in zip(files, self.objects, strict=True):
-                file.write_bytes(contents)
+        for file, contents in zip(files, self._machine_code, strict=True):
+            file.write_bytes(contents)
         return files
+
+    @cached_property
+    def _machine_code(self) -> Sequence[bytes]:
+        made = self.objects
+        return _each(self._object_of, self.kernels.values()) if made is None else made
 
     def _loaded(self) -> Any:
         command = find_linker(None, requirements(self.target).platform)
@@ -100,9 +102,9 @@ class Compiled:
         with options_kept(self.target):
             self.kernels[name].get_function(name)
 
-    def _write(self, part: tuple[Any, Path]) -> None:
+    def _object_of(self, kernels: Any) -> bytes:
         with options_kept(self.target):
-            write_object(*part)
+            return object_of(kernels)
 
 
 def compile_module(

@@ -11,22 +11,24 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from tvm_qnn.io.outputs import scratch
+
 OF_TVM = ("lib0.o", "devc.o")
 """The names of the objects that TVM's own export writes."""
 
 _MEMORY = Path("/proc/self/fd")  # Linux; on other systems LLVM writes to the disk itself
 
 
-def write_object(module: Any, path: Path) -> None:
-    """Write a module's LLVM code as an object file.
+def object_of(module: Any) -> bytes:
+    """Return a module's LLVM code as the contents of an object file.
 
     Raises:
-        OSError: if the file cannot be written.
+        OSError: if the system allows no file of that size.
     """
     check_file_limit(lambda: len(module.inspect_source("s")))  # an object is smaller
-    with in_memory([path]):
+    with scratch() as folder, in_memory([path := folder / "kernels.o"]):
         module.write_to_file(str(path), "o")
-        _settle(path)
+        return path.read_bytes()
 
 
 def check_file_limit(size: Callable[[], int] | None = None) -> None:
@@ -66,15 +68,11 @@ def settling(link: Callable[..., None]) -> Callable[..., None]:
     """Return a linker function, as TVM's export takes it, that first writes objects to the disk."""
 
     def settle_and_link(output: str, objects: Sequence[str], options: Any = None) -> None:
-        for path in objects:
-            _settle(Path(path))
+        for path in map(Path, objects):
+            if path.is_symlink():
+                contents = path.read_bytes()
+                path.unlink()
+                path.write_bytes(contents)
         link(output, objects, options)
 
     return settle_and_link
-
-
-def _settle(path: Path) -> None:
-    if path.is_symlink():
-        contents = path.read_bytes()
-        path.unlink()
-        path.write_bytes(contents)

@@ -27,7 +27,7 @@ from tests.support.standalone import check_call
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.standalone.overlap import leads, size_of_buffer
 from tvm_qnn.standalone.shared import with_shared_memory
-from tvm_qnn.target.objects import write_object
+from tvm_qnn.target.objects import object_of
 from tvm_qnn.target.target import parse_target
 
 Buffers = list[Any]
@@ -213,7 +213,8 @@ def test_code_gives_the_same_over_its_input_as_beside_it(tmp_path: Path) -> None
     functions = {f"f{i}": function(sizes, write) for i, (sizes, write, _) in enumerate(CASES)}
     compiled = compile_functions(functions, {name: name for name in functions}, HOST)
     variants = {name: {"": (0, 1)} for name in functions}
-    write_object(compiled.module_of(compiled.merged(variants).functions), tmp_path / "f.o")
+    code = object_of(compiled.module_of(compiled.merged(variants).functions))
+    (tmp_path / "f.o").write_bytes(code)
     check_call(["cc", "-shared", "-o", tmp_path / "f.so", tmp_path / "f.o"])
     library = ctypes.CDLL(str(tmp_path / "f.so"))
     rng = np.random.default_rng(0)

@@ -1,6 +1,7 @@
 import importlib
 import subprocess
 import sys
+from itertools import count as numbers_from
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,18 @@ def test_functions_are_compiled_in_parts(count: int) -> None:
     results = program(*map(runtime.tensor, arrays))
     for array, result in zip(arrays, results, strict=True):
         assert runtime.array_of(result).tolist() == (2 * array).tolist()
+
+
+def test_machine_code_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build loads it, and an export writes it."""
+    numbers = numbers_from(0)
+    made = "tvm_qnn.target.codegen.object_of"
+    monkeypatch.setattr(made, lambda _module: str(next(numbers)).encode())
+    pipeline = relax.get_default_pipeline(host_target())
+    compiled = compile_module(adders(3), host_target(), pipeline)
+    for _ in range(2):
+        files = compiled.write_objects(tmp_path)
+        assert sorted(file.read_bytes() for file in files) == [b"0", b"1", b"2"]
 
 
 def chains(count: int) -> tvm.IRModule:
