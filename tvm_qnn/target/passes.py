@@ -57,6 +57,17 @@ _OF_BUFFERS = (
 # They turn several indices into one, and simplify the result.
 _OF_INDICES = ("tirx.FlattenBuffer", "tirx.StmtSimplify")
 
+# They lower what no kernel has: floats of 8 bits, bfloat16, and blocks that begin sums.
+_OF_PRIMITIVES = (
+    "tirx.BF16ComputeLegalize",
+    "tirx.BF16StorageLegalize",
+    "tirx.FP8ComputeLegalize",
+    "tirx.FP8StorageLegalize",
+    "s_tir.LowerInitBlock",
+    "s_tir.LowerMatchBuffer",
+    "s_tir.AnnotateIrregularLoop",
+)
+
 _MERGE = "tirx.StorageRewrite"
 """Merges local buffers, and moves them out of loops.
 
@@ -135,7 +146,7 @@ def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:
     statements in vain.
     """
     has_wide_loops = False
-    is_flat = all(IS_KERNEL in function.attrs for function in functions)
+    are_kernels = is_flat = all(IS_KERNEL in function.attrs for function in functions)
 
     def see_loop(node: Any) -> None:
         nonlocal has_wide_loops
@@ -158,6 +169,7 @@ def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:
     return (
         *(() if all(buffers) else some),
         *((_MERGE,) if all(map(is_final, functions)) else ()),
+        *(_OF_PRIMITIVES if are_kernels else ()),
         *(_OF_INDICES if is_flat else ()),
         *(() if has_wide_loops else (_NARROW,)),
     )

@@ -44,6 +44,7 @@ def test_they_are_passes_of_tvm_s() -> None:
         *ALWAYS_LEFT_OUT,
         *passes._OF_BUFFERS,
         *passes._OF_INDICES,
+        *passes._OF_PRIMITIVES,
         passes._MERGE,
         passes._NARROW,
     } <= names.seen
@@ -120,6 +121,14 @@ def test_kernels_of_one_index_are_not_flattened() -> None:
     assert set(passes._OF_INDICES).isdisjoint(left_out(of_two))
     assert set(passes._OF_INDICES).isdisjoint(left_out(flat, of_two))
     assert set(passes._OF_INDICES).isdisjoint(left_out(flat.without_attr(IS_KERNEL)))
+
+
+def test_kernels_leave_out_what_only_primitives_have() -> None:
+    kernel = function_of_axes((2, 2))
+    primitive = kernel.without_attr(IS_KERNEL)
+    assert set(passes._OF_PRIMITIVES) <= set(left_out(kernel))
+    assert set(passes._OF_PRIMITIVES).isdisjoint(left_out(primitive))
+    assert set(passes._OF_PRIMITIVES).isdisjoint(left_out(kernel, primitive))
 
 
 def with_buffer(size: Any) -> tirx.PrimFunc:
