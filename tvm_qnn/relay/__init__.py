@@ -13,6 +13,7 @@ those of ``qnn_ops``.
 
 from collections.abc import Mapping
 from types import SimpleNamespace
+from typing import Any as Anything
 
 from tvm import relax
 from tvm.ir import GenericConst, IRModule
@@ -70,7 +71,7 @@ def optimize(
     return mod, params or {}
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Anything:
     if name == "quantize":
         raise QnnError(
             "relay.quantize: quantize the model with its own framework's tools, "

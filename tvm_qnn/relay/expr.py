@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from inspect import signature
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import tvm
@@ -17,6 +19,9 @@ from tvm.relax.expr import _update_type
 
 from qnn_ops.dialect.registry import TensorSpec, check_expr, spec_of
 from qnn_ops.errors import QnnError
+
+_Parameters = ParamSpec("_Parameters")
+_Made = TypeVar("_Made")
 
 Constant = tvm.ir.GenericConst
 """Scripts find it here, as Call, Expr, Tuple, TupleGetItem and Var."""
@@ -219,6 +224,40 @@ def spec(name: str, value: Any) -> TensorSpec:
     if is_untyped(value):
         typed(value)
     return spec_of(value, name)
+
+
+def operators(
+    prefix: str = "", names: list[str] | None = None
+) -> Callable[[Callable[_Parameters, _Made]], Callable[_Parameters, _Made]]:
+    """Return a decorator for functions that make one of Relay's operators.
+
+    It checks operands, which are the parameters that are annotated as ``relax.Expr``, and gives the
+    call its type.
+
+    Args:
+        prefix: the text before a function's name in errors.
+        names: gets the names of the functions.
+    """
+
+    def operator(function: Callable[_Parameters, _Made]) -> Callable[_Parameters, _Made]:
+        name = function.__name__
+        parameters = signature(function).parameters
+        operands = [key for key, each in parameters.items() if each.annotation is relax.Expr]
+        if names is not None:
+            names.append(name)
+
+        @wraps(function)
+        def checked(*args: _Parameters.args, **named: _Parameters.kwargs) -> _Made:
+            given = dict(zip(parameters, args, strict=False)) | named
+            for operand in operands:
+                if operand in given:
+                    spec(f"{prefix}{name}: {operand}", given[operand])
+            result: Any = function(*args, **named)
+            return typed(result) if is_untyped(result) else result
+
+        return checked
+
+    return operator
 
 
 def number(name: str, value: Any) -> Any:

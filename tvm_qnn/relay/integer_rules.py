@@ -185,7 +185,7 @@ def _absolute(_call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encod
 def _leaky(call: relax.Call, parts: Sequence[Any], wanted: Wanted) -> Encoded:
     encoded = _only(parts)
     have = _listed(encoded)
-    data = canonical.leaky_relu(encoded.data, float(call.attrs.alpha), have, have)
+    data = canonical.leaky_relu(encoded.data, float(call.attrs.alpha), *have, *have)
     return replace(encoded, data=data)
 
 

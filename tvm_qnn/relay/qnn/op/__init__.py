@@ -10,7 +10,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from tvm import relax
 
 import qnn_ops
@@ -20,7 +19,13 @@ from tvm_qnn.relay import nn
 from tvm_qnn.relay import op as plain
 from tvm_qnn.relay.expr import computed, free_vars, is_known, number, spec, typed
 from tvm_qnn.relay.qnn import canonical
-from tvm_qnn.relay.qnn.canonical import requantize_config
+from tvm_qnn.relay.qnn.canonical import (
+    dequantize,
+    leaky_relu,
+    quantize,
+    requantize,
+    requantize_config,
+)
 from tvm_qnn.relay.qnn.op.elementwise import (
     SQNN_DTYPE_TO_CODE,
     abs,
@@ -38,77 +43,7 @@ from tvm_qnn.relay.qnn.op.elementwise import (
     subtract,
     tanh,
 )
-
-
-def quantize(
-    data: relax.Expr,
-    output_scale: Any,
-    output_zero_point: Any,
-    axis: declared.Axis = -1,
-    out_dtype: declared.Text = "int8",
-) -> relax.Call:
-    """Quantize float32 data to int8, uint8, int16, uint16 or int32: round(x / scale) + zero point.
-
-    Halves are rounded away from zero.
-    """
-    dialect = out_dtype in ("int8", "uint8", "int16", "int32")
-    if not dialect or not is_known(output_scale, output_zero_point):
-        return canonical.quantize(data, output_scale, output_zero_point, axis, out_dtype)
-    scale, zero_point = number("scale", output_scale), number("zero point", output_zero_point)
-    return typed(qnn_ops.quantize(data, scale, zero_point, out_dtype, axis))
-
-
-def dequantize(
-    data: relax.Expr,
-    input_scale: Any,
-    input_zero_point: Any,
-    axis: declared.Axis = -1,
-    out_dtype: declared.Text = "float32",
-) -> relax.Call:
-    """Return the real numbers of quantized data as float32 or float16: (q - zero point) · scale."""
-    dtype = spec("dequantize: data", data).dtype
-    dialect = dtype != "uint16" and out_dtype == "float32"
-    if not dialect or not is_known(input_scale, input_zero_point):
-        return canonical.dequantize(data, input_scale, input_zero_point, axis, out_dtype)
-    scale, zero_point = number("scale", input_scale), number("zero point", input_zero_point)
-    info = np.iinfo(dtype)
-    if np.min(zero_point) < info.min or np.max(zero_point) > info.max:  # Relay accepted any
-        return canonical.dequantize(data, scale, zero_point, axis, out_dtype)
-    return typed(qnn_ops.dequantize(data, scale, zero_point, out_dtype, axis))
-
-
-def requantize(
-    data: relax.Expr,
-    input_scale: Any,
-    input_zero_point: Any,
-    output_scale: Any,
-    output_zero_point: Any,
-    axis: int = -1,
-    rounding: str = "None",
-    compute_dtype: str = "None",
-    out_dtype: str = "int8",
-) -> relax.Call:
-    """Rescale quantized values.
-
-    Args:
-        data: int8, uint8, int16, int32 or int64.
-        input_scale: the data's scale, one or one per channel along ``axis``.
-        input_zero_point: the data's zero point.
-        output_scale: the result's scale.
-        output_zero_point: the result's zero point.
-        axis: the axis of the channels.
-        rounding: "UPWARD": halves are rounded up; "TONEAREST": away from zero; "None": as set by
-            ``relay.qnn.requantize_config``, otherwise "UPWARD".
-        compute_dtype: "int64", "float32" or "float64"; "None": as set by ``requantize_config``,
-            otherwise "int64". For targets with SSE 4.1, Relay chose float32.
-        out_dtype: int8, uint8, int16 or int32.
-
-    Raises:
-        QnnError: if an argument does not fit, or a scale depends on an input.
-    """
-    quantization = (input_scale, input_zero_point, output_scale, output_zero_point)
-    settings = (axis, rounding, compute_dtype)
-    return canonical.requantize(data, *quantization, out_dtype, *settings)
+from tvm_qnn.relay.selection import layout_transform
 
 
 def conv2d(
@@ -206,7 +141,7 @@ def contrib_dense_pack(
     out_dtype: str = "int32",
 ) -> relax.Call:
     """Return the sums of ``dense`` with weights in blocks: (units / 8, features, 8) for "NC8n"."""
-    weight = plain.layout_transform(weight, kernel_layout, "NC")
+    weight = layout_transform(weight, kernel_layout, "NC")
     weight = weight if free_vars(weight) else computed(weight)
     quantization = (input_zero_point, kernel_zero_point, input_scale, kernel_scale)
     return dense(data, weight, *quantization, units, out_dtype)
@@ -282,19 +217,6 @@ def concatenate(
     if len(dtypes) != 1:
         raise QnnError(f"concatenate: data must be of one dtype, got {sorted(dtypes)}")
     return plain.concatenate(parts, axis)
-
-
-def leaky_relu(
-    x: relax.Expr,
-    alpha: float,
-    input_scale: Any,
-    input_zero_point: Any,
-    output_scale: Any,
-    output_zero_point: Any,
-) -> relax.Call:
-    """Compute x, or alpha · x if x is negative, for int8 or uint8 values."""
-    have, want = (input_scale, input_zero_point), (output_scale, output_zero_point)
-    return canonical.leaky_relu(x, alpha, have, want)
 
 
 def avg_pool2d(

@@ -18,7 +18,7 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.relay import op
 from tvm_qnn.relay.expr import clip, const, spec
 from tvm_qnn.relay.qnn import canonical
-from tvm_qnn.relay.qnn.canonical import along
+from tvm_qnn.relay.qnn.canonical import along, steps_of
 from tvm_qnn.relay.qnn.op.canonicalizations import create_integer_lookup_op
 from tvm_qnn.relay.qnn.op.legalizations import hardswish_func
 
@@ -111,9 +111,8 @@ def simulated_quantize(
 
     ``out_dtype`` is a name or an int32 scalar of ``SQNN_DTYPE_TO_CODE``.
     """
-    code, shape = _code(out_dtype), spec("simulated_quantize: data", data).shape
-    steps = op.round(op.divide(data, along(output_scale, "float32", shape, axis)))
-    steps = op.add(steps, along(output_zero_point, "float32", shape, axis))
+    spec("simulated_quantize: data", data)
+    code, steps = _code(out_dtype), steps_of(data, output_scale, output_zero_point, axis)
     result = data
     for dtype in ("int8", "uint8", "int32"):
         result = op.where(_is(code, dtype), clip(steps, *dtype_range(dtype)), result)
