@@ -150,8 +150,8 @@ def dequantize(
     real = op.multiply(op.cast(shifted, "float32"), scales)
     if out_dtype == "float32":
         return real
-    info = np.finfo(out_dtype)
-    return op.cast(clip(real, float(info.min), float(info.max)), out_dtype)
+    limits = np.finfo(out_dtype)
+    return op.cast(clip(real, float(limits.min), float(limits.max)), out_dtype)
 
 
 def requantize(
