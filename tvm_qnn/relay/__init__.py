@@ -13,7 +13,6 @@ those of ``qnn_ops``.
 
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any as Anything
 
 from tvm import relax
 from tvm.ir import GenericConst, IRModule
@@ -71,7 +70,7 @@ def optimize(
     return mod, params or {}
 
 
-def __getattr__(name: str) -> Anything:
+def __getattr__(name: str) -> object:
     if name == "quantize":
         raise QnnError(
             "relay.quantize: quantize the model with its own framework's tools, "
@@ -113,5 +112,5 @@ __all__ = [
     "transform",
     "var",
     "vm",
-    *op.__all__,
+    *op.__all__,  # type: ignore[attr-defined]
 ]

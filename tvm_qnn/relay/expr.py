@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from inspect import signature
+from inspect import signature, unwrap
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
@@ -226,38 +226,32 @@ def spec(name: str, value: Any) -> TensorSpec:
     return spec_of(value, name)
 
 
-def operators(
-    prefix: str = "", names: list[str] | None = None
-) -> Callable[[Callable[_Parameters, _Made]], Callable[_Parameters, _Made]]:
-    """Return a decorator for functions that make one of Relay's operators.
+def operator(function: Callable[_Parameters, _Made]) -> Callable[_Parameters, _Made]:
+    """Return a function that makes one of Relay's operators, in its final form.
 
-    It checks operands, which are the parameters that are annotated as ``relax.Expr``, and gives the
-    call its type.
-
-    Args:
-        prefix: the text before a function's name in errors.
-        names: gets the names of the functions.
+    It checks its operands, which are the parameters that are annotated as ``relax.Expr``, and gives
+    the call its type. Its name becomes part of its module's ``__all__``.
     """
+    name, parameters = function.__name__, signature(function).parameters
+    operands = [key for key, each in parameters.items() if each.annotation is relax.Expr]
+    offer(function)
 
-    def operator(function: Callable[_Parameters, _Made]) -> Callable[_Parameters, _Made]:
-        name = function.__name__
-        parameters = signature(function).parameters
-        operands = [key for key, each in parameters.items() if each.annotation is relax.Expr]
-        if names is not None:
-            names.append(name)
+    @wraps(function)
+    def checked(*args: _Parameters.args, **named: _Parameters.kwargs) -> _Made:
+        given = dict(zip(parameters, args, strict=False)) | named
+        for operand in operands:
+            if operand in given:
+                spec(f"{name}: {operand}", given[operand])
+        result: Any = function(*args, **named)
+        return typed(result) if is_untyped(result) else result
 
-        @wraps(function)
-        def checked(*args: _Parameters.args, **named: _Parameters.kwargs) -> _Made:
-            given = dict(zip(parameters, args, strict=False)) | named
-            for operand in operands:
-                if operand in given:
-                    spec(f"{prefix}{name}: {operand}", given[operand])
-            result: Any = function(*args, **named)
-            return typed(result) if is_untyped(result) else result
+    return checked
 
-        return checked
 
-    return operator
+def offer(function: Any) -> Any:
+    """Add a function's name to its module's ``__all__``, and return the function."""
+    unwrap(function).__globals__.setdefault("__all__", []).append(function.__name__)
+    return function
 
 
 def number(name: str, value: Any) -> Any:

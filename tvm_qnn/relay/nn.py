@@ -8,7 +8,6 @@ from tvm import relax
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import image, op
 from tvm_qnn.relay.expr import number, spec, typed
-from tvm_qnn.relay.selection import layout_transform
 
 Sizes = int | Sequence[int]
 
@@ -98,13 +97,13 @@ def conv2d(
     """Return a convolution of floats or integers; depthwise kernels have (channels, multiplier)."""
     del channels, kernel_size  # the weights have them
     of_data = spec("nn.conv2d: data", data)
-    image = layout_transform(data, data_layout, "NCHW")
-    kernel = layout_transform(weight, kernel_layout, "OIHW")
+    image = op.layout_transform(data, data_layout, "NCHW")
+    kernel = op.layout_transform(weight, kernel_layout, "OIHW")
     kernel = depthwise_kernel(image, kernel, groups, "NCHW", "OIHW")
     made = relax.op.nn.conv2d(
         *(image, kernel, strides, padding, dilation, groups), out_dtype=out_dtype or of_data.dtype
     )
-    return layout_transform(typed(made), "NCHW", out_layout or data_layout)
+    return op.layout_transform(typed(made), "NCHW", out_layout or data_layout)
 
 
 def depthwise_kernel(
@@ -141,11 +140,11 @@ def conv1d(
     """Return a convolution along rows, of floats or integers."""
     del channels, kernel_size  # the weights have them
     of_data = spec("nn.conv1d: data", data)
-    row = layout_transform(data, data_layout, "NCW")
-    kernel = layout_transform(weight, kernel_layout, "OIW")
+    row = op.layout_transform(data, data_layout, "NCW")
+    kernel = op.layout_transform(weight, kernel_layout, "OIW")
     window = (strides, padding, dilation, groups)
     made = relax.op.nn.conv1d(row, kernel, *window, out_dtype=out_dtype or of_data.dtype)
-    return layout_transform(typed(made), "NCW", out_layout or data_layout)
+    return op.layout_transform(typed(made), "NCW", out_layout or data_layout)
 
 
 def conv2d_transpose(
@@ -167,12 +166,12 @@ def conv2d_transpose(
     del channels, kernel_size  # the weights have them
     of_data = spec("nn.conv2d_transpose: data", data)
     made = relax.op.nn.conv2d_transpose(
-        layout_transform(data, data_layout, "NCHW"),
-        layout_transform(weight, kernel_layout, "IOHW"),
+        op.layout_transform(data, data_layout, "NCHW"),
+        op.layout_transform(weight, kernel_layout, "IOHW"),
         *(strides, padding, output_padding, dilation, groups),
         out_dtype=out_dtype or of_data.dtype,
     )
-    return layout_transform(typed(made), "NCHW", out_layout or data_layout)
+    return op.layout_transform(typed(made), "NCHW", out_layout or data_layout)
 
 
 def dense(
@@ -192,7 +191,7 @@ def contrib_dense_pack(
     out_dtype: str = "",
 ) -> relax.Call:
     """Multiply rows by weights in blocks: with layout "NC8n" they are (units / 8, features, 8)."""
-    return dense(data, layout_transform(weight, weight_layout, "NC"), units, out_dtype)
+    return dense(data, op.layout_transform(weight, weight_layout, "NC"), units, out_dtype)
 
 
 def batch_matmul(
@@ -311,7 +310,7 @@ def depth_to_space(
         layout: NCHW or NHWC.
         mode: "DCR" if the channels that remain count fastest, "CRD" if they count slowest.
     """
-    image = layout_transform(data, layout, "NCHW")
+    image = op.layout_transform(data, layout, "NCHW")
     batch, channels, height, width = spec("nn.depth_to_space: data", image).shape
     left, rest = divmod(channels, block_size**2)
     if rest:
@@ -324,7 +323,7 @@ def depth_to_space(
         parts = op.reshape(image, (batch, left, side, side, height, width))
         order = (0, 1, 4, 2, 5, 3)
     moved = op.reshape(op.transpose(parts, order), (batch, left, height * side, width * side))
-    return layout_transform(moved, "NCHW", layout)
+    return op.layout_transform(moved, "NCHW", layout)
 
 
 def global_max_pool2d(data: relax.Expr, layout: str = "NCHW") -> relax.Call:

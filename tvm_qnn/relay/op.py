@@ -5,7 +5,7 @@ Each function makes the Relax operator with the same meaning; operands and resul
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tvm
@@ -15,11 +15,11 @@ from tvm.relax.expr import _update_type
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import selection
 from tvm_qnn.relay.expr import clip as clip
-from tvm_qnn.relay.expr import const, operators, spec, typed
+from tvm_qnn.relay.expr import const, operator, spec, typed
 from tvm_qnn.relay.selection import *  # noqa: F403 (the module lists what it gives)
 
-__all__ = ["clip", *selection.__all__]
-operator = operators(names=__all__)
+if not TYPE_CHECKING:  # which take all public names
+    __all__ = ["clip", *selection.__all__]
 
 
 def _named(name: str, function: Callable[..., Any], about: str) -> Callable[..., Any]:

@@ -11,10 +11,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.relay.expr import clip, const, number, operators, spec, typed
-
-__all__: list[str] = []
-operator = operators(names=__all__)
+from tvm_qnn.relay.expr import clip, const, number, operator, spec, typed
 
 
 @operator

@@ -21,7 +21,7 @@ from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_axis, check_dtype
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import op
-from tvm_qnn.relay.expr import clip, const, is_known, number, spec, typed
+from tvm_qnn.relay.expr import clip, const, is_known, number, offer, spec, typed
 
 ROUNDINGS = ("UPWARD", "TONEAREST")
 COMPUTE_DTYPES = ("int64", "float32", "float64")
@@ -31,6 +31,7 @@ _OF_DIALECT = ("int8", "uint8", "int16", "int32")
 _CONFIG: ContextVar[tuple[str, str]] = ContextVar("requantize_config", default=("UPWARD", "int64"))
 
 
+@offer
 @contextmanager
 def requantize_config(rounding: str = "UPWARD", compute_dtype: str = "int64") -> Iterator[None]:
     """Set the meaning of "None" for calls of ``requantize`` in the block.
@@ -105,6 +106,7 @@ def steps_of(data: Expr, scale: Any, zero_point: Any, axis: int) -> Expr:
     return op.add(steps, along(zero_point, "float32", shape, axis))
 
 
+@offer
 def quantize(
     data: Expr,
     output_scale: Any,
@@ -128,6 +130,7 @@ def quantize(
     return op.cast(clip(steps, low, high), out_dtype)
 
 
+@offer
 def dequantize(
     data: Expr,
     input_scale: Any,
@@ -154,6 +157,7 @@ def dequantize(
     return op.cast(clip(real, float(limits.min), float(limits.max)), out_dtype)
 
 
+@offer
 def requantize(
     data: Expr,
     input_scale: Any,
@@ -315,6 +319,7 @@ def product_of(
     return requantize(product, scale.tolist(), 0, *want, out_dtype=dtype)
 
 
+@offer
 def leaky_relu(
     x: Expr,
     alpha: float,

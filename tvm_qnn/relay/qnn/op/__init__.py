@@ -8,7 +8,7 @@ closer to real numbers than Relay's.
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tvm import relax
 
@@ -17,35 +17,17 @@ from qnn_ops.dialect import declared
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import nn
 from tvm_qnn.relay import op as plain
-from tvm_qnn.relay.expr import computed, free_vars, is_known, number, spec, typed
+from tvm_qnn.relay.expr import computed, free_vars, is_known, number, offer, spec, typed
 from tvm_qnn.relay.qnn import canonical
-from tvm_qnn.relay.qnn.canonical import (
-    dequantize,
-    leaky_relu,
-    quantize,
-    requantize,
-    requantize_config,
-)
-from tvm_qnn.relay.qnn.op.elementwise import (
-    SQNN_DTYPE_TO_CODE,
-    abs,
-    add,
-    erf,
-    exp,
-    hardswish,
-    log,
-    mul,
-    rsqrt,
-    sigmoid,
-    simulated_dequantize,
-    simulated_quantize,
-    sqrt,
-    subtract,
-    tanh,
-)
-from tvm_qnn.relay.selection import layout_transform
+from tvm_qnn.relay.qnn.canonical import *  # noqa: F403 (these modules list what they give)
+from tvm_qnn.relay.qnn.op import elementwise
+from tvm_qnn.relay.qnn.op.elementwise import *  # noqa: F403
+
+if not TYPE_CHECKING:  # which take all public names
+    __all__ = [*canonical.__all__, *elementwise.__all__]
 
 
+@offer
 def conv2d(
     data: relax.Expr,
     kernel: relax.Expr,
@@ -107,6 +89,7 @@ def _of_outputs(values: Any, groups: int, outputs: int) -> Any:
     return [value for value in values for _ in range(outputs // len(values))]
 
 
+@offer
 def dense(
     data: relax.Expr,
     weight: relax.Expr,
@@ -129,6 +112,7 @@ def dense(
     return typed(qnn_ops.quantized_dense(data, weight, *quantization, out_dtype, units))
 
 
+@offer
 def contrib_dense_pack(
     data: relax.Expr,
     weight: relax.Expr,
@@ -141,12 +125,13 @@ def contrib_dense_pack(
     out_dtype: str = "int32",
 ) -> relax.Call:
     """Return the sums of ``dense`` with weights in blocks: (units / 8, features, 8) for "NC8n"."""
-    weight = layout_transform(weight, kernel_layout, "NC")
+    weight = plain.layout_transform(weight, kernel_layout, "NC")
     weight = weight if free_vars(weight) else computed(weight)
     quantization = (input_zero_point, kernel_zero_point, input_scale, kernel_scale)
     return dense(data, weight, *quantization, units, out_dtype)
 
 
+@offer
 def conv2d_transpose(
     data: relax.Expr,
     weight: relax.Expr,
@@ -176,6 +161,7 @@ def conv2d_transpose(
     )
 
 
+@offer
 def batch_matmul(
     x: relax.Expr,
     y: relax.Expr,
@@ -191,6 +177,7 @@ def batch_matmul(
     return nn.batch_matmul(*operands, out_dtype)
 
 
+@offer
 def concatenate(
     data: Sequence[relax.Expr] | relax.Expr,
     input_scales: Sequence[Any],
@@ -219,6 +206,7 @@ def concatenate(
     return plain.concatenate(parts, axis)
 
 
+@offer
 def avg_pool2d(
     data: relax.Expr,
     input_scale: Any,
@@ -242,6 +230,7 @@ def avg_pool2d(
     return canonical.narrowed(pooled, spec("avg_pool2d: data", data).dtype)
 
 
+@offer
 def softmax(
     x: relax.Expr,
     scale: Any,
@@ -259,34 +248,3 @@ def softmax(
 
 qnn = sys.modules[__name__]
 """Scripts find the operators here, too."""
-
-__all__ = [
-    "SQNN_DTYPE_TO_CODE",
-    "abs",
-    "add",
-    "avg_pool2d",
-    "batch_matmul",
-    "concatenate",
-    "contrib_dense_pack",
-    "conv2d",
-    "conv2d_transpose",
-    "dense",
-    "dequantize",
-    "erf",
-    "exp",
-    "hardswish",
-    "leaky_relu",
-    "log",
-    "mul",
-    "quantize",
-    "requantize",
-    "requantize_config",
-    "rsqrt",
-    "sigmoid",
-    "simulated_dequantize",
-    "simulated_quantize",
-    "softmax",
-    "sqrt",
-    "subtract",
-    "tanh",
-]
