@@ -114,7 +114,7 @@ def typed(call: relax.Call) -> relax.Call:
     """
     if any(isinstance(operand, relax.SeqExpr) for operand in call.args):
         operands = [
-            nested(operand) if isinstance(operand, relax.SeqExpr) else operand
+            nested_values(operand)[-1] if isinstance(operand, relax.SeqExpr) else operand
             for operand in call.args
         ]
         call = relax.Call(call.op, operands, call.attrs, call.ty_args)
@@ -149,11 +149,6 @@ def rebuilt(expr: relax.Expr, change: Callable[[relax.Expr], relax.Expr]) -> rel
         return expr
     result = _rebuilt(expr, changed, lambda new: new)
     return typed(result) if isinstance(result, relax.Call) else result
-
-
-def nested(body: relax.SeqExpr) -> relax.Expr:
-    """Return a function's body as nested calls; the body binds its calls one by one."""
-    return nested_values(body)[-1]
 
 
 def nested_values(body: relax.SeqExpr) -> list[relax.Expr]:

@@ -49,37 +49,20 @@ def conv2d(
     """Return the integer sums of a quantized convolution; see ``qnn_ops.quantized_conv2d``."""
     if out_dtype != "int32":
         raise QnnError(f"conv2d: out_dtype is int32, got {out_dtype!r}")
+    window = (strides, padding, dilation, groups, channels, kernel_size)
+    layouts = (data_layout, kernel_layout, out_layout)
     if not is_known(input_zero_point, kernel_zero_point, input_scale, kernel_scale):
-        axis = kernel_layout.index("O")
-        return nn.conv2d(
-            canonical.centred(data, input_zero_point),
-            canonical.centred(kernel, kernel_zero_point, axis),
-            *(strides, padding, dilation, groups, channels, kernel_size),
-            *(data_layout, kernel_layout, out_layout, out_dtype),
-        )
+        centred = canonical.centred(data, input_zero_point)
+        weights = canonical.centred(kernel, kernel_zero_point, kernel_layout.index("O"))
+        return nn.conv2d(centred, weights, *window, *layouts, out_dtype)
     kernel = nn.depthwise_kernel(data, kernel, groups, data_layout, kernel_layout)
     outputs = spec("conv2d: kernel", kernel).shape[kernel_layout.index("O")]
-    call = qnn_ops.quantized_conv2d(
-        data,
-        kernel,
-        number("input scale", input_scale),
-        number("input zero point", input_zero_point),
-        _of_outputs(number("kernel scale", kernel_scale), groups, outputs),
-        _of_outputs(number("kernel zero point", kernel_zero_point), groups, outputs),
-        output_scale=1.0,
-        output_zero_point=0,
-        out_dtype=out_dtype,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        channels=channels,
-        kernel_size=kernel_size,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-    )
-    return typed(call)
+    have = number("input scale", input_scale), number("input zero point", input_zero_point)
+    scales = _of_outputs(number("kernel scale", kernel_scale), groups, outputs)
+    points = _of_outputs(number("kernel zero point", kernel_zero_point), groups, outputs)
+    quantization = (*have, scales, points, 1.0, 0)
+    sums = qnn_ops.quantized_conv2d(data, kernel, *quantization, out_dtype, *window, *layouts)
+    return typed(sums)
 
 
 def _of_outputs(values: Any, groups: int, outputs: int) -> Any:
