@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ class Computed:
         outputs: the keys of the outputs of ``used``. A key that ``answers`` lacks is an input's.
         answers: the framework's tensors of each run; each run is computed when it is read.
         title: the name of the program, if ``Reference.title`` is not its name.
+        cleaned: returns an answer without elements that the framework leaves unwritten.
     """
 
     mod: tvm.IRModule
@@ -43,55 +45,41 @@ class Computed:
     outputs: Sequence[Any]
     answers: Iterator[Mapping[Any, np.ndarray]]
     title: str = ""
+    cleaned: Callable[[Mapping[Any, np.ndarray]], Mapping[Any, np.ndarray]] = dict
 
 
 _Runs = Iterable[Sequence[np.ndarray]]
-_Compute = Callable[
-    [Any, _Runs, "Mapping[str, Sequence[int]] | None", "Mapping[Any, np.ndarray] | None"], Computed
-]
+_Shapes = Mapping[str, Sequence[int]] | None
 
 
-def _with_litert(
-    model: Any,
-    runs: _Runs,
-    shape_dict: Mapping[str, Sequence[int]] | None,
-    expected: Mapping[Any, np.ndarray] | None,
-) -> Computed:
+def _answers(start: Callable[[], Any], runs: _Runs) -> Iterator[Any]:
+    """Start a session when the first answer is read; yield its answers."""
+    yield from map(start().run, runs)
+
+
+def _with_litert(model: Any, runs: _Runs, shape_dict: _Shapes) -> Computed:
     content = model if isinstance(model, bytes) else Path(model).read_bytes()
     graph = read_model(content)
     mod, params = from_tflite(graph, shape_dict, outputs="all")
-    answers = (
-        oracle.litert_runs(content, runs, resize=bool(shape_dict))
-        if expected is None
-        else iter([dict(expected)])
-    )
+    answers = oracle.litert_runs(content, runs, resize=bool(shape_dict))
     codes = {index: each.code for each in graph.operators for index in each.outputs}
     tensors = [(index, index, codes[index]) for index in graph.computed]
-    known = (_without_leftovers(graph, answer) for answer in answers)
+    cleaned = partial(_without_leftovers, graph)
     is_by_block = any(tensor.blocks for tensor in graph.tensors)  # see litert_tensors
     title = "LiteRT's default kernels" if is_by_block else ""
     has_all = graph.outputs == graph.computed
     used = (mod, params) if has_all else from_tflite(graph, shape_dict)
-    return Computed(mod, params, tensors, used, graph.outputs, known, title)
+    return Computed(mod, params, tensors, used, graph.outputs, answers, title, cleaned)
 
 
-def _with_onnxruntime(
-    model: Any,
-    runs: _Runs,
-    shape_dict: Mapping[str, Sequence[int]] | None,
-    expected: Mapping[Any, np.ndarray] | None,
-) -> Computed:
+def _with_onnxruntime(model: Any, runs: _Runs, shape_dict: _Shapes) -> Computed:
     from frontends.onnx.importer import with_all_outputs
 
     proto = read_proto(model)
     mod, params = from_onnx(proto, shape_dict, outputs="all")
-    answers: Iterator[Mapping[Any, np.ndarray]]
-    if expected is None:
-        session = oracle.OnnxRuntimeSession(with_all_outputs(proto))
-        names = [info.name for info in session.outputs]
-        answers = map(session.run, runs)
-    else:
-        names, answers = [*expected], iter([expected])
+    whole = with_all_outputs(proto)
+    names = [value.name for value in whole.graph.output]
+    answers = _answers(lambda: oracle.OnnxRuntimeSession(whole), runs)
     made = {name: number for number, node in enumerate(proto.graph.node) for name in node.output}
 
     def operator(name: str) -> str:
@@ -106,19 +94,12 @@ def _with_onnxruntime(
     return Computed(mod, params, tensors, used, outputs, answers)
 
 
-def _with_xnnpack(
-    model: Any,
-    runs: _Runs,
-    shape_dict: Mapping[str, Sequence[int]] | None,
-    expected: Mapping[Any, np.ndarray] | None,
-) -> Computed:
+def _with_xnnpack(model: Any, runs: _Runs, shape_dict: _Shapes) -> Computed:
     """Run a program. The delegate returns only its outputs."""
     mod, params = from_exported_program(model, shape_dict)
     names = [info.name for info in signature_of(mod).outputs]
-    answers: Iterator[Mapping[Any, np.ndarray]] = iter([dict(expected or {})])
-    if expected is None:
-        session = oracle.XnnpackSession(model)
-        answers = (dict(zip(names, session.run(each), strict=True)) for each in runs)
+    found = _answers(lambda: oracle.XnnpackSession(model), runs)
+    answers = (dict(zip(names, each, strict=True)) for each in found)
     tensors = [(name, index, "") for index, name in enumerate(names)]
     return Computed(mod, params, tensors, (mod, params), names, answers)
 
@@ -141,7 +122,7 @@ class Reference:
     title: str
     package: str
     check: Callable[[], None]
-    compute: _Compute
+    compute: Callable[[Any, _Runs, _Shapes], Computed]
 
 
 _LITERT = ("litert", "TFLite", "LiteRT's reference kernels", "ai-edge-litert")

@@ -61,8 +61,9 @@ def compare(
     reference = reference_of(model)
     parsed = runnable_target(target)
     ours, theirs = tee(chain([inputs], then))
-    computed = reference.compute(model, theirs, shape_dict, expected)
-    first = next(computed.answers)  # before the build: the framework may refuse
+    computed = reference.compute(model, theirs, shape_dict)
+    answers = map(computed.cleaned, computed.answers if expected is None else [expected])
+    first = next(answers)  # before the build: the framework may refuse
     library = build(computed.mod, parsed, computed.params, kernels=kernels)
     if used is None and computed.used[0] is computed.mod:
         used = library
@@ -78,7 +79,7 @@ def compare(
         for key, info in zip(computed.outputs, used.outputs, strict=False)
     ]
     runs = 0
-    for given, answer in zip(ours, chain([first], computed.answers), strict=True):
+    for given, answer in zip(ours, chain([first], answers), strict=True):
         named = named_results(library.outputs, library.run(*given))
         for each, counted in ((library, tallies), (used, tallies_of_used)):
             if each is not library:

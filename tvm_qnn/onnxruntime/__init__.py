@@ -88,8 +88,7 @@ def disable_telemetry_events() -> None:
     """Do nothing: there are no such events."""
 
 
-def enable_telemetry_events() -> None:
-    """Do nothing: there are no such events."""
+enable_telemetry_events = disable_telemetry_events
 
 
 __all__ = [

@@ -19,58 +19,37 @@ class StatusError(QnnError):
         self.reason = reason
 
 
-class Fail(StatusError):
-    """The model cannot run with these shapes, or the program told a run to end."""
-
-    code, label = 1, "FAIL"
-
-
-class InvalidArgument(StatusError):
-    """A name, dtype, shape or value does not fit the model."""
-
-    code, label = 2, "INVALID_ARGUMENT"
-
-
-class NoSuchFile(StatusError):
-    """There is no file with this name."""
-
-    code, label = 3, "NO_SUCHFILE"
-
-
-class InvalidProtobuf(StatusError):
-    """The file or the bytes are not a model."""
-
-    code, label = 7, "INVALID_PROTOBUF"
-
-
-class NotImplemented(StatusError):
-    """The model has operators or dtypes that tvm-qnn does not import."""
-
-    code, label = 9, "NOT_IMPLEMENTED"
-
-
-Unsupported = NotImplemented
-"""The same class, with a name that Python does not use."""
-
-
-class InvalidGraph(StatusError):
-    """The model is malformed."""
-
-    code, label = 10, "INVALID_GRAPH"
-
-
-def _unraised(name: str, code: int, label: str) -> type[StatusError]:
-    """Return the class of an error that programs may catch, and that nothing raises here."""
-    about = "An error of ONNX Runtime that nothing raises here."
-    members = {"code": code, "label": label, "__module__": __name__, "__doc__": about}
+def _status(name: str, code: int, label: str, about: str = "") -> type[StatusError]:
+    """Return the class of a status; without a description, programs may catch it in vain."""
+    told = about or "An error of ONNX Runtime that nothing raises here."
+    members = {"code": code, "label": label, "__module__": __name__, "__doc__": told}
     return type(name, (StatusError,), members)
 
 
-NoModel = _unraised("NoModel", 4, "NO_MODEL")
-EngineError = _unraised("EngineError", 5, "ENGINE_ERROR")
-RuntimeException = _unraised("RuntimeException", 6, "RUNTIME_EXCEPTION")
-ModelLoaded = _unraised("ModelLoaded", 8, "MODEL_LOADED")
-EPFail = _unraised("EPFail", 11, "EP_FAIL")
+Fail = _status(
+    "Fail", 1, "FAIL", "The model cannot run with these shapes, or the program told a run to end."
+)
+InvalidArgument = _status(
+    *("InvalidArgument", 2, "INVALID_ARGUMENT"),
+    "A name, dtype, shape or value does not fit the model.",
+)
+NoSuchFile = _status("NoSuchFile", 3, "NO_SUCHFILE", "There is no file with this name.")
+NoModel = _status("NoModel", 4, "NO_MODEL")
+EngineError = _status("EngineError", 5, "ENGINE_ERROR")
+RuntimeException = _status("RuntimeException", 6, "RUNTIME_EXCEPTION")
+InvalidProtobuf = _status(
+    "InvalidProtobuf", 7, "INVALID_PROTOBUF", "The file or the bytes are not a model."
+)
+ModelLoaded = _status("ModelLoaded", 8, "MODEL_LOADED")
+NotImplemented = _status(
+    *("NotImplemented", 9, "NOT_IMPLEMENTED"),
+    "The model has operators or dtypes that tvm-qnn does not import.",
+)
+InvalidGraph = _status("InvalidGraph", 10, "INVALID_GRAPH", "The model is malformed.")
+EPFail = _status("EPFail", 11, "EP_FAIL")
+
+Unsupported = NotImplemented
+"""The same class, with a name that Python does not use."""
 
 
 class WrongState(QnnError, RuntimeError):

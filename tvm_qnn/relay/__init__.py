@@ -112,5 +112,5 @@ __all__ = [
     "transform",
     "var",
     "vm",
-    *op.__all__,
+    *op.__all__,  # type: ignore[attr-defined]
 ]

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from inspect import signature, unwrap
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import tvm
@@ -17,6 +19,9 @@ from tvm.relax.expr import _update_type
 
 from qnn_ops.dialect.registry import TensorSpec, check_expr, spec_of
 from qnn_ops.errors import QnnError
+
+_Parameters = ParamSpec("_Parameters")
+_Made = TypeVar("_Made")
 
 Constant = tvm.ir.GenericConst
 """Scripts find it here, as Call, Expr, Tuple, TupleGetItem and Var."""
@@ -109,7 +114,7 @@ def typed(call: relax.Call) -> relax.Call:
     """
     if any(isinstance(operand, relax.SeqExpr) for operand in call.args):
         operands = [
-            nested(operand) if isinstance(operand, relax.SeqExpr) else operand
+            nested_values(operand)[-1] if isinstance(operand, relax.SeqExpr) else operand
             for operand in call.args
         ]
         call = relax.Call(call.op, operands, call.attrs, call.ty_args)
@@ -144,11 +149,6 @@ def rebuilt(expr: relax.Expr, change: Callable[[relax.Expr], relax.Expr]) -> rel
         return expr
     result = _rebuilt(expr, changed, lambda new: new)
     return typed(result) if isinstance(result, relax.Call) else result
-
-
-def nested(body: relax.SeqExpr) -> relax.Expr:
-    """Return a function's body as nested calls; the body binds its calls one by one."""
-    return nested_values(body)[-1]
 
 
 def nested_values(body: relax.SeqExpr) -> list[relax.Expr]:
@@ -219,6 +219,34 @@ def spec(name: str, value: Any) -> TensorSpec:
     if is_untyped(value):
         typed(value)
     return spec_of(value, name)
+
+
+def operator(function: Callable[_Parameters, _Made]) -> Callable[_Parameters, _Made]:
+    """Return a function that makes one of Relay's operators, in its final form.
+
+    It checks its operands, which are the parameters that are annotated as ``relax.Expr``, and gives
+    the call its type. Its name becomes part of its module's ``__all__``.
+    """
+    name, parameters = function.__name__, signature(function).parameters
+    operands = [key for key, each in parameters.items() if each.annotation is relax.Expr]
+    offer(function)
+
+    @wraps(function)
+    def checked(*args: _Parameters.args, **named: _Parameters.kwargs) -> _Made:
+        given = dict(zip(parameters, args, strict=False)) | named
+        for operand in operands:
+            if operand in given:
+                spec(f"{name}: {operand}", given[operand])
+        result: Any = function(*args, **named)
+        return typed(result) if is_untyped(result) else result
+
+    return checked
+
+
+def offer(function: Any) -> Any:
+    """Add a function's name to its module's ``__all__``, and return the function."""
+    unwrap(function).__globals__.setdefault("__all__", []).append(function.__name__)
+    return function
 
 
 def number(name: str, value: Any) -> Any:

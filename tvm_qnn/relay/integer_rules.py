@@ -185,7 +185,7 @@ def _absolute(_call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encod
 def _leaky(call: relax.Call, parts: Sequence[Any], wanted: Wanted) -> Encoded:
     encoded = _only(parts)
     have = _listed(encoded)
-    data = canonical.leaky_relu(encoded.data, float(call.attrs.alpha), have, have)
+    data = canonical.leaky_relu(encoded.data, float(call.attrs.alpha), *have, *have)
     return replace(encoded, data=data)
 
 
@@ -228,19 +228,16 @@ def _products(call: relax.Call, parts: Sequence[Any], _wanted: Wanted) -> Encode
             raise NoRuleError("a matrix product whose rows have a scale each")
         sums = typed(relax.op.matmul(data.centred(), weights.centred(), "int32"))
         return Encoded(sums, data.scale * weights.scale, np.asarray(0), -1)
+    operands = (data.data, weights.data, *points, *scales)
     window: dict[str, Any] = {
-        "strides": [int(each) for each in attrs.strides],
-        "padding": [int(each) for each in attrs.padding],
-        "dilation": [int(each) for each in attrs.dilation],
-        "groups": int(attrs.groups),
+        name: [int(each) for each in getattr(attrs, name)]
+        for name in ("strides", "padding", "dilation", "output_padding")
+        if hasattr(attrs, name)
     }
     if str(call.op.name) == "relax.nn.conv2d":
-        made = qnn.conv2d(data.data, weights.data, *points, *scales, None, None, **window)
+        made = qnn.conv2d(*operands, None, None, **window, groups=int(attrs.groups))
     else:
-        padding = [int(each) for each in attrs.output_padding]
-        made = qnn.conv2d_transpose(
-            data.data, weights.data, *points, *scales, **window, output_padding=padding
-        )
+        made = qnn.conv2d_transpose(*operands, **window, groups=int(attrs.groups))
     return Encoded(made, data.scale * weights.scale, np.asarray(0), 1)
 
 

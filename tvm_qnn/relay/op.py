@@ -5,7 +5,7 @@ Each function makes the Relax operator with the same meaning; operands and resul
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tvm
@@ -13,59 +13,54 @@ from tvm import relax
 from tvm.relax.expr import _update_type
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.relay.expr import clip, const, spec, typed
-from tvm_qnn.relay.selection import (
-    arange,
-    argsort,
-    cumsum,
-    gather,
-    layout_transform,
-    one_hot,
-    sort,
-    strided_slice,
-    take,
-    topk,
-)
+from tvm_qnn.relay import selection
+from tvm_qnn.relay.expr import clip as clip
+from tvm_qnn.relay.expr import const, operator, spec, typed
+from tvm_qnn.relay.selection import *  # noqa: F403 (the module lists what it gives)
+
+if not TYPE_CHECKING:  # which take all public names
+    __all__ = ["clip", *selection.__all__]
+
+
+def _named(name: str, function: Callable[..., Any], about: str) -> Callable[..., Any]:
+    """Return a function as an operator with a name and a docstring."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = about
+    return operator(function)
 
 
 def _binary(name: str, made: Callable[..., relax.Call]) -> Callable[..., relax.Call]:
-    def operator(lhs: relax.Expr, rhs: relax.Expr) -> relax.Call:
-        spec(f"{name}: lhs", lhs), spec(f"{name}: rhs", rhs)
-        return typed(made(lhs, rhs))
+    def function(lhs: relax.Expr, rhs: relax.Expr) -> relax.Call:
+        return made(lhs, rhs)
 
-    operator.__name__ = operator.__qualname__ = name
-    operator.__doc__ = f"The {name} of two tensors whose shapes broadcast, element by element."
-    return operator
+    about = f"The {name} of two tensors whose shapes broadcast, element by element."
+    return _named(name, function, about)
 
 
 def _reduction(name: str, made: Callable[..., relax.Call]) -> Callable[..., relax.Call]:
-    def operator(
+    def function(
         data: relax.Expr,
         axis: int | Sequence[int] | None = None,
         keepdims: bool = False,
         exclude: bool = False,
     ) -> relax.Call:
-        rank = len(spec(f"{name}: data", data).shape)
         if exclude:
             if axis is None:
                 raise QnnError(f"{name}: exclude needs an axis")
+            rank = len(spec(f"{name}: data", data).shape)
             named = {each % rank for each in ([axis] if isinstance(axis, int) else axis)}
             axis = [each for each in range(rank) if each not in named]
-        return typed(made(data, axis, keepdims))
+        return made(data, axis, keepdims)
 
-    operator.__name__ = operator.__qualname__ = name
-    operator.__doc__ = f"The {name} along axes, or all but them (``exclude``), or of all values."
-    return operator
+    about = f"The {name} along axes, or all but them (``exclude``), or of all values."
+    return _named(name, function, about)
 
 
 def _unary(name: str, made: Callable[..., relax.Call]) -> Callable[..., relax.Call]:
-    def operator(data: relax.Expr) -> relax.Call:
-        spec(f"{name}: data", data)
-        return typed(made(data))
+    def function(data: relax.Expr) -> relax.Call:
+        return made(data)
 
-    operator.__name__ = operator.__qualname__ = name
-    operator.__doc__ = f"The {name} of each value."
-    return operator
+    return _named(name, function, f"The {name} of each value.")
 
 
 add = _binary("add", relax.op.add)
@@ -137,6 +132,7 @@ all = _reduction("all", _of_bools(relax.op.min))
 any = _reduction("any", _of_bools(relax.op.max))
 
 
+@operator
 def variance(
     data: relax.Expr,
     axis: int | Sequence[int] | None = None,
@@ -166,18 +162,17 @@ def variance(
 
 
 def _filled(name: str, value: float) -> Callable[..., relax.Expr]:
-    def operator(shape: Sequence[int], dtype: str) -> relax.Expr:
+    def function(shape: Sequence[int], dtype: str) -> relax.Expr:
         return const(np.full([int(size) for size in shape], value, dtype))
 
-    operator.__name__ = operator.__qualname__ = name
-    operator.__doc__ = f"A tensor of a shape and dtype that holds {value} everywhere."
-    return operator
+    return _named(name, function, f"A tensor of a shape and dtype that holds {value} everywhere.")
 
 
 zeros = _filled("zeros", 0)
 ones = _filled("ones", 1)
 
 
+@operator
 def full(fill_value: relax.Expr, shape: Sequence[int], dtype: str = "") -> relax.Call:
     """Return a tensor filled with one value, which is a constant or a scalar."""
     wanted = dtype or spec("full: fill_value", fill_value).dtype
@@ -196,23 +191,25 @@ def get(op_name: str) -> tvm.ir.Op:
         raise QnnError(f"op.get: there is no operator {op_name!r}") from None
 
 
+@operator
 def argmax(data: relax.Expr, axis: int | None = None, keepdims: bool = False) -> relax.Call:
     """Return the int32 index of the largest value along an axis, or of all values."""
-    spec("argmax: data", data)
-    return cast(typed(relax.op.argmax(data, axis, keepdims)), "int32")
+    return cast(relax.op.argmax(data, axis, keepdims), "int32")
 
 
+@operator
 def argmin(data: relax.Expr, axis: int | None = None, keepdims: bool = False) -> relax.Call:
     """Return the int32 index of the smallest value along an axis, or of all values."""
-    spec("argmin: data", data)
-    return cast(typed(relax.op.argmin(data, axis, keepdims)), "int32")
+    return cast(relax.op.argmin(data, axis, keepdims), "int32")
 
 
+@operator
 def stack(data: Sequence[relax.Expr] | relax.Tuple, axis: int) -> relax.Call:
     """Stack tensors of one shape along a new axis."""
     return concatenate([expand_dims(field, axis) for field in fields_of(data)], axis)
 
 
+@operator
 def reshape(data: relax.Expr, newshape: int | Sequence[int]) -> relax.Call:
     """Reshape: one size may be -1, and 0 copies the data's size."""
     shape = spec("reshape: data", data).shape
@@ -220,33 +217,34 @@ def reshape(data: relax.Expr, newshape: int | Sequence[int]) -> relax.Call:
     if 0 in sizes[len(shape) :]:
         raise QnnError(f"reshape: {sizes} keeps an axis that data of shape {shape} does not have")
     kept = [shape[place] if size == 0 else int(size) for place, size in enumerate(sizes)]
-    return typed(relax.op.reshape(data, kept))
+    return relax.op.reshape(data, kept)
 
 
+@operator
 def transpose(data: relax.Expr, axes: Sequence[int] | None = None) -> relax.Call:
     """Permute the axes; by default, reverse them."""
-    spec("transpose: data", data)
-    return typed(relax.op.permute_dims(data, None if axes is None else list(axes)))
+    return relax.op.permute_dims(data, None if axes is None else list(axes))
 
 
+@operator
 def squeeze(data: relax.Expr, axis: int | Sequence[int] | None = None) -> relax.Call:
     """Remove axes of size 1: the given ones, or all."""
-    spec("squeeze: data", data)
-    return typed(relax.op.squeeze(data, axis))
+    return relax.op.squeeze(data, axis)
 
 
+@operator
 def expand_dims(data: relax.Expr, axis: int, num_newaxis: int = 1) -> relax.Call:
     """Insert axes of size 1 before ``axis``."""
-    spec("expand_dims: data", data)
-    return typed(relax.op.expand_dims(data, [axis + place for place in range(num_newaxis)]))
+    return relax.op.expand_dims(data, [axis + place for place in range(num_newaxis)])
 
 
+@operator
 def concatenate(data: Sequence[relax.Expr] | relax.Tuple, axis: int) -> relax.Call:
     """Join tensors along an axis."""
     fields = fields_of(data)
     for field in fields:
         spec("concatenate: data", field)
-    return typed(relax.op.concat(fields, axis))
+    return relax.op.concat(fields, axis)
 
 
 def fields_of(data: Any) -> list[relax.Expr]:
@@ -266,114 +264,37 @@ def field_of(data: relax.Expr, place: int) -> relax.TupleGetItem:
     return field
 
 
+@operator
 def cast(data: relax.Expr, dtype: str) -> relax.Call:
     """Return the values in another dtype."""
-    spec("cast: data", data)
-    return typed(relax.op.astype(data, dtype))
+    return relax.op.astype(data, dtype)
 
 
+@operator
 def split(data: relax.Expr, indices_or_sections: int | Sequence[int], axis: int = 0) -> relax.Call:
     """Split a tensor along an axis, into equal parts or at indices; returns a tuple of tensors."""
-    spec("split: data", data)
-    return typed(relax.op.split(data, indices_or_sections, axis))
+    return relax.op.split(data, indices_or_sections, axis)
 
 
+@operator
 def where(condition: relax.Expr, x: relax.Expr, y: relax.Expr) -> relax.Call:
     """Take ``x`` where the condition is true, and ``y`` elsewhere; shapes broadcast."""
-    for name, operand in (("condition", condition), ("x", x), ("y", y)):
-        spec(f"where: {name}", operand)
-    return typed(relax.op.where(condition, x, y))
+    return relax.op.where(condition, x, y)
 
 
+@operator
 def tile(data: relax.Expr, reps: Sequence[int]) -> relax.Call:
     """Repeat a tensor along its axes."""
-    spec("tile: data", data)
-    return typed(relax.op.tile(data, list(reps)))
+    return relax.op.tile(data, list(reps))
 
 
+@operator
 def repeat(data: relax.Expr, repeats: int, axis: int) -> relax.Call:
     """Repeat each element along an axis."""
-    spec("repeat: data", data)
-    return typed(relax.op.repeat(data, repeats, axis))
+    return relax.op.repeat(data, repeats, axis)
 
 
+@operator
 def broadcast_to(data: relax.Expr, shape: Sequence[int]) -> relax.Call:
     """Broadcast a tensor to a shape."""
-    spec("broadcast_to: data", data)
-    return typed(relax.op.broadcast_to(data, list(shape)))
-
-
-__all__ = [
-    "abs",
-    "add",
-    "all",
-    "any",
-    "arange",
-    "argmax",
-    "argmin",
-    "argsort",
-    "broadcast_to",
-    "cast",
-    "ceil",
-    "clip",
-    "concatenate",
-    "cumsum",
-    "divide",
-    "equal",
-    "erf",
-    "exp",
-    "expand_dims",
-    "floor",
-    "floor_divide",
-    "floor_mod",
-    "full",
-    "gather",
-    "greater",
-    "greater_equal",
-    "layout_transform",
-    "left_shift",
-    "less",
-    "less_equal",
-    "log",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "max",
-    "maximum",
-    "mean",
-    "min",
-    "minimum",
-    "multiply",
-    "negative",
-    "not_equal",
-    "one_hot",
-    "ones",
-    "ones_like",
-    "power",
-    "prod",
-    "repeat",
-    "reshape",
-    "right_shift",
-    "round",
-    "rsqrt",
-    "sigmoid",
-    "sign",
-    "sort",
-    "split",
-    "sqrt",
-    "squeeze",
-    "stack",
-    "strided_slice",
-    "subtract",
-    "sum",
-    "take",
-    "tanh",
-    "tile",
-    "topk",
-    "transpose",
-    "trunc",
-    "variance",
-    "where",
-    "zeros",
-    "zeros_like",
-]
+    return relax.op.broadcast_to(data, list(shape))

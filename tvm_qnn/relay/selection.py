@@ -11,9 +11,10 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.relay.expr import clip, const, number, spec, typed
+from tvm_qnn.relay.expr import clip, const, number, operator, spec, typed
 
 
+@operator
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32") -> relax.Expr:
     """Return the numbers from ``start`` (default 0) to below ``stop``; all must be known."""
     given = [0, start] if stop is None else [start, stop]
@@ -21,14 +22,15 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32
     return const(np.arange(*ends).astype(dtype))
 
 
+@operator
 def gather(data: relax.Expr, axis: int, indices: relax.Expr) -> relax.Call:
     """Take one element along an axis for each index; an index out of range is clamped."""
     shape = spec("gather: data", data).shape
-    spec("gather: indices", indices)
     inside = clip(indices, 0, shape[axis] - 1)
-    return typed(relax.op.gather_elements(data, inside, axis % len(shape)))
+    return relax.op.gather_elements(data, inside, axis % len(shape))
 
 
+@operator
 def one_hot(
     indices: relax.Expr, on_value: Any, off_value: Any, depth: Any, axis: int, dtype: str
 ) -> relax.Call:
@@ -48,23 +50,24 @@ def one_hot(
     places = const(np.arange(count).reshape(shape).astype(of_indices.dtype))
     is_on = typed(relax.op.equal(typed(relax.op.expand_dims(indices, axis)), places))
     values = [np.asarray(number("one_hot", each), dtype) for each in (on_value, off_value)]
-    return typed(relax.op.where(is_on, *map(const, values)))
+    return relax.op.where(is_on, *map(const, values))
 
 
+@operator
 def sort(data: relax.Expr, axis: int = -1, is_ascend: int = 1) -> relax.Call:
     """Sort the values along an axis."""
-    spec("sort: data", data)
-    return typed(relax.op.sort(data, axis, not is_ascend))
+    return relax.op.sort(data, axis, not is_ascend)
 
 
+@operator
 def argsort(
     data: relax.Expr, axis: int = -1, is_ascend: int = 1, dtype: str = "int32"
 ) -> relax.Call:
     """Return the indices that sort the values along an axis."""
-    spec("argsort: data", data)
-    return typed(relax.op.argsort(data, axis, not is_ascend, dtype))
+    return relax.op.argsort(data, axis, not is_ascend, dtype)
 
 
+@operator
 def cumsum(
     data: relax.Expr, axis: int | None = None, dtype: str | None = None, exclusive: bool = False
 ) -> relax.Call:
@@ -72,10 +75,10 @@ def cumsum(
 
     With ``exclusive``, an element's sum does not contain the element itself.
     """
-    spec("cumsum: data", data)
-    return typed(relax.op.cumsum(data, axis, dtype, bool(exclusive)))
+    return relax.op.cumsum(data, axis, dtype, bool(exclusive))
 
 
+@operator
 def strided_slice(
     data: relax.Expr,
     begin: Sequence[int],
@@ -100,9 +103,10 @@ def strided_slice(
     if slice_mode == "size":
         sizes = zip(begin, end, chosen, strict=True)
         end = [shape[axis] if size < 0 else start + size for start, size, axis in sizes]
-    return typed(relax.op.strided_slice(data, chosen, list(begin), list(end), strides))
+    return relax.op.strided_slice(data, chosen, list(begin), list(end), strides)
 
 
+@operator
 def take(
     data: relax.Expr, indices: relax.Expr, axis: int | None = None, mode: str = "clip"
 ) -> relax.Call:
@@ -112,11 +116,11 @@ def take(
     the other end ("wrap"), or gives NaN ("nan"). Relay's "fast" read any memory; here it clips.
     """
     mode = "clip" if mode == "fast" else mode
-    spec("take: data", data), spec("take: indices", indices)
     flat = typed(relax.op.reshape(data, (-1,))) if axis is None else data
-    return typed(relax.op.take(flat, indices, axis or 0, mode))
+    return relax.op.take(flat, indices, axis or 0, mode)
 
 
+@operator
 def topk(
     data: relax.Expr,
     k: int = 1,
@@ -136,9 +140,10 @@ def topk(
         dtype: the dtype of the indices.
     """
     size = spec("topk: data", data).shape[axis]
-    return typed(relax.op.topk(data, k if k > 0 else size, axis, ret_type, not is_ascend, dtype))
+    return relax.op.topk(data, k if k > 0 else size, axis, ret_type, not is_ascend, dtype)
 
 
+@operator
 def layout_transform(data: relax.Expr, src_layout: str, dst_layout: str) -> relax.Expr:
     """Return a tensor with its axes in another order, or in other blocks.
 

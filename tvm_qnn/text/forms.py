@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from frontends.onnx.read.constants import with_values
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.package import copied, onnx_package
 from frontends.onnx.read.reader import read_proto
 from frontends.onnx.replacements.group_queries import STEP
 from qnn_ops.errors import QnnError
@@ -82,8 +82,7 @@ class Form:
         Raises:
             QnnError: if a result is not the past followed by new tokens.
         """
-        proto = type(self.proto)()
-        proto.CopyFrom(self.proto)
+        proto = copied(self.proto)
         graph = proto.graph
         names = {value.name for value in graph.input}
         known: dict[str, tuple[int, ...]] = {

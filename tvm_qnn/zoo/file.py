@@ -1,7 +1,7 @@
 """Writes the file of a quantized network."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,18 +71,12 @@ STYLES = {
 
 
 @dataclass(frozen=True)
-class TensorType:
-    """The properties of a tensor before it is written."""
+class Tensor:
+    """A tensor of the file; its index is -1 before it is written."""
 
     shape: Shape
     dtype: str
     quantization: Quantization | None = None
-
-
-@dataclass(frozen=True)
-class Tensor(TensorType):
-    """A tensor of the file."""
-
     index: int = -1
 
     @property
@@ -110,18 +104,18 @@ class File:
         self.inputs: list[Tensor] = []
         self._layers = 0
 
-    def tensor(self, name: str, kind: TensorType) -> Tensor:
+    def tensor(self, name: str, kind: Tensor) -> Tensor:
         """Add a tensor that is not a constant."""
         index = self.writer.tensor(name, kind.shape, kind.dtype, kind.quantization)
-        return Tensor(kind.shape, kind.dtype, kind.quantization, index)
+        return replace(kind, index=index)
 
-    def variable(self, role: str, kind: TensorType) -> int:
+    def variable(self, role: str, kind: Tensor) -> int:
         """Add a variable that the next operator keeps from run to run, and return its index."""
         name = f"layer_{self._layers}/{role}"
         return self.writer.tensor(name, kind.shape, kind.dtype, kind.quantization, is_variable=True)
 
     def layer(
-        self, code: str, inputs: Sequence[int], outputs: Sequence[TensorType], **options: Any
+        self, code: str, inputs: Sequence[int], outputs: Sequence[Tensor], **options: Any
     ) -> list[Tensor]:
         """Add an operator; its outputs are named after it and its index."""
         name = f"{code.lower().removeprefix('custom:')}_{self._layers}"
@@ -149,14 +143,14 @@ class File:
 
     def dequantized(self, x: Tensor) -> Tensor:
         """Return the real values of a tensor."""
-        (y,) = self.layer("DEQUANTIZE", [x.index], [TensorType(x.shape, "float32")])
+        (y,) = self.layer("DEQUANTIZE", [x.index], [Tensor(x.shape, "float32")])
         return y
 
     def requantized(self, x: Tensor, quantization: Quantization | None) -> Tensor:
         """Return the tensor at another scale; the tensor itself if it has this scale."""
         if quantization is None or _same(x.encoding, quantization):
             return x
-        (y,) = self.layer("QUANTIZE", [x.index], [TensorType(x.shape, x.dtype, quantization)])
+        (y,) = self.layer("QUANTIZE", [x.index], [Tensor(x.shape, x.dtype, quantization)])
         return y
 
     def kernel_and_bias(self, x: Tensor, axis: int | None) -> list[int]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
-from tvm_qnn.zoo.file import QUANTIZED, File, Shape, Style, Tensor, TensorType
+from tvm_qnn.zoo.file import QUANTIZED, File, Shape, Style, Tensor
 from tvm_qnn.zoo.float_run import FloatRun, Weights
 from tvm_qnn.zoo.images import PICTURES
 
@@ -22,14 +22,13 @@ Scaled = Callable[[int], int]
 
 Range = tuple[float, float]
 Tensors = Sequence[Tensor]
-Types = Sequence[TensorType]
-Write = Callable[[File, Tensors, Types], list[Tensor]]
+Write = Callable[[File, Tensors, Tensors], list[Tensor]]
 
 
 def plain(code: str, options: Mapping[str, Any], constants: Mapping[str, Any]) -> Write:
     """Return a function that writes an operator; int32 constants follow its inputs."""
 
-    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         arrays = ((role, np.array(each, np.int32)) for role, each in constants.items())
         operands = [*(x.index for x in inputs), *(file.constant(*each) for each in arrays)]
         return file.layer(code, operands, outputs, **options)
@@ -214,7 +213,7 @@ def emit(name: str, graph: Graph, style: Style) -> bytes:
         file.weights = node.weights
         inputs = [tensors[kind.number] for kind in node.inputs]
         types = [
-            TensorType(
+            Tensor(
                 kind.shape,
                 style.dtype if kind.dtype == QUANTIZED else kind.dtype,
                 _quantization(node.operator, inputs, kind, style, ranges),

@@ -70,7 +70,7 @@ def job_of(library: Library, folder: Path, kind: type[Classification]) -> Job:
     np.savez(folder / "x.npz", rows=rows[:COUNT], labels=labels[:COUNT])
     data = read_data(folder / "x.npz", Classes(10))
     feed = Feed.of(library.inputs, {}, Preparation())
-    task = kind(ClassesReading(library.outputs, (), 5), 0)
+    task = kind(ClassesReading(library.outputs, (), 5), (0,))
     beside = Beside(Peer("LiteRT", "TFLite", digits.model("int8")), feed, task)
     return Job(pickle.dumps(library), data, feed, task, beside)
 

@@ -28,7 +28,7 @@ def found(tmp_path: Path) -> Evaluation:
     for name in ("0.png", "1.png"):
         write_picture(tmp_path / name, [[3, 4], [5, 6]])
     feed = Feed.of((TensorInfo("x", (1, 2, 2, 1), "uint8"),), {}, Preparation())
-    task = Classification(ClassesReading((SCORES,), LABELS, 5), 0)
+    task = Classification(ClassesReading((SCORES,), LABELS, 5), (0,))
     samples = tuple(Sample(tmp_path / f"{place}.png", "", label=place) for place in range(2))
     job = Job(b"", Data(CLASSES, samples), feed, task, Beside(Peer("LiteRT", "", b""), feed, task))
     first = {"output": "y", "index": [0, 1], "ours": 2, "theirs": 5}

@@ -15,7 +15,7 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.peers import Peer
 from tvm_qnn.evaluate.samples import NOTHING, Data, Sample
-from tvm_qnn.evaluate.tasks.task import Unlabelled
+from tvm_qnn.evaluate.tasks.task import Task
 from tvm_qnn.evaluate.worker import Beside, Job, differing, in_processes, parts
 from tvm_qnn.io.preparation import Preparation
 
@@ -60,8 +60,8 @@ def test_outputs_are_equal_differ_or_are_of_another_kind() -> None:
 def job(beside: Peer | None = None) -> Job:
     sample = Sample(Path("x.npz"), "x.npz, row 0", row=0)
     feed = Feed.of((TensorInfo("x", (1, 2), "int8"),), {}, Preparation())
-    other = None if beside is None else Beside(beside, feed, Unlabelled())
-    return Job(pickle.dumps(None), Data(NOTHING, (sample,)), feed, Unlabelled(), other)
+    other = None if beside is None else Beside(beside, feed, Task())
+    return Job(pickle.dumps(None), Data(NOTHING, (sample,)), feed, Task(), other)
 
 
 @pytest.mark.parametrize(("count", "workers", "size"), [(5, 2, 1), (320, 2, 10), (10_000, 2, 32)])

@@ -13,7 +13,7 @@ from tvm_qnn.evaluate.samples import BOXES, CLASSES, MASKS, NOTHING, Classes
 from tvm_qnn.evaluate.tasks.classification import Classification
 from tvm_qnn.evaluate.tasks.detection import Detection, check_pycocotools
 from tvm_qnn.evaluate.tasks.segmentation import Segmentation
-from tvm_qnn.evaluate.tasks.task import Task, Unlabelled
+from tvm_qnn.evaluate.tasks.task import Task
 
 _NEEDED = {CLASSES: ClassesReading, MASKS: MaskReading, BOXES: DetectionsReading}
 _SAID = {CLASSES: "the scores of classes", MASKS: "a mask", BOXES: "detections"}
@@ -41,18 +41,18 @@ def task_of(kind: str, readings: Sequence[Reading], outputs: Sequence[TensorInfo
         QnnError: if no output fits the data, or the package that counts is not installed.
     """
     if kind == NOTHING:
-        return Unlabelled()
+        return Task()
     reading = next((each for each in readings if isinstance(each, _NEEDED[kind])), None)
     if reading is None:
         said = _SAID[kind]
         raise QnnError(f"the data are for {said}, but no output of the model is taken for that")
     places = tuple(outputs.index(info) for info in reading.outputs)
     if isinstance(reading, ClassesReading):
-        return Classification(reading, places[0])
+        return Classification(reading, places)
     if isinstance(reading, MaskReading):
         info = reading.outputs[0]
         count = info.classes if reading.is_map else info.shape[-1]
-        return Segmentation(reading, places[0], count)
+        return Segmentation(reading, places, count)
     assert isinstance(reading, DetectionsReading)
     check_pycocotools()
     return Detection(replace(reading, threshold=0.0), places)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.answers.classes import ClassesReading
 from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.samples import Data, Sample
@@ -21,26 +20,16 @@ _TOP = 5
 
 @dataclass(frozen=True)
 class Classification(Task):
-    """The evaluation of a classifier.
-
-    Attributes:
-        reading: how the output with the scores is read.
-        place: the index of that output.
-    """
+    """The evaluation of a classifier."""
 
     reading: ClassesReading
-    place: int
 
     named = (("top1", "right (top-1)"), ("top5", "among the best five (top-5)"))
-
-    def on(self, outputs: Sequence[TensorInfo]) -> Classification:
-        """Return the same task for another model."""
-        return replace(self, reading=replace(self.reading, outputs=(outputs[self.place],)))
 
     def record(self, feed: Feed, sample: Sample, outputs: Sequence[np.ndarray]) -> dict[str, Any]:
         """Return the best classes, the best score, and the score of the true class."""
         del feed
-        scores, info = outputs[self.place], self.reading.outputs[0]
+        scores, info = outputs[self.places[0]], self.reading.outputs[0]
         best = best_classes(scores, info, count=_TOP)
         truth = reals_of(scores, info).ravel()[sample.label].item()
         return {"top": [each.index for each in best], "score": best[0].score, "truth": truth}

@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import needed
 from tvm_qnn.answers.detections import DetectionsReading
 from tvm_qnn.evaluate.feed import Feed
@@ -39,20 +38,13 @@ def check_pycocotools() -> None:
 class Detection(Task):
     """The evaluation of boxes. COCO's figures are for all classes together: there are no others.
 
-    Attributes:
-        reading: how the outputs with the detections are read, whatever the detections' scores.
-        places: the indices of these outputs.
+    ``reading`` takes all detections, whatever their scores.
     """
 
     reading: DetectionsReading
-    places: tuple[int, ...]
 
+    decides = "found"
     named = (("map", "mAP, IoU 0.50 to 0.95"), ("map_50", "mAP, IoU 0.50"))
-
-    def on(self, outputs: Sequence[TensorInfo]) -> Detection:
-        """Return the same task for another model."""
-        infos = tuple(outputs[place] for place in self.places)
-        return replace(self, reading=replace(self.reading, outputs=infos))
 
     def record(self, feed: Feed, sample: Sample, outputs: Sequence[np.ndarray]) -> dict[str, Any]:
         """Return the class, the score and the sides of each detection."""
@@ -79,10 +71,6 @@ class Detection(Task):
             judge.summarize()
         pairs = zip(_NAMES, judge.stats.tolist(), strict=True)
         return {name: value if value >= 0 else None for name, value in pairs}
-
-    def agrees(self, ours: Record, theirs: Record) -> bool:
-        """Tell whether both models found the same."""
-        return bool(ours["found"] == theirs["found"])
 
     def cells(self, sample: Sample, record: Record) -> dict[str, Any]:
         """Return how many objects were found."""

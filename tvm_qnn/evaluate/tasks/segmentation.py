@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
 from tvm_qnn.answers.masks import MaskReading
 from tvm_qnn.evaluate.feed import Feed
@@ -25,24 +24,18 @@ class Segmentation(Task):
     """The evaluation of the class of each pixel.
 
     Attributes:
-        reading: how the output with the mask is read.
-        place: the index of that output.
         count: the number of classes; 0 if it is unknown.
     """
 
     reading: MaskReading
-    place: int
-    count: int
+    count: int = 0
 
+    decides = "pairs"
     named = (("mean_iou", "mean IoU"), ("accuracy", "places that are right"))
-
-    def on(self, outputs: Sequence[TensorInfo]) -> Segmentation:
-        """Return the same task for another model."""
-        return replace(self, reading=replace(self.reading, outputs=(outputs[self.place],)))
 
     def record(self, feed: Feed, sample: Sample, outputs: Sequence[np.ndarray]) -> dict[str, Any]:
         """Return how many pixels have each pair of a true and a predicted class."""
-        found = self.reading.answer([outputs[self.place]]).places
+        found = self.reading.answer([outputs[self.places[0]]]).places
         height, width = found.shape
         truth = feed.truth(sample, height, width)
         counted = truth != IGNORED
@@ -94,10 +87,6 @@ class Segmentation(Task):
             "classes": rows,
             "confusion": [[*pair, confusion[pair]] for pair in sorted(confusion)],
         }
-
-    def agrees(self, ours: Record, theirs: Record) -> bool:
-        """Tell whether both have the same counts of pixels for each pair of classes."""
-        return bool(ours["pairs"] == theirs["pairs"])
 
     def cells(self, sample: Sample, record: Record) -> dict[str, Any]:
         """Return how many pixels are right."""

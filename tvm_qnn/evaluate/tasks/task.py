@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,18 +16,27 @@ Record = Mapping[str, Any]
 """The values that are kept of one sample; JSON can hold them."""
 
 
+@dataclass(frozen=True)
 class Task:
     """The evaluation of a model on data: no figures, if the data have no labels.
 
     Attributes:
+        reading: how outputs are read.
+        places: the indices of these outputs.
         named: the keys of the figures that are shown, and their titles.
+        decides: the key of a record's value that is equal for equal answers.
     """
 
-    named: tuple[tuple[str, str], ...] = ()
+    reading: Any = None
+    places: tuple[int, ...] = ()
+
+    named: ClassVar[tuple[tuple[str, str], ...]] = ()
+    decides: ClassVar[str] = ""
 
     def on(self, outputs: Sequence[TensorInfo]) -> Task:
         """Return the same task for another model, whose outputs have the same order."""
-        return self
+        infos = tuple(outputs[place] for place in self.places)
+        return replace(self, reading=replace(self.reading, outputs=infos)) if infos else self
 
     def record(self, feed: Feed, sample: Sample, outputs: Sequence[np.ndarray]) -> dict[str, Any]:
         """Return the record of a sample, from a model's outputs.
@@ -47,7 +56,7 @@ class Task:
 
     def agrees(self, ours: Record, theirs: Record) -> bool:
         """Tell whether two records give the same answer; also true if there is none."""
-        return True
+        return bool(ours.get(self.decides) == theirs.get(self.decides))
 
     def cells(self, sample: Sample, record: Record) -> dict[str, Any]:
         """Return the cells of a record in the table of samples."""
@@ -60,8 +69,3 @@ class Task:
     def caption(self, sample: Sample, record: Record) -> str:
         """Say in one line what is wrong with a record."""
         return ""
-
-
-@dataclass(frozen=True)
-class Unlabelled(Task):
-    """Samples without labels: the evaluation only compares outputs."""

@@ -3,4 +3,4 @@
 from tvm_qnn.relay.qnn import op, transform
 from tvm_qnn.relay.qnn.op import *  # noqa: F403 (the module lists what it gives)
 
-__all__ = ["op", "transform", *op.__all__]
+__all__ = ["op", "transform", *op.__all__]  # type: ignore[attr-defined]

@@ -13,14 +13,15 @@ from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
-from tvm.relax import Expr
+from tvm.relax import Call, Expr
 
 import qnn_ops
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_axis, check_dtype
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import op
-from tvm_qnn.relay.expr import clip, const, is_known, number, spec, typed
+from tvm_qnn.relay.expr import clip, const, is_known, number, offer, spec, typed
 
 ROUNDINGS = ("UPWARD", "TONEAREST")
 COMPUTE_DTYPES = ("int64", "float32", "float64")
@@ -30,6 +31,7 @@ _OF_DIALECT = ("int8", "uint8", "int16", "int32")
 _CONFIG: ContextVar[tuple[str, str]] = ContextVar("requantize_config", default=("UPWARD", "int64"))
 
 
+@offer
 @contextmanager
 def requantize_config(rounding: str = "UPWARD", compute_dtype: str = "int64") -> Iterator[None]:
     """Set the meaning of "None" for calls of ``requantize`` in the block.
@@ -97,43 +99,94 @@ def _range(dtype: str) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
-def quantize(data: Expr, scale: Any, zero_point: Any, axis: int, out_dtype: str) -> Expr:
-    """Quantize floats with scales that a run may compute: round(x / scale) + zero point."""
-    given = spec("quantize: data", data)
-    check_dtype("quantize: data", given.dtype, ("float32",))
+def steps_of(data: Expr, scale: Any, zero_point: Any, axis: int) -> Expr:
+    """Return floats in steps, without a limit: round(x / scale) + zero point."""
+    shape = spec("data", data).shape
+    steps = op.round(op.divide(data, along(scale, "float32", shape, axis)))
+    return op.add(steps, along(zero_point, "float32", shape, axis))
+
+
+@offer
+def quantize(
+    data: Expr,
+    output_scale: Any,
+    output_zero_point: Any,
+    axis: declared.Axis = -1,
+    out_dtype: declared.Text = "int8",
+) -> Call:
+    """Quantize float32 data to int8, uint8, int16, uint16 or int32: round(x / scale) + zero point.
+
+    Halves are rounded away from zero.
+    """
+    if out_dtype in _OF_DIALECT and is_known(output_scale, output_zero_point):
+        scale, zero_point = number("scale", output_scale), number("zero point", output_zero_point)
+        return typed(qnn_ops.quantize(data, scale, zero_point, out_dtype, axis))
+    check_dtype("quantize: data", spec("quantize: data", data).dtype, ("float32",))
     check_dtype("quantize: out_dtype", out_dtype, ("int8", "uint8", "int16", "uint16", "int32"))
-    steps = op.round(op.divide(data, along(scale, "float32", given.shape, axis)))
-    steps = op.add(steps, along(zero_point, "float32", given.shape, axis))
+    steps = steps_of(data, output_scale, output_zero_point, axis)
     low, high = _range(out_dtype)
     if out_dtype == "int32":  # float32 does not have its highest value
         high = 2147483520
     return op.cast(clip(steps, low, high), out_dtype)
 
 
-def dequantize(data: Expr, scale: Any, zero_point: Any, axis: int, out_dtype: str) -> Expr:
-    """Return real numbers: (q - zero point) · scale, clamped to float16 if this is wanted."""
-    shape = spec("dequantize: data", data).shape
+@offer
+def dequantize(
+    data: Expr,
+    input_scale: Any,
+    input_zero_point: Any,
+    axis: declared.Axis = -1,
+    out_dtype: declared.Text = "float32",
+) -> Call:
+    """Return the real numbers of quantized data as float32 or float16: (q - zero point) · scale."""
+    given = spec("dequantize: data", data)
+    dialect = given.dtype != "uint16" and out_dtype == "float32"
+    if dialect and is_known(input_scale, input_zero_point):
+        scale, zero_point = number("scale", input_scale), number("zero point", input_zero_point)
+        info = np.iinfo(given.dtype)
+        if np.min(zero_point) >= info.min and np.max(zero_point) <= info.max:  # Relay accepted any
+            return typed(qnn_ops.dequantize(data, scale, zero_point, out_dtype, axis))
     check_dtype("dequantize: out_dtype", out_dtype, ("float16", "float32"))
-    shifted = op.subtract(op.cast(data, "int32"), along(zero_point, "int32", shape, axis))
-    real = op.multiply(op.cast(shifted, "float32"), along(scale, "float32", shape, axis))
+    points = along(input_zero_point, "int32", given.shape, axis)
+    scales = along(input_scale, "float32", given.shape, axis)
+    shifted = op.subtract(op.cast(data, "int32"), points)
+    real = op.multiply(op.cast(shifted, "float32"), scales)
     if out_dtype == "float32":
         return real
-    info = np.finfo(out_dtype)
-    return op.cast(clip(real, float(info.min), float(info.max)), out_dtype)
+    limits = np.finfo(out_dtype)
+    return op.cast(clip(real, float(limits.min), float(limits.max)), out_dtype)
 
 
+@offer
 def requantize(
     data: Expr,
     input_scale: Any,
     input_zero_point: Any,
     output_scale: Any,
     output_zero_point: Any,
-    out_dtype: str,
     axis: int = -1,
     rounding: str = "None",
     compute_dtype: str = "None",
-) -> Expr:
-    """Rescale quantized values; see ``tvm_qnn.relay.qnn.op.requantize``."""
+    out_dtype: str = "int8",
+) -> Call:
+    """Rescale quantized values.
+
+    Args:
+        data: int8, uint8, int16, int32 or int64.
+        input_scale: the data's scale, one or one per channel along ``axis``.
+        input_zero_point: the data's zero point.
+        output_scale: the result's scale.
+        output_zero_point: the result's zero point.
+        axis: the axis of the channels.
+        rounding: "UPWARD": halves are rounded up; "TONEAREST": away from zero; "None": as set by
+            ``relay.qnn.requantize_config``, otherwise "UPWARD".
+        compute_dtype: "int64", "float32" or "float64"; "None": as set by ``requantize_config``,
+            otherwise "int64". For targets with SSE 4.1, Relay chose float32.
+        out_dtype: int8, uint8, int16 or int32.
+
+    Raises:
+        QnnError: if an argument does not fit, or a scale depends on an input.
+    """
     configured = _CONFIG.get()
     rounding = _chosen("rounding", rounding, configured[0], ROUNDINGS)
     compute_dtype = _chosen("compute_dtype", compute_dtype, configured[1], COMPUTE_DTYPES)
@@ -244,7 +297,7 @@ def rescaled(
     want = (number("output scale", to_scale), number("output zero point", to_point))
     if tuple(map(_float32, have)) == tuple(map(_float32, want)):
         return narrowed(data, out_dtype)
-    return requantize(data, *have, *want, out_dtype, axis)
+    return requantize(data, *have, *want, axis, out_dtype=out_dtype)
 
 
 def _float32(value: Any) -> Any:
@@ -262,27 +315,31 @@ def product_of(
     if scale.ndim and axes[0] != axes[1]:
         raise QnnError(f"mul: lhs_axis and rhs_axis must be the same, got {axes[0]} and {axes[1]}")
     product = op.multiply(*factors)
-    return requantize(product, scale.tolist(), 0, scales[2], points[2], dtype, axes[0])
+    want = (scales[2], points[2], axes[0])
+    return requantize(product, scale.tolist(), 0, *want, out_dtype=dtype)
 
 
-def leaky_relu(data: Expr, alpha: float, have: Sequence[Any], want: Sequence[Any]) -> Expr:
-    """Compute x, or alpha · x if x is negative, at the result's scale.
-
-    Args:
-        data: an int8 or uint8 tensor.
-        alpha: the factor.
-        have: scale and zero point of the data.
-        want: scale and zero point of the result.
-    """
-    dtype = spec("x", data).dtype
+@offer
+def leaky_relu(
+    x: Expr,
+    alpha: float,
+    input_scale: Any,
+    input_zero_point: Any,
+    output_scale: Any,
+    output_zero_point: Any,
+) -> Call:
+    """Compute x, or alpha · x if x is negative, for int8 or uint8 values."""
+    dtype = spec("x", x).dtype
     check_dtype("leaky_relu: x", dtype, ("int8", "uint8"))
-    values = rescaled(data, have[0], have[1], want[0], want[1], "int32")
-    point = number("output zero point", want[1])
+    quantization = (input_scale, input_zero_point, output_scale, output_zero_point)
+    values = rescaled(x, *quantization, "int32")
+    point = number("output zero point", output_zero_point)
     multiplier, exponent = map(int, quantize_multiplier(1 - alpha))
     total = 31 - min(exponent, 0)
     offset = ((point << max(exponent, 0)) * multiplier + (1 << (total - 1))) >> total
     scaled = op.add(_scaled(values, np.float64(alpha), -1, "UPWARD"), const(offset, "int32"))
-    is_negative = op.less(op.cast(data, "int32"), const(number("zero point", have[1]), "int32"))
+    zero = number("zero point", input_zero_point)
+    is_negative = op.less(op.cast(x, "int32"), const(zero, "int32"))
     return narrowed(op.where(is_negative, scaled, values), dtype)
 
 

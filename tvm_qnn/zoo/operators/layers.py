@@ -1,6 +1,7 @@
 """The inputs of networks (pictures, texts, constants), and their layers with weights."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -10,7 +11,7 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.zoo import float_ops, images
 from tvm_qnn.zoo.file import QUANTIZED, File, Shape, Tensor
 from tvm_qnn.zoo.float_run import FloatRun, Weights
-from tvm_qnn.zoo.graph import Graph, Operator, Range, Tensors, Types, Value, Write, plain
+from tvm_qnn.zoo.graph import Graph, Operator, Range, Tensors, Value, Write, plain
 from tvm_qnn.zoo.images import PICTURES
 
 _SAMPLES = images.PICTURES + 1  # pictures, and one sample of noise
@@ -26,7 +27,7 @@ def _input(
 ) -> Value:
     """Add an input of the model, with its samples."""
 
-    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         file.inputs.append(file.tensor(name, outputs[0]))
         return file.inputs[-1:]
 
@@ -67,13 +68,13 @@ def mask(graph: Graph, length: int) -> Value:
 def _written(array: np.ndarray) -> Write:
     """Return a function that writes a constant, quantized if its type is quantized."""
 
-    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         (kind,) = outputs
         if kind.quantization is None:
             index = file.constant("constant", array)
         else:
             index = file.quantized_constant("constant", array, kind.quantization)
-        return [Tensor(kind.shape, kind.dtype, kind.quantization, index)]
+        return [replace(kind, index=index)]
 
     return write
 
@@ -103,7 +104,7 @@ _PEAK = 12.0
 def _weighted(code: str, axis: int | None = None, **options: Any) -> Write:
     """Return a function that writes a layer with kernel and bias; `axis` holds the channels."""
 
-    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         (x,) = inputs
         if x.quantization is None:
             weights = file.hybrid_kernel_and_bias()
@@ -191,7 +192,7 @@ def TransposeConv(channels: int, kernel: tuple[int, int] = (2, 2)) -> Operator:
         lambda kernel: kernel.transpose(3, 0, 1, 2),
     )
 
-    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         shape = file.constant("shape", np.array(outputs[0].shape, np.int32))
         kernel, bias = file.kernel_and_bias(inputs[0], 0 if file.style.per_axis else None)
         options = {"padding": "SAME", "stride_w": 2, "stride_h": 2}

@@ -7,10 +7,10 @@ import numpy as np
 
 from frontends.tflite.quantization import Quantization
 from qnn_ops.arithmetic.encoding import quantize_array, symmetric
-from tvm_qnn.zoo.file import File, Tensor, TensorType, quantization_of
+from tvm_qnn.zoo.file import File, Tensor, quantization_of
 from tvm_qnn.zoo.float_ops import Real
 from tvm_qnn.zoo.float_run import FloatRun, Weights
-from tvm_qnn.zoo.graph import Operator, Tensors, Types
+from tvm_qnn.zoo.graph import Operator, Tensors
 
 _GATES = 4  # the gates of an LSTM: input, forget, cell, output
 _PEEPHOLES, _PROJECTION, _NORM = 3, 2, 4  # optional operands that an LSTM leaves out
@@ -25,7 +25,7 @@ def Past(steps: int) -> Operator:
         steps: how many, at least 2; zeros stand before the first step of a stream.
     """
 
-    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         (x,), (kind,) = inputs, outputs
         writer, name = file.writer, f"past_{x.index}"
         shape = (kind.shape[0], steps - 1, *kind.shape[2:])
@@ -38,7 +38,7 @@ def Past(steps: int) -> Operator:
             graph.operator("VAR_HANDLE", [], [handle], shared_name=name)
         begin.operator("ASSIGN_VARIABLE", [handles[0], first], [])
         begin.end([], [])
-        kept = TensorType(shape, kind.dtype, x.quantization)
+        kept = Tensor(shape, kind.dtype, x.quantization)
         (old,) = file.layer("READ_VARIABLE", [handles[1]], [kept])
         results = file.layer("CONCATENATION", [old.index, x.index], outputs, axis=1)
         ends = [np.array([0, 1, *[0] * len(shape[2:])], np.int32), np.array(shape, np.int32)]
@@ -91,7 +91,7 @@ def Svdf(units: int, steps: int, rank: int = 1) -> Operator:
         run.weights = _SvdfWeights(features, bias, times, float(np.abs(values).max()))
         return y
 
-    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         weights, (x,) = file.weights, inputs
         assert isinstance(weights, _SvdfWeights)
         state = quantization_of(symmetric(weights.largest, "int16"))
@@ -103,7 +103,7 @@ def Svdf(units: int, steps: int, rank: int = 1) -> Operator:
             file.constant("features", *features),
             file.constant("times", *times),
             file.constant("bias", bias, Quantization.per_tensor(scale, 0)),
-            file.variable("memory", TensorType((1, weights.times.size), "int16", state)),
+            file.variable("memory", Tensor((1, weights.times.size), "int16", state)),
         ]
         relu = {"fused_activation_function": "RELU"}
         return file.layer("SVDF", operands, outputs, rank=rank, version=3, **relu)
@@ -149,7 +149,7 @@ def Lstm(cells: int) -> Operator:
     return Operator(compute, _write_lstm)
 
 
-def _write_lstm(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+def _write_lstm(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
     weights, (x,), (kind,) = file.weights, inputs, outputs
     assert isinstance(weights, _LstmWeights)
     parts = {"kernel": weights.kernel, "recurrent": weights.recurrent}
@@ -171,8 +171,8 @@ def _write_lstm(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
     states = [file.variable(role, each) for role, each in memory.items()]
     options: dict[str, Any] = {"fused_activation_function": "TANH"}
     if x.quantization is not None:
-        sums = TensorType((0,), "int16", Quantization.per_tensor(2.0**-12, 0))
-        inner = TensorType((0,), "int8", kind.quantization)
+        sums = Tensor((0,), "int16", Quantization.per_tensor(2.0**-12, 0))
+        inner = Tensor((0,), "int8", kind.quantization)
         types = (*[sums] * _GATES, inner)
         options["intermediates"] = [file.tensor("middle", each).index for each in types]
     operands = [x.index, *tensors, *[-1] * _PEEPHOLES, *biases, *[-1] * _PROJECTION, *states]
@@ -180,15 +180,15 @@ def _write_lstm(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
     return file.layer(code, [*operands, *[-1] * _NORM], outputs, **options)
 
 
-def _lstm_memory(kind: TensorType, largest: float) -> dict[str, TensorType]:
+def _lstm_memory(kind: Tensor, largest: float) -> dict[str, Tensor]:
     """Return the types of the states; the cells of an integer LSTM are int16."""
     shape = (1, kind.shape[-1])
     if kind.quantization is None:
-        return {role: TensorType(shape, "float32") for role in ("hidden", "cells")}
+        return {role: Tensor(shape, "float32") for role in ("hidden", "cells")}
     exponent = min(max(int(np.ceil(np.log2(largest))), 0), 6) - 15
     return {
-        "hidden": TensorType(shape, "int8", kind.quantization),
-        "cells": TensorType(shape, "int16", Quantization.per_tensor(2.0**exponent, 0)),
+        "hidden": Tensor(shape, "int8", kind.quantization),
+        "cells": Tensor(shape, "int16", Quantization.per_tensor(2.0**exponent, 0)),
     }
 
 

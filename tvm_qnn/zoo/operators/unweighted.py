@@ -8,7 +8,7 @@ import numpy as np
 from tvm_qnn.zoo import float_ops
 from tvm_qnn.zoo.file import QUANTIZED, File, Tensor
 from tvm_qnn.zoo.float_run import FloatRun, Weights, clamped
-from tvm_qnn.zoo.graph import Operator, Tensors, Types, plain
+from tvm_qnn.zoo.graph import Operator, Tensors, plain
 
 Make = Callable[..., Operator]
 
@@ -73,7 +73,7 @@ def Concat(axis: int = 3) -> Operator:
     """
     joined = plain("CONCATENATION", {"axis": axis}, {})
 
-    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         if file.style.dtype != "uint8":
             inputs = [file.requantized(x, outputs[0].quantization) for x in inputs]
         return joined(file, inputs, outputs)
@@ -89,7 +89,7 @@ def Embed(words: int, depth: int) -> Operator:
         run.weights = Weights(table, np.zeros(0, np.float32))
         return table[numbers]
 
-    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         assert file.weights is not None
         table = file.quantized_constant("table", file.weights.kernel, outputs[0].quantization)
         return file.layer("GATHER", [table, inputs[0].index], outputs, axis=0)
@@ -100,7 +100,7 @@ def Embed(words: int, depth: int) -> Operator:
 def Reshape(shape: tuple[int, ...]) -> Operator:
     """Return an operator that gives each sample another shape; one size may be -1."""
 
-    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         whole = np.array(outputs[0].shape, np.int32)
         return plain("RESHAPE", {"new_shape": whole}, {"shape": whole})(file, inputs, outputs)
 
@@ -116,7 +116,7 @@ def Transpose(order: tuple[int, ...]) -> Operator:
 def Split(parts: int, axis: int = 3) -> Operator:
     """Return an operator that cuts equal parts along an axis; `outputs` adds all of them."""
 
-    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         operands = [file.constant("axis", np.array(axis, np.int32)), inputs[0].index]
         return file.layer("SPLIT", operands, outputs, num_splits=parts)
 
@@ -137,7 +137,7 @@ def Pad(before: int, after: int, axes: tuple[int, ...] = (1, 2)) -> Operator:
     def amounts(rank: int) -> list[tuple[int, int]]:
         return [(before, after) if axis in axes else (0, 0) for axis in range(rank)]
 
-    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         constants = {"paddings": amounts(len(inputs[0].shape))}
         return plain("PAD", {}, constants)(file, inputs, outputs)
 
@@ -147,7 +147,7 @@ def Pad(before: int, after: int, axes: tuple[int, ...] = (1, 2)) -> Operator:
 def Pack() -> Operator:
     """Return an operator that stacks values of equal shape on a new last axis."""
 
-    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         options = {"values_count": len(inputs), "axis": len(inputs[0].shape)}
         return plain("PACK", options, {})(file, inputs, outputs)
 
@@ -206,7 +206,7 @@ Softmax = _function("SOFTMAX", _shares, lowest=0.0, beta=1.0)
 def _resize(code: str, resize: Callable[[np.ndarray], np.ndarray]) -> Callable[[], Operator]:
     """Return a function that makes operators that double the height and width of pictures."""
 
-    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         constants: dict[str, Any] = {"size": outputs[0].shape[1:3]}
         return plain(code, {"half_pixel_centers": True}, constants)(file, inputs, outputs)
 
@@ -244,7 +244,7 @@ def Detect(anchors: np.ndarray) -> Operator:
         anchors: float32 [count, 4]: centre y and x, height and width of each box before shifts.
     """
 
-    def write(file: File, inputs: Tensors, outputs: Types) -> list[Tensor]:
+    def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         if file.style.dtype == "uint8":
             stored = file.quantized_constant("anchors", anchors)
         else:

@@ -12,7 +12,7 @@ from tvm_qnn.io.preparation import Preparation
 
 INFO = TensorInfo("y", (1, 8), "int8", 0.5, -10)
 FEED = Feed((), Preparation(), None)
-TASK = Classification(ClassesReading((INFO,), (), 5), 0)
+TASK = Classification(ClassesReading((INFO,), (), 5), (0,))
 
 
 def test_figures_are_scikit_learn_s() -> None:

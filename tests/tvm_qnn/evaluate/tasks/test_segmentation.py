@@ -15,7 +15,7 @@ from tvm_qnn.io.preparation import Preparation
 SIZE = (6, 9)
 FEED = Feed.of((TensorInfo("x", (1, *SIZE, 3), "uint8"),), {}, Preparation())
 MAP = TensorInfo("y", (1, *SIZE), "int32", role="map", classes=4)
-TASK = Segmentation(MaskReading((MAP,), (), 5, "", True), 0, 4)
+TASK = Segmentation(MaskReading((MAP,), (), 5, "", True), (0,), 4)
 
 
 def test_figures_are_scikit_learn_s(tmp_path: Path) -> None:

@@ -8,9 +8,8 @@ closer to real numbers than Relay's.
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from tvm import relax
 
 import qnn_ops
@@ -18,99 +17,17 @@ from qnn_ops.dialect import declared
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import nn
 from tvm_qnn.relay import op as plain
-from tvm_qnn.relay.expr import computed, free_vars, is_known, number, spec, typed
+from tvm_qnn.relay.expr import computed, free_vars, is_known, number, offer, spec, typed
 from tvm_qnn.relay.qnn import canonical
-from tvm_qnn.relay.qnn.canonical import requantize_config
-from tvm_qnn.relay.qnn.op.elementwise import (
-    SQNN_DTYPE_TO_CODE,
-    abs,
-    add,
-    erf,
-    exp,
-    hardswish,
-    log,
-    mul,
-    rsqrt,
-    sigmoid,
-    simulated_dequantize,
-    simulated_quantize,
-    sqrt,
-    subtract,
-    tanh,
-)
+from tvm_qnn.relay.qnn.canonical import *  # noqa: F403 (these modules list what they give)
+from tvm_qnn.relay.qnn.op import elementwise
+from tvm_qnn.relay.qnn.op.elementwise import *  # noqa: F403
+
+if not TYPE_CHECKING:  # which take all public names
+    __all__ = [*canonical.__all__, *elementwise.__all__]
 
 
-def quantize(
-    data: relax.Expr,
-    output_scale: Any,
-    output_zero_point: Any,
-    axis: declared.Axis = -1,
-    out_dtype: declared.Text = "int8",
-) -> relax.Call:
-    """Quantize float32 data to int8, uint8, int16, uint16 or int32: round(x / scale) + zero point.
-
-    Halves are rounded away from zero.
-    """
-    dialect = out_dtype in ("int8", "uint8", "int16", "int32")
-    if not dialect or not is_known(output_scale, output_zero_point):
-        return canonical.quantize(data, output_scale, output_zero_point, axis, out_dtype)
-    scale, zero_point = number("scale", output_scale), number("zero point", output_zero_point)
-    return typed(qnn_ops.quantize(data, scale, zero_point, out_dtype, axis))
-
-
-def dequantize(
-    data: relax.Expr,
-    input_scale: Any,
-    input_zero_point: Any,
-    axis: declared.Axis = -1,
-    out_dtype: declared.Text = "float32",
-) -> relax.Call:
-    """Return the real numbers of quantized data as float32 or float16: (q - zero point) · scale."""
-    dtype = spec("dequantize: data", data).dtype
-    dialect = dtype != "uint16" and out_dtype == "float32"
-    if not dialect or not is_known(input_scale, input_zero_point):
-        return canonical.dequantize(data, input_scale, input_zero_point, axis, out_dtype)
-    scale, zero_point = number("scale", input_scale), number("zero point", input_zero_point)
-    info = np.iinfo(dtype)
-    if np.min(zero_point) < info.min or np.max(zero_point) > info.max:  # Relay accepted any
-        return canonical.dequantize(data, scale, zero_point, axis, out_dtype)
-    return typed(qnn_ops.dequantize(data, scale, zero_point, out_dtype, axis))
-
-
-def requantize(
-    data: relax.Expr,
-    input_scale: Any,
-    input_zero_point: Any,
-    output_scale: Any,
-    output_zero_point: Any,
-    axis: int = -1,
-    rounding: str = "None",
-    compute_dtype: str = "None",
-    out_dtype: str = "int8",
-) -> relax.Call:
-    """Rescale quantized values.
-
-    Args:
-        data: int8, uint8, int16, int32 or int64.
-        input_scale: the data's scale, one or one per channel along ``axis``.
-        input_zero_point: the data's zero point.
-        output_scale: the result's scale.
-        output_zero_point: the result's zero point.
-        axis: the axis of the channels.
-        rounding: "UPWARD": halves are rounded up; "TONEAREST": away from zero; "None": as set by
-            ``relay.qnn.requantize_config``, otherwise "UPWARD".
-        compute_dtype: "int64", "float32" or "float64"; "None": as set by ``requantize_config``,
-            otherwise "int64". For targets with SSE 4.1, Relay chose float32.
-        out_dtype: int8, uint8, int16 or int32.
-
-    Raises:
-        QnnError: if an argument does not fit, or a scale depends on an input.
-    """
-    quantization = (input_scale, input_zero_point, output_scale, output_zero_point)
-    settings = (axis, rounding, compute_dtype)
-    return canonical.requantize(data, *quantization, out_dtype, *settings)
-
-
+@offer
 def conv2d(
     data: relax.Expr,
     kernel: relax.Expr,
@@ -132,37 +49,20 @@ def conv2d(
     """Return the integer sums of a quantized convolution; see ``qnn_ops.quantized_conv2d``."""
     if out_dtype != "int32":
         raise QnnError(f"conv2d: out_dtype is int32, got {out_dtype!r}")
+    window = (strides, padding, dilation, groups, channels, kernel_size)
+    layouts = (data_layout, kernel_layout, out_layout)
     if not is_known(input_zero_point, kernel_zero_point, input_scale, kernel_scale):
-        axis = kernel_layout.index("O")
-        return nn.conv2d(
-            canonical.centred(data, input_zero_point),
-            canonical.centred(kernel, kernel_zero_point, axis),
-            *(strides, padding, dilation, groups, channels, kernel_size),
-            *(data_layout, kernel_layout, out_layout, out_dtype),
-        )
+        centred = canonical.centred(data, input_zero_point)
+        weights = canonical.centred(kernel, kernel_zero_point, kernel_layout.index("O"))
+        return nn.conv2d(centred, weights, *window, *layouts, out_dtype)
     kernel = nn.depthwise_kernel(data, kernel, groups, data_layout, kernel_layout)
     outputs = spec("conv2d: kernel", kernel).shape[kernel_layout.index("O")]
-    call = qnn_ops.quantized_conv2d(
-        data,
-        kernel,
-        number("input scale", input_scale),
-        number("input zero point", input_zero_point),
-        _of_outputs(number("kernel scale", kernel_scale), groups, outputs),
-        _of_outputs(number("kernel zero point", kernel_zero_point), groups, outputs),
-        output_scale=1.0,
-        output_zero_point=0,
-        out_dtype=out_dtype,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        channels=channels,
-        kernel_size=kernel_size,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-    )
-    return typed(call)
+    have = number("input scale", input_scale), number("input zero point", input_zero_point)
+    scales = _of_outputs(number("kernel scale", kernel_scale), groups, outputs)
+    points = _of_outputs(number("kernel zero point", kernel_zero_point), groups, outputs)
+    quantization = (*have, scales, points, 1.0, 0)
+    sums = qnn_ops.quantized_conv2d(data, kernel, *quantization, out_dtype, *window, *layouts)
+    return typed(sums)
 
 
 def _of_outputs(values: Any, groups: int, outputs: int) -> Any:
@@ -172,6 +72,7 @@ def _of_outputs(values: Any, groups: int, outputs: int) -> Any:
     return [value for value in values for _ in range(outputs // len(values))]
 
 
+@offer
 def dense(
     data: relax.Expr,
     weight: relax.Expr,
@@ -194,6 +95,7 @@ def dense(
     return typed(qnn_ops.quantized_dense(data, weight, *quantization, out_dtype, units))
 
 
+@offer
 def contrib_dense_pack(
     data: relax.Expr,
     weight: relax.Expr,
@@ -212,6 +114,7 @@ def contrib_dense_pack(
     return dense(data, weight, *quantization, units, out_dtype)
 
 
+@offer
 def conv2d_transpose(
     data: relax.Expr,
     weight: relax.Expr,
@@ -241,6 +144,7 @@ def conv2d_transpose(
     )
 
 
+@offer
 def batch_matmul(
     x: relax.Expr,
     y: relax.Expr,
@@ -256,6 +160,7 @@ def batch_matmul(
     return nn.batch_matmul(*operands, out_dtype)
 
 
+@offer
 def concatenate(
     data: Sequence[relax.Expr] | relax.Expr,
     input_scales: Sequence[Any],
@@ -284,19 +189,7 @@ def concatenate(
     return plain.concatenate(parts, axis)
 
 
-def leaky_relu(
-    x: relax.Expr,
-    alpha: float,
-    input_scale: Any,
-    input_zero_point: Any,
-    output_scale: Any,
-    output_zero_point: Any,
-) -> relax.Call:
-    """Compute x, or alpha · x if x is negative, for int8 or uint8 values."""
-    have, want = (input_scale, input_zero_point), (output_scale, output_zero_point)
-    return canonical.leaky_relu(x, alpha, have, want)
-
-
+@offer
 def avg_pool2d(
     data: relax.Expr,
     input_scale: Any,
@@ -320,6 +213,7 @@ def avg_pool2d(
     return canonical.narrowed(pooled, spec("avg_pool2d: data", data).dtype)
 
 
+@offer
 def softmax(
     x: relax.Expr,
     scale: Any,
@@ -337,34 +231,3 @@ def softmax(
 
 qnn = sys.modules[__name__]
 """Scripts find the operators here, too."""
-
-__all__ = [
-    "SQNN_DTYPE_TO_CODE",
-    "abs",
-    "add",
-    "avg_pool2d",
-    "batch_matmul",
-    "concatenate",
-    "contrib_dense_pack",
-    "conv2d",
-    "conv2d_transpose",
-    "dense",
-    "dequantize",
-    "erf",
-    "exp",
-    "hardswish",
-    "leaky_relu",
-    "log",
-    "mul",
-    "quantize",
-    "requantize",
-    "requantize_config",
-    "rsqrt",
-    "sigmoid",
-    "simulated_dequantize",
-    "simulated_quantize",
-    "softmax",
-    "sqrt",
-    "subtract",
-    "tanh",
-]

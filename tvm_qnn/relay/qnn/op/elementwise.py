@@ -7,7 +7,7 @@ quantization.
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tvm.relax import Call, Expr
@@ -16,11 +16,14 @@ from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import check_choice
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import op
-from tvm_qnn.relay.expr import clip, const, spec
+from tvm_qnn.relay.expr import clip, const, offer, spec
 from tvm_qnn.relay.qnn import canonical
-from tvm_qnn.relay.qnn.canonical import along
+from tvm_qnn.relay.qnn.canonical import along, steps_of
 from tvm_qnn.relay.qnn.op.canonicalizations import create_integer_lookup_op
 from tvm_qnn.relay.qnn.op.legalizations import hardswish_func
+
+if not TYPE_CHECKING:  # which take all public names
+    __all__ = ["SQNN_DTYPE_TO_CODE"]
 
 
 def _unary_operator(name: str, function: Callable[[np.ndarray], np.ndarray], what: str) -> Any:
@@ -33,7 +36,7 @@ def _unary_operator(name: str, function: Callable[[np.ndarray], np.ndarray], wha
 
     operator.__name__ = operator.__qualname__ = name
     operator.__doc__ = f"{what} of int8 or uint8 values, by a table of float32 results."
-    return operator
+    return offer(operator)
 
 
 def erf_of(x: np.ndarray) -> np.ndarray:
@@ -87,7 +90,7 @@ def _binary_operator(name: str, compute: Callable[..., Expr], what: str) -> Any:
         lhs_axis: of the channels of ``lhs``.
         rhs_axis: of the channels of ``rhs``.
     """
-    return operator
+    return offer(operator)
 
 
 def _sum(name: str, combine: Any) -> Any:
@@ -104,6 +107,7 @@ SQNN_DTYPE_TO_CODE = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
 """The number of each dtype in a tensor that chooses one; "disable" leaves the data unchanged."""
 
 
+@offer
 def simulated_quantize(
     data: Expr, output_scale: Any, output_zero_point: Any, axis: int = -1, out_dtype: Any = "int8"
 ) -> Call:
@@ -111,15 +115,15 @@ def simulated_quantize(
 
     ``out_dtype`` is a name or an int32 scalar of ``SQNN_DTYPE_TO_CODE``.
     """
-    code, shape = _code(out_dtype), spec("simulated_quantize: data", data).shape
-    steps = op.round(op.divide(data, along(output_scale, "float32", shape, axis)))
-    steps = op.add(steps, along(output_zero_point, "float32", shape, axis))
+    spec("simulated_quantize: data", data)
+    code, steps = _code(out_dtype), steps_of(data, output_scale, output_zero_point, axis)
     result = data
     for dtype in ("int8", "uint8", "int32"):
         result = op.where(_is(code, dtype), clip(steps, *dtype_range(dtype)), result)
     return result
 
 
+@offer
 def simulated_dequantize(
     data: Expr, input_scale: Any, input_zero_point: Any, axis: int = -1, in_dtype: Any = "int8"
 ) -> Call:
