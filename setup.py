@@ -152,8 +152,9 @@ if __name__ == "__main__":
         package_data={
             "": ["py.typed"],
             "tvm_qnn": [
-                *("**/*.tflite", "**/*.onnx", "**/*.npz"),
-                *("inspect/page.*", "io/page.html", "footprint/board/**", "standalone/templates/*"),
+                *("**/*.tflite", "**/*.onnx", "**/*.npz", "**/*.csv"),
+                *("inspect/page.*", "io/page.html"),
+                *("footprint/board/**", "standalone/templates/**"),
             ],
         },
         install_requires=INSTALL,

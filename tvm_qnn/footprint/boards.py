@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import Template
 
 import numpy as np
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.command import call
+from tvm_qnn.standalone.symbols import loaded_sections
 
-_HERE = Path(__file__).parent / "board"
+HERE = Path(__file__).parent / "board"
+"""The folder with the sources of programs for boards."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ ARM = Family(
 # A C library takes a gigabyte, and a program needs only six of its functions: library.c has them.
 # Without the last option the compiler would turn their loops into calls of the same functions.
 _NO_LIBRARY = (
-    *("-ffreestanding", "-nostdlib", f"-I{_HERE / 'include'}", "-lgcc"),
+    *("-ffreestanding", "-nostdlib", f"-I{HERE / 'include'}", "-lgcc"),
     "-fno-tree-loop-distribute-patterns",
 )
 
@@ -99,17 +102,6 @@ class Board:
     core: str = ""
     family: Family = ARM
     room: int = 2
-
-    @property
-    def map(self) -> str:
-        """The memory map, as the linker's script takes it."""
-        return f"""\
-MEMORY {{
-  vectors : ORIGIN = {self.vectors:#x}, LENGTH = 64
-  code : ORIGIN = {self.code:#x}, LENGTH = {self.room}M
-  memory : ORIGIN = {self.memory:#x}, LENGTH = {self.room}M
-}}
-"""
 
 
 BOARDS = {
@@ -212,7 +204,7 @@ def run(
     counts = [sum(map(Counter, run), Counter[int]()) for run in runs]
     output = (export / "outputs").read_bytes()
     size = len(output) // len(inputs)
-    sections = _sections(board, program)
+    sections = loaded_sections(program.read_bytes()) or {}
     return Result(
         [output[start : start + size] for start in range(0, len(output), size)],
         [sum(blocks.values()) for blocks in counts],
@@ -226,11 +218,11 @@ def run(
 
 def _link(board: Board, export: Path, level: str, *, hard: bool, tells_calls: bool) -> Path:
     family, program, script = board.family, export / "program.elf", export / "program.ld"
-    script.write_text(board.map + (_HERE / "board.ld").read_text())
-    own = [_HERE / name for name in ("run_model.c", "board.c", *family.start)]
+    script.write_text(Template((HERE / "board.ld").read_text()).substitute(vars(board)))
+    own = [HERE / name for name in ("run_model.c", "board.c", *family.start)]
     code = next(name for name in ("model.o", "model_weights.c") if (export / name).exists())
     sources = [*own, export / "model.c", export / code]
-    core = [f"-I{_HERE}", f"-I{export}"]
+    core = [f"-I{HERE}", f"-I{export}"]
     core += [f"-mcpu={board.core}"] if board.core else []
     core += [f"-mfloat-abi={'hard' if hard else 'soft'}"] if family is ARM else []
     core += ["-DMODEL_HOOK=on_call"] if tells_calls else []
@@ -243,7 +235,7 @@ def _link(board: Board, export: Path, level: str, *, hard: bool, tells_calls: bo
 def _emulate(board: Board, program: Path, folder: Path) -> list[dict[int, int]]:
     """Return the instructions between two marks, by the address of each block of code."""
     plugin, out = folder / "count.so", folder / "counts"
-    call(["cc", "-O2", "-shared", "-fPIC", "-o", plugin, _HERE / "count.c"])
+    call(["cc", "-O2", "-shared", "-fPIC", "-o", plugin, HERE / "count.c"])
     (mark,) = (start for start, name in _symbols(board, program) if name == "board_mark")
     devices: list[str | Path] = ["-display", "none", "-monitor", "none", "-serial", "none"]
     # Names of files are relative to the folder where the emulator starts.
@@ -275,9 +267,3 @@ def _by_function(board: Board, program: Path, blocks: dict[int, int]) -> dict[st
     for address, count in blocks.items():
         result[symbols[bisect_right(starts, address) - 1][1]] += count
     return dict(result.most_common())
-
-
-def _sections(board: Board, program: Path) -> dict[str, int]:
-    printed = call([f"{board.family.prefix}size", "-A", program])
-    lines = [line.split() for line in printed.splitlines()]
-    return {words[0]: int(words[1]) for words in lines if len(words) == 3 and words[1].isdecimal()}

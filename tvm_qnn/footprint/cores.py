@@ -10,9 +10,8 @@ import numpy as np
 import tvm
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.footprint.boards import PLAIN_C_BOARDS, impossible, missing, run
+from tvm_qnn.footprint.boards import HERE, PLAIN_C_BOARDS, impossible, missing, run
 from tvm_qnn.io.command import call
-from tvm_qnn.standalone.c99 import REALS
 from tvm_qnn.standalone.symbols import loaded_sections
 from tvm_qnn.target.microcontrollers import is_plain_c
 
@@ -60,26 +59,12 @@ CORES: dict[str, Core] = {
 }
 """The cores by name."""
 
-# Without a C library, the compiler's own stdint.h counts; memcpy stays a function that it knows.
+# Debian's compilers for RISC-V and Xtensa have no C library, but declarations are enough for sizes.
+# The compiler's own stdint.h counts, and memcpy stays a function that it knows.
 _FLAGS = (
     *("-std=c99", "-Os", "-fno-asynchronous-unwind-tables"),
-    *("-ffreestanding", "-fbuiltin", "-c"),
+    *("-ffreestanding", "-fbuiltin", f"-I{HERE / 'include'}", "-c"),
 )
-
-# Debian's compilers for RISC-V and Xtensa have no C library. Declarations are enough for sizes.
-_STRING = """\
-#include <stddef.h>
-void *memcpy(void *to, const void *from, size_t size);
-void *memset(void *to, int value, size_t size);
-"""
-_ARGUMENTS = {"pow": 2, "atan2": 2, "fmod": 2, "copysign": 2, "hypot": 2, "fma": 3}
-_MACROS = """\
-#define NAN __builtin_nanf("")
-#define INFINITY __builtin_inff()
-#define isnan(x) __builtin_isnan(x)
-#define isinf(x) __builtin_isinf(x)
-#define isfinite(x) __builtin_isfinite(x)
-"""
 
 
 def check_core(core: str, target: tvm.target.Target) -> None:
@@ -113,8 +98,6 @@ def compiled_sizes(core: str, write: Callable[[Path], object]) -> tuple[int, int
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "string.h").write_text(_STRING)
-        (folder / "math.h").write_text(_math())
         write(folder)
         files = (folder / "model.c", folder / "model_weights.c")
         found = [_sizes(CORES[core], file) for file in files]
@@ -151,13 +134,3 @@ def _sizes(core: Core, source: Path) -> tuple[int, int]:
     sections = loaded_sections(made.read_bytes()) or {}
     code = sum(size for name, size in sections.items() if name.startswith(".text"))
     return code, sum(sections.values()) - code
-
-
-def _math() -> str:
-    lines = []
-    for name in sorted(REALS):
-        count = _ARGUMENTS.get(name, 1)
-        for kind, end in (("double", ""), ("float", "f")):
-            kinds = [kind] * count if name != "ldexp" else [kind, "int"]
-            lines.append(f"{kind} {name}{end}({', '.join(kinds)});\n")
-    return _MACROS + "".join(lines)

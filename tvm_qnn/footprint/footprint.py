@@ -13,9 +13,8 @@ from tvm_qnn.build import lower_model, lower_within
 from tvm_qnn.footprint.cores import CORES, check_core, compiled_sizes, counted_instructions
 from tvm_qnn.footprint.layers import Follower, Layer, code_sections
 from tvm_qnn.io.interrupts import interruptible
-from tvm_qnn.standalone.arrangement import Arrangement, arrange, in_arena, size_of
+from tvm_qnn.standalone.arrangement import Arrangement, arrange, in_arena, size_of, state_size
 from tvm_qnn.standalone.export import export_standalone, pack_constants
-from tvm_qnn.standalone.program import Program
 from tvm_qnn.standalone.schedules import Schedule
 from tvm_qnn.target.target import TargetLike, parse_target
 
@@ -170,7 +169,6 @@ def footprint(
             counted = counted_instructions(core, write, size_of(signature.inputs[0]))
         layers = tuple(replace(layer, estimated_instructions=None) for layer in layers)
     total = held + (own or 0)
-    program = Program(_PREFIX, signature, parsed, arranged, offsets, None)
     return Footprint(
         target=str(parsed),
         layers=layers,
@@ -183,7 +181,7 @@ def footprint(
         arena_workspace=arena.workspace,
         inputs=sum(map(size_of, signature.inputs)),
         outputs=sum(map(size_of, signature.outputs)),
-        states=2 * program.state_size,
+        states=2 * state_size(signature, arranged.alignment),
         blocks=tuple(_blocks(arena)),
         strips=strips,
         core=core,

@@ -1,6 +1,9 @@
 """Estimates how many instructions kernels take on microcontrollers."""
 
 from collections.abc import Container, Sequence
+from csv import reader
+from importlib.resources import files
+from itertools import islice
 from math import prod
 
 import tvm
@@ -14,69 +17,17 @@ _CONVOLUTIONS = ("conv2d", "depthwise_conv2d", "depthwise_columns")
 
 _VECTOR = 16  # bytes of Helium's registers
 
-TAKES: dict[str, dict[str, tuple[float, float, float, float]]] = {
-    "cortex-m0plus": {
-        "window": (6.86, 44.9, 2.9, 0),
-        "few": (8.1, 0, 18.7, 0),
-        "pixel": (6.53, 44.7, 8.52, 0),
-        "dense": (5.8, 61, 0, 98.1),
-        "depthwise": (13.2, 0, 1.37, 0),
-        "add": (0, 18.4, 0, 0),
-        "average": (0, 0, 4.09, 0),
-        "softmax": (0, 90.4, 0, 384),
-    },
-    "cortex-m3": {
-        "window": (2.92, 4.71, 0, 0),
-        "few": (3.01, 0, 2.33, 0),
-        "pixel": (2.62, 14.7, 2.32, 0),
-        "dense": (2.44, 14.6, 0, 14),
-        "depthwise": (6.8, 0, 5.95, 0),
-        "add": (0, 9, 0, 0),
-        "average": (0, 24, 4.97, 0),
-        "softmax": (0, 38.3, 0, 75.5),
-    },
-    "cortex-m4": {
-        "window": (0.901, 10.2, 2.92, 0),
-        "few": (1.12, 0, 5.58, 0),
-        "pixel": (0.819, 6.23, 6.97, 0),
-        "dense": (1.14, 13.3, 0, 70.5),
-        "depthwise": (3.78, 0, 1.33, 0),
-        "add": (0, 9, 0, 0),
-        "average": (0, 15.2, 1.49, 0),
-        "softmax": (0, 38.4, 0, 75.4),
-    },
-    "cortex-m7": {
-        "window": (0.875, 11.1, 2.81, 0),
-        "few": (1.21, 0, 6.33, 0),
-        "pixel": (0.828, 7.67, 6.29, 0),
-        "dense": (1.15, 7.68, 0, 62.5),
-        "depthwise": (5.07, 0, 2.07, 0),
-        "add": (0, 9, 0, 0),
-        "average": (0, 16.4, 1.56, 0),
-        "softmax": (0, 38.3, 0, 76.6),
-    },
-    "cortex-m55": {
-        "window": (0.13, 4.57, 0, 0),
-        "few": (0.121, 3.8, 1.29, 0),
-        "pixel": (0.123, 1.1, 1.46, 0),
-        "dense": (0.14, 6.47, 0, 58.4),
-        "columns": (0, 2.28, 1.25, 28.4),
-        "depthwise": (0.839, 0, 0.35, 9.96),
-        "add": (0, 2.25, 0, 0),
-        "average": (0, 7.06, 0.514, 0),
-        "softmax": (0, 37.1, 0, 63.8),
-    },
-    "riscv32": {
-        "window": (3.17, 21.7, 1.82, 0),
-        "few": (3.62, 0, 8.52, 0),
-        "pixel": (3.24, 10.7, 1.53, 0),
-        "dense": (3.43, 16.5, 0, 104),
-        "depthwise": (6.11, 0, 7.54, 7.92),
-        "add": (0, 16.6, 0, 0),
-        "average": (0, 6.66, 2.36, 0),
-        "softmax": (0, 34.1, 0, 76.7),
-    },
-}
+
+def _read() -> dict[str, dict[str, tuple[float, ...]]]:
+    """Return the figures of the file, by core and kernel."""
+    takes: dict[str, dict[str, tuple[float, ...]]] = {}
+    text = files("tvm_qnn.footprint").joinpath("instructions.csv").read_text("utf-8")
+    for core, kernel, *figures in islice(reader(text.splitlines()), 1, None):
+        takes.setdefault(core, {})[kernel] = tuple(map(float, figures))
+    return takes
+
+
+TAKES = _read()
 """The cost of a kernel's call in instructions, by core and kernel: for each product (also those of
 zeros that fill registers), each output, each value that it reads or copies, and the call itself.
 For a depthwise convolution the last is the cost for each channel of a row instead.

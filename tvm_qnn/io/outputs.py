@@ -1,5 +1,6 @@
 """Writes files in another folder first, and moves them to their place when they are complete."""
 
+import functools
 import os
 import shutil
 import sys
@@ -68,18 +69,25 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def scratch(folder: Path | None = None) -> Iterator[Path]:
-    """Yield a new folder, which is removed at the end. Folders of killed processes are, too.
+    """Yield a new folder, which is removed at the end.
+
+    The first call for a parent folder also removes those of killed processes from it.
 
     Args:
         folder: its parent folder; None: the system's folder for temporary files.
     """
     folder = folder or Path(tempfile.gettempdir())
-    sweep(folder)
+    _sweep_once(folder)
     with own_folder(folder) as inside:
         try:
             yield inside
         finally:
             shutil.rmtree(inside, ignore_errors=True)
+
+
+@functools.cache
+def _sweep_once(folder: Path) -> None:
+    sweep(folder)
 
 
 def _move(part: Path, path: Path) -> None:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import tvm
-from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.vectors import get_lanes, local_vector, set_lanes
 from legalize.kernels.isa import amx
 from legalize.kernels.isa.targets import has_feature
 from legalize.kernels.isa.x86_instructions import dot_bytes
+from legalize.written import new_function
 from tvm_qnn.timing import Timing
 
 VECTORS, TILES = "vpdpbusd", "tdpbusd"
@@ -67,9 +67,7 @@ def _compiled(target: str, write: Callable[[int], Any], size: int) -> Any:
 
 
 def _on_vectors(lanes: int) -> Any:
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("peak")
-        T.func_attr({"global_symbol": "peak"})
+    with new_function("peak", noalias=False) as builder:
         unsigned = T.arg("unsigned", T.buffer((4 * lanes,), "uint8"))
         signed = T.arg("signed", T.buffer((4 * lanes,), "int8"))
         output = T.arg("output", T.buffer((_SUMS, lanes), "int32"))
@@ -99,9 +97,7 @@ def _on_tiles(rounds: int) -> Any:
     """Multiply two tiles of data by two of weights, as the convolutions' kernels do."""
     configuration_size, tile_size, sums_size = (array.size for array in _tile_arguments())
     data, weights = (4, 5), (6, 7)
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("peak")
-        T.func_attr({"global_symbol": "peak"})
+    with new_function("peak", noalias=False) as builder:
         configuration = T.arg("configuration", T.buffer((configuration_size,), "uint8"))
         ones = T.arg("ones", T.buffer((tile_size,), "uint8"))
         output = T.arg("output", T.buffer((sums_size,), "int32"))

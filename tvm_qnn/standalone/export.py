@@ -1,9 +1,11 @@
 """Writes the files of a standalone export from a lowered model."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from string import Template
+from typing import Any
 
 import tvm
 
@@ -14,8 +16,8 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import filling
 from tvm_qnn.io.steps import step
 from tvm_qnn.standalone.arrangement import Arrangement, arrange, check_sizes
-from tvm_qnn.standalone.cpp import cpp_header
-from tvm_qnn.standalone.example import Vector, example, vectors_program
+from tvm_qnn.standalone.example import Vector, vectors_program
+from tvm_qnn.standalone.facts import facts_of
 from tvm_qnn.standalone.image import archive, write_object
 from tvm_qnn.standalone.lean import lean
 from tvm_qnn.standalone.packages import Package
@@ -81,25 +83,28 @@ def export_standalone(
     with filling(path.parent) as folder:
         file = None if is_plain_c(target) else folder / f"{prefix}.o"
         if file is None:
-            told = layers if notes is None else notes(arranged)
-            program, texts = _in_plain_c(program, constants, told)
+            step("write C")
+            source = code_in_c(arranged, prefix, layers if notes is None else notes(arranged))
+            program = replace(program, code=source.text, needs=sorted(source.calls))
         else:
             with options_kept(target):
                 step("write the machine code")
                 code = code_of(arranged)
                 write_object(file, code, program.weights, constants, arranged.alignment)
-            program, texts = replace(program, needs=undefined_symbols(file.read_bytes())), {}
-        texts |= {
-            **files(program),
-            f"{prefix}.hpp": cpp_header(program),
-            f"{prefix}_main.c": example(program),
-        }
+            program = replace(program, needs=undefined_symbols(file.read_bytes()))
+        facts = facts_of(program)
+        texts = files(facts)
+        if file is None:
+            states = constants[offsets[len(program.plan.constants)] :] if signature.states else b""
+            texts[f"{prefix}_weights.c"] = weights_file(
+                program, facts, states[: program.state_size]
+            )
         if vectors:
-            texts[f"{prefix}{_TEST}"] = vectors_program(program, vectors)
+            texts[f"{prefix}{_TEST}"] = vectors_program(facts, vectors)
         if package is not None:
             texts = {package.place(name): text for name, text in texts.items()}
-            texts |= package.texts(program)
-            file = None if file is None else _packed(package, program, file)
+            texts |= package.texts(facts)
+            file = None if file is None else _packed(package, facts, file)
         for name, text in texts.items():
             place = folder / name
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -108,27 +113,12 @@ def export_standalone(
         return sorted([*texts, *made])
 
 
-def _in_plain_c(
-    program: Program, constants: bytes, notes: Sequence[str] | None
-) -> tuple[Program, dict[str, str]]:
-    """Return a model with its functions in C, and the file with its constants."""
-    step("write C")
-    source = code_in_c(program.arranged, program.prefix, notes)
-    program = replace(program, code=source.text, needs=sorted(source.calls))
-    states = b""
-    if program.signature.states:
-        begin = program.offsets[len(program.plan.constants)]
-        states = constants[begin : begin + program.state_size]
-    text = weights_file(program, states)
-    return program, {f"{program.prefix}_weights.c": text}
-
-
-def _packed(package: Package, program: Program, file: Path) -> Path:
+def _packed(package: Package, facts: Mapping[str, Any], file: Path) -> Path:
     """Put an object file into its place in a package."""
-    library = package.library
-    place = file.parent / (package.place(file.name) if library is None else library(program))
+    library = Template(package.library).substitute(facts)
+    place = file.parent / (library or package.place(file.name))
     place.parent.mkdir(parents=True, exist_ok=True)
-    if library is None:
+    if not library:
         return file.rename(place)
     contents = file.read_bytes()
     file.unlink()

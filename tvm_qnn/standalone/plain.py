@@ -1,14 +1,16 @@
 """Writes a model as C99 only, for any compiler."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from tvm_qnn.io.templates import filled
 from tvm_qnn.standalone.arrangement import Arrangement
 from tvm_qnn.standalone.c99 import Source, c_array, c_number, c_type, write_functions
+from tvm_qnn.standalone.facts import SPECIAL
 from tvm_qnn.standalone.program import Program
-from tvm_qnn.standalone.sources import constant_declarations
 
 
 def code_in_c(arranged: Arrangement, prefix: str, told: Sequence[str] | None) -> Source:
@@ -31,11 +33,12 @@ def code_in_c(arranged: Arrangement, prefix: str, told: Sequence[str] | None) ->
     return write_functions(prefix, functions, texts)
 
 
-def weights_file(program: Program, states: bytes) -> str:
+def weights_file(program: Program, facts: Mapping[str, Any], states: bytes) -> str:
     """Return the file with a model's constants.
 
     Args:
         program: the contents of the other files.
+        facts: their facts, from ``facts_of``.
         states: the states before the first run.
     """
     arrays = {
@@ -43,14 +46,11 @@ def weights_file(program: Program, states: bytes) -> str:
     }
     if states:
         arrays[program.initial] = np.frombuffer(states, np.uint8)
-    texts = "\n".join(_array(name, array) for name, array in arrays.items())
-    maths = "#include <math.h>\n" if "NAN" in texts or "INFINITY" in texts else ""
-    return f"""\
-/* The constants of the model {program.prefix}. */
-{maths}#include <stdint.h>
-
-{constant_declarations(program)}
-{texts}"""
+    text = "\n".join(_array(name, array) for name, array in arrays.items())
+    has_special = SPECIAL.search(text) is not None
+    return filled(
+        "tvm_qnn.standalone", "weights.c", {**facts, "arrays": text, "has_special": has_special}
+    )
 
 
 def _array(name: str, array: np.ndarray) -> str:

@@ -49,12 +49,6 @@ class Program:
         return self.arranged.plan
 
     @property
-    def units(self) -> tuple[str, ...]:
-        """The files that a program links beside its own."""
-        ends = (".c", ".o") if self.code is None else (".c", "_weights.c")
-        return tuple(f"{self.prefix}{end}" for end in ends)
-
-    @property
     def macro(self) -> str:
         """The beginning of every macro's name."""
         return self.prefix.upper()
@@ -85,11 +79,11 @@ class Program:
         return state_size(self.signature, self.alignment)
 
     @property
-    def arguments(self) -> str:
-        """The arguments in C of the function that runs the model."""
-        given = [] if self.arranged.arena else ["const void *inputs[]", "void *outputs[]"]
-        keeps = ["void *state"] if self.signature.states else []
-        return ", ".join([*given, "void *workspace", *keeps])
+    def parameters(self) -> dict[str, str]:
+        """The parameters in C of the function that runs the model, by their names."""
+        given = {"inputs": "const void *inputs[]", "outputs": "void *outputs[]"}
+        keeps = {"state": "void *state"} if self.signature.states else {}
+        return {**({} if self.arranged.arena else given), "workspace": "void *workspace", **keeps}
 
     @property
     def machine(self) -> str:

@@ -30,28 +30,14 @@ _ORDERS = {1: "<", 2: ">"}
 
 
 def undefined_symbols(contents: bytes) -> list[str] | None:
-    """Return the names of the symbols that an object file needs from other files, in order.
-
-    Args:
-        contents: the file's contents.
-
-    Returns:
-        The names; None if the file is not ELF.
-    """
+    """Return what an object file needs from other files, sorted; None if it is not ELF."""
     if not _is_elf(contents):
         return None
     return sorted({name for name, _, section in _symbols(contents) if name and section == 0})
 
 
 def offered_symbols(contents: bytes) -> list[str] | None:
-    """Return the names of the symbols that an object file defines for other files, in order.
-
-    Args:
-        contents: the file's contents.
-
-    Returns:
-        The names; None if the file is not ELF.
-    """
+    """Return what an object file defines for other files, sorted; None if it is not ELF."""
     if not _is_elf(contents):
         return None
     symbols = _symbols(contents)
@@ -59,14 +45,7 @@ def offered_symbols(contents: bytes) -> list[str] | None:
 
 
 def loaded_sections(contents: bytes) -> dict[str, int] | None:
-    """Return the bytes of an object file's sections that a program loads, by the section's name.
-
-    Args:
-        contents: the file's contents.
-
-    Returns:
-        The sizes; None if the file is not ELF.
-    """
+    """Return the bytes of the sections that a program loads, by name; None if it is not ELF."""
     if not _is_elf(contents):
         return None
     _, _, names, sections = _read(contents)

@@ -1,3 +1,4 @@
+import re
 import shutil
 from dataclasses import replace
 from unittest.mock import patch
@@ -7,9 +8,10 @@ import pytest
 from qnn_ops.errors import QnnError
 from tests.support.plain_c import needs_gcc
 from tvm_qnn import digits
-from tvm_qnn.footprint.boards import PLAIN_C_BOARDS, missing
+from tvm_qnn.footprint.boards import HERE, PLAIN_C_BOARDS, missing
 from tvm_qnn.footprint.cores import CORES, Core
 from tvm_qnn.footprint.footprint import footprint
+from tvm_qnn.standalone.c99 import REALS
 
 
 @needs_gcc
@@ -52,6 +54,11 @@ def test_a_program_that_no_board_can_have_is_not_counted() -> None:
             pytest.skip("no board")
         found = footprint(digits.model("int8"), "c", core="cortex-m4")
     assert found.counted_instructions is None
+
+
+def test_every_function_of_reals_is_declared() -> None:
+    words = set(re.findall(r"\w+", (HERE / "include" / "math.h").read_text()))
+    assert words >= REALS | {f"{name}f" for name in REALS}
 
 
 def test_what_is_no_core_is_an_error() -> None:

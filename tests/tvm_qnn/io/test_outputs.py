@@ -14,6 +14,7 @@ import pytest
 from qnn_ops.errors import QnnError
 from tests.support.disks import small_files
 from tests.support.errors import fails
+from tvm_qnn.io import outputs
 from tvm_qnn.io.arrays import write_archive
 from tvm_qnn.io.figures import new_figure, save_figure
 from tvm_qnn.io.outputs import filling, replacing, scratch, write_text
@@ -163,6 +164,16 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) 
         write_text(path, "whole")
         assert names(tmp_path) == sorted(["file", running.name])
     assert names(tmp_path) == ["file"]
+
+
+def test_a_process_looks_into_a_folder_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept: list[Path] = []
+    monkeypatch.setattr(outputs, "sweep", swept.append)
+    for _ in range(3):
+        write_text(tmp_path / "text", "text")
+    assert swept == [tmp_path]
 
 
 def test_threads_may_write_the_same_file(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from legalize.call_plan import Call, Constant, Input, Output, Plan, Temporary
 from legalize.memory_plan import lay_out
 from qnn_ops.dialect.signature import Signature, TensorInfo
 from tvm_qnn.standalone.arrangement import Arrangement, size_of
-from tvm_qnn.standalone.example import example
+from tvm_qnn.standalone.facts import facts_of
 from tvm_qnn.standalone.functions import Compiled
 from tvm_qnn.standalone.program import Program
 from tvm_qnn.standalone.sources import files
@@ -41,7 +41,7 @@ def written(needs: Sequence[str] | None, names: Sequence[str] | None = None) -> 
     compiled = Compiled(target, functions, {})
     arranged = Arrangement(plan, compiled, symbols, 64, lay_out(plan), None)
     program = Program("net", SIGNATURE, target, arranged, (0, 64), needs, names)
-    return {**files(program), "net_main.c": example(program)}
+    return files(facts_of(program))
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_files_say_all_that_a_caller_needs(texts: dict[str, str]) -> None:
     assert "NET_INPUT_1_SCALE" not in texts["net.h"]
     line = "arm-linux-gnueabihf-gcc -O2 -o net net_main.c net.c net.o -lm"
     assert line in texts["net_main.c"]
-    assert {Path(name).name for name in texts} == {"net.h", "net.c", "net_main.c"}
+    assert {Path(name).name for name in texts} == {"net.h", "net.hpp", "net.c", "net_main.c"}
 
 
 def test_a_hook_is_told_of_each_call_and_of_the_end(texts: dict[str, str]) -> None:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, wraps
+from functools import cached_property, reduce, wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -198,26 +198,50 @@ device_option = click.option(
 )
 """Adds --device, as a pair of host and port."""
 
-shape_option = click.option(
-    "--shape",
-    "shapes",
-    type=Parsed("shape", _shape, "is not of the form NAME=1,3,224,224"),
-    multiple=True,
-    metavar="NAME=1,3,224,224",
-    help="An input's shape, in place of the file's, or if the file leaves sizes open. "
-    "PyTorch's open sizes may be names, as x=batch,3, with bounds, as batch=1..16.",
-)
-"""Adds --shape, as pairs of a name and a shape."""
 
-value_option = click.option(
-    "--value",
-    "values",
-    type=Parsed("value", _value, "is not of the form NAME=16000, NAME=true or NAME=1,2"),
-    multiple=True,
-    metavar="NAME=16000",
-    help="The value of an ONNX model's input, which becomes a constant.",
+def _together(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Return what adds several options, in their order in the help."""
+    return lambda function: reduce(lambda done, option: option(done), reversed(options), function)
+
+
+_model_options = _together(
+    click.option(
+        "--params",
+        type=FILE,
+        help="The .params file of an MXNet model; by default the one beside MODEL.",
+    ),
+    click.option(
+        "--semantics",
+        "--reference",
+        "semantics",
+        type=click.Choice([name for one in formats() for name in one.semantics]),
+        help="The framework that defines the results. For TFLite: LiteRT's reference kernels, by "
+        "default, or TFLM, for microcontrollers. For MXNet: MXNet 1.9.1, by default, or the "
+        "results that MXNet should have given.",
+    ),
+    click.option(
+        "--signature",
+        metavar="NAME",
+        help="One of the models in a TFLite file, as decode; `inspect` lists them.",
+    ),
+    click.option(
+        "--shape",
+        "shapes",
+        type=Parsed("shape", _shape, "is not of the form NAME=1,3,224,224"),
+        multiple=True,
+        metavar="NAME=1,3,224,224",
+        help="An input's shape, in place of the file's, or if the file leaves sizes open. "
+        "PyTorch's open sizes may be names, as x=batch,3, with bounds, as batch=1..16.",
+    ),
+    click.option(
+        "--value",
+        "values",
+        type=Parsed("value", _value, "is not of the form NAME=16000, NAME=true or NAME=1,2"),
+        multiple=True,
+        metavar="NAME=16000",
+        help="The value of an ONNX model's input, which becomes a constant.",
+    ),
 )
-"""Adds --value, as pairs of a name and a number, or several."""
 
 
 def model_argument(
@@ -238,63 +262,37 @@ def model_argument(
         given = ModelFile(model, params, semantics, dict(shapes), dict(values), signature)
         function(given, **others)
 
-    decorated = shape_option(value_option(command))
-    decorated = click.option(
-        "--signature",
-        metavar="NAME",
-        help="One of the models in a TFLite file, as decode; `inspect` lists them.",
-    )(decorated)
-    decorated = click.option(
-        "--semantics",
-        "--reference",
-        "semantics",
-        type=click.Choice([name for one in formats() for name in one.semantics]),
-        help="The framework that defines the results. For TFLite: LiteRT's reference kernels, by "
-        "default, or TFLM, for microcontrollers. For MXNet: MXNet 1.9.1, by default, or the "
-        "results that MXNet should have given.",
-    )(decorated)
-    decorated = click.option(
-        "--params",
-        type=FILE,
-        help="The .params file of an MXNet model; by default the one beside MODEL.",
-    )(decorated)
-    return click.argument("model", type=kind)(decorated)
+    return click.argument("model", type=kind)(_model_options(command))
 
 
-def picture_options(function: F) -> F:
-    """Add the options for pictures: --crop, --resize, --order, --mean and --std."""
-    options = (
-        click.option(
-            "--crop",
-            type=click.FloatRange(0, 1, min_open=True),
-            help="Keep this middle part of a picture's width and height, as 0.875.",
-        ),
-        click.option(
-            "--resize",
-            type=click.IntRange(min=1),
-            metavar="PIXELS",
-            help="Scale the shorter side to this, and cut out the input's size in the middle; "
-            "without it the whole picture is scaled to the input's size.",
-        ),
-        click.option("--order", type=click.Choice(["rgb", "bgr"]), help="The order of colours."),
-        click.option(
-            "--mean",
-            type=_NUMBERS,
-            metavar="NUMBER[,…]",
-            help="A number to subtract from a picture's values from 0 to 255, or one for each "
-            "channel.",
-        ),
-        click.option(
-            "--std",
-            type=_NUMBERS,
-            metavar="NUMBER[,…]",
-            help="A number to divide the difference by, or one for each channel.",
-        ),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
-
+picture_options = _together(
+    click.option(
+        "--crop",
+        type=click.FloatRange(0, 1, min_open=True),
+        help="Keep this middle part of a picture's width and height, as 0.875.",
+    ),
+    click.option(
+        "--resize",
+        type=click.IntRange(min=1),
+        metavar="PIXELS",
+        help="Scale the shorter side to this, and cut out the input's size in the middle; "
+        "without it the whole picture is scaled to the input's size.",
+    ),
+    click.option("--order", type=click.Choice(["rgb", "bgr"]), help="The order of colours."),
+    click.option(
+        "--mean",
+        type=_NUMBERS,
+        metavar="NUMBER[,…]",
+        help="A number to subtract from a picture's values from 0 to 255, or one for each channel.",
+    ),
+    click.option(
+        "--std",
+        type=_NUMBERS,
+        metavar="NUMBER[,…]",
+        help="A number to divide the difference by, or one for each channel.",
+    ),
+)
+"""Adds the options for pictures: --crop, --resize, --order, --mean and --std."""
 
 ram_limit_option = click.option(
     "--ram-limit",

@@ -7,12 +7,12 @@
 
 #include "${prefix}.h"
 
-${declarations}
+%include blocks.c
 
 int main(int count, char **names) {
-  const void *inputs[] = {${inputs}};
-  void *outputs[] = {${outputs}};
-  const size_t input_sizes[] = {${input_sizes}}, output_sizes[] = {${output_sizes}};
+  const void *inputs[] = {${input_places}};
+  void *outputs[] = {${output_places}};
+  const size_t input_sizes[] = {${input_lengths}}, output_sizes[] = {${output_lengths}};
   FILE *files[${macro}_INPUTS + ${macro}_OUTPUTS];
 
   if (count != 1 + ${macro}_INPUTS + ${macro}_OUTPUTS) {
@@ -24,7 +24,10 @@ int main(int count, char **names) {
       perror(names[1 + i]);
       return 1;
     }
-${begin}  for (;;) {
+%if has_state
+  if (${prefix}_reset(state)) return 1;
+%end has_state
+  for (;;) {
     for (int i = 0; i < ${macro}_INPUTS; i++) {
       size_t got = fread((void *)inputs[i], 1, input_sizes[i], files[i]);
       if (i == 0 && got == 0) return 0;

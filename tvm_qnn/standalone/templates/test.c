@@ -11,16 +11,19 @@
 #define VECTORS ${vectors}
 
 ${arrays}
-${declarations}
+%include blocks.c
 
 int main(void) {
   const unsigned char *const given[] = {${given}};
   const unsigned char *const wanted[] = {${wanted}};
-  const void *inputs[] = {${inputs}};
-  void *outputs[] = {${outputs}};
-  const size_t input_sizes[] = {${input_sizes}}, output_sizes[] = {${output_sizes}};
+  const void *inputs[] = {${input_places}};
+  void *outputs[] = {${output_places}};
+  const size_t input_sizes[] = {${input_lengths}}, output_sizes[] = {${output_lengths}};
 
-${begin}  for (unsigned run = 0; run < VECTORS; run++) {
+%if has_state
+  if (${prefix}_reset(state)) return 1;
+%end has_state
+  for (unsigned run = 0; run < VECTORS; run++) {
     for (int i = 0; i < ${macro}_INPUTS; i++)
       memcpy((void *)inputs[i], given[i] + run * input_sizes[i], input_sizes[i]);
     if (${prefix}_run(${arguments})) return 1;

@@ -1,0 +1,4 @@
+%each calls
+  ${macro}_HOOK(${call_number}, ${layer});
+  ${call};
+%end calls
