@@ -26,6 +26,7 @@ Blocks of two widths need twice the code, so they are chosen only if they save `
 equally cheap tiles it is the first, so the choice is the same every time.
 """
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -33,7 +34,7 @@ import numpy as np
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import Taps
 from legalize.kernels.conv2d.tiling import Section, Tiling, lies_in_line, split_vectors
-from legalize.kernels.ir.vectors import DWORD, store_pieces
+from legalize.kernels.ir.vectors import DWORD, Array, store_pieces
 from legalize.kernels.isa.x86 import Isa, Products
 from qnn_ops.arrays import Int64Array
 
@@ -164,6 +165,24 @@ def microseconds(
 
 def _units(spec: ConvSpec, products: Products, tiling: Tiling, taps: Taps | None) -> float:
     return sum(part.blocks * _cost(spec, products, part.nr, part.mr, taps) for part in tiling)
+
+
+def by_blocks(tiling: Tiling, values: Array, lanes: Array, order: Sequence[int]) -> Array:
+    """Lay out values of channels in one row, block by block.
+
+    Args:
+        tiling: the tiles.
+        values: of shape [channels + 1, ...]; the last ones are for empty lanes.
+        lanes: from ``lane_channels``.
+        order: the axes of a section's values, [blocks, nr, lanes, ...], in the order of the row.
+    """
+    packed = []
+    for section in tiling:
+        stop = section.first_vector + section.blocks * section.nr
+        block = values[lanes[section.first_vector : stop]]
+        block = block.reshape(section.blocks, section.nr, *block.shape[1:])
+        packed.append(block.transpose(*order).reshape(-1))
+    return np.concatenate(packed)
 
 
 def lane_channels(spec: ConvSpec, isa: Isa, tiling: Tiling) -> Int64Array:
