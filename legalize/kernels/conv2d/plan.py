@@ -36,7 +36,7 @@ class Weights:
 
     Attributes:
         kernel: ``spec.kernel_dtype``, OHWI; HWC for a depthwise convolution.
-        zero_point: the kernel's: one, or one for each channel of a depthwise convolution.
+        zero_point: the kernel's.
         bias: int32 [out_channels]; absent means zeros.
         multiplier: [out_channels] or one for all, not negative: int32 from ``quantize_multiplier``,
             or the real multiplier for a rounding of floats. Not used for ``int32`` outputs.
@@ -46,7 +46,7 @@ class Weights:
     """
 
     kernel: Array
-    zero_point: int | Array = 0
+    zero_point: int = 0
     bias: Array | None = None
     multiplier: Array | float = 0
     shift: Array | int = 0
@@ -54,8 +54,8 @@ class Weights:
 
     @property
     def centred(self) -> Array:
-        """The weights less the kernel's only zero point, int16."""
-        return self.kernel.astype(np.int16) - np.asarray(self.zero_point, np.int16).reshape(-1)[0]
+        """The weights less their zero point, int16."""
+        return self.kernel.astype(np.int16) - np.int16(self.zero_point)
 
     def of(self, channels: slice) -> Weights:
         """Return the constants of some output channels of a convolution of integers."""

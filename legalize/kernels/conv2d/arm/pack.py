@@ -44,11 +44,10 @@ def pack_conv2d(spec: ConvSpec, weights: Weights, isa: Isa, tiling: Tiling | Non
         [vectors, 4]; the kernel's zero point int32 [1], if it takes sums of the data; each row of
         the epilogue [vectors, 4]. With taps also their ranges, uint8 [tiles, 2], and the sums that
         they add in the padding, int32 [rows + 1, vectors, 4], unless these are zero.
-
-    Raises:
-        QnnError: if an array does not fit the spec.
     """
-    kernel, zero_point = _fitted(*signed_kernel(spec, weights.kernel, weights.zero_point))
+    kernel, zero_point = signed_kernel(weights)
+    if zero_point and kernel.min() == _LOWEST and kernel.max() < _HIGHEST:
+        kernel, zero_point = kernel + 1, zero_point + 1
     folded_bias, chosen = fold(spec, weights, kernel, zero_point)
 
     # Channels that staging adds hold the zero points, so their products are zero.
@@ -72,7 +71,7 @@ def pack_conv2d(spec: ConvSpec, weights: Weights, isa: Isa, tiling: Tiling | Non
 
 
 def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tuple[Array, Chosen]:
-    """Check the values of each channel, and fold zero points into the bias.
+    """Fold zero points into the bias.
 
     Args:
         spec: the convolution.
@@ -83,9 +82,7 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
     Returns:
         The bias that raw products need, and the epilogue.
     """
-    multiplier = per_channel(spec, "multiplier", weights.multiplier, spec.output.rule.dtype)
-    shift = per_channel(spec, "shift", weights.shift)
-    bias = per_channel(spec, "bias", 0 if weights.bias is None else weights.bias)
+    multiplier, shift, bias = per_channel(spec, weights)
     folded_bias, _ = fold_zero_points(spec, kernel, zero_point, bias)
     return folded_bias, choose_epilogue(spec.output, multiplier, shift)
 
@@ -94,16 +91,6 @@ def in_vectors(spec: ConvSpec, values: Array) -> Array:
     """Lay out values per channel as [vectors, 4], with zeros after the last channel."""
     rest = vectors_of(spec) * LANES - len(values)
     return np.pad(values, (0, rest)).reshape(-1, LANES)
-
-
-def _fitted(kernel: Array, zero_point: int) -> tuple[Array, int]:
-    """Shift int8 weights so that they need no zero point, or at least avoid −128."""
-    centred = kernel - zero_point
-    if centred.min() >= _LOWEST and centred.max() <= _HIGHEST:
-        return centred, 0
-    if kernel.min() == _LOWEST and kernel.max() < _HIGHEST:
-        return kernel + 1, zero_point + 1
-    return kernel, zero_point
 
 
 def _k_steps(spec: ConvSpec, isa: Isa, kernel: Array) -> npt.NDArray[np.int8]:

@@ -127,7 +127,7 @@ class Plan(ABC):
         remain.
         """
         spec = self.spec
-        kernel, zero_point = signed_kernel(spec, weights.kernel, weights.zero_point)
+        kernel, zero_point = signed_kernel(weights)
         if not self.products.takes_raw_weights:
             kernel, zero_point = kernel - zero_point, 0
         folded_bias, scales = fold(spec, weights, kernel, zero_point)

@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 
 from legalize.kernels.conv2d.arm.pack import fold
-from legalize.kernels.conv2d.constants import centred_kernel
 from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.arm.kernel import depthwise_conv2d
@@ -30,11 +29,8 @@ def pack_depthwise(spec: ConvSpec, weights: Weights, isa: Isa) -> Ready:
     Returns:
         The function of ``depthwise_conv2d``, with its constants: weights int8 in one row; bias
         int32 [vectors, 4]; each row of the epilogue [vectors, 4].
-
-    Raises:
-        QnnError: if an array does not fit the spec.
     """
-    centred = centred_kernel(spec, weights.kernel, weights.zero_point)
+    centred = weights.centred.astype(np.int64)
     folded_bias, chosen = fold(spec, weights, centred.transpose(2, 0, 1), 0)
     parts = split_weights(centred)
     plan = choose_plan(spec, isa, parts)

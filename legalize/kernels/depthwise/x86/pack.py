@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from legalize.kernels.conv2d.constants import centred_kernel, deal
+from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.epilogue.choose import choose_epilogue, fold
@@ -32,11 +32,8 @@ def pack_depthwise(spec: ConvSpec, weights: Weights, isa: Isa, plan: Plan | None
     Returns:
         The function of ``depthwise_conv2d``, with its constants: weights int8 or int16 [values];
         bias int32 [vectors, lanes]; the arrays of the epilogue.
-
-    Raises:
-        QnnError: if an array does not fit the spec.
     """
-    centred = centred_kernel(spec, weights.kernel, weights.zero_point)
+    centred = weights.centred.astype(np.int64)
     folded_bias, scales = fold(spec, weights, centred.transpose(2, 0, 1), 0)
     plan = plan or choose_plan(spec, isa, choose_cells(centred, isa))
     lanes = plan.lane_channels()

@@ -16,7 +16,6 @@ from legalize.kernels.depthwise.x86.pack import pack_depthwise
 from legalize.kernels.depthwise.x86.plan import Cells, Plan
 from legalize.kernels.isa.x86 import AVX512_VNNI, Isa
 from qnn_ops.arrays import Array
-from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
 from tests.support.convolutions import changed
 from tests.support.definition import rescaled
@@ -271,16 +270,3 @@ def test_reads_nothing_past_the_data(channels: int, stride: int) -> None:
     library["depthwise_conv2d"](tvm.runtime.from_dlpack(data), *constants, output)
     expected = rescaled(spec, sums(spec, data, kernel, bias), multiplier, shift)
     np.testing.assert_array_equal(output.numpy(), expected)
-
-
-@pytest.mark.parametrize(
-    ("spec", "kernel"),
-    [
-        (SPEC, np.zeros((3, 3, 63), np.int8)),
-        (SPEC, np.zeros((3, 3, 64), np.uint8)),
-        (replace(SPEC, out_channels=128), np.zeros((3, 3, 64), np.int8)),
-    ],
-)
-def test_what_does_not_fit_is_refused(spec: ConvSpec, kernel: Array) -> None:
-    with pytest.raises(QnnError):
-        pack_depthwise(spec, Weights(kernel), AVX512_VNNI)
