@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ def common_form(kernel: ConvKernel) -> Hashable:
     spec, lanes = kernel.spec, kernel.isa.lanes
     output, fusion, epilogue = spec.output, spec.fusion, kernel.epilogue
     if fusion.residual is None:
-        epilogue = epilogue.with_zero_point_left(int(kernel.zero_point != 0))
+        epilogue = replace(epilogue, zero_point_left=int(kernel.zero_point != 0))
     sections = []
     for section in kernel.tiling:
         channels = min(section.nr * lanes, spec.out_channels - section.first_vector * lanes)

@@ -169,7 +169,7 @@ class Plan(ABC):
             alike = residual.alike
             fusion = replace(spec.fusion, residual=alike.residual)
             spec = replace(spec, output=alike.output, fusion=fusion)
-            epilogue = epilogue.with_zero_point_left(alike.zero_point)
+            epilogue = replace(epilogue, zero_point_left=alike.zero_point)
         if spec.fusion.is_shared:
             spec = with_any_target(spec)
         function = _built(self.with_spec(spec), epilogue, packed.known)

@@ -94,7 +94,9 @@ def choose_epilogue(
         for each in kinds
         if factor == 1 or each.takes_factor
     )
-    return next(chosen for chosen in every if chosen is not None)
+    chosen = next(each for each in every if each is not None)
+    constants = tuple((str(array.dtype), array.shape[1]) for array in chosen.arrays)
+    return chosen._replace(epilogue=replace(chosen.epilogue, constants=constants))
 
 
 def with_residual(spec: ConvSpec, epilogue: Epilogue) -> Epilogue:
@@ -102,5 +104,4 @@ def with_residual(spec: ConvSpec, epilogue: Epilogue) -> Epilogue:
     residual = spec.fusion.residual
     if residual is None or not isinstance(residual.form, FloatForm):
         return epilogue
-    assert isinstance(epilogue, OneDnn)
-    return replace(epilogue, residual=RoundedSum(spec.output, residual.form))
+    return replace(epilogue, float_sum=RoundedSum(spec.output, residual.form))
