@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from tvm.script.ir_builder import tirx as T
+
 from legalize.kernels.border import Border
 from legalize.kernels.elementwise.add import FloatForm
-from legalize.kernels.ir.vectors import DWORD
+from legalize.kernels.ir.vectors import DWORD, Vector, lanes_in, splat
 from legalize.kernels.isa.base import AffineForm
 from legalize.kernels.kernel import Slice
 from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS, Rounding
-from qnn_ops.dialect.attributes import bounds
+from qnn_ops.dialect.attributes import bounds, dtype_range
 from qnn_ops.dialect.registry import Attrs
 
 
@@ -64,6 +66,15 @@ class OutputStage:
     def fills_lanes(self) -> bool:
         """Whether an output takes as many bytes as its accumulator."""
         return self.dtype in ("int32", "float32")
+
+    def clamped(self, value: Vector) -> Vector:
+        """Clamp bytes of the dtype, if that has any effect."""
+        lowest, highest = dtype_range(self.dtype)
+        if self.low > lowest:
+            value = T.max(value, splat(self.dtype, self.low, lanes_in(value)))
+        if self.high < highest:
+            value = T.min(value, splat(self.dtype, self.high, lanes_in(value)))
+        return value
 
 
 @dataclass(frozen=True)
