@@ -15,11 +15,9 @@ import numpy as np
 from benchmarks.loops.assembly import Dialect, Loop, name_of
 from benchmarks.loops.layer import LAYER, LAYER_3X3
 from benchmarks.loops.table import Kernel, Processor, Suite, command
-from legalize.kernels.conv2d.arm.kernel import conv2d
 from legalize.kernels.conv2d.arm.pack import pack_conv2d
 from legalize.kernels.conv2d.calls import fixed_point
 from legalize.kernels.conv2d.plan import Weights
-from legalize.kernels.depthwise.arm.kernel import depthwise_conv2d
 from legalize.kernels.depthwise.arm.pack import pack_depthwise
 from legalize.kernels.isa.arm import DOTPROD, I8MM, NEON, Isa
 
@@ -63,8 +61,7 @@ def convolution(isa: Isa) -> Any:
     rng = np.random.default_rng(0)
     weights = rng.integers(-127, 128, (LAYER.out_channels, 1, 1, LAYER.in_channels)).astype(np.int8)
     scales = rng.uniform(0.001, 0.01, LAYER.out_channels)
-    packed = pack_conv2d(LAYER, Weights(weights, 0, None, *fixed_point(LAYER, scales)), isa)
-    return conv2d(LAYER, packed.isa, packed.epilogue, packed.tiling, has_sums=False)
+    return pack_conv2d(LAYER, Weights(weights, 0, None, *fixed_point(LAYER, scales)), isa).build()
 
 
 def depthwise(isa: Isa) -> Any:
@@ -73,7 +70,7 @@ def depthwise(isa: Isa) -> Any:
     weights = rng.integers(-127, 128, (3, 3, LAYER.in_channels)).astype(np.int8)
     scales = rng.uniform(0.001, 0.01, LAYER.out_channels)
     weights_of = Weights(weights, 0, None, *fixed_point(LAYER, scales))
-    return depthwise_conv2d(*pack_depthwise(LAYER_3X3, weights_of, NEON)[:2])
+    return pack_depthwise(LAYER_3X3, weights_of, NEON).build()
 
 
 SUITE = Suite(

@@ -23,7 +23,6 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
 from legalize.kernels.conv2d.x86.plan import Packed, Plan
 from legalize.kernels.conv2d.x86.ways import cheapest_plan
-from legalize.kernels.depthwise.x86.kernel import depthwise_conv2d
 from legalize.kernels.depthwise.x86.pack import pack_depthwise
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
 
@@ -137,7 +136,7 @@ def depthwise(isa: Isa) -> Any:
     spec = replace(LAYER_3X3, staged_dtype="uint8")
     kernel = _weights(3, 3).transpose(1, 2, 0)
     weights = Weights(kernel, 0, None, *_scales(spec))
-    return depthwise_conv2d(*pack_depthwise(spec, weights, isa)[:2])
+    return pack_depthwise(spec, weights, isa).build()
 
 
 SUITE = Suite(

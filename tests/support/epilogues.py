@@ -67,7 +67,7 @@ def _rescale(chosen: Chosen, x: np.ndarray) -> np.ndarray:
     """Run the sequence on x, int32 [CHANNELS, n], a factor too large where it wants that."""
     vectors, count = CHANNELS // 16, x.shape[1]
     shape = (vectors, count, 16)
-    rows = chosen.epilogue.constants
+    rows = [(str(array.dtype), array.shape[1]) for array in chosen.arrays]
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("rescale")
         T.func_attr({"global_symbol": "rescale"})

@@ -25,6 +25,7 @@ from qnn_ops.dialect.layouts import permutation
 from qnn_ops.dialect.registry import Attrs, constant_of, spec_of
 
 _MIDDLE = {"uint8": 128, "int8": 0}
+_WINDOW = "strides", "padding", "dilation"
 
 # TVM lets LLVM assume that int32 never overflows, not even in intermediate results of a sum that
 # fits. A kernel folds zero points into the bias and sums raw bytes. So it may use half of int32 for
@@ -126,47 +127,6 @@ def centred(kernel: Array, zero_point: Array | int) -> tuple[Array, Array]:
     return kernel, zero_points
 
 
-def spec_of_call(
-    attrs: Attrs,
-    data: relax.Expr,
-    kernel_ohwi: Array,  # [O, KH, KW, I]
-    zero_points: Array,
-    in_shape: tuple[int, ...],  # (N, H, W, C)
-    *,
-    is_whole: bool,
-    strides: tuple[int, int] = (1, 1),
-    padding: tuple[int, int, int, int] = (0, 0, 0, 0),
-    dilation: tuple[int, int] = (1, 1),
-) -> ConvSpec | None:
-    """Describe the call as a spec; None if the kernel does not have its arithmetic.
-
-    A kernel that does not do the whole call returns the sums; the other steps follow it.
-    """
-    kernel_dtype = str(kernel_ohwi.dtype)
-    if spec_of(data).dtype not in QUANTIZED:
-        return None
-    if zero_points.size > 1 or not _keeps_int32(kernel_ohwi, int(zero_points[0])):
-        return None
-    batch, height, width, channels = in_shape
-    return ConvSpec(
-        batch,
-        height,
-        width,
-        channels,
-        kernel_ohwi.shape[1],
-        kernel_ohwi.shape[2],
-        kernel_ohwi.shape[0],
-        strides,
-        padding,
-        dilation,
-        in_dtype=spec_of(data).dtype,
-        input_zero_point=attrs.input_zero_point,
-        kernel_dtype=kernel_dtype,
-        has_asymmetric_kernel=int(zero_points[0]) != _MIDDLE[kernel_dtype],
-        output=OutputStage.of(attrs) if is_whole else OutputStage(),
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class ConvCall:
     """A call, described for kernels.
@@ -200,7 +160,7 @@ def conv_call(
     if weights is None or attrs.groups != 1:
         return None
     factor, shape = conv_factor(attrs, str(weights.dtype)), spec_of(operands[0]).shape
-    call = _described(attrs, operands, weights, factor, shape, ends_in, **_window(attrs))
+    call = _described(attrs, operands, weights, factor, shape, ends_in)
     if call is None or (fusion != UNFUSED and call.spec.output.dtype == "int32"):
         return None
     if fusion == UNFUSED:
@@ -247,7 +207,7 @@ def depthwise_call(attrs: Attrs, operands: Operands, ends_in: EndsIn) -> ConvCal
     if weights is None or attrs.groups != channels:
         return None
     factor, shape = conv_factor(attrs, str(weights.dtype)), (*outer, len(weights))
-    call = _described(attrs, operands, weights, factor, shape, ends_in, **_window(attrs))
+    call = _described(attrs, operands, weights, factor, shape, ends_in)
     if call is None:
         return None
     kernel = call.weights.kernel[..., 0].transpose(1, 2, 0)
@@ -261,11 +221,6 @@ def _weights_ohwi(attrs: Attrs, operands: Operands) -> Array | None:
     return weights.transpose(permutation(attrs.kernel_layout, "OHWI"))
 
 
-def _window(attrs: Attrs) -> dict[str, Any]:
-    """Return the attributes that only a convolution has, not a dense layer."""
-    return {name: getattr(attrs, name) for name in ("strides", "padding", "dilation")}
-
-
 def _described(
     attrs: Attrs,
     operands: Operands,
@@ -273,19 +228,40 @@ def _described(
     factor: Array,  # [out_channels] or one
     in_shape: tuple[int, ...],  # (N, H, W, C)
     ends_in: EndsIn,
-    **window: Any,
 ) -> ConvCall | None:
+    """Describe a call; None if the kernel does not have its arithmetic.
+
+    A kernel that does not do the whole call returns the sums; the other steps follow it.
+    """
     data, _, bias = operands_of(operands)
     late = bias if is_huge(bias) else None
     if late is not None and attrs.rounding == ONEDNN:
         return None
     is_whole = attrs.out_dtype != "int32" and late is None and ends_in(attrs, factor)
     kernel, zero_points = centred(kernel_ohwi, attrs.kernel_zero_point)
-    spec = spec_of_call(attrs, data, kernel, zero_points, in_shape, is_whole=is_whole, **window)
-    if spec is None:
+    zero_point, in_dtype, kernel_dtype = int(zero_points[0]), spec_of(data).dtype, str(kernel.dtype)
+    if in_dtype not in QUANTIZED or zero_points.size > 1 or not _keeps_int32(kernel, zero_point):
         return None
+    # A dense layer has none of these attributes.
+    window = {name: getattr(attrs, name) for name in _WINDOW if hasattr(attrs, name)}
+    batch, height, width, channels = in_shape
+    spec = ConvSpec(
+        batch,
+        height,
+        width,
+        channels,
+        kernel_height=kernel.shape[1],
+        kernel_width=kernel.shape[2],
+        out_channels=len(kernel),
+        **window,
+        in_dtype=in_dtype,
+        input_zero_point=attrs.input_zero_point,
+        kernel_dtype=kernel_dtype,
+        has_asymmetric_kernel=zero_point != _MIDDLE[kernel_dtype],
+        output=OutputStage.of(attrs) if is_whole else OutputStage(),
+    )
     folded = bias if late is None else None
-    weights = Weights(kernel, zero_points, folded, *fixed_point(spec, factor))
+    weights = Weights(kernel, zero_point, folded, *fixed_point(spec, factor))
     return ConvCall(attrs, data, spec, weights, factor, late)
 
 

@@ -7,13 +7,13 @@ import numpy as np
 from tvm.relax import op as R
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.tasks import shared_loop
 from legalize.kernels.ir.vectors import Array, Buffer, Index
 from legalize.kernels.kernel import Builder, Lowered, Operands, Rule
 from qnn_ops.arithmetic.accumulator_bounds import centred_bounds, product_sums, signed_sums
 from qnn_ops.dialect.registry import Attrs, as_const, constant_of, spec_of
-from qnn_ops.errors import QnnError
 
 
 def window_sums(
@@ -104,25 +104,10 @@ def _part(array: Any, axis: int, group: int, groups: int) -> Any:
     return array.take(range(group * size, (group + 1) * size), axis)
 
 
-def signed_kernel(spec: ConvSpec, kernel: Array, zero_point: int | Array) -> tuple[Array, int]:
-    """Check the kernel and return it as signed bytes, in int16, and their zero point."""
-    shape = (spec.out_channels, spec.kernel_height, spec.kernel_width, spec.in_channels)
-    if kernel.shape != shape or kernel.dtype != spec.kernel_dtype:
-        raise QnnError(
-            f"the kernel must be {spec.kernel_dtype} of shape {shape} (OHWI), "
-            f"got {kernel.dtype} of shape {kernel.shape}"
-        )
-    zero_points = unique(zero_point)
-    if zero_points.size != 1:
-        raise QnnError(f"the kernel must have one zero point, got {zero_points.tolist()}")
-    offset = 128 if spec.kernel_dtype == "uint8" else 0
-    shifted = int(zero_points[0]) - offset
-    if (shifted != 0) != spec.has_asymmetric_kernel:
-        raise QnnError(
-            f"the kernel's zero point {shifted + offset} does not agree with "
-            f"has_asymmetric_kernel={spec.has_asymmetric_kernel}"
-        )
-    return kernel.astype(np.int16) - np.int16(offset), shifted
+def signed_kernel(weights: Weights) -> tuple[Array, int]:
+    """Return the kernel as signed bytes, in int16, and their zero point."""
+    offset = 128 if weights.kernel.dtype == np.uint8 else 0
+    return weights.kernel.astype(np.int16) - np.int16(offset), int(weights.zero_point) - offset
 
 
 def unique(values: Array | int) -> Array:
@@ -130,42 +115,15 @@ def unique(values: Array | int) -> Array:
     return np.array(sorted({*np.ravel(values).tolist()}), np.int64)
 
 
-def per_channel(spec: ConvSpec, name: str, values: Array | float, dtype: str = "int32") -> Array:
-    """Turn one value, or one for each output channel, into [out_channels] of ``dtype``."""
-    array = np.asarray(values)
-    if array.size not in (1, spec.out_channels):
-        raise QnnError(
-            f"{name} must have one value or {spec.out_channels}, got shape {array.shape}"
-        )
-    return np.broadcast_to(array.reshape(-1), spec.out_channels).astype(dtype)
-
-
-def centred_kernel(spec: ConvSpec, kernel_hwc: Array, zero_point: int | Array) -> Array:
-    """Check the kernel of a depthwise convolution and subtract its zero points: int64 HWC."""
-    shape = (spec.kernel_height, spec.kernel_width, spec.in_channels)
-    if kernel_hwc.shape != shape or kernel_hwc.dtype != spec.kernel_dtype:
-        raise QnnError(
-            f"the kernel must be {spec.kernel_dtype} of shape {shape} (HWC), "
-            f"got {kernel_hwc.dtype} of shape {kernel_hwc.shape}"
-        )
-    if spec.in_channels != spec.out_channels:
-        raise QnnError(
-            "a depthwise convolution has one output channel for each input channel, "
-            f"got {spec.out_channels} for {spec.in_channels}"
-        )
-    zero_points = per_channel(spec, "kernel_zero_point", zero_point)
-    return kernel_hwc.astype(np.int64) - zero_points
-
-
-def check_scales(spec: ConvSpec, multiplier: Array, shift: Array) -> None:
-    """Refuse multipliers and shifts that the kernels do not compute."""
-    if spec.output.rounding not in ("tflite", "upward"):
-        raise QnnError(f"rounding must be tflite or upward, got {spec.output.rounding}")
-    if multiplier.min() < 0:
-        raise QnnError(f"multiplier must not be negative, got {multiplier.min()}")
-    most = spec.output.rule.most_shift
-    if shift.min() < -31 or shift.max() > most:
-        raise QnnError(f"shift must be in -31..{most}, got {shift.min()} to {shift.max()}")
+def per_channel(spec: ConvSpec, weights: Weights) -> tuple[Array, Array, Array]:
+    """Return a multiplier, a shift and a bias for each output channel."""
+    multiplier = np.broadcast_to(np.ravel(weights.multiplier), spec.out_channels)
+    bias = 0 if weights.bias is None else weights.bias
+    shift, bias = (
+        np.broadcast_to(np.ravel(each), spec.out_channels).astype(np.int32)
+        for each in (weights.shift, bias)
+    )
+    return multiplier.astype(spec.output.rule.dtype), shift, bias
 
 
 def fold_zero_points(

@@ -1,11 +1,11 @@
-"""The interface of a way to compute a convolution, on any processor."""
+"""The constants of a convolution, and the way to compute it, on any processor."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from tvm import tirx
@@ -36,7 +36,7 @@ class Weights:
 
     Attributes:
         kernel: ``spec.kernel_dtype``, OHWI; HWC for a depthwise convolution.
-        zero_point: the kernel's: one, or one for each channel of a depthwise convolution.
+        zero_point: the kernel's.
         bias: int32 [out_channels]; absent means zeros.
         multiplier: [out_channels] or one for all, not negative: int32 from ``quantize_multiplier``,
             or the real multiplier for a rounding of floats. Not used for ``int32`` outputs.
@@ -46,7 +46,7 @@ class Weights:
     """
 
     kernel: Array
-    zero_point: int | Array = 0
+    zero_point: int = 0
     bias: Array | None = None
     multiplier: Array | float = 0
     shift: Array | int = 0
@@ -54,8 +54,8 @@ class Weights:
 
     @property
     def centred(self) -> Array:
-        """The weights less the kernel's only zero point, int16."""
-        return self.kernel.astype(np.int16) - np.asarray(self.zero_point, np.int16).reshape(-1)[0]
+        """The weights less their zero point, int16."""
+        return self.kernel.astype(np.int16) - np.int16(self.zero_point)
 
     def of(self, channels: slice) -> Weights:
         """Return the constants of some output channels of a convolution of integers."""
@@ -69,63 +69,24 @@ class Weights:
         return Weights(self.kernel[channels], self.zero_point, *own)
 
 
-class Packed(Protocol):
-    """The constants of a function."""
-
-    @property
-    def constants(self) -> tuple[Array, ...]:
-        """The arrays, in the order of the function's arguments."""
-
-
-class Plan(Protocol):
-    """A convolution as one way computes it."""
-
-    @property
-    def spec(self) -> ConvSpec:
-        """The convolution, with the dtype of its staged data."""
-
-    def pack(self, weights: Weights) -> Any:
-        """Fold zero points into the bias and lay out all constants.
-
-        Raises:
-            QnnError: if an array does not fit the spec.
-        """
-
-    def function(self, packed: Any) -> tirx.PrimFunc:
-        """Build the function that computes the convolution.
-
-        Returns:
-            A function of the data, ``spec.staged_dtype`` of ``spec.staged_shape``; the constants
-            of ``packed``; the added tensor or the encodings, if any; and the output,
-            ``spec.stored.dtype`` of ``spec.target_shape``.
-        """
-
-
 @dataclass(frozen=True, eq=False)
 class Ready:
-    """A plan whose constants are laid out when it is made.
+    """A convolution as one way computes it.
 
     Attributes:
-        spec: the convolution.
-        constants: the arrays, in the order of the function's arguments.
-        build: builds the function.
+        spec: the convolution, with the dtype of its staged data.
+        constants: zero points folded into the bias, and all arrays as the function takes them.
+        build: builds a function of the data, ``spec.staged_dtype`` of ``spec.staged_shape``; the
+            constants; the added tensor or the encodings, if any; and the output,
+            ``spec.stored.dtype`` of ``spec.target_shape``.
+        rest: the functions that write further channels of the same output.
     """
 
     spec: ConvSpec
     constants: tuple[Array, ...]
     build: partial[tirx.PrimFunc]
-
-    def pack(self, _weights: Weights) -> Ready:
-        """Return the plan itself."""
-        return self
-
-    def function(self, _packed: Ready) -> tirx.PrimFunc:
-        """Build the function."""
-        return self.build()
+    rest: tuple[Ready, ...] = ()
 
 
-Planner = Callable[[ConvSpec, Weights], "Plan | None"]
+Planner = Callable[[ConvSpec, Weights], "Ready | None"]
 """Plans a convolution; returns None if it cannot."""
-
-Cut = Callable[[Any, Weights], "Sequence[tuple[Plan, Weights]]"]
-"""Cuts a convolution into parts that each write some of the output's channels."""

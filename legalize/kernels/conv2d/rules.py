@@ -16,7 +16,7 @@ from legalize.kernels.conv2d.calls import (
     depthwise_call,
     finish,
 )
-from legalize.kernels.conv2d.plan import Cut, Plan, Planner
+from legalize.kernels.conv2d.plan import Planner, Ready
 from legalize.kernels.conv2d.spec import UNFUSED, Fusion
 from legalize.kernels.conv2d.stage import stage
 from legalize.kernels.kernel import Builder, Lowered, Operands
@@ -34,14 +34,12 @@ class ConvRules:
         ends_in: whether a kernel does the rounding of a call.
         staged_dtype: the dtype that kernels multiply.
         stages: whether kernels read a copy of data that has another dtype or padding.
-        cut: cuts a convolution into parts that each write some of the output's channels.
     """
 
     plan: Planner
     ends_in: EndsIn
     staged_dtype: str = "uint8"
     stages: bool = True
-    cut: Cut = lambda plan, weights: [(plan, weights)]
 
     def conv2d(
         self,
@@ -101,7 +99,7 @@ class ConvRules:
             data = builder.emit(R.repeat(data, each, axis=3))
         return self._emit(builder, call, plan, data)
 
-    def _planned(self, call: ConvCall | None) -> Plan | None:
+    def _planned(self, call: ConvCall | None) -> Ready | None:
         if call is None:
             return None
         return self.plan(replace(call.spec, staged_dtype=self.staged_dtype), call.weights)
@@ -110,7 +108,7 @@ class ConvRules:
         self,
         builder: Builder,
         call: ConvCall,
-        plan: Plan,
+        plan: Ready,
         data: relax.Expr,
         addends: Operands = (),
         into: relax.Expr | None = None,
@@ -121,11 +119,9 @@ class ConvRules:
             copy = stage(spec)
             data = call_tir(builder, "stage", copy, [data], spec.staged_shape, spec.staged_dtype)
         shape, dtype = spec.target_shape, spec.stored.dtype
-        for part, weights in self.cut(plan, call.weights):
-            packed = part.pack(weights)
-            function = part.function(packed)
+        for part in (plan, *plan.rest):
+            function = part.build()
             name = SORTED_LAST + function.attrs["global_symbol"]
-            constants = list(map(as_const, packed.constants))
-            operands = [data, *constants, *addends]
+            operands = [data, *map(as_const, part.constants), *addends]
             into = call_tir(builder, name, function, operands, shape, dtype, into)
         return finish(builder, call, into)

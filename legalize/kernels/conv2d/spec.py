@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from tvm.script.ir_builder import tirx as T
+
 from legalize.kernels.border import Border
 from legalize.kernels.elementwise.add import FloatForm
-from legalize.kernels.ir.vectors import DWORD
+from legalize.kernels.ir.vectors import DWORD, Vector, lanes_in, splat
 from legalize.kernels.isa.base import AffineForm
 from legalize.kernels.kernel import Slice
 from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS, Rounding
-from qnn_ops.dialect.attributes import bounds
+from qnn_ops.dialect.attributes import bounds, dtype_range
 from qnn_ops.dialect.registry import Attrs
 
 
@@ -64,6 +66,15 @@ class OutputStage:
     def fills_lanes(self) -> bool:
         """Whether an output takes as many bytes as its accumulator."""
         return self.dtype in ("int32", "float32")
+
+    def clamped(self, value: Vector) -> Vector:
+        """Clamp bytes of the dtype, if that has any effect."""
+        lowest, highest = dtype_range(self.dtype)
+        if self.low > lowest:
+            value = T.max(value, splat(self.dtype, self.low, lanes_in(value)))
+        if self.high < highest:
+            value = T.min(value, splat(self.dtype, self.high, lanes_in(value)))
+        return value
 
 
 @dataclass(frozen=True)
@@ -148,8 +159,8 @@ UNFUSED = Fusion()
 
 
 @dataclass(frozen=True)
-class Geometry:
-    """One ungrouped convolution over NHWC data with an OHWI kernel.
+class ConvSpec:
+    """One ungrouped convolution over NHWC data with an OHWI kernel: sizes and arithmetic.
 
     A dense layer is the convolution whose ``batch`` is the number of rows, whose images
     are 1 by 1 pixels and whose kernel is 1 by 1.
@@ -169,6 +180,15 @@ class Geometry:
         dilation: down and across.
         edges: pixels of the data itself, at its top, left, bottom and right, that hold its zero
             point as padding does.
+        in_dtype: ``uint8`` or ``int8``.
+        input_zero_point: zero point of the data, which the padding holds too.
+        kernel_dtype: ``uint8`` or ``int8``.
+        has_asymmetric_kernel: whether the kernel's zero point is not the middle of its range (128
+            for ``uint8``, 0 for ``int8``).
+        staged_dtype: the dtype that the kernel multiplies: ``uint8`` on x86, ``int8`` on ARM, or
+            ``int16``, which holds either.
+        output: dtype, zero point, bounds and rounding of the outputs.
+        fusion: the other operators that its kernel computes.
     """
 
     batch: int
@@ -182,6 +202,13 @@ class Geometry:
     padding: tuple[int, int, int, int] = (0, 0, 0, 0)
     dilation: tuple[int, int] = (1, 1)
     edges: tuple[int, int, int, int] = (0, 0, 0, 0)
+    in_dtype: str = "uint8"
+    input_zero_point: int = 0
+    kernel_dtype: str = "int8"
+    has_asymmetric_kernel: bool = False
+    staged_dtype: str = "uint8"
+    output: OutputStage = OutputStage()
+    fusion: Fusion = UNFUSED
 
     @property
     def in_shape(self) -> tuple[int, int, int, int]:
@@ -226,31 +253,6 @@ class Geometry:
     def runs_per_row(self) -> int:
         """Runs of a row of the kernel."""
         return self.kernel_width // self.taps_per_run
-
-
-@dataclass(frozen=True)
-class ConvSpec(Geometry):
-    """A convolution's geometry, and its arithmetic.
-
-    Attributes:
-        in_dtype: ``uint8`` or ``int8``.
-        input_zero_point: zero point of the data, which the padding holds too.
-        kernel_dtype: ``uint8`` or ``int8``.
-        has_asymmetric_kernel: whether the kernel's zero point is not the middle of its range (128
-            for ``uint8``, 0 for ``int8``).
-        staged_dtype: the dtype that the kernel multiplies: ``uint8`` on x86, ``int8`` on ARM, or
-            ``int16``, which holds either.
-        output: dtype, zero point, bounds and rounding of the outputs.
-        fusion: the other operators that its kernel computes.
-    """
-
-    in_dtype: str = "uint8"
-    input_zero_point: int = 0
-    kernel_dtype: str = "int8"
-    has_asymmetric_kernel: bool = False
-    staged_dtype: str = "uint8"
-    output: OutputStage = OutputStage()
-    fusion: Fusion = UNFUSED
 
     @property
     def target(self) -> Slice:

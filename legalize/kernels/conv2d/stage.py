@@ -1,6 +1,7 @@
 """Copies of a convolution's data for the kernel: padded, and of the dtype that it multiplies."""
 
 from dataclasses import replace
+from math import prod
 
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
@@ -67,16 +68,9 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
                 end = middle + spec.in_width * channels
                 pad(end, right * channels)
 
-            tasks = task_count(least(_size(spec.staged_shape)) / _BYTES_PER_MICROSECOND)
+            tasks = task_count(least(prod(spec.staged_shape)) / _BYTES_PER_MICROSECOND)
             shared_loop(tasks, as_extent(batch * spec.in_height), copy_row)
     return builder.get()
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for extent in shape:
-        size *= extent
-    return size
 
 
 def _copy(target: Buffer, start: Index, source: Buffer, origin: Index, length: int) -> None:

@@ -1,7 +1,11 @@
 """Tiles of a convolution's outputs, and their division among threads."""
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
+from math import inf
 
 from tvm.script.ir_builder import tirx as T
 
@@ -55,6 +59,38 @@ def split_vectors(vectors: int, width: int, is_ragged: bool) -> list[tuple[int, 
     return cut
 
 
+def cheapest_tiling(
+    channels: int,
+    lanes: int,
+    most: int,
+    tiles: Callable[[int], Iterable[tuple[float, int]]],
+    more: float = 0.0,
+) -> Tiling:
+    """Choose the widths of blocks, and their tiles; the first of equally cheap ones.
+
+    Args:
+        channels: the number of output channels.
+        lanes: channels of a vector.
+        most: the most vectors of a block.
+        tiles: lists the possible tiles of a block of some vectors: (cost of the block, pixels).
+        more: the share of all cost that each section after the first one adds.
+
+    Returns:
+        Sections that cover the vectors of output channels in order. Channels that do not fill
+        a vector are in a section of one block.
+    """
+    vectors, is_ragged = -(-channels // lanes), channels % lanes != 0
+    choices = []
+    for width in range(1, min(vectors, most) + 1):
+        total, sections = 0.0, []
+        for first, blocks, nr in split_vectors(vectors, width, is_ragged):
+            cost, mr = min(tiles(nr), default=(inf, 0))
+            total += blocks * cost
+            sections.append(Section(first, blocks, nr, mr))
+        choices.append((total * (1 + more * (len(sections) - 1)), tuple(sections)))
+    return min(choices, key=lambda choice: choice[0])[1]
+
+
 def tiles_of(spec: ConvSpec, section: Section) -> int:
     """Count the tiles that cover the output pixels for one block of channels."""
     return -(-spec.out_pixels // section.mr)
@@ -90,12 +126,80 @@ def share_tiles(
     loop_between(T.truncdiv(start, tiles), T.truncdiv(stop + tiles - 1, tiles), block_share)
 
 
-def loop_over_tiles(
-    pixels: Index, section: Section, start: Index, stop: Index, write: Callable[[Index], None]
-) -> None:
-    """Write a loop over tiles by their first pixels; the last tile overlaps the one before."""
-    last = kept(pixels - section.mr)
-    loop_between(start, stop, lambda tile: write(kept(unsigned_min(tile * section.mr, last))))
+class TileLoops(ABC):
+    """The writer of a function's loops over tasks, blocks of channels and tiles.
+
+    Attributes:
+        tiling: the tiles.
+        tasks: the number of tasks.
+    """
+
+    tiling: Tiling
+    tasks: int
+
+    @property
+    @abstractmethod
+    def _pixels(self) -> Index:
+        """Pixels of the output, over all images."""
+
+    @property
+    def _known_tasks(self) -> Index:
+        """The number of tasks in the code."""
+        return self.tasks
+
+    @abstractmethod
+    def _tile(self, section: Section, block: Index, first: Index) -> None:
+        """Write the computation of one tile, whose first pixel is ``first``."""
+
+    def _loops(self) -> None:
+        """Write the loops over tasks, blocks of channels and tiles."""
+        if self.tasks == 1:
+            with self._task():
+                for section in self.tiling:
+                    self._whole(section)
+            return
+        with T.parallel(self._tasks_begun()) as task, self._task():
+            for section in self.tiling:
+                self._share(section, task)
+
+    def _tasks_begun(self) -> Index:
+        """Return how many of the possible tasks a run has."""
+        return self._known_tasks
+
+    def _task(self) -> AbstractContextManager[None]:
+        """Write the code of a thread around its share."""
+        return nullcontext()
+
+    def _tiles_in(self, section: Section) -> Index:
+        return divided(self._pixels + section.mr - 1, section.mr)
+
+    def _blocks_of(self, section: Section) -> Index:
+        """Return the number of a section's blocks."""
+        return section.blocks
+
+    def _whole(self, section: Section) -> None:
+        """Write the loops over a section."""
+        with T.serial(self._blocks_of(section)) as block:
+            self._tiles(section, block, 0, self._tiles_in(section))
+
+    def _share(self, section: Section, task: Index) -> None:
+        """Write one task's loops over a section."""
+        blocks, tiles = self._blocks_of(section), self._tiles_in(section)
+        share_tiles(blocks, tiles, task, self._known_tasks, partial(self._tiles, section))
+
+    def _tiles(self, section: Section, block: Index, start: Index, stop: Index) -> None:
+        """Write a loop over tiles by their first pixels; the last one overlaps the one before."""
+        last = kept(self._pixels - section.mr)
+
+        def tile(number: Index) -> None:
+            self._tile(section, block, kept(unsigned_min(number * section.mr, last)))
+
+        loop_between(start, stop, tile)
+
+
+def divided(value: Index, size: int) -> Index:
+    """Divide a size by a number that the code knows."""
+    return value // size if isinstance(value, int) else T.truncdiv(value, size)
 
 
 def lies_in_line(spec: ConvSpec, mr: int) -> bool:

@@ -6,7 +6,6 @@ import numpy as np
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.arm.kernel import conv2d
 from legalize.kernels.conv2d.arm.pack import pack_conv2d
 from legalize.kernels.conv2d.calls import fixed_point
 from legalize.kernels.conv2d.plan import Weights
@@ -80,8 +79,7 @@ def test_kernels_without_noalias_are_compiled_as_they_say() -> None:
     )
     weights = np.ones((96, 1, 1, 16), np.int8)
     scales = fixed_point(spec, np.linspace(0.001, 0.01, 96))
-    packed = pack_conv2d(spec, Weights(weights, 0, None, *scales), DOTPROD)
-    function = conv2d(spec, packed.isa, packed.epilogue, packed.tiling, has_sums=False)
+    function = pack_conv2d(spec, Weights(weights, 0, None, *scales), DOTPROD).build()
     compiled = compile_functions(
         {"conv": function}, {"conv": "m_conv"}, parse_target("aarch64-dotprod")
     )

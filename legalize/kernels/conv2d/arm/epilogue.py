@@ -21,7 +21,7 @@ half away from zero, saturating.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -61,18 +61,21 @@ class Chosen(NamedTuple):
     rows: tuple[Array, ...] = ()
 
 
+@dataclass(frozen=True)
 class Epilogue(ABC):
-    """A sequence of instructions from accumulators to outputs."""
+    """A sequence of instructions from accumulators to outputs.
+
+    Attributes:
+        constants: the dtype of each row.
+    """
+
+    _: KW_ONLY
+    constants: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     @abstractmethod
     def choose(cls, output: OutputStage, multiplier: Array, shift: Array) -> Chosen | None:
         """Make the constants of this sequence, [out_channels]; None if it is not exact."""
-
-    @property
-    def constants(self) -> tuple[str, ...]:
-        """The dtype of each row."""
-        return ()
 
     @property
     def narrowing_shift(self) -> int:
@@ -131,11 +134,6 @@ class Float(Epilogue):
             return None
         return Chosen(cls(output.rule.dtype), (multiplier.astype(output.rule.dtype),))
 
-    @property
-    def constants(self) -> tuple[str, ...]:
-        """Multipliers."""
-        return (self.dtype,)
-
     def emit(self, neon: Neon, x: Vector, rows: list[Vector]) -> Vector:
         """Round products by fcvtns or fcvtas."""
         if self.dtype == "float32":
@@ -172,7 +170,10 @@ class FixedPoint(Epilogue):
 
     @classmethod
     def choose(cls, output: OutputStage, multiplier: Array, shift: Array) -> Chosen:
-        """Serve all roundings that ``can_requantize``."""
+        """Serve all roundings that ``can_requantize``.
+
+        The rows are multipliers; shifts to the right, as negative numbers; shifts to the left.
+        """
         # A multiplier of zero gives zero with any shift.
         shift = np.where(multiplier == 0, shift.min(), shift)
         left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
@@ -183,11 +184,6 @@ class FixedPoint(Epilogue):
         epilogue = cls(output.rounding == "tflite", has_right, bool(left.any()), away, narrowing)
         rows = [multiplier, *([-right] if has_right else []), *([left] if left.any() else [])]
         return Chosen(epilogue, tuple(row.astype("int32") for row in rows))
-
-    @property
-    def constants(self) -> tuple[str, ...]:
-        """Multipliers; shifts to the right, as negative numbers; shifts to the left."""
-        return ("int32",) * (1 + self.has_right_shifts + self.has_left_shifts)
 
     def emit(self, neon: Neon, x: Vector, rows: list[Vector]) -> Vector:
         """Shift, multiply, add the sign, shift."""
@@ -210,4 +206,5 @@ EPILOGUES: tuple[type[Epilogue], ...] = (Sums, Float, FixedPoint)
 def choose_epilogue(output: OutputStage, multiplier: Array, shift: Array) -> Chosen:
     """Choose the cheapest exact sequence; the arguments are those of ``Epilogue.choose``."""
     every = (each.choose(output, multiplier, shift) for each in EPILOGUES)
-    return next(chosen for chosen in every if chosen is not None)
+    epilogue, rows = next(chosen for chosen in every if chosen is not None)
+    return Chosen(replace(epilogue, constants=tuple(str(row.dtype) for row in rows)), rows)

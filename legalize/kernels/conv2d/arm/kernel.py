@@ -27,10 +27,9 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import Taps, range_of, with_left_out
 from legalize.kernels.conv2d.tiling import (
     Section,
+    TileLoops,
     Tiling,
-    loop_over_tiles,
     origins_of,
-    share_tiles,
     tiles_of,
 )
 from legalize.kernels.ir.tables import Tables
@@ -80,7 +79,7 @@ def conv2d(
     return kernel.build(has_sums=has_sums)
 
 
-class ArmKernel:
+class ArmKernel(TileLoops):
     """The buffers of one function, and the writer of its loops."""
 
     def __init__(
@@ -110,16 +109,9 @@ class ArmKernel:
             self._loops()
         return builder.get()
 
-    def _loops(self) -> None:
-        """Write the loops over tasks, blocks of channels and tiles."""
-        if self.tasks == 1:
-            for section in self.tiling:
-                with T.serial(section.blocks) as block:
-                    self._tiles(section, block, 0, tiles_of(self.spec, section))
-            return
-        with T.parallel(self.tasks) as task:
-            for section in self.tiling:
-                self._share(section, task)
+    @property
+    def _pixels(self) -> Index:
+        return self.spec.out_pixels
 
     def _declare(self, *, has_sums: bool) -> None:
         spec = self.spec
@@ -143,25 +135,6 @@ class ArmKernel:
         if zero_point is not None:
             window = partial(window_sum, spec, self.isa, self.source)
             self.sums = window_sums(spec, window, zero_point, self.tasks)
-
-    def _share(self, section: Section, task: Index) -> None:
-        """Write one task's loops over a section."""
-        share_tiles(
-            section.blocks,
-            tiles_of(self.spec, section),
-            task,
-            self.tasks,
-            lambda block, start, stop: self._tiles(section, block, start, stop),
-        )
-
-    def _tiles(self, section: Section, block: Index, start: Index, stop: Index) -> None:
-        loop_over_tiles(
-            self.spec.out_pixels,
-            section,
-            start,
-            stop,
-            lambda first: self._tile(section, block, first),
-        )
 
     def _tile(self, section: Section, block: Index, first: Index) -> None:
         """Write the computation of one tile, whose first pixel is ``first``."""

@@ -1,17 +1,19 @@
 """The constants of a convolution in the layout that the ARM kernels read."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from legalize.kernels.conv2d.arm.epilogue import Chosen, Epilogue, choose_epilogue
+from legalize.kernels.conv2d.arm.epilogue import Chosen, choose_epilogue
+from legalize.kernels.conv2d.arm.kernel import conv2d
 from legalize.kernels.conv2d.arm.runs import k_step_bytes
 from legalize.kernels.conv2d.arm.tiling import choose_tiling, vectors_of
 from legalize.kernels.conv2d.constants import fold_zero_points, per_channel, signed_kernel
-from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.taps import Taps, rows_of
+from legalize.kernels.conv2d.taps import rows_of
 from legalize.kernels.conv2d.tiling import Tiling
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.arm import Isa, LongProducts
@@ -21,34 +23,7 @@ from qnn_ops.dialect.attributes import dtype_range
 _LOWEST, _HIGHEST = dtype_range("int8")
 
 
-@dataclass(frozen=True)
-class PackedConv:
-    """A convolution's constants, and the choices of its function that depend on them.
-
-    Attributes:
-        isa: the instruction set, with the properties that the weights allow.
-        epilogue: how accumulators become outputs.
-        tiling: the tiles that the constants are packed for.
-        taps: the rows of the kernel that tiles multiply; None for all.
-        has_sums: whether the kernel's zero point takes the sums of the data.
-        constants: the arrays that the function of ``conv2d`` takes between data and output:
-            weights int8 in one row; bias int32 [vectors, 4]; the kernel's zero point int32 [1], if
-            ``has_sums``; each row of the epilogue [vectors, 4]. With taps also their ranges,
-            uint8 [tiles, 2], and the sums that they add in the padding, int32
-            [rows + 1, vectors, 4], unless these are zero.
-    """
-
-    isa: Isa
-    epilogue: Epilogue
-    tiling: Tiling
-    taps: Taps | None
-    has_sums: bool
-    constants: tuple[Array, ...]
-
-
-def pack_conv2d(
-    spec: ConvSpec, weights: Weights, isa: Isa, tiling: Tiling | None = None
-) -> PackedConv:
+def pack_conv2d(spec: ConvSpec, weights: Weights, isa: Isa, tiling: Tiling | None = None) -> Ready:
     """Fold zero points into the bias and lay out weights, bias and scales.
 
     The kernel multiplies raw int8 data x with int8 weights w. The rest of
@@ -64,10 +39,15 @@ def pack_conv2d(
         isa: the instruction set of the kernel.
         tiling: replaces the chosen tiles, for measurements.
 
-    Raises:
-        QnnError: if an array does not fit the spec.
+    Returns:
+        The function of ``conv2d``, with its constants: weights int8 in one row; bias int32
+        [vectors, 4]; the kernel's zero point int32 [1], if it takes sums of the data; each row of
+        the epilogue [vectors, 4]. With taps also their ranges, uint8 [tiles, 2], and the sums that
+        they add in the padding, int32 [rows + 1, vectors, 4], unless these are zero.
     """
-    kernel, zero_point = _fitted(*signed_kernel(spec, weights.kernel, weights.zero_point))
+    kernel, zero_point = signed_kernel(weights)
+    if zero_point and kernel.min() == _LOWEST and kernel.max() < _HIGHEST:
+        kernel, zero_point = kernel + 1, zero_point + 1
     folded_bias, chosen = fold(spec, weights, kernel, zero_point)
 
     # Channels that staging adds hold the zero points, so their products are zero.
@@ -86,11 +66,12 @@ def pack_conv2d(
         constants.append(taps.ranges_of(tiling))
         if spec.staged_zero_point:
             constants.append(np.stack([in_vectors(spec, sums) for sums in taps.sums(kernel)]))
-    return PackedConv(isa, chosen.epilogue, tiling, taps, zero_point != 0, tuple(constants))
+    how = isa, chosen.epilogue, tiling, taps
+    return Ready(spec, tuple(constants), partial(conv2d, spec, *how, has_sums=zero_point != 0))
 
 
 def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tuple[Array, Chosen]:
-    """Check the values of each channel, and fold zero points into the bias.
+    """Fold zero points into the bias.
 
     Args:
         spec: the convolution.
@@ -101,9 +82,7 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
     Returns:
         The bias that raw products need, and the epilogue.
     """
-    multiplier = per_channel(spec, "multiplier", weights.multiplier, spec.output.rule.dtype)
-    shift = per_channel(spec, "shift", weights.shift)
-    bias = per_channel(spec, "bias", 0 if weights.bias is None else weights.bias)
+    multiplier, shift, bias = per_channel(spec, weights)
     folded_bias, _ = fold_zero_points(spec, kernel, zero_point, bias)
     return folded_bias, choose_epilogue(spec.output, multiplier, shift)
 
@@ -112,16 +91,6 @@ def in_vectors(spec: ConvSpec, values: Array) -> Array:
     """Lay out values per channel as [vectors, 4], with zeros after the last channel."""
     rest = vectors_of(spec) * LANES - len(values)
     return np.pad(values, (0, rest)).reshape(-1, LANES)
-
-
-def _fitted(kernel: Array, zero_point: int) -> tuple[Array, int]:
-    """Shift int8 weights so that they need no zero point, or at least avoid −128."""
-    centred = kernel - zero_point
-    if centred.min() >= _LOWEST and centred.max() <= _HIGHEST:
-        return centred, 0
-    if kernel.min() == _LOWEST and kernel.max() < _HIGHEST:
-        return kernel + 1, zero_point + 1
-    return kernel, zero_point
 
 
 def _k_steps(spec: ConvSpec, isa: Isa, kernel: Array) -> npt.NDArray[np.int8]:

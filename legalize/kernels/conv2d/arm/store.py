@@ -6,7 +6,6 @@ from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.ir.rows import ramp, store_lanes
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in, store_pieces
 from legalize.kernels.isa.neon import LANES, Neon, add_saturating, joined
-from qnn_ops.dialect.attributes import dtype_range
 
 
 def store_channels(
@@ -53,11 +52,5 @@ def narrow(output: OutputStage, neon: Neon, vectors: list[Vector], shift: int) -
     if output.zero_point:
         words = [add_saturating(word, output.zero_point) for word in words]
     parts = [neon.narrow(word, output.dtype) for word in words]
-    value = parts[0] if len(parts) == 1 else joined(*parts)
-    lowest, highest = dtype_range(output.dtype)
-    literal = getattr(T, output.dtype)
-    if output.low > lowest:
-        value = T.max(value, T.broadcast(literal(output.low), lanes_in(value)))
-    if output.high < highest:
-        value = T.min(value, T.broadcast(literal(output.high), lanes_in(value)))
+    value = output.clamped(parts[0] if len(parts) == 1 else joined(*parts))
     return value if len(vectors) > 1 else T.Shuffle([value], list(range(LANES)))

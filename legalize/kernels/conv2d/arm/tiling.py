@@ -16,12 +16,13 @@ The choice is the cheapest tile whose K-step fits the registers. Among equally c
 first, so it is the same every time.
 """
 
+from collections.abc import Iterator
 from functools import cache
 
 from legalize.kernels.conv2d.arm.runs import pieces
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import Taps
-from legalize.kernels.conv2d.tiling import Section, Tiling, lies_in_line, split_vectors
+from legalize.kernels.conv2d.tiling import Tiling, cheapest_tiling, lies_in_line
 from legalize.kernels.ir.vectors import store_pieces
 from legalize.kernels.isa.arm import Isa
 from legalize.kernels.isa.neon import LANES
@@ -48,33 +49,14 @@ def vectors_of(spec: ConvSpec) -> int:
 
 @cache
 def choose_tiling(spec: ConvSpec, isa: Isa, taps: Taps | None = None) -> Tiling:
-    """Choose the tiles of a convolution, which multiply all taps or some.
+    """Choose the tiles of a convolution, which multiply all taps or some."""
 
-    Returns:
-        Sections that cover the vectors of output channels in order. Channels that do not fill
-        a vector are in a section of one block.
-    """
-    vectors, is_ragged = vectors_of(spec), spec.out_channels % LANES != 0
-    best: tuple[float, Tiling] | None = None
-    for width in range(1, min(vectors, isa.most_nr) + 1):
-        sections: list[Section] = []
-        total = 0.0
-        for first, blocks, nr in split_vectors(vectors, width, is_ragged):
-            tiles = [
-                (instructions(spec, isa, nr, mr, taps), mr)
-                for mr in range(isa.pixels, min(spec.out_pixels, _MAX_PIXELS) + 1, isa.pixels)
-                if fits(spec, isa, nr, mr)
-            ]
-            if not tiles:
-                break
-            cost, mr = min(tiles)
-            total += blocks * cost
-            sections.append(Section(first, blocks, nr, mr))
-        else:
-            if best is None or total < best[0]:
-                best = total, tuple(sections)
-    assert best is not None
-    return best[1]
+    def tiles(nr: int) -> Iterator[tuple[float, int]]:
+        for mr in range(isa.pixels, min(spec.out_pixels, _MAX_PIXELS) + 1, isa.pixels):
+            if fits(spec, isa, nr, mr):
+                yield instructions(spec, isa, nr, mr, taps), mr
+
+    return cheapest_tiling(spec.out_channels, LANES, isa.most_nr, tiles)
 
 
 def accumulators(isa: Isa, nr: int, mr: int) -> tuple[int, int]:

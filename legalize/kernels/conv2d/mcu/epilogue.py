@@ -7,7 +7,7 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.plan import Weights
-from legalize.kernels.conv2d.spec import OutputStage
+from legalize.kernels.conv2d.spec import UNFUSED, ConvSpec, OutputStage
 from legalize.kernels.ir.vectors import Array, Buffer, Index, kept
 from legalize.kernels.isa.mcu import words_of
 from legalize.kernels.rescale import USUAL, Form, prove
@@ -63,10 +63,11 @@ class Epilogue:
         """Return the arrays that a kernel reads.
 
         Args:
-            lanes: channels whose numbers of a row are adjacent; their number divides all channels.
+            lanes: channels whose numbers of a row are adjacent; zeros fill the last ones.
         """
         rows = np.stack(self.rows) if self.rows else np.zeros((1, 0), np.int32)
-        fields = rows.reshape(len(rows), -1, lanes).transpose(1, 0, 2).reshape(-1)
+        filled = np.pad(rows, ((0, 0), (0, -rows.shape[1] % lanes)))
+        fields = filled.reshape(len(rows), -1, lanes).transpose(1, 0, 2).reshape(-1)
         if self.form is None or not self.form.is_wide:
             return (np.ascontiguousarray(fields),)
         return np.ascontiguousarray(fields), self.form.addend.reshape(-1)
@@ -156,39 +157,27 @@ def _shifted(total: Index, form: Form, own_left: Index | None, lifted: int) -> I
     return T.shift_left(total, T.int32(left)) if left >= 0 else T.shift_right(total, T.int32(-left))
 
 
-def folded_bias(rows: Array, zero_point: int, bias: Array | None) -> Array:
-    """Return the bias with the data's zero point folded in, int32.
-
-    Args:
-        rows: centred weights of each output channel.
-        zero_point: the data's zero point.
-        bias: the convolution's bias.
-    """
-    own = np.zeros(len(rows), np.int64) if bias is None else bias.astype(np.int64)
-    return (own - zero_point * rows.astype(np.int64).sum(axis=1)).astype(np.int32)
-
-
 def epilogue_of(
-    output: OutputStage,
-    weights: Weights,
-    rows: Array,
-    bias: Array,
-    in_dtype: str,
-    usual: int = USUAL,
+    spec: ConvSpec, weights: Weights, rows: Array, usual: int = USUAL
 ) -> Epilogue | None:
-    """Return an epilogue that equals the reference for every sum of these weights, or None.
+    """Return an epilogue that equals the reference for every sum of these weights.
 
     Args:
-        output: dtype and bounds of the outputs.
-        weights: contain the multipliers.
-        rows: centred weights of each output channel.
-        bias: from ``folded_bias``.
-        in_dtype: the data's dtype.
+        spec: the convolution.
+        weights: contain the multipliers and the bias.
+        rows: the weights of each output channel.
         usual: see ``prove``.
+
+    Returns:
+        None if there is no such epilogue, or if kernels do not have the convolution's arithmetic.
     """
+    if spec.kernel_dtype != "int8" or spec.has_asymmetric_kernel or spec.fusion != UNFUSED:
+        return None
+    output, own = spec.output, 0 if weights.bias is None else weights.bias.astype(np.int64)
+    bias = (own - spec.input_zero_point * rows.astype(np.int64).sum(axis=1)).astype(np.int32)
     if output.dtype == "int32":
         return Epilogue(output, None, bias)
-    least, most = reach_of(rows, in_dtype)
+    least, most = reach_of(rows, spec.in_dtype)
     multiplier, shift = (
         np.broadcast_to(np.asarray(each), len(rows)) for each in (weights.multiplier, weights.shift)
     )

@@ -7,7 +7,7 @@ import numpy as np
 from legalize.kernels.conv2d.calls import is_huge, operands_of, sums_first
 from legalize.kernels.conv2d.constants import each_group
 from legalize.kernels.conv2d.mcu.dense import dense_in_two
-from legalize.kernels.conv2d.mcu.epilogue import Epilogue, epilogue_of, folded_bias, reach_of
+from legalize.kernels.conv2d.mcu.epilogue import Epilogue, epilogue_of, reach_of
 from legalize.kernels.conv2d.mcu.helium.plan import plan_helium
 from legalize.kernels.conv2d.mcu.kernel import (
     JOINED,
@@ -19,7 +19,7 @@ from legalize.kernels.conv2d.mcu.kernel import (
 )
 from legalize.kernels.conv2d.plan import Planner, Ready, Weights
 from legalize.kernels.conv2d.rules import ConvRules
-from legalize.kernels.conv2d.spec import UNFUSED, ConvSpec
+from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.helium import HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, PLAIN_C, RISCV32
@@ -30,20 +30,12 @@ from qnn_ops.arithmetic.sums import conv_factor, dense_factor
 from qnn_ops.dialect.registry import Attrs
 
 
-def is_served(spec: ConvSpec) -> bool:
-    """Tell whether kernels have the arithmetic of a convolution, apart from its rescaling."""
-    return spec.kernel_dtype == "int8" and not spec.has_asymmetric_kernel and spec.fusion == UNFUSED
-
-
 def plan_conv2d(
     spec: ConvSpec, weights: Weights, *, has_pairs: bool, is_plain_c: bool = False
 ) -> Ready | None:
     """Plan a convolution, if its rescaling has a form."""
-    if not is_served(spec):
-        return None
     rows = weights.kernel.reshape(spec.out_channels, -1)
-    bias = folded_bias(rows, spec.input_zero_point, weights.bias)
-    epilogue = epilogue_of(spec.output, weights, rows, bias, spec.in_dtype)
+    epilogue = epilogue_of(spec, weights, rows)
     if epilogue is None:
         return None
     can_join = has_pairs and _can_join(spec, rows, epilogue)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
@@ -23,19 +24,12 @@ from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.constants import window_sums
-from legalize.kernels.conv2d.tiling import (
-    Origins,
-    Section,
-    loop_over_tiles,
-    origins_of,
-    share_tiles,
-)
+from legalize.kernels.conv2d.tiling import Origins, Section, TileLoops, origins_of
 from legalize.kernels.conv2d.x86.epilogue.addend import AddendBlock
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, declare_rows, read_rows
-from legalize.kernels.conv2d.x86.form import common_form
 from legalize.kernels.conv2d.x86.pixel_sums import window_sum
 from legalize.kernels.conv2d.x86.pixels import Pixels, Target, encodings_of
-from legalize.kernels.conv2d.x86.sizes import Sizes, divided
+from legalize.kernels.conv2d.x86.sizes import Sizes
 from legalize.kernels.conv2d.x86.store import store_pixel
 from legalize.kernels.conv2d.x86.tiling import microseconds
 from legalize.kernels.ir.places import address, with_addresses
@@ -59,7 +53,7 @@ if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.plan import Plan
 
 
-class ConvKernel:
+class ConvKernel(TileLoops):
     """The buffers of one function, and the writer of its loops."""
 
     def __init__(self, plan: Plan, epilogue: Epilogue, weight_dtype: str | None = None) -> None:
@@ -90,8 +84,22 @@ class ConvKernel:
 
     @property
     def form(self) -> Hashable:
-        """The facts on which the code depends if it reads its sizes."""
-        return common_form(self)
+        """The facts on which the code depends if it reads its sizes; those of every way."""
+        spec, lanes = self.spec, self.isa.lanes
+        output, fusion, epilogue = spec.output, spec.fusion, self.epilogue
+        if fusion.residual is None:
+            epilogue = replace(epilogue, zero_point_left=int(self.zero_point != 0))
+        sections = []
+        for section in self.tiling:
+            channels = min(section.nr * lanes, spec.out_channels - section.first_vector * lanes)
+            blocks = None if self.reads_blocks(section) else section.blocks
+            sections.append((section.nr, section.mr, channels, blocks))
+        return (
+            *(type(self), self.products, epilogue, self.weight_dtype, tuple(sections)),
+            *(output.dtype, output.low, output.high, output.rounding, output.has_two_floors),
+            *(fusion.residual, fusion.addend, self.place.fill_lanes, self.place.is_linear),
+            *(spec.batch, self.zero_point != 0, self.tasks > 1),
+        )
 
     def build(self) -> tirx.PrimFunc:
         """Write the function."""
@@ -111,22 +119,12 @@ class ConvKernel:
         """Tell whether outputs may overwrite the residual's tensor."""
         return False
 
-    def _loops(self) -> None:
-        """Write the loops over tasks, blocks of channels and tiles."""
-        if self.tasks == 1:
-            self._begin_task()
-            for section in self.tiling:
-                self._whole(section)
-            self._end_task()
-            return
-        with T.parallel(self._tasks_begun()) as task:
-            self._begin_task()
-            for section in self.tiling:
-                self._share(section, task)
-            self._end_task()
+    @property
+    def _pixels(self) -> Index:
+        return self.sizes.pixels
 
-    def _tasks_begun(self) -> Index:
-        """Return how many of the possible tasks a run has."""
+    @property
+    def _known_tasks(self) -> Index:
         return self.sizes.tasks
 
     def _task_count(self) -> int:
@@ -134,12 +132,6 @@ class ConvKernel:
 
     def _microseconds(self) -> float:
         return microseconds(self.spec, self.products, self.tiling)
-
-    def _begin_task(self) -> None:
-        """Write the code of a thread before its share."""
-
-    def _end_task(self) -> None:
-        """Write the code of a thread after its share."""
 
     @property
     def numbers_to_read(self) -> list[int]:
@@ -161,16 +153,12 @@ class ConvKernel:
         del section
         return 0
 
-    def _tiles_in(self, section: Section) -> Index:
-        return divided(self.sizes.pixels + section.mr - 1, section.mr)
-
     def reads_blocks(self, section: Section) -> bool:
         """Tell whether the number of a section's blocks is a size: its channels fill vectors."""
         channels = (section.first_vector + section.blocks * section.nr) * self.isa.lanes
         return section == self.tiling[0] and channels <= self.spec.out_channels
 
     def _blocks_of(self, section: Section) -> Index:
-        """Return the number of a section's blocks."""
         return self.sizes.blocks if self.reads_blocks(section) else section.blocks
 
     def _vector_of(self, section: Section) -> Index:
@@ -178,26 +166,6 @@ class ConvKernel:
         if section == self.tiling[0] or not self.shares_sizes:
             return section.first_vector
         return self.sizes.blocks * self.tiling[0].nr
-
-    def _whole(self, section: Section) -> None:
-        """Write the loops over a section."""
-        with T.serial(self._blocks_of(section)) as block:
-            self._tiles(section, block, 0, self._tiles_in(section))
-
-    def _share(self, section: Section, task: Index) -> None:
-        """Write one task's loops over a section."""
-        share_tiles(
-            self._blocks_of(section),
-            self._tiles_in(section),
-            task,
-            self.sizes.tasks,
-            lambda block, start, stop: self._tiles(section, block, start, stop),
-        )
-
-    def _tiles(self, section: Section, block: Index, start: Index, stop: Index) -> None:
-        loop_over_tiles(
-            self.sizes.pixels, section, start, stop, lambda first: self._tile(section, block, first)
-        )
 
     def _declare(self) -> None:
         spec, lanes = self.spec, self.isa.lanes

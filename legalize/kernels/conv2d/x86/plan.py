@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tvm import tirx
 
 from legalize.kernels.border import tell_border
 from legalize.kernels.conv2d.constants import deal, signed_kernel
-from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Tiling
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
@@ -63,7 +64,7 @@ class Packed:
 
 @dataclass(frozen=True)
 class Plan(ABC):
-    """A convolution as one way computes it: see ``conv2d.plan.Plan``.
+    """A convolution as one way computes it.
 
     Attributes:
         spec: the convolution, with the dtype of its staged data.
@@ -90,6 +91,14 @@ class Plan(ABC):
     def cut(self, weights: Weights) -> Sequence[tuple[Plan, Weights]]:
         """Cut the convolution into parts that each write some of the output's channels."""
         return [(self, weights)]
+
+    def ready(self, weights: Weights) -> Ready:
+        """Lay out the constants of all parts."""
+        parts = []
+        for part, own in self.cut(weights):
+            packed = part.pack(own)
+            parts.append(Ready(part.spec, packed.constants, partial(part.function, packed)))
+        return replace(parts[0], rest=tuple(parts[1:]))
 
     @property
     def factors(self) -> tuple[int, ...]:
@@ -118,7 +127,7 @@ class Plan(ABC):
         remain.
         """
         spec = self.spec
-        kernel, zero_point = signed_kernel(spec, weights.kernel, weights.zero_point)
+        kernel, zero_point = signed_kernel(weights)
         if not self.products.takes_raw_weights:
             kernel, zero_point = kernel - zero_point, 0
         folded_bias, scales = fold(spec, weights, kernel, zero_point)
@@ -160,7 +169,7 @@ class Plan(ABC):
             alike = residual.alike
             fusion = replace(spec.fusion, residual=alike.residual)
             spec = replace(spec, output=alike.output, fusion=fusion)
-            epilogue = epilogue.with_zero_point_left(alike.zero_point)
+            epilogue = replace(epilogue, zero_point_left=alike.zero_point)
         if spec.fusion.is_shared:
             spec = with_any_target(spec)
         function = _built(self.with_spec(spec), epilogue, packed.known)

@@ -41,12 +41,6 @@ def plan_rows(spec: ConvSpec, isa: Isa, weights: Weights) -> RowsPlan | None:
     return RowsPlan(own, many.products, many.tiling, many.cost, many.taps)
 
 
-def own_rows(spec: ConvSpec) -> ConvSpec:
-    """Return a spec whose number of rows is a variable of its function alone."""
-    rows: Any = Size(tirx.Var("rows", "int64"))
-    return replace(spec, batch=rows)
-
-
 @dataclass(frozen=True)
 class RowsPlan(DotPlan):
     """A dense layer of open rows."""
@@ -62,7 +56,9 @@ class RowsKernel(DotKernel):
     def __init__(self, plan: RowsPlan, epilogue: Epilogue, weight_dtype: str | None = None) -> None:
         """Write a plan's function, with weights of a dtype."""
         super().__init__(plan, epilogue, weight_dtype)
-        self.spec = own_rows(plan.spec)
+        # The number of rows is a variable of this function alone.
+        rows: Any = Size(tirx.Var("rows", "int64"))
+        self.spec = replace(plan.spec, batch=rows)
 
     def _microseconds(self) -> float:
         return microseconds(replace(self.spec, batch=_TYPICAL), self.products, self.tiling)

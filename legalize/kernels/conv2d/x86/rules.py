@@ -4,7 +4,7 @@ from functools import partial
 
 from legalize.kernels.call import shares_code
 from legalize.kernels.conv2d.calls import ends_in_floats, sums_first
-from legalize.kernels.conv2d.plan import Plan, Weights
+from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec, Fusion
 from legalize.kernels.conv2d.x86.rows import plan_rows
@@ -30,12 +30,12 @@ def ends_in(attrs: Attrs, _multiplier: Array) -> bool:
 def rules_of(isa: Isa) -> ConvRules:
     """Return the rules of an instruction set."""
 
-    def plan(spec: ConvSpec, weights: Weights) -> Plan | None:
-        if is_open([spec.batch]):
-            return plan_rows(spec, isa, weights)
-        return cheapest_plan(spec, isa, weights)
+    def plan(spec: ConvSpec, weights: Weights) -> Ready | None:
+        way = plan_rows if is_open([spec.batch]) else cheapest_plan
+        planned = way(spec, isa, weights)
+        return None if planned is None else planned.ready(weights)
 
-    return ConvRules(plan, ends_in, cut=lambda plan, weights: plan.cut(weights))
+    return ConvRules(plan, ends_in)
 
 
 def _sum(builder: Builder, attrs: Attrs, operands: Operands, *, isa: Isa) -> Lowered:

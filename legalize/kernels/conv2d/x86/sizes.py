@@ -142,11 +142,6 @@ def parts(value: Index, size: Index, inverse: Index) -> tuple[Index, Index]:
     return quotient, value - quotient * size
 
 
-def divided(value: Index, size: int) -> Index:
-    """Divide a size by a number that the code knows."""
-    return value // size if isinstance(value, int) else T.truncdiv(value, size)
-
-
 def multiples(size: Index, count: int) -> list[Index]:
     """Return the multiples of a size from 0 on.
 

@@ -65,10 +65,9 @@ def narrow_pixels(output: OutputStage, pixels: list[list[Vector]], zero_point: i
     a, b, c, d = (vector for vectors in pixels for vector in vectors)
     halves = narrow_words(a, b, zero_point), narrow_words(c, d, zero_point)
     value = narrow_to_bytes(*halves, output.dtype)
-    lanes = lanes_in(value)
-    value = kept(_clamp(output, value, lanes))
+    value = kept(output.clamped(value))
     # The first pixel has the first bytes of each 16.
-    order = np.arange(lanes).reshape(-1, len(pixels), 16 // len(pixels))
+    order = np.arange(lanes_in(value)).reshape(-1, len(pixels), 16 // len(pixels))
     return [T.Shuffle([value], order[:, i].ravel().tolist()) for i in range(len(pixels))]
 
 
@@ -90,7 +89,7 @@ def narrow(
     if len(vectors) == 4:
         a, b, c, d = vectors
         halves = narrow_words(a, b, zero_point), narrow_words(c, d, zero_point)
-        return [(_clamp(output, narrow_to_bytes(*halves, output.dtype), lanes), 0, lanes)]
+        return [(output.clamped(narrow_to_bytes(*halves, output.dtype)), 0, lanes)]
     if len(vectors) == 1:
         element, value = "int32", moved(vectors[0], zero_point)
     else:
@@ -123,14 +122,3 @@ def _in_lanes(dtype: str, value: int | Vector, lanes: int) -> Vector:
     if isinstance(value, int) or lanes_in(value) == lanes:
         return splat(dtype, value, lanes)
     return T.broadcast(T.Cast(dtype, value), lanes)
-
-
-def _clamp(output: OutputStage, value: Vector, lanes: int) -> Vector:
-    """Clamp bytes that are saturated already."""
-    limits = np.iinfo(output.dtype)
-    literal = getattr(T, output.dtype)
-    if output.low > limits.min:
-        value = T.max(value, T.broadcast(literal(output.low), lanes))
-    if output.high < limits.max:
-        value = T.min(value, T.broadcast(literal(output.high), lanes))
-    return value

@@ -26,14 +26,15 @@ Blocks of two widths need twice the code, so they are chosen only if they save `
 equally cheap tiles it is the first, so the choice is the same every time.
 """
 
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 import numpy as np
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import Taps
-from legalize.kernels.conv2d.tiling import Section, Tiling, lies_in_line, split_vectors
-from legalize.kernels.ir.vectors import DWORD, store_pieces
+from legalize.kernels.conv2d.tiling import Tiling, cheapest_tiling, lies_in_line
+from legalize.kernels.ir.vectors import DWORD, Array, store_pieces
 from legalize.kernels.isa.x86 import Isa, Products
 from qnn_ops.arrays import Int64Array
 
@@ -68,31 +69,15 @@ MICROSECONDS = 0.2e-3
 
 @cache
 def choose_tiling(spec: ConvSpec, products: Products, taps: Taps | None = None) -> Tiling:
-    """Choose the tiles of a convolution, which multiply all taps or some.
+    """Choose the tiles of a convolution, which multiply all taps or some."""
 
-    Returns:
-        Sections that cover the vectors of output channels in order. Channels that do not fill
-        a vector are in a section of one block.
-    """
-    has_ragged_vector = spec.out_channels % products.lanes != 0
-    vectors = products.isa.vectors(spec.out_channels)
-    best: tuple[float, Tiling] | None = None
-    for width in range(1, min(vectors, _MAX_NR) + 1):
-        sections: list[Section] = []
-        cost = 0.0
-        for first, blocks, nr in split_vectors(vectors, width, has_ragged_vector):
-            tile_cost, mr = min(
-                (PREFERENCE.get((nr, mr), 1.0) * _cost(spec, products, nr, mr, taps), mr)
-                for mr in range(1, min(spec.out_pixels, _MAX_SHARING_PIXELS) + 1)
-                if _is_possible(spec, products, nr, mr, taps)
-            )
-            cost += blocks * tile_cost
-            sections.append(Section(first, blocks, nr, mr))
-        cost *= 1 + _SECTION * (len(sections) - 1)
-        if best is None or cost < best[0]:
-            best = cost, tuple(sections)
-    assert best is not None
-    return best[1]
+    def tiles(nr: int) -> Iterator[tuple[float, int]]:
+        for mr in range(1, min(spec.out_pixels, _MAX_SHARING_PIXELS) + 1):
+            if _is_possible(spec, products, nr, mr, taps):
+                cost = _cost(spec, products, nr, mr, taps)
+                yield PREFERENCE.get((nr, mr), 1.0) * cost, mr
+
+    return cheapest_tiling(spec.out_channels, products.lanes, _MAX_NR, tiles, _SECTION)
 
 
 def registers_of(products: Products, nr: int, mr: int) -> int:
@@ -164,6 +149,24 @@ def microseconds(
 
 def _units(spec: ConvSpec, products: Products, tiling: Tiling, taps: Taps | None) -> float:
     return sum(part.blocks * _cost(spec, products, part.nr, part.mr, taps) for part in tiling)
+
+
+def by_blocks(tiling: Tiling, values: Array, lanes: Array, order: Sequence[int]) -> Array:
+    """Lay out values of channels in one row, block by block.
+
+    Args:
+        tiling: the tiles.
+        values: of shape [channels + 1, ...]; the last ones are for empty lanes.
+        lanes: from ``lane_channels``.
+        order: the axes of a section's values, [blocks, nr, lanes, ...], in the order of the row.
+    """
+    packed = []
+    for section in tiling:
+        stop = section.first_vector + section.blocks * section.nr
+        block = values[lanes[section.first_vector : stop]]
+        block = block.reshape(section.blocks, section.nr, *block.shape[1:])
+        packed.append(block.transpose(*order).reshape(-1))
+    return np.concatenate(packed)
 
 
 def lane_channels(spec: ConvSpec, isa: Isa, tiling: Tiling) -> Int64Array:

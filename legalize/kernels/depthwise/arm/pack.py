@@ -1,20 +1,19 @@
 """The constants of a depthwise convolution in the layout that its kernel reads."""
 
+from functools import partial
+
 import numpy as np
 
-from legalize.kernels.conv2d.arm.epilogue import Epilogue
 from legalize.kernels.conv2d.arm.pack import fold
-from legalize.kernels.conv2d.constants import centred_kernel
-from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.depthwise.arm.kernel import depthwise_conv2d
 from legalize.kernels.depthwise.arm.plan import Plan, choose_plan, split_weights
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.arm import Isa
 
 
-def pack_depthwise(
-    spec: ConvSpec, weights: Weights, isa: Isa
-) -> tuple[Plan, Epilogue, tuple[Array, ...]]:
+def pack_depthwise(spec: ConvSpec, weights: Weights, isa: Isa) -> Ready:
     """Fold zero points into weights and bias, and lay them out.
 
     The kernel multiplies raw int8 data x by w − zw, which is a sum of int8. The rest of
@@ -28,21 +27,17 @@ def pack_depthwise(
         isa: the instruction set of the kernel.
 
     Returns:
-        The plan, the epilogue, and the arrays that the function of ``depthwise_conv2d`` takes
-        between data and output: weights int8 in one row; bias int32
-        [vectors, 4]; each row of the epilogue [vectors, 4].
-
-    Raises:
-        QnnError: if an array does not fit the spec.
+        The function of ``depthwise_conv2d``, with its constants: weights int8 in one row; bias
+        int32 [vectors, 4]; each row of the epilogue [vectors, 4].
     """
-    centred = centred_kernel(spec, weights.kernel, weights.zero_point)
+    centred = weights.centred.astype(np.int64)
     folded_bias, chosen = fold(spec, weights, centred.transpose(2, 0, 1), 0)
     parts = split_weights(centred)
     plan = choose_plan(spec, isa, parts)
     lanes = plan.lane_channels()
     rows = (row[lanes] for row in chosen.rows)
     constants = (_lay_out_weights(plan, parts), folded_bias[lanes], *rows)
-    return plan, chosen.epilogue, constants
+    return Ready(spec, constants, partial(depthwise_conv2d, plan, chosen.epilogue))
 
 
 def _lay_out_weights(plan: Plan, parts: list[Array]) -> Array:

@@ -7,7 +7,6 @@ from legalize.kernels.conv2d.arm.rules import LEAST_DEPTHWISE, rules_of
 from legalize.kernels.conv2d.calls import sums_first
 from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.depthwise.arm.kernel import depthwise_conv2d
 from legalize.kernels.depthwise.arm.pack import pack_depthwise
 from legalize.kernels.isa.arm import ARMV7, NEON, Isa
 from legalize.kernels.kernel import Row
@@ -18,8 +17,7 @@ from qnn_ops.arithmetic.sums import conv_factor
 def _plan(spec: ConvSpec, weights: Weights, *, isa: Isa) -> Ready | None:
     if spec.out_channels < LEAST_DEPTHWISE:
         return None
-    plan, epilogue, constants = pack_depthwise(spec, weights, isa)
-    return Ready(spec, constants, partial(depthwise_conv2d, plan, epilogue))
+    return pack_depthwise(spec, weights, isa)
 
 
 def _row(isa: Isa) -> Row:

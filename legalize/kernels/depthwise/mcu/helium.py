@@ -116,12 +116,7 @@ class _Writer:
             fields = Fields(self.epilogue, self.fields, group, SIZE, i * FOUR)
             values.append(self._finished(fields, get_lanes(total)))
         halves = [narrowed(*values[:2]), narrowed(*values[2:])]
-        value = narrowed(*halves)
-        low, high = self.epilogue.output.low, self.epilogue.output.high
-        if low > -128:
-            value = T.max(value, splat("int8", low, SIZE))
-        if high < 127:
-            value = T.min(value, splat("int8", high, SIZE))
+        value = self.epilogue.output.clamped(narrowed(*halves))
         start = pixel * self.spec.out_channels + first
         T.buffer_store(self.output, value, [T.ramp(start, 1, SIZE)])
 

@@ -3,8 +3,8 @@
 from functools import partial
 
 from legalize.kernels.conv2d.calls import sums_first
-from legalize.kernels.conv2d.mcu.epilogue import epilogue_of, folded_bias
-from legalize.kernels.conv2d.mcu.rules import is_served, rules_of
+from legalize.kernels.conv2d.mcu.epilogue import epilogue_of
+from legalize.kernels.conv2d.mcu.rules import rules_of
 from legalize.kernels.conv2d.plan import Planner, Ready, Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.mcu.helium_plan import plan_helium
@@ -20,13 +20,10 @@ _MOST_TAPS = 32  # all are unrolled
 
 def plan_depthwise(spec: ConvSpec, weights: Weights, *, has_pairs: bool) -> Ready | None:
     """Plan a depthwise convolution, if its rescaling has a form."""
-    if not is_served(spec) or spec.dilation != (1, 1):
-        return None
-    if spec.kernel_height * spec.kernel_width > _MOST_TAPS:
+    if spec.dilation != (1, 1) or spec.kernel_height * spec.kernel_width > _MOST_TAPS:
         return None
     rows = weights.kernel.reshape(-1, spec.out_channels).T
-    bias = folded_bias(rows, spec.input_zero_point, weights.bias)
-    epilogue = epilogue_of(spec.output, weights, rows, bias, spec.in_dtype)
+    epilogue = epilogue_of(spec, weights, rows)
     if epilogue is None:
         return None
     fits = has_pairs and spec.out_channels % WORD == 0

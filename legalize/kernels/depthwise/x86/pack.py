@@ -1,20 +1,20 @@
 """The constants of a depthwise convolution in the layout that its kernel reads."""
 
+from functools import partial
+
 import numpy as np
 
-from legalize.kernels.conv2d.constants import centred_kernel, deal
-from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.constants import deal
+from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.epilogue.choose import choose_epilogue, fold
+from legalize.kernels.depthwise.x86.kernel import depthwise_conv2d
 from legalize.kernels.depthwise.x86.plan import PLANES, Plan, choose_cells, choose_plan
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import Isa
 
 
-def pack_depthwise(
-    spec: ConvSpec, weights: Weights, isa: Isa, plan: Plan | None = None
-) -> tuple[Plan, Epilogue, tuple[Array, ...]]:
+def pack_depthwise(spec: ConvSpec, weights: Weights, isa: Isa, plan: Plan | None = None) -> Ready:
     """Fold zero points into weights and bias, and lay them out.
 
     The kernel multiplies raw uint8 data x by w − zw, which takes 9 bits and a sign: a sum of one or
@@ -30,21 +30,17 @@ def pack_depthwise(
         plan: replaces the chosen plan, for measurements.
 
     Returns:
-        The plan, the epilogue, and the arrays that the function of ``depthwise_conv2d`` takes
-        between data and output: weights int8 or int16 [values]; bias
-        int32 [vectors, lanes]; the arrays of the epilogue.
-
-    Raises:
-        QnnError: if an array does not fit the spec.
+        The function of ``depthwise_conv2d``, with its constants: weights int8 or int16 [values];
+        bias int32 [vectors, lanes]; the arrays of the epilogue.
     """
-    centred = centred_kernel(spec, weights.kernel, weights.zero_point)
+    centred = weights.centred.astype(np.int64)
     folded_bias, scales = fold(spec, weights, centred.transpose(2, 0, 1), 0)
     plan = plan or choose_plan(spec, isa, choose_cells(centred, isa))
     lanes = plan.lane_channels()
     chosen = choose_epilogue(spec.output, scales, lanes)
     bias = deal(folded_bias + chosen.offset, lanes)
     constants = (_lay_out_weights(plan, centred, lanes), bias, *chosen.arrays)
-    return plan, chosen.epilogue, constants
+    return Ready(spec, constants, partial(depthwise_conv2d, plan, chosen.epilogue))
 
 
 def _lay_out_weights(plan: Plan, centred: Array, lanes: Array) -> Array:

@@ -3,10 +3,7 @@
 from functools import partial
 
 from legalize.kernels.conv2d.calls import ends_in_floats, sums_first
-from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.rules import ConvRules
-from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.depthwise.x86.kernel import depthwise_conv2d
 from legalize.kernels.depthwise.x86.pack import pack_depthwise
 from legalize.kernels.isa.x86 import ISAS, Isa
 from legalize.kernels.kernel import Row
@@ -17,11 +14,8 @@ _ROUNDINGS = ("tflite", "upward", "float32", "onednn")
 
 
 def _rules_of(isa: Isa) -> ConvRules:
-    def ready(spec: ConvSpec, weights: Weights) -> Ready:
-        plan, epilogue, constants = pack_depthwise(spec, weights, isa)
-        return Ready(spec, constants, partial(depthwise_conv2d, plan, epilogue))
-
-    return ConvRules(ready, lambda attrs, _: attrs.rounding in _ROUNDINGS, stages=False)
+    plan = partial(pack_depthwise, isa=isa)
+    return ConvRules(plan, lambda attrs, _: attrs.rounding in _ROUNDINGS, stages=False)
 
 
 ROWS: list[Row] = [

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from tvm import relax
 
-from legalize.kernels.conv2d.calls import centred, dense_call, spec_of_call
+from legalize.kernels.conv2d.calls import centred, dense_call
 from qnn_ops import quantized_dense
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import attrs_of
@@ -15,9 +15,7 @@ def takes(weights: Array, zero_point: int) -> bool:
     dtype = str(weights.dtype)
     data = relax.Var("x", relax.TensorType((1, depth), dtype))
     call = quantized_dense(data, relax.const(weights), *(1.0, 0, 1.0, zero_point, 1.0, 0, "int32"))
-    kernel, shape = weights.reshape(-1, 1, 1, depth), (1, 1, 1, depth)
-    spec = spec_of_call(attrs_of(call), data, kernel, np.array([zero_point]), shape, is_whole=False)
-    return spec is not None
+    return dense_call(attrs_of(call), list(call.args), lambda *_: True) is not None
 
 
 test_kernels_take_what_stays_within_int32_on_the_way = giving(

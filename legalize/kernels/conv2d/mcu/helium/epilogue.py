@@ -4,23 +4,11 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue
-from legalize.kernels.ir.vectors import Array, Buffer, Index, Vector, kept, splat
+from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, splat
 from legalize.kernels.isa.helium import FOUR, lifted, shifted, upper_products
 from legalize.kernels.isa.mcu import number
 
 _TOP = 24  # the bits of a word above the byte of an output
-
-
-def constants(epilogue: Epilogue, lanes: int = FOUR) -> tuple[Array, ...]:
-    """Return the array that ``Fields`` reads, filled with zeros to whole vectors.
-
-    Args:
-        epilogue: an epilogue whose form is not wide.
-        lanes: channels whose numbers of a row are adjacent.
-    """
-    rows = np.stack(epilogue.rows)
-    filled = np.pad(rows, ((0, 0), (0, -rows.shape[1] % lanes)))
-    return (np.ascontiguousarray(filled.reshape(len(rows), -1, lanes).transpose(1, 0, 2)).ravel(),)
 
 
 class Fields:
@@ -28,9 +16,9 @@ class Fields:
 
     Args:
         epilogue: the channels' epilogue.
-        buffer: contains the array of ``constants``.
+        buffer: contains the array of ``Epilogue.constants``.
         group: the number of a group of ``lanes`` channels.
-        lanes: as in ``constants``.
+        lanes: as in ``Epilogue.constants``.
         first: the first of the four channels in the group.
     """
 

@@ -16,7 +16,7 @@ from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue
-from legalize.kernels.conv2d.mcu.helium.epilogue import Fields, constants
+from legalize.kernels.conv2d.mcu.helium.epilogue import Fields
 from legalize.kernels.conv2d.mcu.kernel import arguments
 from legalize.kernels.conv2d.mcu.window import is_pixelwise
 from legalize.kernels.conv2d.spec import ConvSpec
@@ -141,7 +141,7 @@ class _Writer:
         # The bytes of a channel's weights.
         self.row = values if self.loop in (MANY, ONE_ROWS) else -(-values // SIZE) * SIZE
         self.data, self.weights, self.fields, self.output = arguments(
-            spec, channels * self.row, constants(epilogue)
+            spec, channels * self.row, epilogue.constants(FOUR)
         )
         outputs = _outputs_of(spec, epilogue)
         steps = next((n for n, name in FEW.items() if name == self.loop), None)

@@ -2,12 +2,12 @@
 
 from functools import partial
 
-from legalize.kernels.conv2d.mcu.epilogue import Epilogue, epilogue_of, folded_bias
-from legalize.kernels.conv2d.mcu.helium.epilogue import constants
+from legalize.kernels.conv2d.mcu.epilogue import Epilogue, epilogue_of
 from legalize.kernels.conv2d.mcu.helium.kernel import conv2d, packed_rows
 from legalize.kernels.conv2d.plan import Ready, Weights
-from legalize.kernels.conv2d.spec import UNFUSED, ConvSpec
+from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.vectors import Array
+from legalize.kernels.isa.helium import FOUR
 from legalize.kernels.rescale import USUAL
 
 
@@ -17,7 +17,7 @@ def plan_helium(spec: ConvSpec, weights: Weights) -> Ready | None:
     epilogue = helium_epilogue(spec, weights, rows)
     if epilogue is None:
         return None
-    arrays = packed_rows(spec, rows), *constants(epilogue)
+    arrays = packed_rows(spec, rows), *epilogue.constants(FOUR)
     return Ready(spec, arrays, partial(conv2d, spec, epilogue))
 
 
@@ -29,15 +29,12 @@ def helium_epilogue(
     Args:
         spec: the convolution.
         weights: its weights.
-        rows: centred weights of each output channel.
+        rows: the weights of each output channel.
         usual: see ``prove``.
     """
-    if (spec.in_dtype, spec.kernel_dtype) != ("int8", "int8"):
+    if spec.in_dtype != "int8":
         return None
-    if spec.has_asymmetric_kernel or spec.fusion != UNFUSED:
-        return None
-    bias = folded_bias(rows, spec.input_zero_point, weights.bias)
-    epilogue = epilogue_of(spec.output, weights, rows, bias, spec.in_dtype, usual)
+    epilogue = epilogue_of(spec, weights, rows, usual)
     if epilogue is None or (epilogue.form is not None and epilogue.form.is_wide):
         return None
     return epilogue

@@ -14,7 +14,8 @@ see slots.py:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from tvm.script.ir_builder import tirx as T
@@ -117,15 +118,15 @@ class TileKernel(ConvKernel):
         at_once = self.plan.tiles_at_once(section)
         return slots_of(self.plan.rows, at_once, self.chunks, at_once * section.nr)
 
-    def _begin_task(self) -> None:
+    @contextmanager
+    def _task(self) -> Iterator[None]:
         amx.request_permission()
         amx.configure(self.configuration)
         self.memory = T.alloc_buffer((_TURN_SUMS,), "int32", scope="global")
         if 0 < self.plan.copied < self.spec.out_pixels:
             size = self.plan.copied * self.plan.pitch
             self.tiled = T.alloc_buffer((size,), self.source.dtype, scope="global")
-
-    def _end_task(self) -> None:
+        yield
         amx.release()
 
     def _whole(self, section: Section) -> None:

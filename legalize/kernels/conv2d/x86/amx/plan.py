@@ -28,11 +28,11 @@ from legalize.kernels.conv2d.tiling import Section, split_vectors
 from legalize.kernels.conv2d.x86.amx.copies import can_copy, pitch_of
 from legalize.kernels.conv2d.x86.amx.cost import TILES_OF_SUMS, WORTH_IT, cost, nanoseconds
 from legalize.kernels.conv2d.x86.amx.kernel import TileKernel
-from legalize.kernels.conv2d.x86.amx.pack import lay_out_chunks, tile_configuration
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
+from legalize.kernels.conv2d.x86.tiling import by_blocks
 from legalize.kernels.ir.vectors import DWORD, Array
-from legalize.kernels.isa.amx import ROW_BYTES, ROWS
+from legalize.kernels.isa.amx import ROW_BYTES, ROWS, configuration
 from legalize.kernels.isa.x86 import AVX512_VNNI, ByteProducts, Isa
 
 WIDTHS = (4, 2, 1)
@@ -129,11 +129,27 @@ class TilePlan(Plan):
         return section.blocks * self.turns_of_block(section)
 
     def lay_out(self, kernel: Array, lanes: Array) -> Layout:
-        """Cut the weights into chunks, with zeros for bytes past a pixel's copy."""
+        """Cut the weights into chunks, with zeros for bytes past a pixel's copy.
+
+        Their order is block of channels, run, chunk, vector, K-step, lane, byte.
+        """
         runs = kernel.reshape(len(kernel), self.runs, -1)
-        rest = self.run_length - runs.shape[-1]
-        weights = lay_out_chunks(self, np.pad(runs, ((0, 0), (0, 0), (0, rest))), lanes)
-        return Layout(weights, settings=(tile_configuration(self),))
+        runs = np.pad(runs, ((0, 1), (0, 0), (0, self.run_length - runs.shape[-1])))
+        chunks = np.zeros((*runs.shape[:2], self.chunks, self.chunk), np.int8)
+        for number in range(self.chunks):
+            start = number * self.chunk
+            first = min(start, self.run_length - self.chunk)
+            chunks[:, :, number, start - first :] = runs[:, :, start : first + self.chunk]
+        chunks = chunks.reshape(len(runs), -1, self.chunk // DWORD, DWORD)
+        weights = by_blocks(self.tiling, chunks, lanes, (0, 3, 1, 4, 2, 5))
+        return Layout(weights, settings=(self.configuration,))
+
+    @property
+    def configuration(self) -> Array:
+        """The shapes of the thread's tiles, as ldtilecfg loads them: uint8 [64]."""
+        row = DWORD * AVX512_VNNI.lanes
+        sums, data, weights = (self.rows, row), (self.rows, self.chunk), (self.chunk // DWORD, row)
+        return configuration([sums] * 4 + [data] * 2 + [weights] * 2)
 
     def kernel(self, epilogue: Epilogue, known: None) -> TileKernel:
         """Make the writer of a function of chunks."""

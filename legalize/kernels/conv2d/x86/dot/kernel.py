@@ -11,11 +11,11 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import range_of, tile_of, with_left_out
-from legalize.kernels.conv2d.tiling import Origins, Section, lies_in_line, tiles_of
+from legalize.kernels.conv2d.tiling import Origins, Section, divided, lies_in_line, tiles_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead, lines_of, share_of
-from legalize.kernels.conv2d.x86.sizes import divided, multiples, parts
+from legalize.kernels.conv2d.x86.sizes import multiples, parts
 from legalize.kernels.conv2d.x86.tiling import microseconds, registers_of, shares_columns
 from legalize.kernels.ir.places import address
 from legalize.kernels.ir.tables import Table

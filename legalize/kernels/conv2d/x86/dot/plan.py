@@ -19,6 +19,7 @@ from legalize.kernels.conv2d.x86.plan import Layout, Plan
 from legalize.kernels.conv2d.x86.sizes import has_inverses
 from legalize.kernels.conv2d.x86.tiling import (
     PREFERENCE,
+    by_blocks,
     choose_tiling,
     microseconds,
     shares_columns,
@@ -88,14 +89,9 @@ class DotPlan(Plan):
         # NumPy moves a part's values several times faster as one element.
         values = np.ascontiguousarray(k_steps)
         elements = values.view(f"V{values.shape[-1] * values.itemsize}")[..., 0]
-        packed = []
-        for section in self.tiling:
-            stop = section.first_vector + section.blocks * section.nr
-            # [blocks, nr, lanes, runs, K-steps, parts]; -1 takes the row of zeros.
-            block = elements[lanes[section.first_vector : stop]]
-            block = block.reshape(section.blocks, section.nr, products.lanes, *elements.shape[1:])
-            packed.append(block.transpose(0, 3, 4, 1, 5, 2).reshape(-1).view(dtype))
-        return Layout(np.concatenate(packed), settings=self._left_out(kernel, lanes), known=dtype)
+        # [blocks, nr, lanes, runs, K-steps, parts]
+        packed = by_blocks(self.tiling, elements, lanes, (0, 3, 4, 1, 5, 2)).view(dtype)
+        return Layout(packed, settings=self._left_out(kernel, lanes), known=dtype)
 
     def _left_out(self, kernel: Array, lanes: Array) -> tuple[Array, ...]:
         """Return each tile's range of taps, and the sums of those left out, unless all are zero."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -51,7 +51,7 @@ class Chosen(NamedTuple):
 
     Attributes:
         epilogue: the sequence.
-        arrays: its constants, [vectors, rows, lanes], as ``Epilogue.constants`` describes them.
+        arrays: its constants, [vectors, rows, lanes].
         offset: to be added to the accumulators, [out_channels] or 0.
     """
 
@@ -60,13 +60,25 @@ class Chosen(NamedTuple):
     offset: Any = 0
 
 
+@dataclass(frozen=True)
 class Epilogue(ABC):
-    """A sequence of instructions from accumulators to outputs."""
+    """A sequence of instructions from accumulators to outputs.
+
+    Attributes:
+        constants: dtype and number of rows of each array; a row is one register.
+        factor: the factor by which the sequence's accumulators are too large.
+        zero_point_left: the number that must still be added to the results: ``narrow_words`` adds
+            it cheaply.
+        float_sum: the sum with the residual's tensor, if this sequence gives floats.
+    """
 
     takes_factor: ClassVar[bool] = False
     """Whether the sequence can take accumulators that are too large by a factor."""
+    _: KW_ONLY
+    constants: tuple[tuple[str, int], ...] = ()
     factor: int = 1
-    """The factor by which the sequence's accumulators are too large."""
+    zero_point_left: int = 0
+    float_sum: RoundedSum | None = None
 
     @classmethod
     @abstractmethod
@@ -78,26 +90,6 @@ class Epilogue(ABC):
             scales: the accumulators' scales.
             lanes: the channel of each lane, [vectors, lanes].
         """
-
-    @property
-    def constants(self) -> tuple[tuple[str, int], ...]:
-        """Dtype and number of rows of each array; a row is one register."""
-        return ()
-
-    @property
-    def float_sum(self) -> RoundedSum | None:
-        """The sum with the residual's tensor, if this sequence gives floats."""
-        return None
-
-    @property
-    def zero_point_left(self) -> int:
-        """The number that must still be added to the results: ``narrow_words`` adds it cheaply."""
-        return 0
-
-    def with_zero_point_left(self, zero_point: int) -> Epilogue:
-        """Return the same sequence with another ``zero_point_left``, if it has one."""
-        assert zero_point == self.zero_point_left
-        return self
 
     @abstractmethod
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from legalize.kernels.conv2d.constants import check_scales, fold_zero_points, per_channel
+from legalize.kernels.conv2d.constants import fold_zero_points, per_channel
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
@@ -33,7 +33,7 @@ _SMALL_SHIFT = -7
 
 
 def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tuple[Array, Scales]:
-    """Check the values of each channel, and fold zero points into the bias.
+    """Fold zero points into the bias.
 
     Args:
         spec: the convolution.
@@ -44,15 +44,11 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
     Returns:
         The bias that raw products need, and the scales of accumulators.
     """
-    dtype = spec.output.rule.dtype
-    multiplier = per_channel(spec, "multiplier", weights.multiplier, dtype)
-    shift = per_channel(spec, "shift", weights.shift)
-    bias = per_channel(spec, "bias", 0 if weights.bias is None else weights.bias)
-    if dtype == "int32":
-        check_scales(spec, multiplier, shift)
-        if not spec.output.fills_lanes and spec.fusion.addend is None:
-            has_weights = (kernel != zero_point).reshape(spec.out_channels, -1).any(axis=1)
-            multiplier, shift, bias = _small_sums(spec.output, has_weights, multiplier, shift, bias)
+    multiplier, shift, bias = per_channel(spec, weights)
+    is_fixed = multiplier.dtype == np.int32 and not spec.output.fills_lanes
+    if is_fixed and spec.fusion.addend is None:
+        has_weights = (kernel != zero_point).reshape(spec.out_channels, -1).any(axis=1)
+        multiplier, shift, bias = _small_sums(spec.output, has_weights, multiplier, shift, bias)
     folded, bounds = fold_zero_points(spec, kernel, zero_point, bias)
     return folded, Scales(
         multiplier, shift, bias, bounds, weights.columns, addend=spec.fusion.addend
@@ -98,7 +94,9 @@ def choose_epilogue(
         for each in kinds
         if factor == 1 or each.takes_factor
     )
-    return next(chosen for chosen in every if chosen is not None)
+    chosen = next(each for each in every if each is not None)
+    constants = tuple((str(array.dtype), array.shape[1]) for array in chosen.arrays)
+    return chosen._replace(epilogue=replace(chosen.epilogue, constants=constants))
 
 
 def with_residual(spec: ConvSpec, epilogue: Epilogue) -> Epilogue:
@@ -106,5 +104,4 @@ def with_residual(spec: ConvSpec, epilogue: Epilogue) -> Epilogue:
     residual = spec.fusion.residual
     if residual is None or not isinstance(residual.form, FloatForm):
         return epilogue
-    assert isinstance(epilogue, OneDnn)
-    return replace(epilogue, residual=RoundedSum(spec.output, residual.form))
+    return replace(epilogue, float_sum=RoundedSum(spec.output, residual.form))

@@ -77,7 +77,7 @@ class FixedPoint(Epilogue):
         return Chosen(epilogue, epilogue._arrays(output, multiplier, deal(shift, lanes, shift[0])))
 
     def _arrays(self, output: OutputStage, multiplier: Array, shift: Array) -> tuple[Array, ...]:
-        """Return the constants of multipliers and shifts, [vectors, lanes]."""
+        """Return multipliers and addends of even and odd lanes; and shifts."""
         q, e = multiplier.astype(np.int64), -shift.astype(np.int64)
         half = np.int64(1) << (30 + e)
         if output.rounding == "tflite":
@@ -93,11 +93,6 @@ class FixedPoint(Epilogue):
         products = np.stack([q[:, 0::2], q[:, 1::2], addend[:, 0::2], addend[:, 1::2]], axis=1)
         rows = [e, np.where(e > 0, -1, 0)] if self.has_zero_shift else [e]
         return products, np.stack(rows, axis=1).astype(np.int32)
-
-    @property
-    def constants(self) -> tuple[tuple[str, int], ...]:
-        """Multipliers and addends of even and odd lanes; shifts."""
-        return ("int64", 4), ("int32", 2 if self.has_zero_shift else 1)
 
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Multiply as vpmuldq does, and shift."""
@@ -149,11 +144,6 @@ class General(Epilogue):
         multiplier, shift = deal(scales.multiplier, lanes), scales.shift
         arrays = multiplier[:, None], deal(shift, lanes, shift[0])[:, None]
         return Chosen(cls(output), arrays)
-
-    @property
-    def constants(self) -> tuple[tuple[str, int], ...]:
-        """Multipliers and shifts."""
-        return ("int32", 1), ("int32", 1)
 
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Return the outputs, after the clamp."""

@@ -34,16 +34,17 @@ class Float32(Epilogue):
 
     Attributes:
         has_two_addends: whether c differs below zero.
-        factor: the factor by which accumulators are too large.
     """
 
     takes_factor: ClassVar[bool] = True
     has_two_addends: bool
-    factor: int = 1
 
     @classmethod
     def choose(cls, output: OutputStage, scales: Scales, lanes: Array) -> Chosen | None:
-        """Serve vectors of AVX512, if there is a proof."""
+        """Serve vectors of AVX512, if there is a proof.
+
+        The rows are s, l, c; and, if c differs below zero, that c and the accumulator of zero.
+        """
         # Only AVX512 can round down by an instruction, not by the processor's state.
         if lanes.shape[1] != _LANES:
             return None
@@ -56,12 +57,8 @@ class Float32(Epilogue):
             rows.append(found.addend_below)
             offsets = (deal(found.offset * np.int32(scales.factor), lanes)[:, None],)
         table = np.stack([deal(row, lanes) for row in rows], axis=1)
-        return Chosen(cls(bool(offsets), scales.factor), (table, *offsets), found.offset)
-
-    @property
-    def constants(self) -> tuple[tuple[str, int], ...]:
-        """s, l, c; and, if c differs below zero, that c and the accumulator of zero."""
-        return (("float32", 4), ("int32", 1)) if self.has_two_addends else (("float32", 3),)
+        epilogue = cls(bool(offsets), factor=scales.factor)
+        return Chosen(epilogue, (table, *offsets), found.offset)
 
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Return two fused multiply-adds."""

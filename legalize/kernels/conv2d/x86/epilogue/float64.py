@@ -51,11 +51,6 @@ class Magic(Epilogue):
         exact = magic_multiplier(output, scales.multiplier, scales.bound)
         return None if exact is None else Chosen(cls(output.zero_point), _rows(exact, lanes))
 
-    @property
-    def constants(self) -> tuple[tuple[str, int], ...]:
-        """Multipliers of the lower and the upper lanes."""
-        return (("float64", 2),)
-
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Return the lower words of the sums."""
         addend = _MAGIC + self.zero_point
@@ -102,7 +97,7 @@ class Double(Magic):
 
 
 def _rows(multiplier: Array, lanes: Array) -> tuple[Array, ...]:
-    """Lay multipliers out in rows: [vectors, 2, lanes / 2]."""
+    """Return the multipliers of the lower and the upper lanes: [vectors, 2, lanes / 2]."""
     return (deal(multiplier, lanes).reshape(len(lanes), 2, -1),)
 
 

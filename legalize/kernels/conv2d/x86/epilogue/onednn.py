@@ -16,7 +16,6 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
-from legalize.kernels.conv2d.x86.epilogue.residual import RoundedSum
 from legalize.kernels.ir.vectors import Array, Vector, lanes_in
 from legalize.kernels.isa.x86_instructions import to_int32
 
@@ -35,18 +34,19 @@ class OneDnn(Epilogue):
         addend: the tensor added before rounding, if any.
         adds_bias: whether the bias is added in float32.
         saturates: whether products may leave 32 bits.
-        residual: the tensor added to the outputs, if any.
     """
 
     zero_point: int
     addend: Addend | None
     adds_bias: bool
     saturates: bool
-    residual: RoundedSum | None = None
 
     @classmethod
     def choose(cls, output: OutputStage, scales: Scales, lanes: Array) -> Chosen | None:
-        """Serve roundings "onednn" and "float32", whose bias is added to the integers."""
+        """Serve roundings "onednn" and "float32", whose bias is added to the integers.
+
+        The rows are multipliers and, if they are added in float32, biases.
+        """
         highest = int(np.abs(scales.bias.astype(np.int64)).max(initial=0))
         product = scales.bound * float(scales.multiplier.max(initial=0))
         if scales.addend is not None:
@@ -57,16 +57,6 @@ class OneDnn(Epilogue):
             rows.append(deal(scales.bias, lanes).astype(np.float32))
         epilogue = cls(output.zero_point, scales.addend, adds_bias, product >= _MOST)
         return Chosen(epilogue, (np.stack(rows, axis=1),), -scales.bias if adds_bias else 0)
-
-    @property
-    def constants(self) -> tuple[tuple[str, int], ...]:
-        """Multipliers, and biases."""
-        return (("float32", 2 if self.adds_bias else 1),)
-
-    @property
-    def float_sum(self) -> RoundedSum | None:
-        """The sum with the residual's tensor."""
-        return self.residual
 
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Scale, add and round."""
@@ -84,8 +74,8 @@ class OneDnn(Epilogue):
             value = T.call_llvm_pure_intrin(
                 real, f"llvm.fma.v{lanes}f32", T.Cast(real, centred), factor, value
             )
-        if self.residual is not None:
-            return self.residual.whole(value)
+        if self.float_sum is not None:
+            return self.float_sum.whole(value)
         if self.saturates:
             value = T.max(T.min(value, _splat(_MOST, lanes)), _splat(-_MOST, lanes))
         whole = to_int32(value)

@@ -34,7 +34,7 @@ class Real(Epilogue):
 
     @classmethod
     def choose(cls, output: OutputStage, scales: Scales, lanes: Array) -> Chosen | None:
-        """Serve results of float32."""
+        """Serve results of float32, by scales and biases; and the excess for zero points."""
         columns = scales.columns
         if output.dtype != "float32" or columns is None:
             return None
@@ -44,12 +44,6 @@ class Real(Epilogue):
             arrays.append(deal(columns.points, lanes)[:, None])
         has_points, has_bias = columns.points is not None, columns.bias is not None
         return Chosen(cls(has_points, has_bias), tuple(arrays))
-
-    @property
-    def constants(self) -> tuple[tuple[str, int], ...]:
-        """Scales and biases; the excess for each step of zero points."""
-        reals = ("float32", 2 if self.has_bias else 1)
-        return (reals, ("int32", 1)) if self.has_points else (reals,)
 
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Return the bits of the outputs, given scale and zero point of the row."""

@@ -269,7 +269,7 @@ class ResidualSum:
         Args:
             pair: int32 vectors, the convolution's outputs before their clamp, less
                 ``zero_point``.
-            tensor: the tensor's values, from ``load_addend_words``.
+            tensor: the tensor's values, from ``AddendBlock.words``.
 
         Returns:
             For each vector the sums before their clamp, int32.

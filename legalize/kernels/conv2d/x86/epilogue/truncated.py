@@ -11,9 +11,7 @@ half plus what the first rounding adds. The sum is rounded towards zero, which c
 Both sequences are as exact as the slope s; see steps.py.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -31,14 +29,9 @@ _LANES = 16
 
 @dataclass(frozen=True)
 class Floor(Epilogue):
-    """The sequence.
-
-    Attributes:
-        factor: the factor by which accumulators are too large.
-    """
+    """The floor, by rows of s and c."""
 
     takes_factor: ClassVar[bool] = True
-    factor: int = 1
 
     @classmethod
     def choose(cls, output: OutputStage, scales: Scales, lanes: Array) -> Chosen | None:
@@ -59,12 +52,7 @@ class Floor(Epilogue):
         if line is None:
             return None
         rows = [deal(row, lanes) for row in (line.scale, line.addend)]
-        return Chosen(cls(scales.factor), (np.stack(rows, axis=1),), offset.astype(np.int32))
-
-    @property
-    def constants(self) -> tuple[tuple[str, int], ...]:
-        """s, c."""
-        return (("float32", 2),)
+        return Chosen(cls(factor=scales.factor), (np.stack(rows, axis=1),), offset.astype(np.int32))
 
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Return the floor of one fused multiply-add."""
@@ -76,16 +64,9 @@ _SIGN = -(1 << 31)
 
 @dataclass(frozen=True)
 class Truncated(Epilogue):
-    """The sequence.
-
-    Attributes:
-        zero_point: the outputs' zero point.
-        factor: the factor by which accumulators are too large.
-    """
+    """The truncation, by rows of s and h; it leaves the zero point to others."""
 
     takes_factor: ClassVar[bool] = True
-    zero_point: int
-    factor: int = 1
 
     @classmethod
     def choose(cls, output: OutputStage, scales: Scales, lanes: Array) -> Chosen | None:
@@ -105,21 +86,8 @@ class Truncated(Epilogue):
         if line is None or line.addend.min() < 0:
             return None
         table = np.stack([deal(row, lanes) for row in (line.scale, line.addend)], axis=1)
-        return Chosen(cls(output.zero_point, scales.factor), (table,))
-
-    @property
-    def zero_point_left(self) -> int:
-        """The zero point."""
-        return self.zero_point
-
-    def with_zero_point_left(self, zero_point: int) -> Truncated:
-        """Return the sequence for another zero point."""
-        return replace(self, zero_point=zero_point)
-
-    @property
-    def constants(self) -> tuple[tuple[str, int], ...]:
-        """s, h."""
-        return (("float32", 2),)
+        epilogue = cls(factor=scales.factor, zero_point_left=output.zero_point)
+        return Chosen(epilogue, (table,))
 
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Return the truncated sum."""

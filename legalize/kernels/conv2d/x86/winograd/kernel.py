@@ -28,12 +28,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.tiling import Section
+from legalize.kernels.conv2d.tiling import Section, divided
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.pixels import Pixels
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead, lines_of, share_of
-from legalize.kernels.conv2d.x86.sizes import divided, inverse, multiples, parts
+from legalize.kernels.conv2d.x86.sizes import inverse, multiples, parts
 from legalize.kernels.conv2d.x86.winograd.combine import both_ways
 from legalize.kernels.ir.places import address, rolled
 from legalize.kernels.ir.tables import Table

@@ -8,6 +8,8 @@ block's weights, some tiles at a time, by the same loop as in tiling.py.
 from dataclasses import dataclass, replace
 from functools import cache
 
+import numpy as np
+
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section, split_vectors
@@ -15,9 +17,14 @@ from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.pairs.plan import LEAST_K_STEP
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
 from legalize.kernels.conv2d.x86.sizes import has_inverses
-from legalize.kernels.conv2d.x86.tiling import MICROSECONDS, registers_of, rescaling_units, units
+from legalize.kernels.conv2d.x86.tiling import (
+    MICROSECONDS,
+    by_blocks,
+    registers_of,
+    rescaling_units,
+    units,
+)
 from legalize.kernels.conv2d.x86.winograd.kernel import SHARED_BYTES, WinogradKernel
-from legalize.kernels.conv2d.x86.winograd.pack import lay_out_transformed
 from legalize.kernels.conv2d.x86.winograd.transform import (
     Transform,
     stays_in_range,
@@ -165,8 +172,14 @@ class WinogradPlan(Plan):
         return (self.transform.scale, 1)
 
     def lay_out(self, kernel: Array, lanes: Array) -> Layout:
-        """Transform the weights."""
-        return Layout(lay_out_transformed(self, kernel, lanes))
+        """Transform the weights.
+
+        Their order is block of channels, position, two input channels, vector, lane, one of the
+        two. They are int16.
+        """
+        weights = np.pad(transform_weights(self.transform, kernel), ((0, 1), (0, 0), (0, 0)))
+        pairs = weights.reshape(*weights.shape[:2], -1, 2)
+        return Layout(by_blocks(self.tiling, pairs, lanes, (0, 3, 4, 1, 2, 5)))
 
     def kernel(self, epilogue: Epilogue, known: None) -> WinogradKernel:
         """Make the writer of a function of transformed weights."""

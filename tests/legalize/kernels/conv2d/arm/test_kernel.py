@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from legalize.kernels.conv2d.arm.rules import ArmPlan
+from legalize.kernels.conv2d.arm.pack import pack_conv2d
 from legalize.kernels.conv2d.calls import fixed_point
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.isa.arm import ARMV7, DOTPROD, I8MM, NEON, Isa
@@ -30,10 +30,9 @@ ROUNDINGS = {
 
 def case_of(isa: Isa, problem: Problem) -> Case:
     """Return the call that solves a problem."""
-    spec, plan = problem.spec, ArmPlan(problem.spec, isa)
-    packed = plan.pack(problem.weights)
-    function = plan.function(packed)
-    return Case(function, [problem.staged, *packed.constants], spec.out_shape, spec.output.dtype)
+    spec, plan = problem.spec, pack_conv2d(problem.spec, problem.weights, isa)
+    inputs = [problem.staged, *plan.constants]
+    return Case(plan.build(), inputs, spec.out_shape, spec.output.dtype)
 
 
 def check(core: Core, problems: list[Problem]) -> None:
@@ -129,10 +128,8 @@ def test_accumulators_stay_in_registers(
         out_channels=channels,
     )
     weights: Any = np.ones((channels, height, width, channels), np.int8)
-    plan = ArmPlan(spec, isa)
-    packed = plan.pack(Weights(weights, 0, None, *fixed_point(spec, np.array(0.01))))
-    assert not packed.has_sums
-    function = plan.function(packed)
+    constants = Weights(weights, 0, None, *fixed_point(spec, np.array(0.01)))
+    function = pack_conv2d(spec, constants, isa).build()
     loops = inner_loops(assembly_of(core, function), product)
     assert loops
     for loop in loops:

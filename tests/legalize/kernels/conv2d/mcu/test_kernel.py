@@ -37,7 +37,7 @@ def check(problem: Problem, plan: Ready) -> None:
     spec = problem.spec
     inputs = [problem.data, *plan.constants]
     shape, dtype = spec.out_shape, spec.output.dtype
-    result = run_on("nehalem", plan.function(plan), inputs, shape, dtype)
+    result = run_on("nehalem", plan.build(), inputs, shape, dtype)
     np.testing.assert_array_equal(result, problem.result, err_msg=str(spec))
 
 
@@ -86,7 +86,7 @@ def test_every_kind_of_form_is_computed_as_numpy_does(
 
 def case_of(problem: Problem, plan: Ready) -> Case:
     spec, inputs = problem.spec, [problem.data, *plan.constants]
-    return Case(plan.function(plan), inputs, spec.out_shape, spec.output.dtype)
+    return Case(plan.build(), inputs, spec.out_shape, spec.output.dtype)
 
 
 @mcu.emulated
@@ -145,7 +145,7 @@ SIZES = [
 def test_layers_of_many_sizes_are_one_function(sizes: list[tuple[int, int, int]]) -> None:
     plans = [planned(problem, has_pairs=True) for problem in of_sizes(sizes)]
     assert all(plan.build.keywords["tile"].is_joined for plan in plans)
-    functions = {f"f{number}": plan.function(plan) for number, plan in enumerate(plans)}
+    functions = {f"f{number}": plan.build() for number, plan in enumerate(plans)}
     compiled = compile_functions(functions, {n: n for n in functions}, parse_target("cortex-m4"))
     merged = compiled.merged({name: {"": ()} for name in functions})
     assert [*merged.functions] == ["f0"]
@@ -178,7 +178,7 @@ def test_values_of_a_large_dense_layer_are_unpacked_where_they_are_multiplied() 
     for channels in (508, 512):
         problem = problem_of(replace(single, in_channels=channels), np.random.default_rng(7))
         plan = planned(problem, has_pairs=True)
-        functions = {"conv": plan.function(plan)}
+        functions = {"conv": plan.build()}
         compiled = compile_functions(functions, {"conv": "m_conv"}, parse_target("cortex-m4"))
         assert compiled.scratch["conv"] == ((1016,) if channels == 508 else ())
         assert unpacks_anew(plan.spec, plan.build.keywords["tile"]) == (channels == 512)
@@ -192,7 +192,7 @@ def test_values_of_a_large_dense_layer_are_unpacked_where_they_are_multiplied() 
 
 def assembly(problem: Problem, name: str, *, has_pairs: bool) -> str:
     plan = planned(problem, has_pairs=has_pairs)
-    functions = {"conv": plan.function(plan)}
+    functions = {"conv": plan.build()}
     compiled = compile_functions(functions, {"conv": "m_conv"}, parse_target(name))
     return str(compiled.module.inspect_source("asm"))
 

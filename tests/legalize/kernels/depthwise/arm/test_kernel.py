@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from legalize.kernels.conv2d.arm.rules import LEAST_DEPTHWISE
-from legalize.kernels.conv2d.plan import Weights
-from legalize.kernels.depthwise.arm.kernel import depthwise_conv2d
 from legalize.kernels.depthwise.arm.pack import pack_depthwise
+from legalize.kernels.depthwise.arm.plan import choose_plan, split_weights
 from legalize.kernels.isa.arm import ARMV7, NEON, Isa
 from tests.support.arm import CORTEX_A15, CORTEX_A72, Core, on_cores, run_cases
 from tests.support.arm_assembly import assembly_of, inner_loops
@@ -20,9 +19,9 @@ each_kind = on_cores(*ISAS)
 
 def case_of(isa: Isa, problem: Problem) -> Case:
     spec = problem.spec
-    plan, epilogue, constants = pack_depthwise(spec, problem.weights, isa)
-    function = depthwise_conv2d(plan, epilogue)
-    return Case(function, [problem.staged, *constants], spec.out_shape, spec.output.dtype)
+    plan = pack_depthwise(spec, problem.weights, isa)
+    inputs = [problem.staged, *plan.constants]
+    return Case(plan.build(), inputs, spec.out_shape, spec.output.dtype)
 
 
 def check(core: Core, problems: list[Problem]) -> None:
@@ -79,15 +78,13 @@ def test_large_kernels_are_looped_over(core: Core) -> None:
 
 
 def test_small_weights_share_sums_of_16_bits() -> None:
-    kernel = np.full((3, 3, 16), 20, np.int8)
-    spec = replace(SPEC, out_channels=16)
-    assert len(pack_depthwise(spec, Weights(kernel), NEON)[0].short_sums) == 1
-    kernel[:] = -127
-    assert [len(terms) for terms in pack_depthwise(spec, Weights(kernel), NEON)[0].short_sums] == [
-        2
-    ] * 4 + [1]
-    kernel[:] = -128
-    assert len(pack_depthwise(spec, Weights(kernel), NEON)[0].short_sums) == 9
+    def terms(weight: int) -> list[int]:
+        spec, weights = replace(SPEC, out_channels=16), np.full((3, 3, 16), weight)
+        return [len(each) for each in choose_plan(spec, NEON, split_weights(weights)).short_sums]
+
+    assert terms(20) == [9]
+    assert terms(-127) == [2] * 4 + [1]
+    assert terms(-128) == [1] * 9
 
 
 @pytest.mark.parametrize("core", ISAS, ids=lambda core: core.name)

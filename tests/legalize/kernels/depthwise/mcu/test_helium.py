@@ -75,7 +75,7 @@ def test_equals_the_definition(tmp_path: Path) -> None:
     assert by_columns.count(True) > 80
     assert by_columns.count(False) > 12
     cases = [
-        Case(plan.function(plan), [problem.data, *plan.constants], problem.spec.out_shape, "int8")
+        Case(plan.build(), [problem.data, *plan.constants], problem.spec.out_shape, "int8")
         for problem, plan in served
     ]
     results = mcu.run_cases("cortex-m55", cases, tmp_path)
@@ -107,7 +107,7 @@ def test_layers_of_many_sizes_are_one_function() -> None:
         problem = replace(problem, real_multiplier=scales, bias=zeros)
         plan = plan_helium(spec, problem.weights)
         assert plan is not None
-        functions[f"f{channels}"] = plan.function(plan)
+        functions[f"f{channels}"] = plan.build()
     compiled = compile_functions(functions, {n: n for n in functions}, parse_target("cortex-m55"))
     merged = compiled.merged({name: {"": ()} for name in functions})
     assert [*merged.functions] == ["f40"]
@@ -133,7 +133,7 @@ def test_a_product_and_its_addend_are_one_instruction() -> None:
 def code_of(problem: Problem) -> str:
     plan = plan_helium(problem.spec, problem.weights)
     assert plan is not None
-    return mcu.assembly_of(plan.function(plan), "cortex-m55")
+    return mcu.assembly_of(plan.build(), "cortex-m55")
 
 
 def test_taps_are_joined_as_far_as_16_bits_go() -> None:

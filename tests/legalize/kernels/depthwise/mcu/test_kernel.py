@@ -22,7 +22,7 @@ def test_equals_the_definition() -> None:
         if plan is None:
             continue
         spec, inputs = problem.spec, [problem.data, *plan.constants]
-        result = run_on("nehalem", plan.function(plan), inputs, spec.out_shape, spec.output.dtype)
+        result = run_on("nehalem", plan.build(), inputs, spec.out_shape, spec.output.dtype)
         np.testing.assert_array_equal(result, problem.result, err_msg=str(spec))
         served += 1
     assert served > 10
@@ -45,7 +45,7 @@ def test_fours_of_channels_equal_the_definition(tmp_path: Path) -> None:
     assert {plan.build.keywords["has_pairs"] for _, plan in served} == {True, False}
     cases = [
         Case(
-            plan.function(plan),
+            plan.build(),
             [problem.data, *plan.constants],
             problem.spec.out_shape,
             problem.spec.output.dtype,
@@ -66,7 +66,7 @@ def test_layers_of_many_sizes_are_one_function() -> None:
         problem = replace(problem_of(spec, rng, is_depthwise=True), real_multiplier=scales)
         plan = plan_depthwise(spec, problem.weights, has_pairs=True)
         assert plan is not None
-        functions[f"f{side}"] = plan.function(plan)
+        functions[f"f{side}"] = plan.build()
     compiled = compile_functions(functions, {n: n for n in functions}, parse_target("cortex-m4"))
     merged = compiled.merged({name: {"": ()} for name in functions})
     assert [*merged.functions] == ["f3"]
@@ -95,7 +95,7 @@ def test_a_core_with_pairs_multiplies_halves() -> None:
     problem = problem_of(spec, np.random.default_rng(3), is_depthwise=True)
     plan = plan_depthwise(spec, problem.weights, has_pairs=True)
     assert plan is not None
-    functions = {"conv": plan.function(plan)}
+    functions = {"conv": plan.build()}
     compiled = compile_functions(functions, {"conv": "m_conv"}, parse_target("cortex-m4"))
     code = compiled.module.inspect_source("asm")
     assert code.count("smlabb") >= 18

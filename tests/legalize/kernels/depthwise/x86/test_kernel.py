@@ -12,13 +12,10 @@ import tvm
 
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
-from legalize.kernels.conv2d.x86.epilogue.fixed_point import Sums
-from legalize.kernels.depthwise.x86.kernel import depthwise_conv2d
 from legalize.kernels.depthwise.x86.pack import pack_depthwise
 from legalize.kernels.depthwise.x86.plan import Cells, Plan
 from legalize.kernels.isa.x86 import AVX512_VNNI, Isa
 from qnn_ops.arrays import Array
-from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
 from tests.support.convolutions import changed
 from tests.support.definition import rescaled
@@ -85,11 +82,11 @@ class Example(NamedTuple):
             for row, column in self.large:
                 kernel[row, column, ::7] = 255
         weights = Weights(kernel, zero_point, bias, multiplier, shift)
-        plan, epilogue, constants = pack_depthwise(spec, weights, isa, self.plan)
-        function = depthwise_conv2d(plan, epilogue)
+        plan = pack_depthwise(spec, weights, isa, self.plan)
         centred = kernel.astype(np.int64) - zero_point
         expected = rescaled(spec, sums(spec, data, centred, bias), multiplier, shift)
-        return Case(function, [data, *constants], spec.out_shape, spec.output.dtype), expected
+        inputs = [data, *plan.constants]
+        return Case(plan.build(), inputs, spec.out_shape, spec.output.dtype), expected
 
 
 def check(*examples: Example, isa: Isa = AVX512_VNNI) -> None:
@@ -127,8 +124,7 @@ def test_an_image_of_three_pixels(isa: Isa) -> None:
 def test_shared_out_to_threads(batch: int) -> None:
     spec = with_channels(64, batch=batch, in_height=61, in_width=60)
     kernel, *_ = constants_of(spec)
-    function = depthwise_conv2d(pack_depthwise(spec, Weights(kernel), AVX512_VNNI)[0], Sums())
-    assert "T.parallel" in function.script()
+    assert "T.parallel" in pack_depthwise(spec, Weights(kernel), AVX512_VNNI).build().script()
     check(Example(spec))
 
 
@@ -236,10 +232,9 @@ def test_the_largest_sums_are_exact(isa: Isa, end: int, weight: int) -> None:
     )
     data = np.full(spec.in_shape, ends[end], in_dtype)
     kernel = np.full((3, 3, 64), weight, np.uint8)
-    plan, epilogue, constants = pack_depthwise(spec, Weights(kernel, 255 - weight), isa)
-    function = depthwise_conv2d(plan, epilogue)
+    plan = pack_depthwise(spec, Weights(kernel, 255 - weight), isa)
     mcpu, _ = PROCESSORS[isa]
-    got = run_on(mcpu, function, [data, *constants], spec.out_shape, "int32")
+    got = run_on(mcpu, plan.build(), [data, *plan.constants], spec.out_shape, "int32")
     assert abs(got).max() == 9 * 255 * 255
     centred = kernel.astype(np.int64) - (255 - weight)
     expected = sums(spec, data, centred, np.zeros(64, np.int64))
@@ -257,7 +252,7 @@ def test_reads_nothing_past_the_data(channels: int, stride: int) -> None:
         return
     kernel, bias, multiplier, shift = constants_of(spec)
     weights = Weights(kernel, 0, bias, multiplier, shift)
-    plan, epilogue, packed = pack_depthwise(spec, weights, AVX512_VNNI)
+    plan = pack_depthwise(spec, weights, AVX512_VNNI)
     size = int(np.prod(spec.in_shape))
     pages = -(-size // mmap.PAGESIZE)
     memory = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
@@ -269,23 +264,9 @@ def test_reads_nothing_past_the_data(channels: int, stride: int) -> None:
     assert start % 64 == 0
     data = bytes_of[start : start + size].view(np.int8).reshape(spec.in_shape)
     data[:] = full_range(np.random.default_rng(1), "int8", spec.in_shape)
-    function = depthwise_conv2d(plan, epilogue)
-    library = tvm.compile(function, target=tvm.target.Target({**TARGET, "opt-level": 3}))
+    library = tvm.compile(plan.build(), target=tvm.target.Target({**TARGET, "opt-level": 3}))
     output = tvm.runtime.tensor(np.zeros(spec.out_shape, np.int8))
-    constants = [tvm.runtime.tensor(array) for array in packed]
+    constants = [tvm.runtime.tensor(array) for array in plan.constants]
     library["depthwise_conv2d"](tvm.runtime.from_dlpack(data), *constants, output)
     expected = rescaled(spec, sums(spec, data, kernel, bias), multiplier, shift)
     np.testing.assert_array_equal(output.numpy(), expected)
-
-
-@pytest.mark.parametrize(
-    ("spec", "kernel"),
-    [
-        (SPEC, np.zeros((3, 3, 63), np.int8)),
-        (SPEC, np.zeros((3, 3, 64), np.uint8)),
-        (replace(SPEC, out_channels=128), np.zeros((3, 3, 64), np.int8)),
-    ],
-)
-def test_what_does_not_fit_is_refused(spec: ConvSpec, kernel: Array) -> None:
-    with pytest.raises(QnnError):
-        pack_depthwise(spec, Weights(kernel), AVX512_VNNI)

@@ -22,7 +22,7 @@ def planned(problem: Problem) -> Ready:
 
 def case_of(problem: Problem, plan: Ready) -> Case:
     spec, inputs = problem.spec, [problem.data, *plan.constants]
-    return Case(plan.function(plan), inputs, spec.out_shape, spec.output.dtype)
+    return Case(plan.build(), inputs, spec.out_shape, spec.output.dtype)
 
 
 @mcu.emulated
@@ -53,7 +53,7 @@ def test_equals_the_definition(tmp_path: Path) -> None:
 
 def code_of(problem: Problem) -> str:
     plan = planned(problem)
-    return mcu.assembly_of(plan.function(plan), "cortex-m55")
+    return mcu.assembly_of(plan.build(), "cortex-m55")
 
 
 def test_sixteen_products_are_added_at_a_time_and_nothing_is_called() -> None:

@@ -8,6 +8,7 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.amx.cost import terms
 from legalize.kernels.conv2d.x86.amx.plan import TilePlan, cut, cut_to_width, plan
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
+from legalize.kernels.conv2d.x86.tiling import lane_channels
 from legalize.kernels.isa.x86 import AMX, AVX512_VNNI, Isa
 from tests.support.convolutions import SPEC as SMALL
 from tests.support.convolutions import random_problem
@@ -159,3 +160,40 @@ def test_large_sums_go_to_tiles_and_small_ones_do_not() -> None:
     assert planned(sized(48, 48, 8, 16, 1)) is None
     assert planned(replace(sized(17, 17, 768, 192, 1), staged_dtype="int16")) is None
     assert planned(sized(17, 17, 768, 192, 1), AVX512_VNNI) is None
+
+
+def test_chunks_hold_each_weight_once() -> None:
+    rng = np.random.default_rng(0)
+    # Runs of 2 · 35 bytes in chunks of 36: the second one begins with two that the first one had.
+    spec = replace(SPEC, in_channels=35, kernel_height=3, kernel_width=2, out_channels=40)
+    tiles = cut_to_width(spec, 2)
+    assert (tiles.chunk, tiles.chunks) == (36, 2)
+    lanes = lane_channels(spec, AVX512_VNNI, tiles.tiling)
+    kernel = rng.integers(-128, 128, (40, 3, 70), dtype=np.int8)
+    weights = tiles.lay_out(kernel, lanes).weights
+    first, last = tiles.tiling
+    assert (first.blocks, first.nr, last.blocks, last.nr) == (1, 2, 1, 1)
+    # [run, chunk, vector, K-step, lane, byte] of each block
+    size = 3 * 2 * 36 * 16
+    blocks = [weights[: 2 * size].reshape(3, 2, 2, 9, 16, 4)]
+    blocks.append(weights[2 * size :].reshape(3, 2, 1, 9, 16, 4))
+    found = np.concatenate([block.transpose(2, 4, 0, 1, 3, 5) for block in blocks])
+    runs = found.reshape(3, 16, 3, 2, 36)
+    for vector, channels in enumerate(lanes):
+        for lane, channel in enumerate(channels):
+            expected = kernel[channel] if channel >= 0 else np.zeros((3, 70), np.int8)
+            own = runs[vector, lane]
+            np.testing.assert_array_equal(own[:, 0], expected[:, :36])
+            np.testing.assert_array_equal(own[:, 1, 2:], expected[:, 36:])
+            assert not own[:, 1, :2].any()
+
+
+def test_configuration_tells_rows_and_bytes() -> None:
+    tiles = cut(SPEC)
+    memory = tiles.configuration
+    assert memory.size == 64
+    assert memory[0] == 1
+    rows, k_steps = tiles.rows, tiles.chunk // 4
+    assert memory[48:].tolist() == [rows] * 6 + [k_steps] * 2 + [0] * 8
+    widths = memory[16:48].view(np.uint16).tolist()
+    assert widths == [64] * 4 + [tiles.chunk] * 2 + [64] * 2 + [0] * 8

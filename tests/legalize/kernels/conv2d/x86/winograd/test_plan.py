@@ -6,16 +6,18 @@ import pytest
 
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.x86.tiling import registers_of
+from legalize.kernels.conv2d.x86.tiling import lane_channels, registers_of
 from legalize.kernels.conv2d.x86.ways import cheapest_plan
 from legalize.kernels.conv2d.x86.winograd.plan import (
     WinogradPlan,
     cut,
     plan,
 )
+from legalize.kernels.conv2d.x86.winograd.transform import transform_weights
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa, WordProducts
 from qnn_ops.arrays import Array
 from tests.legalize.kernels.conv2d.x86.amx.test_plan import sized
+from tests.support.convolutions import changed
 
 SHAPES = [(56, 56, 64, 64), (35, 35, 96, 96), (7, 9, 32, 40), (2, 2, 64, 16), (5, 2, 32, 8)]
 
@@ -148,3 +150,27 @@ def test_it_is_not_chosen_where_sums_could_leave_int32() -> None:
     shape = spec.out_channels, 3, 3, spec.in_channels
     assert choice(spec) is not None
     assert choice(spec, np.full(shape, 127, np.int8)) is None
+
+
+def test_each_weight_is_where_the_kernel_reads_it() -> None:
+    # A ragged vector, and a block of one vector.
+    spec = changed(sized(6, 6, 16, 36, 3), dtype="uint8")
+    planned = plan_of(spec)
+    lanes = lane_channels(spec, AVX2, planned.tiling)
+    rng = np.random.default_rng(0)
+    kernel = rng.integers(-255, 256, (36, 3, 3, 16))
+    packed = planned.lay_out(kernel, lanes).weights
+    weights = transform_weights(planned.transform, kernel)
+    assert packed.dtype == np.int16
+    assert packed.size == lanes.size * 16 * 16
+    for section in planned.tiling:
+        for block in range(section.blocks):
+            first_vector = section.first_vector + block * section.nr
+            size = section.nr * 8 * 16 * 16
+            start = first_vector * 8 * 16 * 16
+            read = packed[start : start + size].reshape(16, 8, section.nr, 8, 2)
+            for vector in range(section.nr):
+                for lane, channel in enumerate(lanes[first_vector + vector]):
+                    own = read[:, :, vector, lane].reshape(16, 16)
+                    wanted = weights[channel] if channel >= 0 else np.zeros((16, 16))
+                    np.testing.assert_array_equal(own, wanted)
