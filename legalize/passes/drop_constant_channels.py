@@ -40,7 +40,7 @@ class _DropConstantChannels(CallRewriter):
         if layer is None:
             assert read is not None
             return R.reshape(data, (*spec_of(call).shape[:-1], int(read.sum())))
-        bias, out = layer.bias, np.ones(len(layer.rows), bool) if kept is None else kept
+        bias, out = layer.bias, np.ones(len(layer.weights), bool) if kept is None else kept
         weights = constant_of(call.args[1])
         assert weights is not None
         layout = "OI"
