@@ -123,9 +123,11 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
             # This serves readers of the other dtype; without readers, dead code elimination removes
             # it.
             zero_points = (_FLIP, 0) if dtype == "uint8" else (0, _FLIP)
-            return requantize(
+            back = requantize(
                 self.variables[variable], 1.0, zero_points[0], 1.0, zero_points[1], other
             )
+            relax.expr._update_type(back, variable.ty)  # which spares the rule of types
+            return back
 
         def _inputs(self, attrs: Attrs, operand: relax.Expr) -> relax.Expr:
             """Return the moved tensor, or tensors, in place of an operand."""

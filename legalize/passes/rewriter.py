@@ -13,7 +13,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm_ffi import structural_walk
 
 from legalize.qdq.group import operator_name
-from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, operator_of
+from qnn_ops.dialect.registry import Attrs, Operator, attrs_node, attrs_of, operator_of
 
 _Found = TypeVar("_Found")
 
@@ -189,9 +189,4 @@ def module_pass(rewriter: Callable[[tvm.IRModule], CallRewriter], name: str) -> 
 def with_attrs(call: relax.Call, **changes: Any) -> relax.Call:
     """Return the call with some attributes changed, and the same operands."""
     attrs: Attrs = attrs_of(call)
-    fields = {key: _listed(value) for key, value in {**vars(attrs), **changes}.items()}
-    return relax.Call(call.op, list(call.args), tvm.ir.make_node("ir.DictAttrs", **fields))
-
-
-def _listed(value: Any) -> Any:
-    return [_listed(item) for item in value] if isinstance(value, tuple) else value
+    return relax.Call(call.op, list(call.args), attrs_node({**vars(attrs), **changes}))
