@@ -14,7 +14,7 @@ from tvm_ffi import structural_walk
 from legalize.call_plan import Call, Place, is_number
 from legalize.kernels.border import BORDER
 from legalize.kernels.kernel import IS_KERNEL, SAME_CODE
-from legalize.loop_functions import function_digest, root_block, storing_function, with_body
+from legalize.loop_functions import function_digest, root_block, storing_function
 from qnn_ops.dialect.sizes import sizes_of
 
 TAKES_POINTERS = "qnn.takes_pointers"
@@ -115,11 +115,6 @@ def with_barrier(statements: list[Any]) -> tirx.Stmt:
         tirx.SeqStmt(statements),
     )
     return root_block(body)
-
-
-def with_code(function: tirx.PrimFunc, code: tirx.Stmt) -> tirx.PrimFunc:
-    """Return a function with other code in its root block."""
-    return with_body(function, root_block(code))
 
 
 def is_view(function: Any) -> bool:

@@ -1,7 +1,6 @@
 """Join all calls of a model to one function."""
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import tvm
 from tvm import relax, s_tir, tirx
 from tvm.tirx.buffer import decl_buffer
 
-from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, plan_of
+from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, bytes_of, plan_of
 from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL
 from legalize.loop_functions import storing_function, typed_variable
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
@@ -83,7 +82,7 @@ def tell_calls(mod: tvm.IRModule) -> tvm.IRModule:
         nonlocal weights, calls
         calls += isinstance(expr, relax.Call)
         if isinstance(expr, tvm.ir.GenericConst):
-            weights += _size_of(expr.value)
+            weights += bytes_of(expr.value)
 
     relax.analysis.post_order_visit(mod["main"], count)
     return mod if _are_bodies(weights, calls) else mod.with_attr(CALLS_BY_NAME, True)
@@ -135,12 +134,7 @@ def _weights(plan: Plan) -> int:
     """Return the bytes of constants that calls read, counted at each read."""
     used = [place for call in plan.calls for place in call.arguments]
     weights = [plan.constants[place.number] for place in used if isinstance(place, Constant)]
-    return sum(map(_size_of, weights))
-
-
-def _size_of(tensor: tvm.runtime.Tensor) -> int:
-    """Return a constant's bytes, without a copy of it."""
-    return prod(tensor.shape) * np.dtype(str(tensor.dtype)).itemsize
+    return sum(map(bytes_of, weights))
 
 
 def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) -> tvm.IRModule:

@@ -7,7 +7,7 @@ import tvm
 from tvm import relax
 from tvm.relax.expr_functor import mutator
 
-from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
+from legalize.passes.rewriter import CallRewriter, module_pass
 from qnn_ops import (
     quantized_conv2d,
     quantized_dense,
@@ -16,7 +16,7 @@ from qnn_ops import (
     requantize,
 )
 from qnn_ops.arithmetic.onnxruntime import is_onnxruntime
-from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, constant_of, operator_of
+from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, constant_of, operator_of, with_attrs
 from qnn_ops.dialect.traits import OFFSETS, shifted
 from qnn_ops.quantized.concat import conversion_table
 

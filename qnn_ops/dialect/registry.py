@@ -305,6 +305,11 @@ def attrs_node(values: Mapping[str, Any]) -> tvm.ir.Attrs:
     return node
 
 
+def with_attrs(call: relax.Call, **changes: Any) -> relax.Call:
+    """Return the call with some attributes changed, and the same operands."""
+    return relax.Call(call.op, list(call.args), attrs_node({**vars(attrs_of(call)), **changes}))
+
+
 @lru_cache(maxsize=_KEPT)
 def _values(key: Same) -> dict[str, Any]:
     return key.known or {name: plain(value) for name, value in key.of.items()}
