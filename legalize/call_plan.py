@@ -163,6 +163,11 @@ def _sizes_of(function: Any, arguments: Sequence[relax.Expr]) -> tuple[tuple[tir
     return tuple(found.items())
 
 
+def bytes_of(tensor: tvm.runtime.Tensor) -> int:
+    """Return the number of a constant's bytes, without a copy of it."""
+    return prod(tensor.shape) * int(tvm.DataType(str(tensor.dtype)).itemsize)
+
+
 def is_number(expr: Any) -> bool:
     """Tell whether an argument or a parameter of a function is a number, not a tensor."""
     return isinstance(expr.ty, tvm.ir.PrimType)

@@ -6,6 +6,8 @@ import tvm
 from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
+from legalize.call_plan import bytes_of
+
 LEAST_BYTES = 4096
 """Smaller constants stay where they are, unless they have no elements."""
 
@@ -42,7 +44,7 @@ class _Lifter(PyExprMutator):
     def visit_generic_const_(self, constant: Any) -> relax.Expr:
         tensor = constant.value
         # TVM cannot read bytecode that holds a tensor without elements.
-        if not isinstance(tensor, tvm.runtime.Tensor) or 0 < _bytes(tensor) < LEAST_BYTES:
+        if not isinstance(tensor, tvm.runtime.Tensor) or 0 < bytes_of(tensor) < LEAST_BYTES:
             return constant
         if tensor not in self._known:
             variable = relax.Var(f"constant{len(self.tensors)}", constant.ty)
@@ -50,10 +52,3 @@ class _Lifter(PyExprMutator):
             self.parameters.append(variable)
             self.tensors.append(tensor)
         return self._known[tensor]
-
-
-def _bytes(tensor: Any) -> int:
-    count = 1
-    for size in tensor.shape:
-        count *= int(size)
-    return count * tvm.DataType(str(tensor.dtype)).itemsize

@@ -30,6 +30,7 @@ from tvm_qnn.io.steps import step
 from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.built import BuiltOrigin
 from tvm_qnn.library.cache import BuildCache, build_key
+from tvm_qnn.library.files import FileOrigin
 from tvm_qnn.library.library import Library
 from tvm_qnn.library.metadata import Metadata, compiler_versions, contents_digest, runtime_versions
 from tvm_qnn.library.threads import check_num_threads
@@ -102,24 +103,26 @@ def build(
     parsed = parse_target(target)
     params = {} if params is None else params
     bound = _bind(mod, params)
-    store = _store() if cache else None
-    if store is None:
-        return Library(*_compile(bound, parsed, kernels), num_threads=num_threads)
-    key = build_key(mod, params, parsed, {"kernels": kernels})
     context = tvm.transform.PassContext.current()
 
     def lower_again() -> tvm.IRModule:
         with context:
             return _lower(bound, parsed, kernels)
 
-    if found := _from(store, key, num_threads, lower_again):
+    def made(metadata: Metadata, origin: BuiltOrigin | FileOrigin) -> Library:
+        origin.lower = lower_again
+        return Library(metadata, origin, num_threads=num_threads)
+
+    store = _store() if cache else None
+    if store is None:
+        return made(*_compile(bound, parsed, kernels))
+    key = build_key(mod, params, parsed, {"kernels": kernels})
+    if found := _from(store.find(key), made):
         for text in found.metadata.left_in_float:
             warnings.warn(text, LeftInFloatWarning, stacklevel=2)
         return found
     built = _compile(bound, parsed, kernels)
-    if store.keep(key, *built) and (kept := _from(store, key, num_threads, lower_again)):
-        return kept
-    return Library(*built, num_threads=num_threads)
+    return _from(store.keep(key, *built), made) or made(*built)
 
 
 @serial
@@ -238,13 +241,12 @@ def lower_within(
 
 
 def _from(
-    store: BuildCache, key: str, num_threads: int | None, lower_again: Callable[[], tvm.IRModule]
+    origin: FileOrigin | None, made: Callable[[Metadata, FileOrigin], Library]
 ) -> Library | None:
     """Return a library from a cache. It stays usable if its file is removed from the cache."""
-    if not (origin := store.find(key)):
+    if origin is None:
         return None
-    origin.lower = lower_again
-    library = Library(origin.metadata, origin, num_threads=num_threads)
+    library = made(origin.metadata, origin)
     try:
         if library.metadata.why_not_here() is None:
             library._ready()
@@ -275,7 +277,7 @@ def _compile(
         lowered = _lower(mod, target, kernels, hear=None if objects is None else objects.hear)
         check()
         compiled = compile_module(lowered, target, relax_pipeline(target), objects)
-    origin = BuiltOrigin(compiled, lowered)
+    origin = BuiltOrigin(compiled)
     metadata = Metadata(
         signature,
         str(target),

@@ -7,12 +7,11 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from legalize.passes.rewriter import with_attrs
 from legalize.qdq.group import operator_name
 from qnn_ops import quantized_add, quantized_softmax
 from qnn_ops.arithmetic.onnxruntime import first_is_repeated, is_onnxruntime
 from qnn_ops.dialect.layouts import permutation
-from qnn_ops.dialect.registry import as_const, attrs_of, constant_of, operator_of
+from qnn_ops.dialect.registry import as_const, attrs_of, constant_of, operator_of, with_attrs
 from qnn_ops.dialect.traits import Channels
 from qnn_ops.modules import Rules
 

@@ -9,9 +9,16 @@ from tvm.relax import op as R
 from tvm.relax.expr_functor import mutator
 
 from legalize.passes.live_channels import LiveChannels, is_reshape
-from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
+from legalize.passes.rewriter import CallRewriter, module_pass
 from qnn_ops import quantized_conv2d
-from qnn_ops.dialect.registry import as_const, attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.dialect.registry import (
+    as_const,
+    attrs_of,
+    constant_of,
+    operator_of,
+    spec_of,
+    with_attrs,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -40,7 +47,7 @@ class _DropConstantChannels(CallRewriter):
         if layer is None:
             assert read is not None
             return R.reshape(data, (*spec_of(call).shape[:-1], int(read.sum())))
-        bias, out = layer.bias, np.ones(len(layer.rows), bool) if kept is None else kept
+        bias, out = layer.bias, np.ones(len(layer.weights), bool) if kept is None else kept
         weights = constant_of(call.args[1])
         assert weights is not None
         layout = "OI"

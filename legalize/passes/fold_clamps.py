@@ -3,11 +3,11 @@
 import tvm
 from tvm import relax
 
-from legalize.passes.rewriter import CallRewriter, call_pass, with_attrs
+from legalize.passes.rewriter import CallRewriter, call_pass
 from qnn_ops import quantized_relu
 from qnn_ops.arithmetic.activations import activation_range
 from qnn_ops.dialect.attributes import bounds
-from qnn_ops.dialect.registry import attrs_of, operator_of, spec_of
+from qnn_ops.dialect.registry import attrs_of, operator_of, spec_of, with_attrs
 
 
 def FoldClamps() -> tvm.transform.Pass:

@@ -3,9 +3,9 @@
 import tvm
 from tvm import relax
 
-from legalize.passes.rewriter import CallRewriter, call_pass, with_attrs
+from legalize.passes.rewriter import CallRewriter, call_pass
 from qnn_ops import quantized_conv2d, quantized_pad
-from qnn_ops.dialect.registry import Attrs, attrs_of
+from qnn_ops.dialect.registry import Attrs, attrs_of, with_attrs
 
 
 def FoldPads() -> tvm.transform.Pass:

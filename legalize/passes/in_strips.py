@@ -9,8 +9,9 @@ from tvm import relax
 from tvm.relax.expr_functor import mutator
 
 from legalize.image_rows import join_rows, take_rows
-from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
+from legalize.passes.rewriter import CallRewriter, module_pass
 from legalize.passes.stems import Rows, Stem, stems_of
+from qnn_ops.dialect.registry import with_attrs
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from itertools import accumulate
 from typing import Any
 
 import tvm
-from tvm import relax, s_tir, tirx
+from tvm import relax, tirx
 from tvm.relax.expr_functor import mutator
 from tvm.tirx.buffer import decl_buffer
 
+from legalize.loop_functions import root_block, storing_function
 from legalize.passes.channels_last_rules import static_shape
 from legalize.passes.rewriter import CallRewriter, first_found, module_pass
 from legalize.passes.row_loops import (
@@ -244,5 +245,5 @@ def _joined(group: _Group) -> tirx.PrimFunc:
             statements.append(tirx.For(number, 0, turn, tirx.ForKind.SERIAL, body))
     loop = tirx.For(block, 0, -(-rows // turn), tirx.ForKind.SERIAL, tirx.SeqStmt(statements))
     body = tirx.SeqStmt([*declared, loop])
-    root = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", body))
-    return tirx.PrimFunc(parameters, root).with_attrs({"tirx.noalias": True, "s_tir": True})
+    function = storing_function(parameters, root_block(body))
+    return function.with_attrs({"tirx.noalias": True, "s_tir": True})

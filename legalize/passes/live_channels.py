@@ -32,8 +32,8 @@ class Layer:
 
     Attributes:
         attrs: the call's attributes.
-        rows: centred weights, int16 [out_channels, taps, in_channels]; [out_channels, taps, 1] for
-            a depthwise convolution.
+        weights: [out_channels, taps, in_channels]; [out_channels, taps, 1] for a depthwise
+            convolution.
         bias: int64 [out_channels].
         factor: how many steps of the result one step of the sums is: one number, or one for each
             output channel.
@@ -42,11 +42,18 @@ class Layer:
     """
 
     attrs: Attrs
-    rows: Array
+    weights: Array
     bias: Array
     factor: Array
     is_depthwise: bool
     pads: bool
+
+    @property
+    def rows(self) -> Array:
+        """The centred weights, int16. They are not kept: a network's take twice its memory."""
+        rows = self.weights.astype(np.int16)
+        rows -= np.asarray(self.attrs.kernel_zero_point, np.int16).reshape(-1, 1, 1)
+        return rows
 
     def ends(self, data: Ends) -> Ends | None:
         """Return the ends of the result's channels, given those of the data; None if sums wrap."""
@@ -116,11 +123,10 @@ def layer_of(call: Any) -> Layer | None:
         pads = any(attrs.padding)
     else:
         factor = dense_factor(attrs, str(weights.dtype))
-    rows = weights.reshape(len(weights), -1, weights.shape[-1]).astype(np.int16)
-    rows -= np.asarray(attrs.kernel_zero_point, np.int16).reshape(-1, 1, 1)
+    weights = weights.reshape(len(weights), -1, weights.shape[-1])
     bias = operands[1] if len(operands) == 2 else None
-    own = np.zeros(len(rows), np.int64) if bias is None else bias.astype(np.int64)
-    return Layer(attrs, rows, own, np.asarray(factor), is_depthwise, pads)
+    own = np.zeros(len(weights), np.int64) if bias is None else bias.astype(np.int64)
+    return Layer(attrs, weights, own, np.asarray(factor), is_depthwise, pads)
 
 
 def keeps_channels(call: Any) -> bool:

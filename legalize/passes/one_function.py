@@ -1,7 +1,6 @@
 """Join all calls of a model to one function."""
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -9,9 +8,9 @@ import tvm
 from tvm import relax, s_tir, tirx
 from tvm.tirx.buffer import decl_buffer
 
-from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, plan_of
+from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, bytes_of, plan_of
 from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, IS_SMALL
-from legalize.loop_functions import typed_variable
+from legalize.loop_functions import storing_function, typed_variable
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
 from legalize.passes.bodies import (
     SET_ASIDE,
@@ -25,7 +24,7 @@ from legalize.passes.bodies import (
     with_barrier,
 )
 from legalize.passes.open_layout import OpenLayout, lay_out_open
-from qnn_ops.dialect.registry import as_const, type_spec, view_of
+from qnn_ops.dialect.registry import type_spec, view_of
 from qnn_ops.dialect.sizes import variables_of
 from qnn_ops.errors import QnnError
 
@@ -88,7 +87,7 @@ def tell_calls(mod: tvm.IRModule) -> tvm.IRModule:
         nonlocal weights, calls
         calls += isinstance(expr, relax.Call)
         if isinstance(expr, tvm.ir.GenericConst):
-            weights += _size_of(expr.value)
+            weights += bytes_of(expr.value)
 
     relax.analysis.post_order_visit(mod["main"], count)
     if _are_bodies(weights, calls):
@@ -143,12 +142,7 @@ def _weights(plan: Plan) -> int:
     """Return the bytes of constants that calls read, counted at each read."""
     used = [place for call in plan.calls for place in call.arguments]
     weights = [plan.constants[place.number] for place in used if isinstance(place, Constant)]
-    return sum(map(_size_of, weights))
-
-
-def _size_of(tensor: tvm.runtime.Tensor) -> int:
-    """Return a constant's bytes, without a copy of it."""
-    return prod(tensor.shape) * np.dtype(str(tensor.dtype)).itemsize
+    return sum(map(bytes_of, weights))
 
 
 def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) -> tvm.IRModule:
@@ -184,7 +178,7 @@ def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) 
     # Tensors share memory, so tensors of different names may alias.
     attrs = {"tirx.noalias": False, "s_tir": True, IS_KERNEL: True}
     parameters = [*inputs.values(), weights, *([memory] if is_given else []), *outputs]
-    function = tirx.PrimFunc(parameters, with_barrier(body)).with_attrs(attrs)
+    function = storing_function(parameters, with_barrier(body)).with_attrs(attrs)
     if plan.is_open:  # main has the same variables of sizes
         function = s_tir.renew_defs(function)
     scratch = size if is_given else None
@@ -194,11 +188,17 @@ def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) 
 
 def writer_of(mod: tvm.IRModule, names: Mapping[str, str]) -> Callable[[Call, Pointer], list[Any]]:
     """Return a function that writes a call: as its function's body, or as a call by a name."""
+    written: set[int] = set()
 
     def write(call: Call, pointer: Pointer) -> list[Any]:
         name = names.get(str(call.function))
         if name is None:
-            return body_of(mod, call, pointer)
+            function = mod[call.function]
+            # A function that is called twice is copied, and so is one that differs in attributes.
+            if (output := function.params[-1].__chandle__()) in written:
+                function = s_tir.renew_defs(function)
+            written.add(output)
+            return body_of(function, call, pointer)
         sizes = (value for _, value in call.sizes)
         return call_by_name(name, [*map(pointer, call.arguments), *sizes])
 
@@ -257,7 +257,7 @@ def with_call(
         mod: has ``main`` with the parameters.
         function: takes inputs, constants, memory and results.
         inputs: the numbers of the inputs that it takes.
-        constants: a block of bytes.
+        constants: a block of bytes, from ``pack``.
         memory: the bytes of its memory for temporary tensors; None: it takes no memory.
         results: the types of the results.
         named: the functions that it calls, by their names.
@@ -280,7 +280,8 @@ def with_call(
         outputs = [allocate(result.shape, str(result.dtype)) for result in results]
         scratch = [] if memory is None else [allocate([memory], "uint8")]
         read = [main.params[number] for number in inputs]
-        builder.emit(relax.Call(model, [*read, as_const(constants), *scratch, *outputs]))
+        constant = relax.const(tvm.runtime.from_dlpack(constants))
+        builder.emit(relax.Call(model, [*read, constant, *scratch, *outputs]))
         is_tuple = isinstance(main.ret_ty, relax.TupleType)
         builder.emit_func_output(relax.Tuple(outputs) if is_tuple else outputs[0])
     joined = builder.get()

@@ -4,9 +4,9 @@ import tvm
 from tvm import relax
 
 from legalize.kernels.table import BORDERS
-from legalize.passes.rewriter import CallRewriter, call_pass, first_found, with_attrs
+from legalize.passes.rewriter import CallRewriter, call_pass, first_found
 from qnn_ops import quantized_conv2d
-from qnn_ops.dialect.registry import attrs_of
+from qnn_ops.dialect.registry import attrs_of, with_attrs
 
 
 def PadInPlace(target: tvm.target.Target) -> tvm.transform.Pass:

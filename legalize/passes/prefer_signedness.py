@@ -7,7 +7,7 @@ import tvm
 from tvm import relax
 from tvm.relax.expr_functor import mutator
 
-from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
+from legalize.passes.rewriter import CallRewriter, module_pass
 from qnn_ops import (
     quantized_conv2d,
     quantized_dense,
@@ -16,7 +16,7 @@ from qnn_ops import (
     requantize,
 )
 from qnn_ops.arithmetic.onnxruntime import is_onnxruntime
-from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, constant_of, operator_of
+from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, constant_of, operator_of, with_attrs
 from qnn_ops.dialect.traits import OFFSETS, shifted
 from qnn_ops.quantized.concat import conversion_table
 
@@ -123,9 +123,11 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
             # This serves readers of the other dtype; without readers, dead code elimination removes
             # it.
             zero_points = (_FLIP, 0) if dtype == "uint8" else (0, _FLIP)
-            return requantize(
+            back = requantize(
                 self.variables[variable], 1.0, zero_points[0], 1.0, zero_points[1], other
             )
+            relax.expr._update_type(back, variable.ty)  # which spares the rule of types
+            return back
 
         def _inputs(self, attrs: Attrs, operand: relax.Expr) -> relax.Expr:
             """Return the moved tensor, or tensors, in place of an operand."""

@@ -13,7 +13,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm_ffi import structural_walk
 
 from legalize.qdq.group import operator_name
-from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, operator_of
+from qnn_ops.dialect.registry import Operator, operator_of
 
 _Found = TypeVar("_Found")
 
@@ -184,14 +184,3 @@ def module_pass(rewriter: Callable[[tvm.IRModule], CallRewriter], name: str) -> 
         return rewriter(mod).rewrite_module(mod)
 
     return tvm.transform.module_pass(rewrite, opt_level=0, name=name)
-
-
-def with_attrs(call: relax.Call, **changes: Any) -> relax.Call:
-    """Return the call with some attributes changed, and the same operands."""
-    attrs: Attrs = attrs_of(call)
-    fields = {key: _listed(value) for key, value in {**vars(attrs), **changes}.items()}
-    return relax.Call(call.op, list(call.args), tvm.ir.make_node("ir.DictAttrs", **fields))
-
-
-def _listed(value: Any) -> Any:
-    return [_listed(item) for item in value] if isinstance(value, tuple) else value

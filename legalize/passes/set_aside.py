@@ -7,13 +7,8 @@ from tvm import relax, tirx
 
 from legalize.call_plan import is_number
 from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, SAME_CODE
-from legalize.passes.bodies import (
-    SET_ASIDE,
-    call_by_name,
-    called,
-    linked_name,
-    with_code,
-)
+from legalize.loop_functions import root_block, with_body
+from legalize.passes.bodies import SET_ASIDE, call_by_name, called, linked_name
 
 Codes: TypeAlias = "dict[tirx.PrimFunc, tuple[str, tirx.PrimFunc]]"
 """By kernel, what ``code_of`` returns for it."""
@@ -46,7 +41,7 @@ def set_aside(mod: tvm.IRModule, known: Codes) -> tuple[tvm.IRModule, dict[str, 
         name, code = known.get(function) or code_of(variable.name_hint, function)
         codes.setdefault(name, code)
         pointers = [parameter.data for parameter in function.params]
-        caller = with_code(function, *call_by_name(name, pointers))
+        caller = with_body(function, root_block(*call_by_name(name, pointers)))
         functions[variable] = caller.with_attr(SET_ASIDE, name)
     return tvm.IRModule(functions, attrs=mod.attrs), codes
 

@@ -7,14 +7,14 @@ import tvm
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.passes.rewriter import CallRewriter, call_pass, with_attrs
+from legalize.passes.rewriter import CallRewriter, call_pass
 from legalize.primitives.fixed_point import const
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic.sums import SUMS, conv_factor, dense_factor, result_of_sums
 from qnn_ops.arithmetic.wide_sums import is_wide
 from qnn_ops.dialect.attributes import per_axis
 from qnn_ops.dialect.expressions import emitted
-from qnn_ops.dialect.registry import attrs_of, spec_of
+from qnn_ops.dialect.registry import attrs_of, spec_of, with_attrs
 
 # int32 holds the sum of this many products of centred bytes.
 _MOST_PRODUCTS = (2**31 - 1) // (255 * 255)

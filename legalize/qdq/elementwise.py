@@ -37,7 +37,7 @@ from qnn_ops.arithmetic.onnxruntime import hyperbolic_tangent, logistic, tabulat
 from qnn_ops.arithmetic.xnnpack import XNNPACK, clamp_table
 from qnn_ops.dialect.attributes import bounds as bounds_of
 from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.registry import as_const, attrs_of, operator_of, spec_of
+from qnn_ops.dialect.registry import as_const, attrs_of, operator_of, spec_of, with_attrs
 
 
 @rule("add", arithmetics=tuple(RUNTIMES))
@@ -253,13 +253,6 @@ def _within(inner: tuple[int, int] | None, outer: tuple[int, int]) -> tuple[int,
 def _clamped(call: relax.Call, bounds: tuple[int, int]) -> relax.Expr:
     """Return a call with narrower bounds of its result."""
     attrs = attrs_of(call)
-    fields: dict[str, Any] = {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in vars(attrs).items()
-    }
     first_low, first_high = bounds_of(attrs, spec_of(call).dtype)
-    fields["out_min"] = min(max(first_low, bounds[0]), bounds[1])
-    fields["out_max"] = max(min(first_high, bounds[1]), bounds[0])
-    operator = operator_of(call)
-    assert operator is not None
-    return operator.call(list(call.args), **fields)
+    low = min(max(first_low, bounds[0]), bounds[1])
+    return with_attrs(call, out_min=low, out_max=max(min(first_high, bounds[1]), bounds[0]))

@@ -27,11 +27,12 @@ class Same:
 
     Attributes:
         of: the object.
+        known: what a reader would find in it, if that is known.
     """
 
-    def __init__(self, of: Any) -> None:
+    def __init__(self, of: Any, known: Any = None) -> None:
         """Take an object, which lives as long as the key."""
-        self.of = of
+        self.of, self.known = of, known
 
     def __hash__(self) -> int:
         """Return a hash of the object's address."""

@@ -168,7 +168,7 @@ class Operator(Generic[P]):
             raise QnnError(f"{self.name}: an operand before the last one is missing")
         for name, operand in zip(self.tensors, operands, strict=False):
             check_expr(f"{self.name}: {name}", operand)
-        return relax.Call(self.op, operands, tvm.ir.make_node("ir.DictAttrs", **attrs))
+        return relax.Call(self.op, operands, attrs_node(attrs))
 
     def _operand(self, name: str, value: Any) -> Any:
         """Return an operand; an operand that is declared as several tensors becomes a tuple."""
@@ -237,7 +237,8 @@ class Operator(Generic[P]):
         return [_operand_spec(self, index, arg) for index, arg in enumerate(call.args)]
 
     def _infer_type(self, call: relax.Call, _builder: relax.BlockBuilder) -> relax.TensorType:
-        spec = self.infer(attrs_of(call), *self.operands(call))
+        key = Same(call if call.attrs is None else call.attrs, attrs_of(call))
+        spec = _inferred(self, key, *self.operands(call))
         return relax.TensorType(spec.shape, spec.dtype)
 
     def _from_script(self, *operands: Any, **attrs: Any) -> relax.Call:
@@ -296,9 +297,28 @@ def attrs_of(call: relax.Call) -> Attrs:
     return kind() if call.attrs is None else kind(**_values(Same(call.attrs)))
 
 
+def attrs_node(values: Mapping[str, Any]) -> tvm.ir.Attrs:
+    """Return attributes for a call. ``attrs_of`` knows their values without reading them."""
+    known = {name: plain(value) for name, value in values.items()}
+    node = tvm.ir.make_node("ir.DictAttrs", **known)
+    _values(Same(node, known))
+    return node
+
+
+def with_attrs(call: relax.Call, **changes: Any) -> relax.Call:
+    """Return the call with some attributes changed, and the same operands."""
+    return relax.Call(call.op, list(call.args), attrs_node({**vars(attrs_of(call)), **changes}))
+
+
 @lru_cache(maxsize=_KEPT)
 def _values(key: Same) -> dict[str, Any]:
-    return {name: plain(value) for name, value in key.of.items()}
+    return key.known or {name: plain(value) for name, value in key.of.items()}
+
+
+@lru_cache(maxsize=_KEPT)
+def _inferred(operator: Operator[Any], attrs: Same, *operands: Operand) -> TensorSpec:
+    # Passes build calls again with the attributes and the types that they had.
+    return operator.infer(attrs.known, *operands)
 
 
 def check_expr(name: str, value: Any) -> None:

@@ -1,11 +1,18 @@
 """Functions that are added to a module: their names, and which of them are one."""
 
 import pytest
+import tvm_ffi
 from tvm import relax, tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.loop_functions import OPAQUE, add_function
+from legalize.loop_functions import (
+    OPAQUE,
+    add_function,
+    root_block,
+    storing_function,
+    with_body,
+)
 
 
 def stores(number: int) -> tirx.PrimFunc:
@@ -35,3 +42,16 @@ def test_names_differ_from_those_that_the_builder_gives(added_first: bool) -> No
         else:
             add_function(builder, "f", stores(number))
     assert len(builder.get().get_global_vars()) == 2
+
+
+def test_functions_are_those_of_tvms_own_constructor() -> None:
+    function = stores(1)
+    root = root_block(function.body)
+    pairs = [
+        (with_body(function, root), function.with_body(root)),
+        (storing_function(function.params, root), tirx.PrimFunc(function.params, root)),
+    ]
+    for made, wanted in pairs:
+        assert tvm_ffi.structural_equal(made, wanted)
+        assert tvm_ffi.structural_equal(made.ty, wanted.ty)
+        assert made.params[0].same_as(wanted.params[0])

@@ -4,33 +4,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import tvm
 
 from tvm_qnn.io.steps import step
 from tvm_qnn.library import runtime
 from tvm_qnn.library.metadata import Metadata
+from tvm_qnn.library.origin import Origin
 from tvm_qnn.library.package import Variant, write_package
 from tvm_qnn.target.codegen import Compiled
 from tvm_qnn.target.linker import find_linker, shared_library_linker
 
 
-class BuiltOrigin:
-    """Newly compiled code; see ``tvm_qnn.library.origin.Origin``."""
+class BuiltOrigin(Origin):
+    """Newly compiled code; see ``Origin``."""
 
-    def __init__(self, compiled: Compiled, lowered: tvm.IRModule) -> None:
-        """Wrap compiled code.
-
-        Args:
-            compiled: the code.
-            lowered: the module that it was compiled from, for other forms of it.
-        """
-        self.lowered: tvm.IRModule | None = lowered
+    def __init__(self, compiled: Compiled) -> None:
+        """Wrap compiled code."""
         self._compiled = compiled
-
-    @property
-    def digest(self) -> str | None:
-        """None: there is no file."""
-        return None
 
     def program(self) -> runtime.Program:
         """Turn the kernels into machine code in memory."""

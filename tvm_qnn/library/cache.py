@@ -100,10 +100,10 @@ class BuildCache:
             return None
         return origin
 
-    def keep(self, key: str, metadata: Metadata, origin: Origin) -> bool:
-        """Store a library after its build; return whether this was possible.
+    def keep(self, key: str, metadata: Metadata, origin: Origin) -> FileOrigin | None:
+        """Store a library after its build; return its code in the cache.
 
-        It is impossible if the folder cannot be written to, or no linker is there for the target.
+        None if the folder cannot be written to, or no linker is there for the target.
 
         Args:
             key: the build's key.
@@ -113,10 +113,11 @@ class BuildCache:
         path = self._kept.path(key)
         try:
             if not self._kept.is_safe:
-                return False
+                return None
             self._kept.make_folder()
             origin.write(path, replace(metadata, key=key), None)
+            kept = FileOrigin(path, is_new=True)
         except (OSError, QnnError):
-            return False
+            return None
         self._kept.make_room(path)
-        return True
+        return kept

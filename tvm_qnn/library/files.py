@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tvm_ffi
 
@@ -15,11 +15,9 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import replacing, scratch
 from tvm_qnn.library import runtime
 from tvm_qnn.library.metadata import Metadata
+from tvm_qnn.library.origin import Origin
 from tvm_qnn.library.package import Package, Variant, is_still, read_package
 from tvm_qnn.library.variants import best_variant, with_others
-
-if TYPE_CHECKING:
-    import tvm
 
 _NUMBERS: dict[tuple[Path, bytes], int] = {}
 """Numbers of the files that this process loaded, by path and contents."""
@@ -27,34 +25,27 @@ _NUMBERS: dict[tuple[Path, bytes], int] = {}
 _NEXT = count()
 
 
-class FileOrigin:
-    """The code of a library's file; see ``tvm_qnn.library.origin.Origin``."""
+class FileOrigin(Origin):
+    """The code of a library's file; see ``Origin``."""
 
-    lower: Callable[[], tvm.IRModule] | None = None
-    """Lowers the model again, if this process has it: the file holds only code."""
-
-    def __init__(self, path: Path, digest: str | None = None) -> None:
+    def __init__(self, path: Path, digest: str | None = None, *, is_new: bool = False) -> None:
         """Read and check the file without loading any of its code.
 
         Args:
             path: the file.
             digest: the digest that it must have; see ``tvm_qnn.load``.
+            is_new: whether this process has just written it.
 
         Raises:
             QnnError: if it is damaged or not a library.
             OSError: if it cannot be read.
         """
         self._path = path.absolute()
-        self._package = read_package(self._path, digest)
+        self._package = read_package(self._path, digest, is_new=is_new)
         variants = [variant.metadata for variant in self._package.variants]
         self._taken = best_variant(variants)
         self.metadata = with_others(variants, self._taken)
         """The library's description of itself."""
-
-    @property
-    def lowered(self) -> tvm.IRModule | None:
-        """The lowered module, if it can be made."""
-        return self.lower and self.lower()
 
     @property
     def digest(self) -> str | None:

@@ -114,12 +114,13 @@ def write_package(path: Path, variants: Sequence[Variant]) -> None:
             stream.write(_END.pack(offset, size, digest, _MAGIC))
 
 
-def read_package(path: Path, digest: str | None = None) -> Package:
+def read_package(path: Path, digest: str | None = None, *, is_new: bool = False) -> Package:
     """Read a file, and check that it is a library and that no byte of it has changed.
 
     Args:
         path: the file.
         digest: SHA-256 of the expected file in hexadecimal, if only that file is allowed.
+        is_new: whether this process has just written the file: then its bytes are as they were.
 
     Raises:
         QnnError: if a check fails.
@@ -139,7 +140,8 @@ def read_package(path: Path, digest: str | None = None) -> Package:
         if magic != _MAGIC:
             raise QnnError("tvm-qnn did not make it, or it is cut short")
         stream.seek(0)
-        if _digest(stream, length - _END.size, hashlib.blake2b(digest_size=32)) != own:
+        contents, kind = length - _END.size, hashlib.blake2b(digest_size=32)
+        if not is_new and _digest(stream, contents, kind) != own:
             raise QnnError("the file is damaged: its digest is not that of its contents")
         # A private mapping can be written to: DLPack takes no other memory.
         memory = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tvm_qnn.io.outputs import replacing
 from tvm_qnn.library import runtime
 from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.library.origin import Origin
 from tvm_qnn.library.package import read_package, write_package
-
-if TYPE_CHECKING:
-    import tvm
 
 
 def best_variant(variants: Sequence[Metadata]) -> int:
@@ -32,11 +28,8 @@ def with_others(variants: Sequence[Metadata], taken: int) -> Metadata:
     return replace(variants[taken], others=others)
 
 
-class VariantsOrigin:
-    """Code for several targets; see ``tvm_qnn.library.origin.Origin``."""
-
-    lowered: tvm.IRModule | None = None
-    digest: str | None = None
+class VariantsOrigin(Origin):
+    """Code for several targets; see ``Origin``."""
 
     def __init__(self, variants: Sequence[tuple[Metadata, Origin]]) -> None:
         """Join the code for several targets.
@@ -61,5 +54,5 @@ class VariantsOrigin:
             packages = []
             for number, (each, origin) in enumerate(self._variants):
                 origin.write(file := part.with_name(f"{number}.so"), each, cc)
-                packages.append(read_package(file))
+                packages.append(read_package(file, is_new=True))
             write_package(part, [variant for each in packages for variant in each.variants])

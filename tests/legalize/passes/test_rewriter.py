@@ -4,9 +4,9 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from legalize.passes.rewriter import CallRewriter, Facts, call_pass, rewrite_calls, with_attrs
+from legalize.passes.rewriter import CallRewriter, Facts, call_pass, rewrite_calls
 from qnn_ops import quantized_concat, quantized_lookup, quantized_pad, quantized_relu
-from qnn_ops.dialect.registry import attrs_of
+from qnn_ops.dialect.registry import attrs_of, with_attrs
 
 
 @I.ir_module

@@ -13,6 +13,7 @@ import qnn_ops
 from qnn_ops import QnnError, quantize, quantized_concat, quantized_conv2d
 from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
+from qnn_ops.dialect.plain import plain
 from qnn_ops.dialect.registry import (
     OPERATORS,
     R_QNN,
@@ -24,6 +25,7 @@ from qnn_ops.dialect.registry import (
     operator,
     operator_of,
     spec_of,
+    with_attrs,
 )
 from tests.support.errors import fails
 from tests.support.operators import check_round_trips, module_of
@@ -203,6 +205,15 @@ def test_attributes_come_back_as_plain_values() -> None:
     assert isinstance(attrs.groups, int)
     assert not hasattr(attrs, "channels")
     assert vars(attrs_of(relax.op.add(data, data))) == {}
+
+
+def test_attributes_that_were_written_are_those_that_tvm_holds() -> None:
+    data = relax.Var("x", relax.TensorType((1, 4), "float32"))
+    call = with_attrs(
+        quantize(data, [0.5, 1.0, 2.0, 4.0], 3, "int8", 1), scale=(1.0, 2.0, 3.0, 4.0)
+    )
+    assert attrs_of(call).scale == (1.0, 2.0, 3.0, 4.0)
+    assert vars(attrs_of(call)) == {name: plain(value) for name, value in call.attrs.items()}
 
 
 def test_calls_and_constants_are_told_apart() -> None:
