@@ -265,7 +265,10 @@ def pack(
     constants = list(constants)
     sizes = (_aligned(array.nbytes, alignment) for array in constants)
     *offsets, end = accumulate(sizes, initial=0)
-    block = np.zeros(end + spare, np.uint8)
+    # TVM takes an aligned block without a copy.
+    memory = np.zeros(end + spare + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    block = memory[start : start + end + spare]
     for array, offset in zip(constants, offsets, strict=True):
         block[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
     return block, tuple(offsets)
