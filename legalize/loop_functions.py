@@ -1,13 +1,14 @@
 """Adds functions of loops to a module of Relax, and compares them."""
 
 import hashlib
+from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
 import tvm
 import tvm_ffi
 from tvm import ir, relax, s_tir, tirx
-from tvm_ffi import structural_walk
+from tvm_ffi import structural_mutate, structural_walk
 
 OPAQUE = 8
 """Relax's pattern kind of a function that must not be fused with others."""
@@ -30,8 +31,7 @@ def add_function(
         The global variable of the function.
     """
     # The module gives the function its own symbol. Relax's passes look into its root block.
-    root = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", function.body))
-    function = function.without_attr("global_symbol").with_body(root)
+    function = with_body(function.without_attr("global_symbol"), root_block(function.body))
     function = function.with_attrs({"op_pattern": OPAQUE, **attributes})
     # ``builder.add_func`` hashes all functions of the module.
     mod, names = builder.get(), (f"{name}{number or ''}" for number in count())
@@ -43,6 +43,30 @@ def add_function(
     variable = typed_variable(new, function)
     builder.update_func(variable, function)
     return variable
+
+
+def root_block(body: tirx.Stmt) -> tirx.Stmt:
+    """Return statements as the root block of a function."""
+    return s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", body))
+
+
+def with_body(function: tirx.PrimFunc, body: tirx.Stmt) -> tirx.PrimFunc:
+    """Return a function of the same type with another body.
+
+    TVM's own method finds the type anew, in all statements of the body.
+    """
+    return structural_mutate(function, (type(function.body), lambda _old, _mutator: body))
+
+
+def storing_function(
+    parameters: Sequence[Any], body: tirx.Stmt, result: Any = None
+) -> tirx.PrimFunc:
+    """Return a function whose body stores something.
+
+    TVM's own constructor finds out whether a body does, in all its statements.
+    """
+    function = tirx.PrimFunc(parameters, tirx.Evaluate(tirx.call_extern("void", "store")), result)
+    return with_body(function, body)
 
 
 def typed_variable(name: str, function: tirx.PrimFunc) -> tvm.ir.GlobalVar:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import tvm
-from tvm import relax, tirx
+from tvm import relax, s_tir, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.tirx.buffer import decl_buffer
 
 from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, plan_of
 from legalize.kernels.call import KEPT_APART, SORTED_LAST
 from legalize.kernels.kernel import HAS_PLAIN_LOOPS
+from legalize.loop_functions import storing_function
 from legalize.loop_rows import write_rows
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
 from legalize.passes.bodies import body_of, copied, is_plain, is_view, with_barrier
@@ -139,7 +140,7 @@ def _repeating(
         pointer, made = places(part, skipped, outputs), list[Any]()
         for call in part.plan.calls:
             if call.function:
-                made += body_of(part.mod, call, pointer)
+                made += body_of(s_tir.renew_defs(part.mod[call.function]), call, pointer)
             elif _stays(call) is None:
                 to, source = call.arguments
                 assert isinstance(to, Output)
@@ -160,7 +161,7 @@ def _repeating(
     repeated = tirx.While(going, tirx.SeqStmt([*step, *again]))
     # Tensors share memory, so tensors of different names may alias.
     attrs = {"tirx.noalias": False, "s_tir": True, **KEPT_APART, HAS_PLAIN_LOOPS: True}
-    function = tirx.PrimFunc(
+    function = storing_function(
         [*given, constants, *results, memory], with_barrier([*begin, *test, repeated])
     ).with_attrs(attrs)
     return function, block, memory_size

@@ -14,7 +14,7 @@ from tvm_ffi import structural_walk
 from legalize.call_plan import Call, Place, is_number
 from legalize.kernels.border import BORDER
 from legalize.kernels.kernel import IS_KERNEL, SAME_CODE
-from legalize.loop_functions import function_digest
+from legalize.loop_functions import function_digest, root_block, storing_function, with_body
 from qnn_ops.dialect.sizes import sizes_of
 
 TAKES_POINTERS = "qnn.takes_pointers"
@@ -35,15 +35,14 @@ define linkonce_odr hidden void @{BARRIER}() alwaysinline {{
 """
 
 
-def body_of(mod: tvm.IRModule, call: Call, pointer: Callable[[Place], Any]) -> list[Any]:
+def body_of(function: tirx.PrimFunc, call: Call, pointer: Callable[[Place], Any]) -> list[Any]:
     """Return the statements of a called function, its tensors at these addresses, and a barrier.
 
-    The barrier between two bodies makes LLVM compile each separately. If LLVM forwards the values
+    The function's variables become those of the statements: ``s_tir.renew_defs`` makes others. The
+    barrier between two bodies makes LLVM compile each separately. If LLVM forwards the values
     that one body stores into the shuffles of the next, its instruction selection may not end.
     """
-    # A function's variables are its own: a function that is called twice is copied.
     assert not call.sizes  # functions of open sizes are called by name
-    function = s_tir.renew_defs(mod[call.function])
     tensors = [
         tirx.DeclBuffer(parameter, data=pointer(place))
         for parameter, place in zip(function.params, call.arguments, strict=True)
@@ -64,13 +63,12 @@ def called(function: tirx.PrimFunc, sizes: Sequence[tirx.Var]) -> tirx.PrimFunc:
         tirx.DeclBuffer(parameter, data=tirx.reinterpret("handle", each))
         for parameter, each in zip(given, pointers, strict=True)
     ]
-    body = _root(tirx.SeqStmt([*_any_sizes(function), *tensors, function.body]))
+    body = root_block(tirx.SeqStmt([*_any_sizes(function), *tensors, function.body]))
     # With "noalias" LLVM writes more code, which is not faster.
     attrs = {"calling_conv": _WRAPPED, "tirx.noalias": False, TAKES_POINTERS: True}
     parameters = [*pointers, *sizes]
-    result = tirx.PrimFunc(parameters, body, tvm.ir.PrimType("int32")).with_attrs(
-        {**function.attrs, **attrs}
-    )
+    result = storing_function(parameters, body, tvm.ir.PrimType("int32"))
+    result = result.with_attrs({**function.attrs, **attrs})
     # Nothing reads the border any more, and functions of any border may have the same code.
     return result.without_attr(BORDER)
 
@@ -116,16 +114,12 @@ def with_barrier(statements: list[Any]) -> tirx.Stmt:
         *(tirx.IntImm("int32", 0), "pragma_import_llvm", tvm.ir.StringImm(_BARRIER_CODE)),
         tirx.SeqStmt(statements),
     )
-    return _root(body)
+    return root_block(body)
 
 
 def with_code(function: tirx.PrimFunc, code: tirx.Stmt) -> tirx.PrimFunc:
     """Return a function with other code in its root block."""
-    return function.with_body(_root(code))
-
-
-def _root(body: Any) -> tirx.Stmt:
-    return s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", body))
+    return with_body(function, root_block(code))
 
 
 def is_view(function: Any) -> bool:

@@ -11,7 +11,7 @@ from tvm.tirx.buffer import decl_buffer
 
 from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, plan_of
 from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL
-from legalize.loop_functions import typed_variable
+from legalize.loop_functions import storing_function, typed_variable
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
 from legalize.passes.bodies import (
     SET_ASIDE,
@@ -25,7 +25,7 @@ from legalize.passes.bodies import (
     with_barrier,
 )
 from legalize.passes.open_layout import OpenLayout, lay_out_open
-from qnn_ops.dialect.registry import as_const, type_spec, view_of
+from qnn_ops.dialect.registry import type_spec, view_of
 from qnn_ops.dialect.sizes import variables_of
 from qnn_ops.errors import QnnError
 
@@ -176,7 +176,7 @@ def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) 
     # Tensors share memory, so tensors of different names may alias.
     attrs = {"tirx.noalias": False, "s_tir": True, IS_KERNEL: True}
     parameters = [*inputs.values(), weights, *([memory] if is_given else []), *outputs]
-    function = tirx.PrimFunc(parameters, with_barrier(body)).with_attrs(attrs)
+    function = storing_function(parameters, with_barrier(body)).with_attrs(attrs)
     if plan.is_open:  # main has the same variables of sizes
         function = s_tir.renew_defs(function)
     scratch = size if is_given else None
@@ -186,11 +186,17 @@ def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) 
 
 def writer_of(mod: tvm.IRModule, names: Mapping[str, str]) -> Callable[[Call, Pointer], list[Any]]:
     """Return a function that writes a call: as its function's body, or as a call by a name."""
+    written: set[int] = set()
 
     def write(call: Call, pointer: Pointer) -> list[Any]:
         name = names.get(str(call.function))
         if name is None:
-            return body_of(mod, call, pointer)
+            function = mod[call.function]
+            # A function that is called twice is copied, and so is one that differs in attributes.
+            if (output := function.params[-1].__chandle__()) in written:
+                function = s_tir.renew_defs(function)
+            written.add(output)
+            return body_of(function, call, pointer)
         sizes = (value for _, value in call.sizes)
         return call_by_name(name, [*map(pointer, call.arguments), *sizes])
 
@@ -249,7 +255,7 @@ def with_call(
         mod: has ``main`` with the parameters.
         function: takes inputs, constants, memory and results.
         inputs: the numbers of the inputs that it takes.
-        constants: a block of bytes.
+        constants: a block of bytes, from ``pack``.
         memory: the bytes of its memory for temporary tensors; None: it takes no memory.
         results: the types of the results.
         named: the functions that it calls, by their names.
@@ -272,7 +278,8 @@ def with_call(
         outputs = [allocate(result.shape, str(result.dtype)) for result in results]
         scratch = [] if memory is None else [allocate([memory], "uint8")]
         read = [main.params[number] for number in inputs]
-        builder.emit(relax.Call(model, [*read, as_const(constants), *scratch, *outputs]))
+        constant = relax.const(tvm.runtime.from_dlpack(constants))
+        builder.emit(relax.Call(model, [*read, constant, *scratch, *outputs]))
         is_tuple = isinstance(main.ret_ty, relax.TupleType)
         builder.emit_func_output(relax.Tuple(outputs) if is_tuple else outputs[0])
     joined = builder.get()

@@ -11,6 +11,7 @@ from tvm.tirx.buffer import decl_buffer
 
 from legalize.call_plan import Constant, Input, Output, Place, plan_of
 from legalize.kernels.kernel import IS_KERNEL
+from legalize.loop_functions import storing_function
 from legalize.memory_plan import ALIGNMENT, lay_out, pack
 from legalize.passes.bodies import copied, is_view, with_barrier
 from legalize.passes.one_function import (
@@ -128,7 +129,7 @@ def _over(mod: tvm.IRModule, batch: tirx.Var) -> tvm.IRModule:
     attrs = {"tirx.noalias": False, "s_tir": True, IS_KERNEL: True}
     parameters = [*(each.whole for each in inputs), weights, memory]
     parameters += [each.whole for each in outputs]
-    function = tirx.PrimFunc(parameters, with_barrier([*flats, loop])).with_attrs(attrs)
+    function = storing_function(parameters, with_barrier([*flats, loop])).with_attrs(attrs)
     mod["main"] = _opened(main, batch)
     results = [_open_type(result, batch) for result in results_of(main)]
     numbers = list(range(len(inputs)))
