@@ -9,24 +9,43 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.loop_functions import storing_function
 from qnn_ops.dialect.sizes import is_open
 
 
+class Writing:
+    """A function that is being written."""
+
+    def __init__(self, frame: Any, attrs: dict[str, Any]) -> None:
+        """Begin with the frame of TVM's builder, and the function's attributes."""
+        self._frame = frame
+        self._attrs = attrs
+
+    def get(self) -> tirx.PrimFunc:
+        """Return the function, once it is written."""
+        body = tirx.stmt_seq(*self._frame.stmts)
+        return storing_function(self._frame.args, body).with_attrs(self._attrs)
+
+
 @contextmanager
-def new_function(name: str, *, noalias: bool = True) -> Iterator[IRBuilder]:
-    """Write a function inside of the block; after it the builder has the function.
+def new_function(name: str, *, noalias: bool = True) -> Iterator[Writing]:
+    """Write a function, which stores something, inside of the block.
 
     Args:
         name: of the function.
         noalias: whether LLVM is told that no two buffers overlap.
 
     Yields:
-        The builder.
+        What has the function after the block.
     """
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name(name)
-        T.func_attr({"global_symbol": name, "tirx.noalias": noalias})
-        yield builder
+    with IRBuilder() as builder:
+        frame = T.prim_func(s_tir=True)
+        # At this frame's end TVM would look for schedulable blocks in all of the body.
+        frame.__enter__()
+        yield Writing(frame, {"global_symbol": name, "tirx.noalias": noalias, "s_tir": True})
+        # A declared buffer's frame ends with the frame around it.
+        for inner in builder.frames[1:2]:
+            inner.__exit__(None, None, None)
 
 
 def flat(buffer: Any, dtype: str | None = None) -> Any:

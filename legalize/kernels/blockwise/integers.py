@@ -38,6 +38,7 @@ from legalize.kernels.ir.vectors import (
     Vector,
     fetch,
     get_lanes,
+    instruction,
     kept,
     local_vector,
     reduced,
@@ -219,7 +220,7 @@ def _quantize(spec: Blockwise, source: Buffer, data: _Data, number: Index) -> No
 
     loop(measure)
     name = f"llvm.vector.reduce.fmax.v{GROUP}f32"
-    most = kept(T.call_llvm_pure_intrin("float32", name, get_lanes(largest, GROUP)))
+    most = kept(instruction("float32", name, get_lanes(largest, GROUP)))
     is_none = most <= T.float32(0)
     divisor = kept(T.Select(is_none, T.float32(1), most))
     factor = kept(T.Select(is_none, T.float32(0), T.float32(_MOST) / divisor))

@@ -30,6 +30,7 @@ from legalize.kernels.ir.vectors import (
     Index,
     Vector,
     get_lanes,
+    instruction,
     kept,
     local_vector,
     reduced,
@@ -120,7 +121,7 @@ def _asymmetric(low: Vector, high: Vector) -> list[Vector]:
     takes_low = T.float64(128) - below < T.float64(127) + above
     point = kept(T.Select(takes_low, T.float64(-128) - below, T.float64(127) - above))
     point = kept(T.max(T.min(point, T.float64(127)), T.float64(-128)))
-    half = T.call_llvm_pure_intrin("float64", "llvm.copysign.f64", T.float64(_ALMOST_HALF), point)
+    half = instruction("float64", "llvm.copysign.f64", T.float64(_ALMOST_HALF), point)
     whole = T.Cast("float32", T.Cast("int32", point + half))
     is_finite = length <= T.float32(float(np.finfo(np.float32).max))
     has_point = T.Select(is_zero, T.float32(0), T.Select(is_finite, whole, T.float32(0)))

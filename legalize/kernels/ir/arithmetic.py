@@ -3,7 +3,7 @@
 import numpy as np
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import Vector, lanes_in, splat, vector_of
+from legalize.kernels.ir.vectors import Vector, instruction, lanes_in, splat, vector_of
 
 _SIZE_BITS, _INFINITY = 0x7FFFFFFF, 0x7F800000
 # The largest number below one half: adding it before truncation rounds ties away from zero, and
@@ -43,7 +43,7 @@ def round_half_even(value: Vector) -> Vector:
 def round_half_away(value: Vector) -> Vector:
     """Round float32 in the range of int32 to int32, ties away from zero."""
     lanes = lanes_in(value)
-    half = T.call_llvm_pure_intrin(
+    half = instruction(
         vector_of("float32", lanes),
         f"llvm.copysign.{'' if lanes == 1 else f'v{lanes}'}f32",
         splat("float32", _ALMOST_HALF, lanes),
@@ -56,14 +56,14 @@ def fused_multiply_add(a: Vector, b: Vector, c: Vector) -> Vector:
     """Return a · b + c of float32, rounded once, by the processor's instruction."""
     lanes = lanes_in(a)
     name = f"llvm.fma.{'' if lanes == 1 else f'v{lanes}'}f32"
-    return T.call_llvm_pure_intrin(vector_of("float32", lanes), name, a, b, c)
+    return instruction(vector_of("float32", lanes), name, a, b, c)
 
 
 def rounded_apart(value: Vector) -> Vector:
     """Return a float32 product that LLVM does not fuse into a multiply-add."""
     lanes = lanes_in(value)
     name = f"llvm.arithmetic.fence.{'' if lanes == 1 else f'v{lanes}'}f32"
-    return T.call_llvm_pure_intrin(vector_of("float32", lanes), name, value)
+    return instruction(vector_of("float32", lanes), name, value)
 
 
 LARGEST = (1 << 30) - 1

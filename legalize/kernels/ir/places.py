@@ -5,7 +5,7 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import Index, kept
+from legalize.kernels.ir.vectors import Index, extern, kept
 
 _ADDRESS = "qnn_address"
 _NUMBER = "qnn_number"
@@ -36,7 +36,7 @@ def address(place: Index) -> Index:
     into an "or", or multiplies each sum by itself. Then all offsets of a tile take registers, and
     spill.
     """
-    return kept(T.call_extern("int64", _ADDRESS, T.Cast("int64", place)))
+    return kept(extern("int64", _ADDRESS, T.Cast("int64", place)))
 
 
 def rolled(number: Index) -> Index:
@@ -47,4 +47,4 @@ def rolled(number: Index) -> Index:
     loops over wide rows or over a window's few pixels gain nothing from that.
     """
     number = T.int32(number) if isinstance(number, int) else number
-    return kept(T.call_extern("int32", _NUMBER, number))
+    return kept(extern("int32", _NUMBER, number))

@@ -8,7 +8,7 @@ from math import prod
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import Buffer, Index, Vector
+from legalize.kernels.ir.vectors import Buffer, Index, Vector, load, store
 
 # Stands for the size of a tensor that the code does not know.
 _ANY_SIZE = 2**31 - 1
@@ -67,11 +67,12 @@ class Table:
 
     def __getitem__(self, indices: Index | tuple[Index, ...]) -> Vector:
         """Read one element, or the elements of a ramp along the last axis."""
-        return self.row[self._place(indices if isinstance(indices, tuple) else (indices,))]
+        place = self._place(indices if isinstance(indices, tuple) else (indices,))
+        return load(self.row, place)
 
     def store(self, value: Vector, indices: tuple[Index, ...]) -> None:
         """Write one element, or the elements of a ramp along the last axis."""
-        T.buffer_store(self.row, value, [self._place(indices)])
+        store(self.row, value, self._place(indices))
 
     def _place(self, indices: tuple[Index, ...]) -> Index:
         place: Index = 0

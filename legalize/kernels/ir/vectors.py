@@ -3,13 +3,18 @@
 TVM has no type stubs, so the types of arguments are names for Any.
 """
 
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import tvm
+from tvm import tirx
 from tvm.ir.expr import TensorLoad
 from tvm.script.ir_builder import tirx as T
+from tvm.target import codegen
+
+from qnn_ops.errors import QnnError
 
 Array: TypeAlias = npt.NDArray[Any]
 """Constants, at compile time."""
@@ -29,6 +34,48 @@ DWORD = 4
 """Bytes in an int32 lane, which is also how many activations a dot product multiplies in a lane."""
 
 
+# The steps of Python around these functions take several times as long.
+_CALL, _LOAD, _STORE = map(
+    tvm.get_global_func,
+    ("ir.Call", "tirx.BufferLoad", "script.ir_builder.tirx.BufferStore"),
+)
+_PURE = tvm.ir.Op.get("tirx.call_llvm_pure_intrin")
+_EXTERN = tvm.ir.Op.get("tirx.call_extern")
+
+
+def instruction(dtype: str, name: str, *operands: Vector) -> Vector:
+    """Call a function of LLVM without effects; all operands are expressions."""
+    return _CALL(_type(dtype), _PURE, (_number(name), *operands), None, (), None)
+
+
+def extern(dtype: str, name: str, *operands: Vector) -> Vector:
+    """Call a function of the linker; all operands are expressions."""
+    return _CALL(_type(dtype), _EXTERN, (tvm.ir.StringImm(name), *operands), None, (), None)
+
+
+def load(buffer: Buffer, index: Index) -> Vector:
+    """Load the element at an index, or the elements of a ramp, from a buffer of one axis."""
+    return _LOAD(buffer, (index,), None)
+
+
+def store(buffer: Buffer, value: Vector, index: Index) -> None:
+    """Store an element at an index, or a vector at a ramp, in a buffer of one axis."""
+    _STORE(buffer, value, (index,))
+
+
+@lru_cache
+def _number(name: str) -> Any:
+    number = codegen.llvm_lookup_intrinsic_id(name)
+    if not number:
+        raise QnnError(f"LLVM has no function {name}")  # its code generator would crash
+    return tirx.IntImm("uint32", number)
+
+
+@lru_cache
+def _type(dtype: str) -> Any:
+    return tvm.ir.PrimType(dtype)
+
+
 def lanes_in(value: Vector) -> int:
     """Count the lanes of an expression."""
     return int(value.ty.dtype.lanes)
@@ -42,7 +89,7 @@ def unsigned_min(value: Vector, limit: Index) -> Index:
     """
     dtype = str(value.ty.dtype)
     limit = splat(dtype, limit, 1) if isinstance(limit, int) else limit
-    return T.call_llvm_pure_intrin(dtype, f"llvm.umin.{dtype.replace('int', 'i')}", value, limit)
+    return instruction(dtype, f"llvm.umin.{dtype.replace('int', 'i')}", value, limit)
 
 
 def local_vector(lanes: int = 16, dtype: str = "int32") -> Buffer:
@@ -56,17 +103,17 @@ def local_vector(lanes: int = 16, dtype: str = "int32") -> Buffer:
 
 def get_lanes(buffer: Buffer, lanes: int | None = None) -> Vector:
     """Read the first ``lanes`` of a local vector, or all of them without a number."""
-    return buffer[_first(buffer, lanes)]
+    return load(buffer, _first(lanes or int(buffer.shape[0])))
 
 
 def set_lanes(buffer: Buffer, value: Vector, lanes: int | None = None) -> None:
     """Write the first lanes of a local vector, or all."""
-    T.buffer_store(buffer, value, [_first(buffer, lanes)])
+    store(buffer, value, _first(lanes or int(buffer.shape[0])))
 
 
-def _first(buffer: Buffer, lanes: int | None) -> Index:
-    lanes = int(buffer.shape[0]) if lanes is None else lanes
-    return 0 if lanes == 1 else T.ramp(0, 1, lanes)
+@lru_cache
+def _first(lanes: int) -> Index:
+    return tirx.IntImm("int32", 0) if lanes == 1 else T.ramp(0, 1, lanes)
 
 
 def fetch(buffer: Buffer, place: Index, level: int = 1) -> None:
@@ -77,6 +124,10 @@ def fetch(buffer: Buffer, place: Index, level: int = 1) -> None:
     T.evaluate(T.call_llvm_intrin("void", "llvm.prefetch.p0", address, *flags))
 
 
+# These classes have no subclasses, and ``isinstance`` is slow for classes of TVM.
+_BOUND = (tvm.ir.Call, TensorLoad)
+
+
 def kept(value: Vector) -> Vector:
     """Keep a vector, or a number, in a register of its own.
 
@@ -85,7 +136,7 @@ def kept(value: Vector) -> Vector:
     """
     if isinstance(value, int):
         return value
-    if isinstance(value, tvm.ir.Call | TensorLoad):
+    if type(value) in _BOUND:
         return T.Bind(value)
     # This is no binding: TVM would compute the bounds of its lanes wrongly.
     dtype = value.ty.dtype
@@ -181,4 +232,4 @@ def reduced(operation: str, value: Vector) -> Vector:
     kind = dtype.rstrip("0123456789")
     name = operation if operation == "add" else _SIGNS[kind] + operation
     suffix = f"v{lanes}{kind.lstrip('u')[0]}{dtype.removeprefix(kind)}"
-    return T.call_llvm_pure_intrin(dtype, f"llvm.vector.reduce.{name}.{suffix}", value)
+    return instruction(dtype, f"llvm.vector.reduce.{name}.{suffix}", value)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import Vector, kept, lanes_in
+from legalize.kernels.ir.vectors import Vector, instruction, kept, lanes_in
 from legalize.kernels.isa.neon import LANES, Neon, half, multiply_long, paired, picked
 
 REGISTER_BYTES = 16
@@ -105,7 +105,7 @@ class MatrixProducts(Isa):
     def multiply_add(self, total: Vector, data: Vector, weights: Vector) -> Vector:
         """Multiply by smmla."""
         name = "llvm.aarch64.neon.smmla.v4i32.v16i8"
-        return T.call_llvm_pure_intrin("int32x4", name, total, data, weights)
+        return instruction("int32x4", name, total, data, weights)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class DotProducts(Isa):
     def multiply_add(self, total: Vector, data: Vector, weights: Vector) -> Vector:
         """Multiply by sdot."""
         name = "llvm.aarch64.neon.sdot.v4i32.v16i8"
-        return T.call_llvm_pure_intrin("int32x4", name, total, weights, data)
+        return instruction("int32x4", name, total, weights, data)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import Index, Vector, kept
+from legalize.kernels.ir.vectors import Index, Vector, instruction, kept
 
 HELIUM = ("mclass", "mve")
 """LLVM's features of the cores that have Helium."""
@@ -54,7 +54,7 @@ def unseen_count(value: int) -> Index:
 def products(lhs: Vector, rhs: Vector, *, odd: bool) -> Vector:
     """Multiply the even or the odd lanes of two int8x16: int16x8."""
     name = "llvm.arm.mve.vmull.v8i16.v16i8"
-    return T.call_llvm_pure_intrin("int16x8", name, lhs, rhs, T.int32(0), T.int32(int(odd)))
+    return instruction("int16x8", name, lhs, rhs, T.int32(0), T.int32(int(odd)))
 
 
 def widened(value: Vector, *, odd: bool) -> Vector:
@@ -65,27 +65,27 @@ def widened(value: Vector, *, odd: bool) -> Vector:
 
 def upper_products(lhs: Vector, rhs: Vector) -> Vector:
     """Return the upper halves of the products of two int32x4."""
-    return T.call_llvm_pure_intrin("int32x4", "llvm.arm.mve.vmulh.v4i32", lhs, rhs, T.int32(0))
+    return instruction("int32x4", "llvm.arm.mve.vmulh.v4i32", lhs, rhs, T.int32(0))
 
 
 def lifted(value: Vector, by: Vector) -> Vector:
     """Shift each lane of an int32x4 left by its own number of bits."""
     zero = T.int32(0)
     name = "llvm.arm.mve.vshl.vector.v4i32.v4i32"
-    return T.call_llvm_pure_intrin("int32x4", name, value, by, zero, zero, zero)
+    return instruction("int32x4", name, value, by, zero, zero, zero)
 
 
 def shifted(value: Vector, by: Index, *, saturates: bool = False) -> Vector:
     """Shift all lanes of an int32x4 left by the same number of bits."""
     zero = T.int32(0)
     name = "llvm.arm.mve.vshl.scalar.v4i32"
-    return T.call_llvm_pure_intrin("int32x4", name, value, by, T.int32(int(saturates)), zero, zero)
+    return instruction("int32x4", name, value, by, T.int32(int(saturates)), zero, zero)
 
 
 def lifted_saturating(value: Vector, by: int) -> Vector:
     """Shift an int32x4 left, saturating to 32 bits."""
     name = "llvm.arm.mve.vqshl.imm.v4i32"
-    return T.call_llvm_pure_intrin("int32x4", name, value, T.int32(by), T.int32(0))
+    return instruction("int32x4", name, value, T.int32(by), T.int32(0))
 
 
 def unseen(value: Vector) -> Vector:
@@ -104,5 +104,5 @@ def narrowed(even: Vector, odd: Vector) -> Vector:
     dtype = f"int{bits}x{128 // bits}"
     empty = T.broadcast(getattr(T, f"int{bits}")(0), 128 // bits)
     name = f"llvm.arm.mve.vqmovn.{name}"
-    half = kept(T.call_llvm_pure_intrin(dtype, name, empty, even, zero, zero, zero))
-    return kept(T.call_llvm_pure_intrin(dtype, name, half, odd, zero, zero, T.int32(1)))
+    half = kept(instruction(dtype, name, empty, even, zero, zero, zero))
+    return kept(instruction(dtype, name, half, odd, zero, zero, T.int32(1)))

@@ -5,7 +5,7 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import Buffer, Index, kept
+from legalize.kernels.ir.vectors import Buffer, Index, instruction, kept
 
 WORD = 4
 """The bytes in a register."""
@@ -90,16 +90,16 @@ def half_of(word: Index, half: int, dtype: str = "int8") -> Index:
     """Return bytes 0 and 2 of a register, or bytes 1 and 3, each widened to 16 bits."""
     name = "llvm.arm.sxtb16" if dtype == "int8" else "llvm.arm.uxtb16"
     if half:
-        word = T.call_llvm_pure_intrin("int32", "llvm.fshr.i32", word, word, T.int32(8))
-    return kept(T.call_llvm_pure_intrin("int32", name, word))
+        word = instruction("int32", "llvm.fshr.i32", word, word, T.int32(8))
+    return kept(instruction("int32", name, word))
 
 
 def add_bytes(total: Index, word: Index, half: int, dtype: str = "int8") -> Index:
     """Add bytes 0 and 2 of a register, or bytes 1 and 3, to a pair of 16 bits."""
     name = "llvm.arm.sxtab16" if dtype == "int8" else "llvm.arm.uxtab16"
     if half:
-        word = T.call_llvm_pure_intrin("int32", "llvm.fshr.i32", word, word, T.int32(8))
-    return T.call_llvm_pure_intrin("int32", name, total, word)
+        word = instruction("int32", "llvm.fshr.i32", word, word, T.int32(8))
+    return instruction("int32", name, total, word)
 
 
 def unpacked(word: Index, dtype: str) -> list[Index]:
@@ -139,10 +139,10 @@ def copy_bytes(source: Buffer, start: Index, target: Buffer, to: Index, count: i
 
 def add_products(lhs: Index, rhs: Index, total: Index) -> Index:
     """Add the products of both pairs of 16 bits to a sum."""
-    return T.call_llvm_pure_intrin("int32", "llvm.arm.smlad", lhs, rhs, total)
+    return instruction("int32", "llvm.arm.smlad", lhs, rhs, total)
 
 
 def add_product(lhs: Index, rhs: Index, total: Index, *, top: bool) -> Index:
     """Add the product of the lower or of the upper 16 bits to a sum."""
     name = "llvm.arm.smlatt" if top else "llvm.arm.smlabb"
-    return T.call_llvm_pure_intrin("int32", name, lhs, rhs, total)
+    return instruction("int32", name, lhs, rhs, total)

@@ -2,7 +2,7 @@
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import Vector, lanes_in
+from legalize.kernels.ir.vectors import Vector, instruction, lanes_in
 
 LANES = 4
 """int32 values in a register."""
@@ -31,9 +31,9 @@ class Neon:
         """Add neighbouring lanes of int16x8 to int32x4 (sadalp)."""
         if self.is_armv7:
             name = "llvm.arm.neon.vpadals.v4i32.v8i16"
-            return T.call_llvm_pure_intrin("int32x4", name, total, products)
+            return instruction("int32x4", name, total, products)
         name = "llvm.aarch64.neon.saddlp.v4i32.v8i16"
-        return total + T.call_llvm_pure_intrin("int32x4", name, products)
+        return total + instruction("int32x4", name, products)
 
     def narrow_words(self, value: Vector, shift: int = 0) -> Vector:
         """Narrow int32x4 to int16x4, saturating (sqxtn, or with a shift sqrshrn).
@@ -55,7 +55,7 @@ class Neon:
 
     def _call(self, dtype: str, aarch64: str, armv7: str, *operands: Vector) -> Vector:
         name = f"llvm.arm.neon.{armv7}" if self.is_armv7 else f"llvm.aarch64.neon.{aarch64}"
-        return T.call_llvm_pure_intrin(dtype, name, *operands)
+        return instruction(dtype, name, *operands)
 
 
 def multiply_long(lhs: Vector, rhs: Vector) -> Vector:
@@ -67,7 +67,7 @@ def add_saturating(value: Vector, addend: int) -> Vector:
     """Add a number to int16 lanes, saturating (sqadd)."""
     lanes = lanes_in(value)
     number = T.broadcast(T.int16(addend), lanes)
-    return T.call_llvm_pure_intrin(f"int16x{lanes}", f"llvm.sadd.sat.v{lanes}i16", value, number)
+    return instruction(f"int16x{lanes}", f"llvm.sadd.sat.v{lanes}i16", value, number)
 
 
 def half(value: Vector, number: int) -> Vector:

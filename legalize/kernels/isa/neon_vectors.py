@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import Array, Buffer, Vector, lanes_in, splat
+from legalize.kernels.ir.vectors import Array, Buffer, Vector, instruction, lanes_in, splat
 from legalize.kernels.isa.base import AffineForm, VectorIsa
 from legalize.kernels.isa.neon import Neon, half, joined
 
@@ -72,9 +72,7 @@ class NeonVectors(VectorIsa):
             entries = [table[T.ramp(start + lanes * part, 1, lanes)] for part in range(4)]
             place = index - splat("uint8", start, lanes)
             name, before = ("tbl4", ()) if found is None else ("tbx4", (found,))
-            found = T.call_llvm_pure_intrin(
-                vector, f"{prefix}{dot}{name}{suffix}", *before, *entries, place
-            )
+            found = instruction(vector, f"{prefix}{dot}{name}{suffix}", *before, *entries, place)
         return found
 
     @property

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import DWORD, Buffer, Index, Vector
+from legalize.kernels.ir.vectors import DWORD, Buffer, Index, Vector, instruction
 from legalize.kernels.isa.x86_instructions import (
     add_pairs,
     add_to_pairs,
@@ -195,7 +195,7 @@ class PairProducts(Products):
         """Add the products of K-steps whose sums of two products are first added in 16 bits."""
         words, sums = f"int16x{2 * self.lanes}", None
         for values, factors in zip(data, weights, strict=True):
-            part = T.call_llvm_pure_intrin(words, _BYTE_PAIRS[self.lanes], values, factors)
+            part = instruction(words, _BYTE_PAIRS[self.lanes], values, factors)
             sums = part if sums is None else sums + part
         return accumulator + add_pairs(sums, T.broadcast(T.int16(1), 2 * self.lanes))
 

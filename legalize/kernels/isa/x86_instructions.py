@@ -1,40 +1,12 @@
 """Vector expressions of x86 for which TVM has no operator."""
 
-from functools import lru_cache
-from typing import Any
-
-import tvm
-from tvm import tirx
 from tvm.script.ir_builder import tirx as T
-from tvm.target import codegen
 
-from legalize.kernels.ir.vectors import Buffer, Index, Vector, lanes_in
-from qnn_ops.errors import QnnError
+from legalize.kernels.ir.vectors import Buffer, Index, Vector, instruction, lanes_in
 
 # Round by the processor's state, which is to nearest; or down; or towards zero, without an
 # exception.
 _CURRENT, _DOWN, _TO_ZERO = 4, 9, 11
-
-
-_PURE = tvm.ir.Op.get("tirx.call_llvm_pure_intrin")
-
-
-def instruction(dtype: str, name: str, *operands: Vector) -> Vector:
-    """Call a function of LLVM; TVM's own way looks its number up each time."""
-    return tvm.ir.Call(_PURE, [_number(name), *operands], ret_ty=_type(dtype))
-
-
-@lru_cache
-def _number(name: str) -> Any:
-    number = codegen.llvm_lookup_intrinsic_id(name)
-    if not number:
-        raise QnnError(f"LLVM has no function {name}")  # its code generator would crash
-    return tirx.IntImm("uint32", number)
-
-
-@lru_cache
-def _type(dtype: str) -> Any:
-    return tvm.ir.PrimType(dtype)
 
 
 def dot_bytes(accumulator: Vector, unsigned: Vector, signed: Vector, lanes: int = 16) -> Vector:

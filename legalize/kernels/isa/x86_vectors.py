@@ -15,6 +15,7 @@ from legalize.kernels.ir.vectors import (
     Vector,
     filled,
     flipped,
+    instruction,
     kept,
     lanes_in,
     splat,
@@ -83,7 +84,7 @@ class X86Vectors(VectorIsa):
         """Multiply and add by vpmaddwd."""
         lanes = lanes_in(lhs)
         name = f"{_PREFIX[2 * lanes]}.{'pmaddw.d.512' if lanes == 32 else 'pmadd.wd'}"
-        return T.call_llvm_pure_intrin(f"int32x{lanes // 2}", name, lhs, rhs)
+        return instruction(f"int32x{lanes // 2}", name, lhs, rhs)
 
     @property
     def adds_byte_products(self) -> bool:
@@ -93,7 +94,7 @@ class X86Vectors(VectorIsa):
     def byte_pairs(self, unsigned: Vector, signed: Vector) -> Vector:
         """Multiply and add by vpmaddubsw."""
         lanes = lanes_in(unsigned)
-        return T.call_llvm_pure_intrin(f"int16x{lanes // 2}", _PAIRS[lanes], unsigned, signed)
+        return instruction(f"int16x{lanes // 2}", _PAIRS[lanes], unsigned, signed)
 
     def add_byte_products(self, total: Vector, unsigned: Vector, signed: Vector) -> Vector:
         """Multiply and add by vpdpbusd."""
@@ -131,7 +132,7 @@ class X86Vectors(VectorIsa):
             return super().rounded_words(lhs, rhs)
         words = (T.reinterpret(f"int16x{lanes}", each) for each in (lhs, rhs))
         name = f"llvm.x86.{_ROUNDED_PRODUCTS[2 * lanes]}"
-        product = T.call_llvm_pure_intrin(f"int16x{lanes}", name, *words)
+        product = instruction(f"int16x{lanes}", name, *words)
         return T.reinterpret(f"uint16x{lanes}", product)
 
     def affine(self, form: AffineForm, lhs: Vector, rhs: Vector) -> list[Vector]:
@@ -210,7 +211,7 @@ class X86Vectors(VectorIsa):
         if row >= 8:
             # The difference saturates, so that an index below row 8 stays negative.
             name = f"llvm.ssub.sat.v{self.size}i8"
-            place = T.call_llvm_pure_intrin(vector, name, flipped(index), first)
+            place = instruction(vector, name, flipped(index), first)
         else:
             place = index - first
         return shuffle_bytes(entries, place)
@@ -218,7 +219,7 @@ class X86Vectors(VectorIsa):
     def _permuted(self, table: Buffer, index: Vector) -> Vector:
         """Look up by vpermb, which takes an index's lower six bits; the upper two choose a row."""
         found = [
-            T.call_llvm_pure_intrin(
+            instruction(
                 f"uint8x{self.size}",
                 "llvm.x86.avx512.permvar.qi.512",
                 table[T.ramp(self.size * part, 1, self.size)],
@@ -245,7 +246,7 @@ class X86Vectors(VectorIsa):
         lanes = lanes_in(lhs)
         suffix = ".512" if lanes == 32 else ""
         name = f"{_PREFIX[2 * lanes]}.{name}{suffix}"
-        return T.call_llvm_pure_intrin(f"int16x{lanes}", name, lhs, rhs)
+        return instruction(f"int16x{lanes}", name, lhs, rhs)
 
     def pairs_of_bytes(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Return two vectors of uint8 side by side as int16, in the order that narrowing undoes."""
@@ -255,7 +256,7 @@ class X86Vectors(VectorIsa):
 
     def _pair_products(self, pairs: Vector, factors: Vector) -> Vector:
         name = "pmaddw.d.512" if self.size == 64 else "pmadd.wd"
-        return T.call_llvm_pure_intrin(
+        return instruction(
             f"int32x{self.lanes}",
             f"{_PREFIX[self.size]}.{name}",
             pairs,
@@ -267,7 +268,7 @@ class X86Vectors(VectorIsa):
     ) -> Vector:
         if not self.has_word_sums:
             return total + self._pair_products(pairs, factors)
-        return T.call_llvm_pure_intrin(
+        return instruction(
             f"int32x{self.lanes}",
             f"llvm.x86.avx512.{name}.{8 * self.size}",
             total,

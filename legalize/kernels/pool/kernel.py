@@ -10,8 +10,9 @@ With h = n // 2 the average is (sum + h) // n. Ties round away from the origin, 
 odd quotient q with n·q = sum + h is reduced by one. The division is a product; see averages.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cache, reduce
 from itertools import chain, pairwise
 from math import prod
@@ -74,8 +75,16 @@ def pool(isa: VectorIsa, spec: PoolSpec, *, is_shared: bool = False) -> tirx.Pri
         A function of the data; for averages ``divisors`` of the window's size; ``Sizes`` if it is
         shared; and the output.
     """
-    function = _Kernel(isa, spec, is_shared).build()
-    return function.with_attr(SAME_CODE, function_digest(function)) if is_shared else function
+    kernel = _Kernel(isa, spec, is_shared)
+    if not is_shared:
+        return kernel.build()
+    if (form := kernel.form) not in _SHARED:
+        function = kernel.build()
+        _SHARED[form] = function.with_attr(SAME_CODE, function_digest(function))
+    return _SHARED[form]
+
+
+_SHARED: dict[Hashable, tirx.PrimFunc] = {}
 
 
 class _Kernel:
@@ -94,6 +103,16 @@ class _Kernel:
         self.origin = spec.origin + offset
         self.low, self.high = (bound + offset for bound in spec.bounds)
         self.adds_words = self.is_average and not isa.adds_bytes_to_words
+
+    @property
+    def form(self) -> Hashable:
+        """The facts on which the code depends if it reads the sizes."""
+        spec, known = self.spec, self.known
+        return (
+            replace(spec, in_shape=(spec.in_shape[0], 0, 0, 0), out_shape=(0, 0, 0, 0)),
+            *(self.isa, self._vectors(), spec.is_inside(0), spec.is_inside(1), known.tasks == 1),
+            *(known.first < known.last, known.first == 0, known.last == known.out_width),
+        )
 
     def build(self) -> tirx.PrimFunc:
         spec = self.spec
@@ -182,21 +201,25 @@ class _Kernel:
     def _each_stretch(self, write: Callable[[Index, Chunks], None]) -> None:
         """Write a loop over a pixel's channels, some vectors at a time.
 
-        The last iteration may overlap the one before. The loop takes as many vectors at a time as
-        make the fewest vectors in all.
+        The last iteration may overlap the one before.
         """
-        known, channels = self.known.channels, self.sizes.channels
-        whole, parts = pieces(known, self.size)
+        channels = self.sizes.channels
+        whole, parts = pieces(self.known.channels, self.size)
         if not whole:
             write(0, parts)
             return
 
-        counts = range(min(_SLIDING_CHUNKS if self.slides else _CHUNKS, whole), 0, -1)
-        count = min(counts, key=lambda each: each * -(-known // (each * self.size)))
+        count = self._vectors()
         width = count * self.size
         chunks = [(i * self.size, self.size) for i in range(count)]
         with T.serial(T.truncdiv(channels + (width - 1), width)) as turn:
             write(kept(unsigned_min(turn * width, channels - width)), chunks)
+
+    def _vectors(self) -> int:
+        """Return how many vectors at a time make the fewest vectors in all."""
+        channels, most = self.known.channels, _SLIDING_CHUNKS if self.slides else _CHUNKS
+        counts = range(min(most, channels // self.size), 0, -1)
+        return min(counts, key=lambda each: each * -(-channels // (each * self.size)))
 
     def _slide(self, line: Index, place: Index, down: Index) -> None:
         """Write windows of a row that advance by one column.

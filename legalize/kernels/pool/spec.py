@@ -48,13 +48,17 @@ class PoolSpec:
             axis: 0 or 1, down or across.
             size: the image's size along the axis.
         """
-        window, padding = self.window[axis], self.padding[axis]
-        start = number * self.strides[axis] - padding
-        reach = (self.out_shape[1 + axis] - 1) * self.strides[axis] - padding + window
-        if padding == 0 and reach <= self.in_shape[1 + axis]:
+        window = self.window[axis]
+        start = number * self.strides[axis] - self.padding[axis]
+        if self.is_inside(axis):
             return start, window
         first = kept(T.max(start, 0))
         return first, kept(T.min(start + window, size) - first)
+
+    def is_inside(self, axis: int) -> bool:
+        """Tell whether no window reaches the padding along an axis, 0 or 1."""
+        reach = (self.out_shape[1 + axis] - 1) * self.strides[axis] + self.window[axis]
+        return self.padding[axis] == 0 and reach <= self.in_shape[1 + axis]
 
 
 def pool_spec(attrs: Attrs, data: TensorSpec, out_shape: tuple[int, int, int, int]) -> PoolSpec:

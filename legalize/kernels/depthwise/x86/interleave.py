@@ -6,9 +6,9 @@ vectors of 32 and 16 bytes.
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import Vector, kept
+from legalize.kernels.ir.vectors import Vector, instruction, kept
 from legalize.kernels.isa.x86 import Isa
-from legalize.kernels.isa.x86_instructions import add_pairs, dot_bytes, instruction
+from legalize.kernels.isa.x86_instructions import add_pairs, dot_bytes
 
 _QUARTER = 16
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from legalize.kernels.isa.x86_vectors import AVX2
 from legalize.kernels.kernel import SAME_CODE
-from legalize.kernels.pool import rules
+from legalize.kernels.pool import kernel, rules
 from legalize.kernels.pool.kernel import pool
 from legalize.kernels.pool.spec import PoolSpec
 from qnn_ops import QnnError, quantized_pool2d
@@ -110,14 +110,24 @@ def test_every_instruction_set(
     check_calls(place, [*calls, pooling(rng, "avg", (1, 6, 7, 20), 2, **even)])
 
 
-def test_poolings_of_many_sizes_have_one_function() -> None:
+@pytest.mark.parametrize("writes_each", [False, True])
+def test_poolings_of_many_sizes_have_one_function(
+    monkeypatch: pytest.MonkeyPatch, *, writes_each: bool
+) -> None:
+    def forget() -> None:
+        pool.cache_clear()
+        monkeypatch.setattr(kernel, "_SHARED", {})
+
     def code(shape: tuple[int, int, int, int], **change: Any) -> str:
+        if writes_each:
+            forget()
         attrs = {"pool_type": "avg", "window": (3, 3), "strides": (1, 1), "padding": (1, 1)}
         spec = PoolSpec(
             shape, shape, "uint8", **{**attrs, "bounds": (0, 255), "origin": 0, **change}
         )
         return str(pool(AVX2, spec, is_shared=True).attrs[SAME_CODE])
 
+    forget()
     sizes = [(1, 9, 7, 64), (1, 5, 5, 768), (1, 4, 20, 128)]
     assert len(set(map(code, sizes))) == 1
     others = [

@@ -1,6 +1,6 @@
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.isa.x86_instructions import instruction
+from legalize.kernels.ir.vectors import instruction
 from tests.support.errors import fails
 
 
