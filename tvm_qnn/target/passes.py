@@ -11,6 +11,7 @@ from tvm_ffi import structural_walk
 
 from legalize.kernels.isa.targets import has_feature
 from legalize.kernels.kernel import HAS_PLAIN_LOOPS, IS_KERNEL, IS_SMALL
+from legalize.loop_functions import with_body
 from legalize.passes.bodies import TAKES_POINTERS, has_buffers
 
 # They lower threads, memory and instructions of GPUs. No function here has these, but the passes
@@ -126,7 +127,7 @@ def on_cpu(body: tirx.Stmt) -> tirx.Stmt:
 
 def _named(function: tirx.PrimFunc, _mod: Any, _context: Any) -> tirx.PrimFunc:
     is_named = TAKES_POINTERS in function.attrs
-    return function.with_body(on_cpu(function.body)) if is_named else function
+    return with_body(function, on_cpu(function.body)) if is_named else function
 
 
 def _pipeline() -> tuple[Any, ...]:
@@ -156,13 +157,11 @@ def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:
         nonlocal is_flat
         is_flat = is_flat and len(node.indices) == 1
 
-    seen = [
-        (tirx.For, see_loop),
-        (TensorLoad, see_access),
-        (tirx.BufferStore, see_access),
-    ]
+    loops = [(tirx.For, see_loop)]
+    accesses = [(TensorLoad, see_access), (tirx.BufferStore, see_access)]
     for function in functions:
-        structural_walk(function.body, seen)
+        # A final kernel is flat. The walk calls Python for each access.
+        structural_walk(function.body, loops if is_final(function) else [*loops, *accesses])
     buffers = [has_buffers(function) for function in functions]
     # A function of open sizes allocates memory, and passes on addresses in it.
     some = (_COMPACT,) if any(buffers) else _OF_BUFFERS
