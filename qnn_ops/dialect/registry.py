@@ -23,7 +23,7 @@ The operator is then known to TVM as ``relax.qnn.quantized_relu``, prints in TVM
 ``R.qnn.quantized_relu(x, kind="relu", ...)`` and parses back.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import SimpleNamespace
@@ -161,9 +161,7 @@ class Operator(Generic[P]):
 
     def call(self, operands: Sequence[Any], **attrs: Any) -> relax.Call:
         """Build a call from operands (trailing ``None`` left out) and normalised attributes."""
-        operands = list(operands)
-        while operands and operands[-1] is None:
-            operands.pop()
+        operands = _without_last(operands)
         if any(operand is None for operand in operands):
             raise QnnError(f"{self.name}: an operand before the last one is missing")
         for name, operand in zip(self.tensors, operands, strict=False):
@@ -228,9 +226,10 @@ class Operator(Generic[P]):
 
     def evaluate(self, *args: P.args, **kwargs: P.kwargs) -> Array:
         """Compute the operator in numpy: the arguments are a call's, but tensors are arrays."""
-        build: Callable[..., relax.Call] = self
-        call = build(*_map(_to_const, args), **_map(_to_const, kwargs))
-        return self.apply(attrs_of(call), *(_to_array(arg) for arg in call.args))
+        given = self.declaration.given(args, kwargs)
+        arrays = [given[name] for name in self.tensors]
+        attrs = {name: plain(each) for name, each in self.declaration.attrs(given).items()}
+        return self.apply(self.attrs(**attrs), *_without_last(arrays))
 
     def operands(self, call: relax.Call) -> list[Operand]:
         """Return shape and dtype of each operand of a call of the operator."""
@@ -383,21 +382,7 @@ def _array_spec(value: Any) -> Operand:
     return TensorSpec(value.shape, str(value.dtype))
 
 
-def _map(convert: Callable[[Any], Any], values: Any) -> Any:
-    if isinstance(values, Mapping):
-        return {key: convert(value) for key, value in values.items()}
-    return [convert(value) for value in values]
-
-
-def _to_const(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return as_const(value)
-    if isinstance(value, (list, tuple)) and value and isinstance(value[0], np.ndarray):
-        return [_to_const(item) for item in value]
-    return value
-
-
-def _to_array(expr: relax.Expr) -> Any:
-    if isinstance(expr, relax.Tuple):
-        return tuple(_to_array(field) for field in expr.fields)
-    return expr.value.numpy()
+def _without_last(operands: Sequence[Any]) -> list[Any]:
+    """Return operands up to the last one that is given."""
+    count = max((number for number, each in enumerate(operands, 1) if each is not None), default=0)
+    return list(operands[:count])
