@@ -7,6 +7,8 @@ Integers behave as in the C++ of the frameworks: values are int32, products int6
 leaves int32 without a check, the result wraps modulo 2^32; each docstring says where.
 """
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -42,6 +44,13 @@ def round_half_away(x: Any) -> Any:
 def is_number(x: Any) -> Any:
     """Tell which floats are not NaN: the conversion of NaN to an integer is undefined."""
     return x == x
+
+
+def float32_quotient(factors: Sequence[float], *divisors: float) -> float:
+    """Divide a product of numbers by a product of others; every step is rounded to float32."""
+    above, below = (map(np.float32, numbers) for numbers in (factors, divisors))
+    with np.errstate(all="ignore"):
+        return float(reduce(np.multiply, above) / reduce(np.multiply, below))
 
 
 def quantize_multiplier(real: npt.ArrayLike) -> tuple[Int32Array, Int32Array]:

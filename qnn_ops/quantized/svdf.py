@@ -3,6 +3,7 @@
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arithmetic.fixed_point import float32_quotient
 from qnn_ops.arithmetic.rounding import check_multiplier, scale_down
 from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
@@ -13,12 +14,6 @@ from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
 
 STATES = ("int16", "int8")
-
-
-def float32_ratio(first: float, second: float, divisor: float) -> float:
-    """Return first * second / divisor, rounded to float32 at each step."""
-    with np.errstate(over="ignore"):
-        return float(np.float32(first) * np.float32(second) / np.float32(divisor))
 
 
 @operator("sums", "state", traits=FIXED, overflows=False)
@@ -67,7 +62,7 @@ def _quantized_svdf_state_type(attrs: Attrs, sums: TensorSpec, state: TensorSpec
 
 def state_multiplier(attrs: Attrs) -> float:
     """Return the multiplier that turns sums into the state's values."""
-    return float32_ratio(attrs.input_scale, attrs.weights_scale, attrs.state_scale)
+    return float32_quotient((attrs.input_scale, attrs.weights_scale), attrs.state_scale)
 
 
 @quantized_svdf_state.reference
@@ -139,7 +134,7 @@ def _quantized_svdf_type(
 
 def output_multiplier(attrs: Attrs) -> float:
     """Return the multiplier that turns sums into results."""
-    return float32_ratio(attrs.state_scale, attrs.weights_scale, attrs.output_scale)
+    return float32_quotient((attrs.state_scale, attrs.weights_scale), attrs.output_scale)
 
 
 @quantized_svdf.reference

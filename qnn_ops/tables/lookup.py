@@ -15,6 +15,7 @@ from qnn_ops.arithmetic.accumulator_bounds import Bounds, check_scaled
 from qnn_ops.arithmetic.c_functions import by_c
 from qnn_ops.arithmetic.fixed_point import (
     clamp_to,
+    float32_quotient,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     round_half_away,
@@ -131,10 +132,8 @@ def leaky_relu_table(alpha: float, ends: Ends) -> Array:
         QnnError: also if the scales are so far apart that the framework's int32 overflows.
     """
     centred = centred_inputs(ends)
-    scale, step = np.float32(ends.input_scale), np.float32(ends.output_scale)
-    with np.errstate(all="ignore"):
-        factor = float(scale / step)
-        slope = float(scale * np.float32(alpha) / step)
+    factor = float32_quotient((ends.input_scale,), ends.output_scale)
+    slope = float32_quotient((ends.input_scale, alpha), ends.output_scale)
     lowest, highest = centred[[0, -1]]
     check_scaled(Bounds.of(0, highest), factor, "tflite", ends.output_zero_point)
     check_scaled(Bounds.of(lowest, 0), abs(slope), "tflite", ends.output_zero_point)
@@ -192,8 +191,7 @@ def absolute_table(ends: Ends) -> Array:
     """
     centred = centred_inputs(ends)
     values = np.abs(centred)
-    with np.errstate(all="ignore"):
-        factor = float(np.float32(ends.input_scale) / np.float32(ends.output_scale))
+    factor = float32_quotient((ends.input_scale,), ends.output_scale)
     if factor != 1:
         check_scaled(Bounds.of(0, values.max()), factor, "tflite", ends.output_zero_point)
         values = multiply_by_quantized_multiplier(values, *quantize_multiplier(factor))

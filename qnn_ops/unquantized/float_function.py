@@ -8,7 +8,7 @@ from tvm import relax
 
 from qnn_ops.arithmetic import float_polynomials as polynomials
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32 as fma
-from qnn_ops.arithmetic.onnxruntime import gru_tangent, hyperbolic_tangent, logistic
+from qnn_ops.arithmetic.onnxruntime import gru_tangent, horner, hyperbolic_tangent, logistic
 from qnn_ops.arrays import Array, Float32Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype
@@ -60,13 +60,6 @@ def _reference(attrs: Attrs, data: Array) -> Array:
     return np.asarray(result, np.float32)
 
 
-def _horner(coefficients: Sequence[float], x: Array) -> Float32Array:
-    result = np.full_like(x, coefficients[0])
-    for coefficient in coefficients[1:]:
-        result = np.asarray(fma(result, x, np.float32(coefficient)), np.float32)
-    return result
-
-
 def _exp(
     x: Array,
     coefficients: Sequence[float],
@@ -81,14 +74,14 @@ def _exp(
     exponents = np.nan_to_num(power).astype(np.int32) + spare
     # A power of two below the least normal number becomes 0.
     factor = np.ldexp(np.float32(1), exponents) * (exponents >= np.finfo(np.float32).minexp)
-    result = _horner(coefficients, x) * factor
+    result = horner(coefficients, x) * factor
     return np.asarray(result * np.float32(2.0**-spare), np.float32)
 
 
 def _erf(x: Array) -> Float32Array:
     size = np.minimum(np.abs(x), np.float32(polynomials.ERF_END))
-    below = fma(_horner(polynomials.ERF_BELOW, size * size), size, size)
-    exponent = fma(_horner(polynomials.ERF_ABOVE, size), size, size)
+    below = fma(horner(polynomials.ERF_BELOW, size * size), size, size)
+    exponent = fma(horner(polynomials.ERF_ABOVE, size), size, size)
     above = np.float32(1) - _exp(-exponent, polynomials.ERF_EXP)
     return np.copysign(np.where(size > np.float32(polynomials.ERF_SPLIT), above, below), x)
 
@@ -102,7 +95,7 @@ def _logistic(x: Array) -> Float32Array:
 def _tanh(x: Array) -> Float32Array:
     size = np.abs(x)
     square = size * size
-    below = fma(_horner(polynomials.TANH_BELOW, square) * square, size, size)
+    below = fma(horner(polynomials.TANH_BELOW, square) * square, size, size)
     power = _exp(np.float32(-2) * size, polynomials.EXP)
     above = (np.float32(1) - power) / (np.float32(1) + power)
     return np.copysign(np.where(size < np.float32(polynomials.TANH_SPLIT), below, above), x)
