@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qnn_ops.arrays import Array, Float64Array, Int32Array
+from qnn_ops.arrays import Array, Float64Array, Int32Array, Int64Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import finite, int32_values, integers, positive_float32, within
 from qnn_ops.errors import QnnError
 
-_INT32 = np.iinfo(np.int32)
+_INT32, _INT16 = np.iinfo(np.int32), np.iinfo(np.int16)
 
 
 def round_half_away(x: Any) -> Any:
@@ -239,6 +239,22 @@ def clamp_to(
     if not lowest <= low <= high <= highest:
         raise QnnError(f"a clamp range must be ordered and within {dtype}, got [{low}, {high}]")
     return np.asarray(np.clip(values, low, high), dtype=dtype)
+
+
+def high_mul_int16(a: Array, b: Array | int) -> Int64Array:
+    """Compute gemmlowp's SaturatingRoundingDoublingHighMul of int16."""
+    return saturate_int16((a.astype(np.int64) * b + (1 << 14)) >> 15)
+
+
+def divide_by_pot_int16(x: Int64Array, exponent: int) -> Int64Array:
+    """Compute gemmlowp's RoundingDivideByPOT of int16. Its mask wraps to -1 from 2^16 on."""
+    mask = (1 << exponent) - 1 if exponent < 16 else -1
+    return np.asarray((x >> exponent) + ((x & mask) > (mask >> 1) + (x < 0)))
+
+
+def saturate_int16(x: Array) -> Int64Array:
+    """Clamp integers to the range of int16; the result is int64."""
+    return np.clip(x.astype(np.int64), _INT16.min, _INT16.max)
 
 
 def conv_multiplier(

@@ -15,8 +15,8 @@ from qnn_ops.arithmetic.fixed_point import (
     clamp_to,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    saturate_int16,
 )
-from qnn_ops.arithmetic.fixed_point_int16 import saturate_int16
 from qnn_ops.arithmetic.inverse_sqrt import inverse_sqrt_multiplier
 from qnn_ops.arrays import Array, Int16Array, Int64Array
 from qnn_ops.tables.softmax import exp_on_negative_values, inverse

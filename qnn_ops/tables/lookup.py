@@ -15,12 +15,14 @@ from qnn_ops.arithmetic.accumulator_bounds import Bounds, check_scaled
 from qnn_ops.arithmetic.c_functions import by_c
 from qnn_ops.arithmetic.fixed_point import (
     clamp_to,
+    divide_by_pot_int16,
     float32_quotient,
+    high_mul_int16,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     round_half_away,
+    saturate_int16,
 )
-from qnn_ops.arithmetic.fixed_point_int16 import divide_by_pot_int16, high_mul_int16, saturate_int16
 from qnn_ops.arithmetic.inverse_sqrt import inverse_sqrt_multiplier
 from qnn_ops.arrays import Array, Float32Array, Int64Array
 from qnn_ops.dialect.attributes import dtype_range

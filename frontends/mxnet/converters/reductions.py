@@ -85,7 +85,7 @@ def convert_batch_norm(ctx: Context) -> relax.Expr:
         deviation = np.sqrt(variance + np.float32(ctx.attrs.real("eps", _EPSILON)))
         scale = (gamma / deviation).astype(np.float32)
     if not np.isfinite(scale).all():
-        raise QnnError(f"{ctx.operand(4).name!r} must not be negative, less eps")
+        raise QnnError(f"{ctx.names[4]!r} must not be negative, less eps")
     around = [-1 if index == axis else 1 for index in range(len(shape))]
 
     def constant(array: Array, suffix: str) -> relax.Expr:
