@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_args, get_origin
 
-from qnn_ops.dialect.checks import check_choice
+from qnn_ops.dialect.checks import check_choice, check_dtype, check_rank
 from qnn_ops.dialect.declared import Attribute
+from qnn_ops.dialect.operands import Tensor
 
 _ENTRY = re.compile(r"    (\w+): ")
 
@@ -36,6 +37,7 @@ class Declaration:
             for name, declared in self._types.items()
             if name not in tensors
         }
+        self._operands = {name: _declared(self._types[name], Tensor) for name in tensors}
 
     @property
     def implied(self) -> dict[str, Any]:
@@ -67,11 +69,16 @@ class Declaration:
             if not (attribute.implied and formed == default):
                 yield name, formed
 
-    def check(self, attrs: object) -> None:
-        """Raise unless each attribute that a call has is one of its allowed values."""
+    def check(self, attrs: object, operands: Sequence[Any] = ()) -> None:
+        """Raise unless each attribute and operand of a call is as it is declared."""
         for name, attribute in self.attributes.items():
             if attribute.allowed and hasattr(attrs, name):
                 check_choice(name, getattr(attrs, name), attribute.allowed)
+        for (name, tensor), spec in zip(self._operands.items(), operands, strict=False):
+            if tensor is not None and tensor.dtypes:
+                check_dtype(name, spec.dtype, tensor.dtypes)
+            if tensor is not None and tensor.rank is not None:
+                check_rank(name, spec, tensor.rank)
 
     def signature(self, result: Any) -> inspect.Signature:
         """Return the signature without what the annotations declare, for readers."""
@@ -111,10 +118,16 @@ def _evaluated(annotation: Any, names: Mapping[str, Any]) -> Any:
 
 
 def _attribute_of(name: str, annotation: Any) -> Attribute:
-    for each in getattr(annotation, "__metadata__", ()):
-        if isinstance(each, Attribute):
-            return each
-    raise TypeError(f"{name} declares no attribute")
+    attribute: Attribute | None = _declared(annotation, Attribute)
+    if attribute is None:
+        raise TypeError(f"{name} declares no attribute")
+    return attribute
+
+
+def _declared(annotation: Any, kind: type[Any]) -> Any:
+    """Return what an annotation declares; None if nothing of this kind."""
+    found = getattr(annotation, "__metadata__", ())
+    return next((each for each in found if isinstance(each, kind)), None)
 
 
 def _is_sequence(annotation: Any) -> bool:

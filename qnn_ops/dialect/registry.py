@@ -3,10 +3,10 @@
 An operator's file contains the public function with the operator's traits, its type rule, its numpy
 reference, and a rule that tells when the model's own framework would overflow. The function has no
 body: its signature declares the operands and attributes, by the types of
-``qnn_ops.dialect.declared``::
+``qnn_ops.dialect.operands`` and ``qnn_ops.dialect.declared``::
 
     @operator("quantized_data", traits=Traits(...))
-    def quantized_relu(quantized_data: relax.Expr, input_scale: InputScale, ...) -> None: ...
+    def quantized_relu(quantized_data: Activations, input_scale: InputScale, ...) -> None: ...
 
     @quantized_relu.type_rule
     def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec: ...
@@ -182,7 +182,7 @@ class Operator(Generic[P]):
         if self._type_rule is None:
             raise QnnError(f"{self.name}: the operator has no type rule")
         try:
-            self.declaration.check(attrs)
+            self.declaration.check(attrs, operands)
             return self._type_rule(attrs, *operands)
         except QnnError as error:
             raise QnnError(f"{self.name}: {error}") from None

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Annotated
 
 import numpy as np
-from tvm import relax
 
 from qnn_ops.arithmetic.accumulator_bounds import Bounds, check_scaled
 from qnn_ops.arithmetic.fixed_point import is_number, round_half_away
@@ -14,10 +13,9 @@ from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arithmetic.rounding import ROUNDINGS, check_multiplier, scale_result
 from qnn_ops.arithmetic.xnnpack import XNNPACK, quantize_xnnpack
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.attributes import dtype_range, per_axis
 from qnn_ops.dialect.checks import (
-    QUANTIZED,
     check_axis,
     check_bounds,
     check_dtype,
@@ -38,7 +36,7 @@ from qnn_ops.errors import QnnError
     overflows=False,
 )
 def quantize(
-    data: relax.Expr,
+    data: operands.Floats,
     scale: declared.ScaleOrScales,
     zero_point: declared.PointOrPoints,
     out_dtype: declared.Text,
@@ -70,7 +68,6 @@ def quantize(
 
 @quantize.type_rule
 def _quantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("data", data.dtype, ("float32",))
     channels = data.shape[check_axis(attrs.axis, len(data.shape))] if data.shape else None
     check_quantization("{}", attrs.scale, attrs.zero_point, attrs.out_dtype, channels)
     check_stated_multiplier(attrs, channels)
@@ -125,7 +122,7 @@ def _quantize_reference(attrs: Attrs, data: Array) -> Array:
     overflows=False,
 )
 def dequantize(
-    quantized_data: relax.Expr,
+    quantized_data: operands.Quantized,
     scale: declared.ScaleOrScales,
     zero_point: declared.PointOrPoints,
     out_dtype: declared.Text = "float32",
@@ -147,7 +144,6 @@ def dequantize(
 
 @dequantize.type_rule
 def _dequantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, (*QUANTIZED, "int16", "int32"))
     check_dtype("out_dtype", attrs.out_dtype, ("float32",))
     channels = data.shape[check_axis(attrs.axis, len(data.shape))] if data.shape else None
     check_quantization("{}", attrs.scale, attrs.zero_point, data.dtype, channels)
@@ -164,7 +160,7 @@ def _dequantize_reference(attrs: Attrs, data: Array) -> Array:
 
 @operator("quantized_data", traits=rescaling(OF_DATA, Channels.AXIS, clamps=True))
 def requantize(
-    quantized_data: relax.Expr,
+    quantized_data: operands.Quantized,
     input_scale: declared.ScaleOrScales,
     input_zero_point: declared.PointOrPoints,
     output_scale: declared.OutputScale,
@@ -196,7 +192,6 @@ def requantize(
 
 @requantize.type_rule
 def _requantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, (*QUANTIZED, "int16", "int32"))
     channels = data.shape[check_axis(attrs.axis, len(data.shape))] if data.shape else None
     check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype, channels)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)

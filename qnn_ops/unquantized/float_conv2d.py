@@ -10,8 +10,7 @@ from tvm import relax
 
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
-from qnn_ops.dialect.checks import check_dtype, check_rank
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import Channels, Traits
@@ -38,8 +37,8 @@ PACKED = 256
     overflows=False,
 )
 def float_conv2d(
-    data: relax.Expr,
-    kernel: relax.Expr,
+    data: operands.FloatImages,
+    kernel: operands.FloatImages,
     bias: relax.Expr | None = None,
     addend: relax.Expr | None = None,
     *,
@@ -176,9 +175,6 @@ def _type(
     bias: TensorSpec | None = None,
     addend: TensorSpec | None = None,
 ) -> TensorSpec:
-    for name, spec in (("data", data), ("kernel", kernel)):
-        check_dtype(name, spec.dtype, ("float32",))
-        check_rank(name, spec, 4)
     batch, *sizes, channels = reorder(data.shape, attrs.data_layout, "NHWC")
     units, *window, inputs = reorder(kernel.shape, attrs.kernel_layout, "OHWI")
     groups = attrs.groups

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 import pytest
 
 from qnn_ops import QnnError
-from qnn_ops.dialect import declared
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.declarations import Declaration
+from qnn_ops.dialect.registry import TensorSpec
 from tests.support.errors import fails
 
 
@@ -120,3 +121,13 @@ def test_a_parameter_that_declares_nothing_is_an_error() -> None:
         """Do nothing."""
 
     fails("wrong: axis declares no attribute", Declaration, wrong, ("data",), error=TypeError)
+
+
+def test_operands_are_as_they_are_declared() -> None:
+    def function(data: operands.FloatMatrix, other: object) -> None:
+        """Do it."""
+
+    check, other = Declaration(function, ("data", "other")).check, TensorSpec((), "bool")
+    check(None, [TensorSpec((2, 3), "float32"), other])
+    fails("data must be float32, got int8", check, None, [TensorSpec((2, 3), "int8"), other])
+    fails("data must have 2 dimensions, got", check, None, [TensorSpec((2,), "float32"), other])
