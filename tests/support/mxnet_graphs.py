@@ -12,6 +12,11 @@ from frontends.mxnet.graph import Entry, Graph, Node
 from tests.support.unchecked import unchecked
 
 
+def ends(**numbers: Any) -> dict[str, Any]:
+    """Return ends of ranges as float32, by the names of their inputs."""
+    return {name: np.float32(number) for name, number in numbers.items()}
+
+
 def graph_of(
     op: str,
     attrs: Mapping[str, Any],
