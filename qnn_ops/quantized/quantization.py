@@ -24,7 +24,7 @@ from qnn_ops.dialect.checks import (
 )
 from qnn_ops.dialect.declared import LITERT
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
-from qnn_ops.dialect.traits import OF_DATA, Channels, Traits, moving, rescaling
+from qnn_ops.dialect.traits import OF_DATA, Channels, Traits, fixed, moving, rescaling
 from qnn_ops.errors import QnnError
 
 
@@ -116,11 +116,7 @@ def _quantize_reference(attrs: Attrs, data: Array) -> Array:
     return np.clip(integers, low, high).astype(attrs.out_dtype)
 
 
-@operator(
-    "quantized_data",
-    traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.AXIS),
-    overflows=False,
-)
+@operator("quantized_data", traits=fixed(Channels.AXIS), overflows=False)
 def dequantize(
     quantized_data: operands.Quantized,
     scale: declared.ScaleOrScales,

@@ -10,17 +10,11 @@ from qnn_ops.arrays import Array
 from qnn_ops.dialect import operands
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.sizes import broadcast
-from qnn_ops.dialect.traits import FIXED, Channels, Traits
+from qnn_ops.dialect.traits import FIXED, Channels, fixed
 from qnn_ops.errors import QnnError
 
 
-@operator(
-    "lhs",
-    "rhs",
-    "addend",
-    traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.ANYWHERE),
-    overflows=False,
-)
+@operator("lhs", "rhs", "addend", traits=fixed(Channels.ANYWHERE), overflows=False)
 def fused_multiply_add(lhs: operands.Floats, rhs: operands.Floats, addend: operands.Floats) -> None:
     """Compute lhs * rhs + addend, rounded to float32 once.
 

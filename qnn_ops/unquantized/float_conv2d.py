@@ -13,7 +13,7 @@ from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
-from qnn_ops.dialect.traits import Channels, Traits
+from qnn_ops.dialect.traits import Channels, fixed
 from qnn_ops.dialect.windows import counts_of, windows_of
 from qnn_ops.errors import QnnError
 
@@ -27,14 +27,7 @@ PACKED = 256
 
 
 @operator(
-    "data",
-    "kernel",
-    "bias",
-    "addend",
-    traits=Traits(
-        zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.CONVOLUTION
-    ),
-    overflows=False,
+    *("data", "kernel", "bias", "addend"), traits=fixed(Channels.CONVOLUTION), overflows=False
 )
 def float_conv2d(
     data: operands.FloatImages,

@@ -11,7 +11,7 @@ from qnn_ops.arithmetic.onnxruntime import gru_tangent, horner, hyperbolic_tange
 from qnn_ops.arrays import Array, Float32Array
 from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
-from qnn_ops.dialect.traits import Channels, Traits
+from qnn_ops.dialect.traits import Channels, fixed
 
 FUNCTIONS = (
     *("erf", "exp", "logistic", "tanh"),
@@ -19,11 +19,7 @@ FUNCTIONS = (
 )
 
 
-@operator(
-    "data",
-    traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.ANYWHERE),
-    overflows=False,
-)
+@operator("data", traits=fixed(Channels.ANYWHERE), overflows=False)
 def float_function(
     data: operands.Floats, function: Annotated[str, declared.choice(*FUNCTIONS)]
 ) -> None:
