@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_args, get_origin
 
+from tvm import relax
+
 from qnn_ops.dialect.checks import check_choice, check_dtype, check_rank
 from qnn_ops.dialect.declared import Attribute
 from qnn_ops.dialect.operands import Tensor
@@ -20,9 +22,15 @@ _ERRORS = (
 
 
 class Declaration:
-    """The parameters of an operator's function: tensors, and attributes of ``declared``."""
+    """The parameters of an operator's function: tensors, and attributes of ``declared``.
 
-    def __init__(self, function: Callable[..., None], tensors: Sequence[str]) -> None:
+    Attributes:
+        attributes: what the attributes declare, by their names.
+        tensors: the names of the tensors.
+        tuples: the names of operands that are several tensors.
+    """
+
+    def __init__(self, function: Callable[..., None]) -> None:
         """Read the signature of ``function``; all parameters but the tensors are attributes."""
         self._function = function
         self._parameters = inspect.signature(function).parameters
@@ -31,13 +39,14 @@ class Declaration:
         self._types = {
             name: _evaluated(each.annotation, names) for name, each in self._parameters.items()
         }
-        self.tuples = {name for name in tensors if _is_sequence(self._types[name])}
+        self.tensors = tuple(name for name, each in self._types.items() if _is_tensor(each))
+        self.tuples = {name for name in self.tensors if _is_sequence(self._types[name])}
         self.attributes = {
             name: _attribute_of(f"{function.__name__}: {name}", declared)
             for name, declared in self._types.items()
-            if name not in tensors
+            if name not in self.tensors
         }
-        self._operands = {name: _declared(self._types[name], Tensor) for name in tensors}
+        self._operands = {name: _declared(self._types[name], Tensor) for name in self.tensors}
 
     @property
     def implied(self) -> dict[str, Any]:
@@ -128,6 +137,10 @@ def _declared(annotation: Any, kind: type[Any]) -> Any:
     """Return what an annotation declares; None if nothing of this kind."""
     found = getattr(annotation, "__metadata__", ())
     return next((each for each in found if isinstance(each, kind)), None)
+
+
+def _is_tensor(annotation: Any) -> bool:
+    return annotation is relax.Expr or any(map(_is_tensor, get_args(annotation)))
 
 
 def _is_sequence(annotation: Any) -> bool:

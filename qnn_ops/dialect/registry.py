@@ -5,7 +5,7 @@ reference, and a rule that tells when the model's own framework would overflow. 
 body: its signature declares the operands and attributes, by the types of
 ``qnn_ops.dialect.operands`` and ``qnn_ops.dialect.declared``::
 
-    @operator("quantized_data", traits=Traits(...))
+    @operator(traits=Traits(...))
     def quantized_relu(quantized_data: Activations, input_scale: InputScale, ...) -> None: ...
 
     @quantized_relu.type_rule
@@ -99,14 +99,13 @@ class Operator(Generic[P]):
     def __init__(
         self,
         function: Callable[P, None],
-        tensors: tuple[str, ...],
         traits: Traits | None,
         name: str = "",
     ) -> None:
-        """Register ``function``, by its own name or another; ``tensors`` are tensor parameters."""
+        """Register ``function``, by its own name or another."""
         self.name = self.__name__ = name or function.__name__
-        self.tensors = tensors
-        self.declaration = Declaration(function, tensors)
+        self.declaration = Declaration(function)
+        self.tensors = self.declaration.tensors
         self.attrs: type[Attrs] = type("Attrs", (Attrs,), self.declaration.implied)
         self.__doc__ = self.declaration.document(function.__doc__ or "")
         self.__signature__ = self.declaration.signature(relax.Call)
@@ -261,19 +260,18 @@ relax_parser.qnn = R_QNN
 
 
 def operator(
-    *tensors: str, traits: Traits | None = None, overflows: bool = True
+    *, traits: Traits | None = None, overflows: bool = True
 ) -> Callable[[Callable[P, None]], Operator[P]]:
     """Register the decorated declaration as a Relax operator.
 
     Args:
-        tensors: names of its operands.
         traits: the facts that passes need; without them no such pass takes the operator.
         overflows: False if its integers cannot leave int32, or wrap as the framework's do: it needs
             no overflow rule.
     """
 
     def decorate(function: Callable[P, None]) -> Operator[P]:
-        declared = Operator(function, tensors, traits)
+        declared = Operator(function, traits)
         if not overflows:
             declared.overflow_rule(lambda _attrs, _known, *_operands: None)
         return declared

@@ -15,7 +15,7 @@ _BYTE = 8
 _MOST = np.float32(127)
 
 
-@operator("data", "weights", "scales", "points", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def blockwise_dense(
     data: operands.Floats,
     weights: operands.Bytes,

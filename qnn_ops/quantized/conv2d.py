@@ -28,10 +28,6 @@ def _has_addend(given: declared.Given) -> bool:
 
 
 @operator(
-    "quantized_data",
-    "quantized_kernel",
-    "bias",
-    "addend",
     traits=rescaling(
         {"quantized_data": "input_zero_point", "addend": "addend_zero_point"},
         Channels.CONVOLUTION,

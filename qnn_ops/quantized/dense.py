@@ -18,12 +18,7 @@ from qnn_ops.dialect.traits import OF_DATA, Channels, rescaling
 from qnn_ops.errors import QnnError
 
 
-@operator(
-    "quantized_data",
-    "quantized_weight",
-    "bias",
-    traits=rescaling(OF_DATA, Channels.LAST, clamps=True),
-)
+@operator(traits=rescaling(OF_DATA, Channels.LAST, clamps=True))
 def quantized_dense(
     quantized_data: operands.Activations,
     quantized_weight: operands.WeightMatrix,

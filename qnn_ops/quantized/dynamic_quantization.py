@@ -19,7 +19,7 @@ SCALE_FIELD, POINT_FIELD = 0, 2
 """The indices of the scale and the zero point among these numbers."""
 
 
-@operator("data", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def dynamic_encoding(
     data: operands.Floats,
     asymmetric: declared.Flag,
@@ -110,8 +110,6 @@ OFFSETS = {"int8": 0, "uint8": 128}
 
 
 @operator(
-    "data",
-    "encoding",
     traits=Traits(zero_points={}, moved=moving(), keeps=None, clamps=False, channels=Channels.LAST),
     overflows=False,
 )

@@ -80,7 +80,7 @@ class ElementwiseOperator(Operator[...]):
             others: compute it in other arithmetics, by their names.
         """
         traits = rescaling(OF_BOTH, Channels.ANYWHERE, clamps=True)
-        super().__init__(_elementwise, ("lhs", "rhs"), traits, reference.__name__)
+        super().__init__(_elementwise, traits, reference.__name__)
         _, arguments = (self.__doc__ or "").split("\n\n", 1)
         self.__doc__ = f"{cleandoc(reference.__doc__ or '')}\n\n{arguments}"
         self.type_rule(elementwise_type)

@@ -12,8 +12,6 @@ from qnn_ops.errors import QnnError
 
 
 @operator(
-    "quantized_data",
-    "table",
     traits=Traits(
         zero_points={"quantized_data": None},
         moved=moving(),

@@ -30,7 +30,7 @@ _PAIRS = (EXTRAS[1:3], EXTRAS[3:])
 _LOWEST_EXPONENT = -15
 
 
-@operator("sums", "hidden", "cell", "weights", "extras", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def quantized_lstm(
     sums: Annotated[relax.Expr, operands.Tensor((), 3)],
     hidden: relax.Expr,

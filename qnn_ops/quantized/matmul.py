@@ -18,7 +18,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.float_conv2d import ORDERS, panel_of
 
 
-@operator("lhs", "rhs", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def float_matmul(
     lhs: operands.Floats,
     rhs: operands.Floats,
@@ -84,7 +84,7 @@ ROUNDINGS = ("tflite", "float32")
 
 
 # int32 sums wrap, so their bounds are unknown.
-@operator("lhs", "rhs", traits=rescaling(OF_BOTH, Channels.LAST, clamps=False), overflows=False)
+@operator(traits=rescaling(OF_BOTH, Channels.LAST, clamps=False), overflows=False)
 def quantized_matmul(
     lhs: relax.Expr,
     rhs: relax.Expr,

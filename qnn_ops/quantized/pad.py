@@ -11,7 +11,6 @@ from qnn_ops.errors import QnnError
 
 
 @operator(
-    "quantized_data",
     traits=Traits(
         zero_points={},
         moved=moving("pad_value"),

@@ -31,7 +31,6 @@ def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
 
 
 @operator(
-    "quantized_data",
     traits=Traits(
         zero_points={}, moved=_moved, keeps=always, clamps=True, channels=Channels.LAYOUT
     ),

@@ -29,7 +29,6 @@ from qnn_ops.errors import QnnError
 
 
 @operator(
-    "data",
     traits=Traits(
         zero_points={}, moved=moving("zero_point"), keeps=None, clamps=False, channels=Channels.AXIS
     ),
@@ -116,7 +115,7 @@ def _quantize_reference(attrs: Attrs, data: Array) -> Array:
     return np.clip(integers, low, high).astype(attrs.out_dtype)
 
 
-@operator("quantized_data", traits=fixed(Channels.AXIS), overflows=False)
+@operator(traits=fixed(Channels.AXIS), overflows=False)
 def dequantize(
     quantized_data: operands.Quantized,
     scale: declared.ScaleOrScales,
@@ -154,7 +153,7 @@ def _dequantize_reference(attrs: Attrs, data: Array) -> Array:
     return rounded(steps * scale)
 
 
-@operator("quantized_data", traits=rescaling(OF_DATA, Channels.AXIS, clamps=True))
+@operator(traits=rescaling(OF_DATA, Channels.AXIS, clamps=True))
 def requantize(
     quantized_data: operands.Quantized,
     input_scale: declared.ScaleOrScales,

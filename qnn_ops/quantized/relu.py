@@ -18,7 +18,7 @@ from qnn_ops.dialect.traits import OF_DATA, Channels, rescaling
 KINDS = ("relu", "relu6", "relu_0_to_1", "relu_n1_to_1")
 
 
-@operator("quantized_data", traits=rescaling(OF_DATA, Channels.ANYWHERE, clamps=False))
+@operator(traits=rescaling(OF_DATA, Channels.ANYWHERE, clamps=False))
 def quantized_relu(
     quantized_data: relax.Expr,
     input_scale: declared.InputScale,

@@ -98,7 +98,6 @@ METHODS = ("bilinear", "nearest_neighbor")
 
 
 @operator(
-    "quantized_data",
     traits=Traits(
         zero_points={},
         moved=moving(),

@@ -18,7 +18,7 @@ from qnn_ops.errors import QnnError
 STATES = ("int16", "int8")
 
 
-@operator("sums", "state", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def quantized_svdf_state(
     sums: Annotated[relax.Expr, operands.Tensor(("int32",), 2)],
     state: Annotated[relax.Expr, operands.Tensor(STATES, 2)],
@@ -75,7 +75,7 @@ def _quantized_svdf_state_reference(attrs: Attrs, sums: Array, state: Array) -> 
     return np.concatenate([past, newest], axis=2).reshape(*state.shape)
 
 
-@operator("state", "weights_time", "bias", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def quantized_svdf(
     state: Annotated[relax.Expr, operands.Tensor(STATES, 2)],
     weights_time: Annotated[relax.Expr, operands.Tensor((), 2)],

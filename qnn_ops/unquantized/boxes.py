@@ -20,7 +20,7 @@ CORNERS = 4
 """The numbers of a box: the lowest y and x, the highest y and x."""
 
 
-@operator("encodings", "anchors", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def decode_boxes(
     encodings: operands.FloatMatrix,
     anchors: operands.FloatMatrix,
@@ -143,7 +143,7 @@ def rise(heap: list[int], hole: int, top: int, value: int, before: Before) -> No
 _MOST = 1 << 31
 
 
-@operator("boxes", "scores", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def select_boxes(
     boxes: operands.FloatMatrix,
     scores: operands.FloatMatrix,

@@ -14,7 +14,7 @@ from qnn_ops.dialect.traits import FIXED, Channels, fixed
 from qnn_ops.errors import QnnError
 
 
-@operator("lhs", "rhs", "addend", traits=fixed(Channels.ANYWHERE), overflows=False)
+@operator(traits=fixed(Channels.ANYWHERE), overflows=False)
 def fused_multiply_add(lhs: operands.Floats, rhs: operands.Floats, addend: operands.Floats) -> None:
     """Compute lhs * rhs + addend, rounded to float32 once.
 
@@ -53,7 +53,7 @@ def _fused_multiply_add_reference(_attrs: Attrs, lhs: Array, rhs: Array, addend:
 DTYPES = ("int32", "float32")
 
 
-@operator("data", "exponent", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def natural_power(
     data: Annotated[relax.Expr, operands.Tensor(DTYPES, 1)], exponent: operands.Int32
 ) -> None:
@@ -103,7 +103,7 @@ OTHER = {"float32": "int32", "int32": "float32"}
 """The dtype as which the bits of another are read."""
 
 
-@operator("data", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def reinterpret(data: Annotated[relax.Expr, operands.Tensor(DTYPES, 1)]) -> None:
     """Read the bits of numbers as another dtype.
 

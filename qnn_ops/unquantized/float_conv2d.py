@@ -26,9 +26,7 @@ PACKED = 256
 """The products of a panel of a constant matrix."""
 
 
-@operator(
-    *("data", "kernel", "bias", "addend"), traits=fixed(Channels.CONVOLUTION), overflows=False
-)
+@operator(traits=fixed(Channels.CONVOLUTION), overflows=False)
 def float_conv2d(
     data: operands.FloatImages,
     kernel: operands.FloatImages,

@@ -19,7 +19,7 @@ FUNCTIONS = (
 )
 
 
-@operator("data", traits=fixed(Channels.ANYWHERE), overflows=False)
+@operator(traits=fixed(Channels.ANYWHERE), overflows=False)
 def float_function(
     data: operands.Floats, function: Annotated[str, declared.choice(*FUNCTIONS)]
 ) -> None:

@@ -115,7 +115,7 @@ MOST = 60
 """The most bytes of an item."""
 
 
-@operator("items", "weights", "seeds", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def hash_signs(
     items: operands.Bytes, weights: operands.FloatVector, seeds: operands.FloatVector
 ) -> None:

@@ -14,7 +14,7 @@ from qnn_ops.errors import QnnError, refuse_index
 COUNTED_DTYPES = ("int8", "uint8", "int16", "int32", "int64")
 
 
-@operator("indices", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def counted_indices(
     indices: Annotated[relax.Expr, operands.Tensor(COUNTED_DTYPES)],
     size: declared.Int,
@@ -56,7 +56,7 @@ def _counted_indices_reference(attrs: Attrs, indices: Array) -> Array:
 INDEX_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
 
 
-@operator("data", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def top_indices(
     data: Annotated[relax.Expr, operands.Tensor(INDEX_DTYPES, 2)], count: declared.Int
 ) -> None:

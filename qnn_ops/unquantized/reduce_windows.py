@@ -17,7 +17,7 @@ DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
 REDUCTIONS = ("add", "multiply", "maximum", "minimum", "all", "any")
 
 
-@operator("data", "start", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def reduce_windows(
     data: Annotated[relax.Expr, operands.Tensor(DTYPES)],
     start: relax.Expr,

@@ -17,7 +17,7 @@ WIDE, LANES = 4, 8
 """The lanes of a float64 vector and of a float32 vector with AVX2."""
 
 
-@operator("rows", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def row_moments(
     rows: operands.FloatMatrix, order: Annotated[str, declared.choice(*ORDERS)]
 ) -> None:

@@ -13,7 +13,7 @@ from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
 
 
-@operator("rows", "weights", "indices", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def average_rows(
     rows: operands.FloatMatrix,
     weights: operands.Floats,
@@ -72,7 +72,7 @@ DTYPES = ("int8", "uint8", "int32", "int64", "float32")
 REDUCTIONS = ("update", "add", "multiply", "maximum", "minimum")
 
 
-@operator("data", "indices", "rows", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def scatter_rows(
     data: Annotated[relax.Expr, operands.Tensor(DTYPES, 2)],
     indices: Annotated[relax.Expr, operands.Tensor(("int32",), 1)],

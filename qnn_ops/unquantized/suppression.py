@@ -14,7 +14,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.boxes import CORNERS, overlap, pop, push
 
 
-@operator("boxes", "scores", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def suppress_boxes(
     boxes: operands.Floats,
     scores: operands.Floats,
@@ -90,7 +90,7 @@ ROW = 3
 """The columns of a result's row: the numbers of an image, a class and a box."""
 
 
-@operator("boxes", "scores", "count", "limits", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def suppress_by_class(
     boxes: operands.Floats,
     scores: operands.Floats,
