@@ -39,13 +39,13 @@ class Declaration:
         self._types = {
             name: _evaluated(each.annotation, names) for name, each in self._parameters.items()
         }
-        self.tensors = tuple(name for name, each in self._types.items() if _is_tensor(each))
+        declared = {name: _declared(each, Attribute) for name, each in self._types.items()}
+        self.attributes = {name: each for name, each in declared.items() if each}
+        self.tensors = tuple(name for name, each in declared.items() if not each)
+        for name in self.tensors:
+            if not _is_tensor(self._types[name]):
+                raise TypeError(f"{function.__name__}: {name} declares no attribute")
         self.tuples = {name for name in self.tensors if _is_sequence(self._types[name])}
-        self.attributes = {
-            name: _attribute_of(f"{function.__name__}: {name}", declared)
-            for name, declared in self._types.items()
-            if name not in self.tensors
-        }
         self._operands = {name: _declared(self._types[name], Tensor) for name in self.tensors}
 
     @property
@@ -124,13 +124,6 @@ def _evaluated(annotation: Any, names: Mapping[str, Any]) -> Any:
     if first in names and all(part.isidentifier() for part in rest):
         return functools.reduce(getattr, rest, names[first])
     return eval(annotation, dict(names))
-
-
-def _attribute_of(name: str, annotation: Any) -> Attribute:
-    attribute: Attribute | None = _declared(annotation, Attribute)
-    if attribute is None:
-        raise TypeError(f"{name} declares no attribute")
-    return attribute
 
 
 def _declared(annotation: Any, kind: type[Any]) -> Any:

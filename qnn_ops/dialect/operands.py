@@ -4,16 +4,14 @@ An operator's function annotates its tensors with these types. Its type rule see
 fit. A plain ``relax.Expr`` declares nothing.
 """
 
-from dataclasses import dataclass
-from typing import Annotated, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 from tvm import relax
 
 from qnn_ops.dialect.checks import ACTIVATIONS, QUANTIZED
 
 
-@dataclass(frozen=True)
-class Tensor:
+class Tensor(NamedTuple):
     """A declared operand.
 
     Attributes:
