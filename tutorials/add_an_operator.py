@@ -42,16 +42,15 @@ from qnn_ops.dialect.traits import Channels, Traits
 # What it means
 # -------------
 # The public function is a signature. The decorator registers it with TVM as
-# ``relax.qnn.quantized_abs``, names its tensor operands, and lets it make calls of the operator.
-# The other parameters are attributes. Their types in ``qnn_ops.dialect.declared`` define their
-# form. The traits tell passes over the whole graph what they need to know: which zero points change
-# if data or result become uint8 (none here: they are int8 only), whether the result ends in a clamp
-# whose bounds an activation may narrow, and where the channels are.
+# ``relax.qnn.quantized_abs``, and lets it make calls of the operator. Its expressions are the
+# operands, and the other parameters are attributes. Their types in ``qnn_ops.dialect.declared``
+# define their form. The traits tell passes over the whole graph what they need to know: which zero
+# points change if data or result become uint8 (none here: they are int8 only), whether the result
+# ends in a clamp whose bounds an activation may narrow, and where the channels are.
 
 
 @operator(
-    "quantized_data",
-    traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.ANYWHERE),
+    traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.ANYWHERE)
 )
 def quantized_abs(
     quantized_data: relax.Expr,

@@ -56,14 +56,12 @@ class Graph:
 
     Attributes:
         nodes: every node, by number.
-        arg_nodes: the numbers of the variables, in the order of the graph's arguments.
         heads: the graph's outputs.
         attrs: the file's attributes of the whole graph, for instance `mxnet_version`, 10901 for
             1.9.1; absent before 0.9.
     """
 
     nodes: tuple[Node, ...]
-    arg_nodes: tuple[int, ...]
     heads: tuple[Entry, ...]
     attrs: Mapping[str, object] = field(default_factory=dict)
 

@@ -16,7 +16,7 @@ import frontends.mxnet.converters  # noqa: F401 (registers the rules)
 from frontends.builder import Imported, ModuleBuilder
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.mxnet.attributes import Attributes
-from frontends.mxnet.converters.context import CONVERTERS, Context, Operand
+from frontends.mxnet.converters.context import CONVERTERS, Context
 from frontends.mxnet.graph import SEMANTICS, Entry, Graph, Node, reachable
 from frontends.mxnet.interface import Dtypes, Shapes, input_specs, signature
 from frontends.mxnet.live import read_model
@@ -119,9 +119,22 @@ class _Conversion:
         self.problems.append((number, node.op, reason, _names(self.graph, node)))
 
     def _apply(self, node: Node) -> list[Value]:
-        operands = [self._operand(entry) for entry in node.inputs]
-        given = node, Attributes(node.attrs), operands, self.builder
-        ctx = Context(*given, self.semantics, self._inside)
+        def entry(position: int) -> Entry:
+            # The rule may not read it: the label of a loss needs no value.
+            if not 0 <= position < len(node.inputs):
+                raise QnnError(f"input {position} is missing")
+            return node.inputs[position]
+
+        ctx = Context(
+            node,
+            Attributes(node.attrs),
+            [self.graph.nodes[each.node].name for each in node.inputs],
+            lambda position: self._value(entry(position)),
+            lambda position: self._expr(entry(position)),
+            self.builder,
+            self.semantics,
+            self._inside,
+        )
         results = CONVERTERS[node.op](ctx)
         return results if isinstance(results, list) else [results]
 
@@ -134,11 +147,6 @@ class _Conversion:
             elif not isinstance(result, (np.ndarray, relax.Var)):
                 result = self.builder.emit(result, self.builder.fresh(node.name))
             self.values[Entry(number, output)] = result
-
-    def _operand(self, entry: Entry) -> Operand:
-        # The rule may not read it: the label of a loss needs no value.
-        name = self.graph.nodes[entry.node].name
-        return Operand(name, lambda: self._value(entry), lambda: self._expr(entry))
 
     def _value(self, entry: Entry) -> Value:
         if entry not in self.values:

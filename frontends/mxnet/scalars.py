@@ -30,6 +30,11 @@ def scalar(value: Any) -> Array:
     return np.asarray(value, dtype=np.float32)
 
 
+def const(value: Any) -> relax.Expr:
+    """Return a number as a float32 constant."""
+    return relax.const(scalar(value))
+
+
 INT32_LEVELS = scalar(2**31)
 """MXNet's float(0x7fffffff), which rounds up; also the steps per unit if a range is zero."""
 

@@ -170,20 +170,15 @@ def _clean(node: Node, version: int) -> Node:
 def _with_states(graph: Graph) -> Graph:
     nodes: list[Node] = []
     moved: list[int] = []  # the new number of each old node
-    arg_nodes = set(graph.arg_nodes)
-    arguments: list[int] = []
-    for index, node in enumerate(graph.nodes):
+    for node in graph.nodes:
         inputs = [Entry(moved[entry.node], entry.output) for entry in node.inputs]
         for suffix in _STATES.get(node.op, ())[len(inputs) :]:
             inputs.append(Entry(len(nodes)))
-            arguments.append(len(nodes))
             nodes.append(Node(f"{node.name}_{suffix}" if node.name else suffix, VARIABLE))
         moved.append(len(nodes))
-        if index in arg_nodes:
-            arguments.append(len(nodes))
         nodes.append(replace(node, inputs=tuple(inputs)))
     heads = tuple(Entry(moved[head.node], head.output) for head in graph.heads)
-    return Graph(tuple(nodes), tuple(arguments), heads, graph.attrs)
+    return Graph(tuple(nodes), heads, graph.attrs)
 
 
 _MAX_INDEX = 2**31 - 1
@@ -248,20 +243,18 @@ def _graph(value: Any, path: JsonPath) -> Graph:
         nodes.append(_node(item, (*path, "nodes", index), index))
     if not nodes:
         raise _MalformedError((*path, "nodes"), "is empty")
-    arg_nodes = []
     for index, item in enumerate(_array(fields, "arg_nodes", path)):
         where = (*path, "arg_nodes", index)
         number = _index(item, where, len(nodes))
         if not nodes[number].is_variable:
             raise _MalformedError(where, f"names node {number}, which is no variable")
-        arg_nodes.append(number)
     heads = tuple(
         _entry(item, (*path, "heads", index), len(nodes))
         for index, item in enumerate(_array(fields, "heads", path))
     )
     if not heads:
         raise _MalformedError((*path, "heads"), "is empty")
-    return Graph(tuple(nodes), tuple(arg_nodes), heads, _graph_attrs(fields, path))
+    return Graph(tuple(nodes), heads, _graph_attrs(fields, path))
 
 
 def _graph_attrs(fields: dict[str, Any], path: JsonPath) -> dict[str, object]:

@@ -126,7 +126,7 @@ class _Recorder:
             moved = node if name in _COPIES else self._call(func, node, *args[1:], **kwargs)
             self._keep(result, moved)
         elif name in _POOLS and args[0].is_quantized:
-            self._keep(result, self._average(name, func, args))
+            self._keep(result, self._average(name, args))
         else:
             self._plain(name, func, args, kwargs, result)
 
@@ -160,35 +160,29 @@ class _Recorder:
         scale, point, low, high, dtype = self._encoding(result)
         one = self.torch.tensor(1, dtype=self.torch.float32)
         float64 = self.torch.float64
-        value = self._call(self.aten._to_copy.default, self._real(data), dtype=float64)
-        value = self._call(self.aten.mul.Scalar, value, (one / scale).item())
-        value = self._call(self.aten.add.Scalar, value, point)
-        value = self._call(self.aten._to_copy.default, value, dtype=self.torch.float32)
-        value = self._call(self.aten.round.default, value)
+        value = self._apply("_to_copy", self._real(data), dtype=float64)
+        value = self._apply("mul.Scalar", value, (one / scale).item())
+        value = self._apply("add.Scalar", value, point)
+        value = self._apply("_to_copy", value, dtype=self.torch.float32)
+        value = self._apply("round", value)
         return self._bounded(value, low, high, dtype)
 
     def _bounded(self, value: Any, low: int, high: int, dtype: Any) -> Any:
         """Return whole numbers as integers of a type, between two bounds."""
-        bounded = self._call(self.aten.clamp.default, value, low, high)
-        return self._call(self.aten._to_copy.default, bounded, dtype=dtype)
+        return self._apply("_to_copy", self._apply("clamp", value, low, high), dtype=dtype)
 
-    def _average(self, name: str, func: Any, args: Any) -> Any:
+    def _average(self, name: str, args: Any) -> Any:
         """Return the integers of averages: one step is 1, and a tie goes to an even number.
 
         PyTorch adds the zero point before it rounds, except for some images of channels last.
         """
         data, (_, point, low, high, dtype) = args[0], self._encoding(args[0])
-        func = getattr(self.aten, _RENAMED.get(name, name)).default
-        value = self._call(func, self._steps(data), *args[1:])
+        value = self._apply(_RENAMED.get(name, name), self._steps(data), *args[1:])
         is_last = data.is_contiguous(memory_format=self.torch.channels_last)
         if is_last and not data.is_contiguous() and name == "avg_pool2d":
-            value = self._call(
-                self.aten.add.Scalar, self._call(self.aten.round.default, value), point
-            )
+            value = self._apply("add.Scalar", self._apply("round", value), point)
         else:
-            value = self._call(
-                self.aten.round.default, self._call(self.aten.add.Scalar, value, point)
-            )
+            value = self._apply("round", self._apply("add.Scalar", value, point))
         return self._bounded(value, low, high, dtype)
 
     def _functional(self, name: str, args: Any) -> tuple[str, Any]:
@@ -210,17 +204,15 @@ class _Recorder:
         elif name == "conv_transpose2d":
             return self._transposed(args[0], args[1])
         elif stem in _BINARY:
-            made = self._call(
-                self._operator(_BINARY[stem]), *(self._value(each) for each in args[:2])
-            )
+            made = self._apply(_BINARY[stem], *map(self._value, args[:2]))
         elif name == "cat":
-            made = self._call(self.aten.cat.default, list(map(self._real, args[0])), args[1])
+            made = self._apply("cat", list(map(self._real, args[0])), args[1])
         elif name in _UNARY:
             code, count = _UNARY[name]
-            return self._call(self._operator(code), self._real(args[0]), *args[1:count])
+            return self._apply(code, self._real(args[0]), *args[1:count])
         else:
             raise UnsupportedError(f"quantized::{name} is not imported")
-        return self._call(self.aten.relu.default, made) if stem != name else made
+        return self._apply("relu", made) if stem != name else made
 
     def _product(self, name: str, data: Any, packed: Any) -> Any:
         """Return a convolution or a dense layer of packed weights, one scale for each channel."""
@@ -238,13 +230,13 @@ class _Recorder:
         kernel = self._call(widen, *map(self._constant, parts), *settings)
         operands = [self._real(data), kernel, None if bias is None else self._constant(bias)]
         if name == "linear":
-            return self._call(self.aten.linear.default, *operands)
+            return self._apply("linear", *operands)
         window = [
             list(getattr(ops, f"conv2d_{each}")(packed))
             for each in ("stride", "padding", "dilation")
         ]
         groups = ops.conv2d_groups(packed)
-        return self._call(self.aten.conv2d.default, *operands, *window, groups)
+        return self._apply("conv2d", *operands, *window, groups)
 
     def _transposed(self, data: Any, packed: Any) -> Any:
         """Return a transposed convolution: exact sums, if they are below 2 ** 24, and a bias."""
@@ -258,18 +250,17 @@ class _Recorder:
         window = [getattr(ops, f"conv_transpose2d_{each}")(packed) for each in names]
         kernel = self._constant(weights.int_repr().float())
         window = [each if isinstance(each, int) else list(each) for each in window]
-        func = self.aten.conv_transpose2d.input
-        sums = self._call(func, self._steps(data), kernel, None, *window)
+        sums = self._apply("conv_transpose2d.input", self._steps(data), kernel, None, *window)
         factor = torch.tensor(data.q_scale()).float() * weights.q_scale()
-        real = self._call(self.aten.mul.Tensor, sums, self._constant(factor))
+        real = self._apply("mul.Tensor", sums, self._constant(factor))
         if bias is None:
             return real
-        return self._call(self.aten.add.Tensor, real, self._constant(bias.reshape(-1, 1, 1)))
+        return self._apply("add.Tensor", real, self._constant(bias.reshape(-1, 1, 1)))
 
     def _steps(self, data: Any) -> Any:
         """Return the distances of a quantized tensor's values from 0, in steps."""
-        real = self._call(self.aten._to_copy.default, self._node(data), dtype=self.torch.float32)
-        return self._call(self.aten.sub.Scalar, real, data.q_zero_point())
+        real = self._apply("_to_copy", self._node(data), dtype=self.torch.float32)
+        return self._apply("sub.Scalar", real, data.q_zero_point())
 
     def _store(self, tensor: Any, node: Any) -> None:
         """Store the node that computes a tensor's real numbers."""
@@ -313,9 +304,10 @@ class _Recorder:
     def _node(self, tensor: Any) -> Any:
         return self.nodes[id(tensor)]
 
-    def _operator(self, code: str) -> Any:
+    def _apply(self, code: str, *args: Any, **kwargs: Any) -> Any:
+        """Return a call of an operator on real numbers; its overload is "default" if not named."""
         name, _, overload = code.partition(".")
-        return getattr(getattr(self.aten, name), overload or "default")
+        return self._call(getattr(getattr(self.aten, name), overload or "default"), *args, **kwargs)
 
     def _call(self, func: Any, *args: Any, **kwargs: Any) -> Any:
         return self.graph.call_function(func, args, kwargs)

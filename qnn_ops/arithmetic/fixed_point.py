@@ -7,17 +7,19 @@ Integers behave as in the C++ of the frameworks: values are int32, products int6
 leaves int32 without a check, the result wraps modulo 2^32; each docstring says where.
 """
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qnn_ops.arrays import Array, Float64Array, Int32Array
+from qnn_ops.arrays import Array, Float64Array, Int32Array, Int64Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import finite, int32_values, integers, positive_float32, within
 from qnn_ops.errors import QnnError
 
-_INT32 = np.iinfo(np.int32)
+_INT32, _INT16 = np.iinfo(np.int32), np.iinfo(np.int16)
 
 
 def round_half_away(x: Any) -> Any:
@@ -42,6 +44,13 @@ def round_half_away(x: Any) -> Any:
 def is_number(x: Any) -> Any:
     """Tell which floats are not NaN: the conversion of NaN to an integer is undefined."""
     return x == x
+
+
+def float32_quotient(factors: Sequence[float], *divisors: float) -> float:
+    """Divide a product of numbers by a product of others; every step is rounded to float32."""
+    above, below = (map(np.float32, numbers) for numbers in (factors, divisors))
+    with np.errstate(all="ignore"):
+        return float(reduce(np.multiply, above) / reduce(np.multiply, below))
 
 
 def quantize_multiplier(real: npt.ArrayLike) -> tuple[Int32Array, Int32Array]:
@@ -230,6 +239,22 @@ def clamp_to(
     if not lowest <= low <= high <= highest:
         raise QnnError(f"a clamp range must be ordered and within {dtype}, got [{low}, {high}]")
     return np.asarray(np.clip(values, low, high), dtype=dtype)
+
+
+def high_mul_int16(a: Array, b: Array | int) -> Int64Array:
+    """Compute gemmlowp's SaturatingRoundingDoublingHighMul of int16."""
+    return saturate_int16((a.astype(np.int64) * b + (1 << 14)) >> 15)
+
+
+def divide_by_pot_int16(x: Int64Array, exponent: int) -> Int64Array:
+    """Compute gemmlowp's RoundingDivideByPOT of int16. Its mask wraps to -1 from 2^16 on."""
+    mask = (1 << exponent) - 1 if exponent < 16 else -1
+    return np.asarray((x >> exponent) + ((x & mask) > (mask >> 1) + (x < 0)))
+
+
+def saturate_int16(x: Array) -> Int64Array:
+    """Clamp integers to the range of int16; the result is int64."""
+    return np.clip(x.astype(np.int64), _INT16.min, _INT16.max)
 
 
 def conv_multiplier(

@@ -6,14 +6,14 @@ Float32 arithmetic that depends on the difference uses the values and the zero p
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from qnn_ops.arithmetic import float_polynomials as polynomials
-from qnn_ops.arithmetic.fixed_point import is_number
+from qnn_ops.arithmetic.fixed_point import float32_quotient, is_number
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arithmetic.rounding import scale_result
@@ -103,9 +103,7 @@ def sum_onnxruntime(attrs: Any, lhs: Array, rhs: Array) -> Array:
 
 def product_factor(attrs: Any) -> np.float32:
     """Return how many steps of the result one step of a product is."""
-    with np.errstate(over="ignore", under="ignore"):
-        product = np.float32(attrs.lhs_scale) * np.float32(attrs.rhs_scale)
-        return np.float32(product / np.float32(attrs.output_scale))
+    return np.float32(float32_quotient((attrs.lhs_scale, attrs.rhs_scale), attrs.output_scale))
 
 
 def product_onnxruntime(attrs: Any, lhs: Array, rhs: Array) -> Array:
@@ -194,9 +192,7 @@ def bias_steps(reals: npt.ArrayLike, steps: npt.ArrayLike) -> Array:
 
 def mean_factor(attrs: Any, count: int) -> float:
     """Return how many steps of the result one step of a sum of ``count`` values is."""
-    with np.errstate(over="ignore", under="ignore"):
-        divisor = np.float32(attrs.output_scale) * np.float32(count)
-        return float(np.float32(attrs.input_scale) / divisor)
+    return float32_quotient((attrs.input_scale,), attrs.output_scale, count)
 
 
 def mean_onnxruntime(attrs: Any, _dtype: str, sums: Any, count: int) -> Any:
@@ -259,40 +255,45 @@ def logistic(values: npt.ArrayLike) -> Float32Array:
     """Compute 1 / (1 + exp(-x)) as QLinearSigmoid: a quotient of polynomials, by Horner."""
     x = _between(values, polynomials.LOGISTIC_END)
     square = x * x
-    numerator = _horner(polynomials.LOGISTIC_ABOVE, square)
-    denominator = _horner(polynomials.LOGISTIC_UNDER, square)
+    numerator = horner(polynomials.LOGISTIC_ABOVE, square)
+    denominator = horner(polynomials.LOGISTIC_UNDER, square)
     return np.maximum(np.float32(0), x * numerator / denominator + np.float32(0.5))
 
 
 def hyperbolic_tangent(values: npt.ArrayLike) -> Float32Array:
     """Compute the hyperbolic tangent as Tanh: a quotient of polynomials, by Horner."""
-    x = _between(values, polynomials.TANH_END)
-    square = x * x
-    numerator = _horner(polynomials.TANH_ABOVE, square)
-    return np.asarray(numerator * x / _horner(polynomials.TANH_UNDER, square), np.float32)
+    return _tangent(_between(values, polynomials.TANH_END), fused_multiply_add_float32)
 
 
 def gru_tangent(values: npt.ArrayLike) -> Float32Array:
     """Compute the hyperbolic tangent as GRU does: like Tanh, but it rounds every product."""
-    x = _between(values, polynomials.GRU_TANH_END)
-    square = x * x
+    return _tangent(_between(values, polynomials.GRU_TANH_END), lambda a, b, c: a * b + c)
 
-    def horner(coefficients: tuple[float, ...]) -> Float32Array:
-        total = np.full_like(x, coefficients[0])
-        for coefficient in coefficients[1:]:
-            total = total * square + np.float32(coefficient)
-        return total
 
-    quotient = x * horner(polynomials.TANH_ABOVE) / horner(polynomials.TANH_UNDER)
-    return np.asarray(quotient, np.float32)
+def _tangent(x: Float32Array, add: Callable[..., Any]) -> Float32Array:
+    above, under = (
+        horner(part, x * x, add) for part in (polynomials.TANH_ABOVE, polynomials.TANH_UNDER)
+    )
+    return np.asarray(x * above / under, np.float32)
 
 
 def _between(values: npt.ArrayLike, end: float) -> Float32Array:
     return np.minimum(np.maximum(np.asarray(values, np.float32), np.float32(-end)), np.float32(end))
 
 
-def _horner(coefficients: tuple[float, ...], x: Float32Array) -> Float32Array:
+def horner(
+    coefficients: Sequence[float],
+    x: Array,
+    add: Callable[..., Any] = fused_multiply_add_float32,
+) -> Float32Array:
+    """Compute a polynomial; its coefficient of the highest power comes first.
+
+    Args:
+        coefficients: of the polynomial.
+        x: float32.
+        add: adds a number to a product of two.
+    """
     total = np.full_like(x, coefficients[0])
     for coefficient in coefficients[1:]:
-        total = fused_multiply_add_float32(total, x, np.float32(coefficient))
+        total = np.asarray(add(total, x, np.float32(coefficient)), np.float32)
     return total

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qnn_ops.arithmetic.fixed_point import float32_quotient
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arithmetic.rounding import scale_result
 from qnn_ops.arrays import Array
@@ -70,7 +71,7 @@ def check_sum(attrs: Any) -> None:
     name, scale = max(
         ((name, getattr(attrs, f"{name}_scale")) for name in ("lhs", "rhs")), key=itemgetter(1)
     )
-    quotient = float(np.float32(scale) / np.float32(attrs.output_scale))
+    quotient = float32_quotient((scale,), attrs.output_scale)
     if not _LEAST_QUOTIENT <= quotient < _QUOTIENT_LIMIT:
         raise QnnError(
             f"{name}_scale {scale:.4g} and output_scale {attrs.output_scale:.4g} do not go "
@@ -80,10 +81,8 @@ def check_sum(attrs: Any) -> None:
 
 def sum_terms(attrs: Any, sign: int = 1) -> SumTerms:
     """Return the constants of a sum, or with the sign -1 of a difference."""
-    output = np.float32(attrs.output_scale)
-    first, second = (
-        float(np.float32(scale) / output) for scale in (attrs.lhs_scale, attrs.rhs_scale)
-    )
+    scales = attrs.lhs_scale, attrs.rhs_scale
+    first, second = (float32_quotient((scale,), attrs.output_scale) for scale in scales)
     shift = _SUM_BITS - (math.frexp(max(first, second))[1] - 1)
     return SumTerms(round(math.ldexp(first, shift)), sign * round(math.ldexp(second, shift)), shift)
 
@@ -98,12 +97,13 @@ def sum_xnnpack(attrs: Any, lhs: Array, rhs: Array, sign: int = 1) -> Array:
     return np.clip(steps, attrs.out_min, attrs.out_max).astype(attrs.out_dtype)
 
 
-def product_xnnpack(attrs: Any, lhs: Array, rhs: Array, factor: np.float32) -> Array:
+def product_xnnpack(attrs: Any, lhs: Array, rhs: Array) -> Array:
     """Multiply by a float32 factor, rounded half to even before the zero point is added."""
+    factor = float32_quotient((attrs.lhs_scale, attrs.rhs_scale), attrs.output_scale)
     products = (lhs.astype(np.int32) - attrs.lhs_zero_point) * (
         rhs.astype(np.int32) - attrs.rhs_zero_point
     )
-    return scale_result(attrs, products, float(factor), "float32")
+    return scale_result(attrs, products, factor, "float32")
 
 
 def mean_terms(attrs: Any, dtype: str, count: int) -> MeanTerms:

@@ -7,8 +7,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_args, get_origin
 
-from qnn_ops.dialect.checks import check_choice
+from tvm import relax
+
+from qnn_ops.dialect.checks import check_choice, check_dtype, check_rank
 from qnn_ops.dialect.declared import Attribute
+from qnn_ops.dialect.operands import Tensor
 
 _ENTRY = re.compile(r"    (\w+): ")
 
@@ -19,9 +22,15 @@ _ERRORS = (
 
 
 class Declaration:
-    """The parameters of an operator's function: tensors, and attributes of ``declared``."""
+    """The parameters of an operator's function: tensors, and attributes of ``declared``.
 
-    def __init__(self, function: Callable[..., None], tensors: Sequence[str]) -> None:
+    Attributes:
+        attributes: what the attributes declare, by their names.
+        tensors: the names of the tensors.
+        tuples: the names of operands that are several tensors.
+    """
+
+    def __init__(self, function: Callable[..., None]) -> None:
         """Read the signature of ``function``; all parameters but the tensors are attributes."""
         self._function = function
         self._parameters = inspect.signature(function).parameters
@@ -30,12 +39,14 @@ class Declaration:
         self._types = {
             name: _evaluated(each.annotation, names) for name, each in self._parameters.items()
         }
-        self.tuples = {name for name in tensors if _is_sequence(self._types[name])}
-        self.attributes = {
-            name: _attribute_of(f"{function.__name__}: {name}", declared)
-            for name, declared in self._types.items()
-            if name not in tensors
-        }
+        declared = {name: _declared(each, Attribute) for name, each in self._types.items()}
+        self.attributes = {name: each for name, each in declared.items() if each}
+        self.tensors = tuple(name for name, each in declared.items() if not each)
+        for name in self.tensors:
+            if not _is_tensor(self._types[name]):
+                raise TypeError(f"{function.__name__}: {name} declares no attribute")
+        self.tuples = {name for name in self.tensors if _is_sequence(self._types[name])}
+        self._operands = {name: _declared(self._types[name], Tensor) for name in self.tensors}
 
     @property
     def implied(self) -> dict[str, Any]:
@@ -67,11 +78,16 @@ class Declaration:
             if not (attribute.implied and formed == default):
                 yield name, formed
 
-    def check(self, attrs: object) -> None:
-        """Raise unless each attribute that a call has is one of its allowed values."""
+    def check(self, attrs: object, operands: Sequence[Any] = ()) -> None:
+        """Raise unless each attribute and operand of a call is as it is declared."""
         for name, attribute in self.attributes.items():
             if attribute.allowed and hasattr(attrs, name):
                 check_choice(name, getattr(attrs, name), attribute.allowed)
+        for (name, tensor), spec in zip(self._operands.items(), operands, strict=False):
+            if tensor is not None and tensor.dtypes:
+                check_dtype(name, spec.dtype, tensor.dtypes)
+            if tensor is not None and tensor.rank is not None:
+                check_rank(name, spec, tensor.rank)
 
     def signature(self, result: Any) -> inspect.Signature:
         """Return the signature without what the annotations declare, for readers."""
@@ -110,11 +126,14 @@ def _evaluated(annotation: Any, names: Mapping[str, Any]) -> Any:
     return eval(annotation, dict(names))
 
 
-def _attribute_of(name: str, annotation: Any) -> Attribute:
-    for each in getattr(annotation, "__metadata__", ()):
-        if isinstance(each, Attribute):
-            return each
-    raise TypeError(f"{name} declares no attribute")
+def _declared(annotation: Any, kind: type[Any]) -> Any:
+    """Return what an annotation declares; None if nothing of this kind."""
+    found = getattr(annotation, "__metadata__", ())
+    return next((each for each in found if isinstance(each, kind)), None)
+
+
+def _is_tensor(annotation: Any) -> bool:
+    return annotation is relax.Expr or any(map(_is_tensor, get_args(annotation)))
 
 
 def _is_sequence(annotation: Any) -> bool:

@@ -80,7 +80,7 @@ class Expression(NDArrayOperatorsMixin):
         dtype = _common_dtype(operands)
         if dtype.kind == "b":
             ufunc = _OF_BOOL.get(ufunc, ufunc)
-        return self.to(_UFUNCS[ufunc](*(operand(each, dtype) for each in operands)))
+        return self.to(UFUNCS[ufunc](*(operand(each, dtype) for each in operands)))
 
     def __array_function__(
         self, function: Callable[..., Any], _types: Any, args: Any, kwargs: Any
@@ -128,7 +128,7 @@ def _common_dtype(values: Iterable[Any]) -> np.dtype[Any]:
 
 _OF_BOOL: dict[np.ufunc, np.ufunc] = {np.bitwise_and: np.logical_and, np.bitwise_or: np.logical_or}
 
-_UFUNCS: dict[np.ufunc, Callable[..., relax.Expr]] = {
+UFUNCS: dict[np.ufunc, Callable[..., relax.Expr]] = {
     np.absolute: R.abs,
     np.add: R.add,
     np.bitwise_and: R.bitwise_and,
@@ -162,6 +162,7 @@ _UFUNCS: dict[np.ufunc, Callable[..., relax.Expr]] = {
     np.subtract: R.subtract,
     np.trunc: R.trunc,
 }
+"""Relax's functions by numpy's."""
 
 
 def _clip(values: Any, low: Any, high: Any) -> Any:

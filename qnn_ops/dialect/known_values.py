@@ -7,6 +7,7 @@ import numpy as np
 from tvm import relax, tirx
 
 from qnn_ops.arrays import Array
+from qnn_ops.dialect.expressions import UFUNCS
 from qnn_ops.dialect.registry import attrs_of, operator_of
 from qnn_ops.dialect.sizes import sizes_of
 from qnn_ops.errors import QnnError
@@ -83,36 +84,19 @@ def _extremum(of_sizes: np.ufunc, is_chosen: np.ufunc) -> Callable[..., Any]:
 # Compiled code has other values of NaN, infinities or -0.0 than numpy.
 _OF_INTEGERS = ("floor_divide", "floor_mod", "not_equal", "sign")
 
+# Their values of floats depend on the processor's library, or no constants need them.
+_LEFT_OUT = ("exp", "isfinite", "log", "matmul", "power", "sqrt", "trunc")
+
 _ELEMENTWISE: dict[str, Callable[..., Any]] = {
-    "abs": np.abs,
-    "add": np.add,
-    "bitwise_and": np.bitwise_and,
+    **{each.__name__: ufunc for ufunc, each in UFUNCS.items() if each.__name__ not in _LEFT_OUT},
     "ceil": np.ceil,
     # NaN becomes the highest number, and is never the larger or the smaller of two.
     "clip": lambda data, low, high: np.fmax(np.fmin(data, high), low),
-    "divide": np.divide,
     "equal": equal,
-    "floor": np.floor,
-    "floor_divide": np.floor_divide,
-    "floor_mod": np.mod,
-    "greater": np.greater,
-    "greater_equal": np.greater_equal,
-    "isnan": np.isnan,
-    "left_shift": np.left_shift,
-    "less": np.less,
-    "less_equal": np.less_equal,
-    "logical_and": np.logical_and,
     "logical_not": np.logical_not,
-    "logical_or": np.logical_or,
     "maximum": _extremum(np.maximum, np.greater),
     "minimum": _extremum(np.minimum, np.less),
-    "multiply": np.multiply,
-    "negative": np.negative,
     "not_equal": lambda lhs, rhs: np.logical_not(equal(lhs, rhs)),
-    "right_shift": np.right_shift,
-    "round": np.rint,
-    "sign": np.sign,
-    "subtract": np.subtract,
     "where": np.where,
 }
 

@@ -3,10 +3,10 @@
 An operator's file contains the public function with the operator's traits, its type rule, its numpy
 reference, and a rule that tells when the model's own framework would overflow. The function has no
 body: its signature declares the operands and attributes, by the types of
-``qnn_ops.dialect.declared``::
+``qnn_ops.dialect.operands`` and ``qnn_ops.dialect.declared``::
 
-    @operator("quantized_data", traits=Traits(...))
-    def quantized_relu(quantized_data: relax.Expr, input_scale: InputScale, ...) -> None: ...
+    @operator(traits=Traits(...))
+    def quantized_relu(quantized_data: Activations, input_scale: InputScale, ...) -> None: ...
 
     @quantized_relu.type_rule
     def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec: ...
@@ -23,7 +23,7 @@ The operator is then known to TVM as ``relax.qnn.quantized_relu``, prints in TVM
 ``R.qnn.quantized_relu(x, kind="relu", ...)`` and parses back.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import SimpleNamespace
@@ -99,14 +99,13 @@ class Operator(Generic[P]):
     def __init__(
         self,
         function: Callable[P, None],
-        tensors: tuple[str, ...],
         traits: Traits | None,
         name: str = "",
     ) -> None:
-        """Register ``function``, by its own name or another; ``tensors`` are tensor parameters."""
+        """Register ``function``, by its own name or another."""
         self.name = self.__name__ = name or function.__name__
-        self.tensors = tensors
-        self.declaration = Declaration(function, tensors)
+        self.declaration = Declaration(function)
+        self.tensors = self.declaration.tensors
         self.attrs: type[Attrs] = type("Attrs", (Attrs,), self.declaration.implied)
         self.__doc__ = self.declaration.document(function.__doc__ or "")
         self.__signature__ = self.declaration.signature(relax.Call)
@@ -161,9 +160,7 @@ class Operator(Generic[P]):
 
     def call(self, operands: Sequence[Any], **attrs: Any) -> relax.Call:
         """Build a call from operands (trailing ``None`` left out) and normalised attributes."""
-        operands = list(operands)
-        while operands and operands[-1] is None:
-            operands.pop()
+        operands = _without_last(operands)
         if any(operand is None for operand in operands):
             raise QnnError(f"{self.name}: an operand before the last one is missing")
         for name, operand in zip(self.tensors, operands, strict=False):
@@ -184,7 +181,7 @@ class Operator(Generic[P]):
         if self._type_rule is None:
             raise QnnError(f"{self.name}: the operator has no type rule")
         try:
-            self.declaration.check(attrs)
+            self.declaration.check(attrs, operands)
             return self._type_rule(attrs, *operands)
         except QnnError as error:
             raise QnnError(f"{self.name}: {error}") from None
@@ -228,9 +225,10 @@ class Operator(Generic[P]):
 
     def evaluate(self, *args: P.args, **kwargs: P.kwargs) -> Array:
         """Compute the operator in numpy: the arguments are a call's, but tensors are arrays."""
-        build: Callable[..., relax.Call] = self
-        call = build(*_map(_to_const, args), **_map(_to_const, kwargs))
-        return self.apply(attrs_of(call), *(_to_array(arg) for arg in call.args))
+        given = self.declaration.given(args, kwargs)
+        arrays = [given[name] for name in self.tensors]
+        attrs = {name: plain(each) for name, each in self.declaration.attrs(given).items()}
+        return self.apply(self.attrs(**attrs), *_without_last(arrays))
 
     def operands(self, call: relax.Call) -> list[Operand]:
         """Return shape and dtype of each operand of a call of the operator."""
@@ -263,19 +261,18 @@ relax_parser.qnn = R_QNN
 
 
 def operator(
-    *tensors: str, traits: Traits | None = None, overflows: bool = True
+    *, traits: Traits | None = None, overflows: bool = True
 ) -> Callable[[Callable[P, None]], Operator[P]]:
     """Register the decorated declaration as a Relax operator.
 
     Args:
-        tensors: names of its operands.
         traits: the facts that passes need; without them no such pass takes the operator.
         overflows: False if its integers cannot leave int32, or wrap as the framework's do: it needs
             no overflow rule.
     """
 
     def decorate(function: Callable[P, None]) -> Operator[P]:
-        declared = Operator(function, tensors, traits)
+        declared = Operator(function, traits)
         if not overflows:
             declared.overflow_rule(lambda _attrs, _known, *_operands: None)
         return declared
@@ -403,21 +400,7 @@ def _array_spec(value: Any) -> Operand:
     return TensorSpec(value.shape, str(value.dtype))
 
 
-def _map(convert: Callable[[Any], Any], values: Any) -> Any:
-    if isinstance(values, Mapping):
-        return {key: convert(value) for key, value in values.items()}
-    return [convert(value) for value in values]
-
-
-def _to_const(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return as_const(value)
-    if isinstance(value, (list, tuple)) and value and isinstance(value[0], np.ndarray):
-        return [_to_const(item) for item in value]
-    return value
-
-
-def _to_array(expr: relax.Expr) -> Any:
-    if isinstance(expr, relax.Tuple):
-        return tuple(_to_array(field) for field in expr.fields)
-    return expr.value.numpy()
+def _without_last(operands: Sequence[Any]) -> list[Any]:
+    """Return operands up to the last one that is given."""
+    count = max((number for number, each in enumerate(operands, 1) if each is not None), default=0)
+    return list(operands[:count])

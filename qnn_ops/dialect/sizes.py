@@ -1,5 +1,8 @@
 """Sizes of tensors that each run decides, with the arithmetic of integers."""
 
+from __future__ import annotations
+
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +20,27 @@ from qnn_ops.errors import QnnError
 @tvm_ffi.register_error
 class OpenSizeError(QnnError):
     """The error of code that needs a number, but has an open size."""
+
+
+def _of_two(compute: Callable[[Any, Any], Any]) -> Callable[[Size, Any], Any]:
+    """Return the method that computes with a size and another number."""
+    return lambda size, other: _size(compute(size.expr, _expr(other)))
+
+
+def _ordered(wanted: str, opposite: str) -> Callable[[Size, Any], bool]:
+    """Return the method that compares a size with another number."""
+
+    def is_ordered(size: Size, other: Any) -> bool:
+        difference = size.expr - _expr(other)
+        if _is_proven(difference, wanted):
+            return True
+        if _is_proven(difference, opposite):
+            return False
+        raise OpenSizeError(
+            f"the size {size} is open, where it must be known whether it is {wanted} {other}"
+        )
+
+    return is_ordered
 
 
 class Size:
@@ -43,50 +67,25 @@ class Size:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, int | Size) and _is_proven(_expr(other) - self.expr, "==")
 
-    def __lt__(self, other: object) -> bool:
-        return self._order(other, "<", ">=")
+    __lt__ = _ordered("<", ">=")
+    __le__ = _ordered("<=", ">")
+    __gt__ = _ordered(">", "<=")
+    __ge__ = _ordered(">=", "<")
 
-    def __le__(self, other: object) -> bool:
-        return self._order(other, "<=", ">")
-
-    def __gt__(self, other: object) -> bool:
-        return self._order(other, ">", "<=")
-
-    def __ge__(self, other: object) -> bool:
-        return self._order(other, ">=", "<")
-
-    def __add__(self, other: Any) -> Any:
-        return _size(self.expr + _expr(other))
-
-    def __sub__(self, other: Any) -> Any:
-        return _size(self.expr - _expr(other))
-
-    def __rsub__(self, other: Any) -> Any:
-        return _size(_expr(other) - self.expr)
-
-    def __mul__(self, other: Any) -> Any:
-        return _size(self.expr * _expr(other))
-
-    def __floordiv__(self, other: Any) -> Any:
-        return _size(tirx.floordiv(self.expr, _expr(other)))
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return _size(tirx.floordiv(_expr(other), self.expr))
-
-    def __mod__(self, other: Any) -> Any:
-        return _size(tirx.floormod(self.expr, _expr(other)))
-
-    def __rmod__(self, other: Any) -> Any:
-        return _size(tirx.floormod(_expr(other), self.expr))
+    __add__ = __radd__ = _of_two(operator.add)
+    __sub__ = _of_two(operator.sub)
+    __rsub__ = _of_two(lambda size, other: other - size)
+    __mul__ = __rmul__ = _of_two(operator.mul)
+    __floordiv__ = _of_two(tirx.floordiv)
+    __rfloordiv__ = _of_two(lambda size, other: tirx.floordiv(other, size))
+    __mod__ = _of_two(tirx.floormod)
+    __rmod__ = _of_two(lambda size, other: tirx.floormod(other, size))
 
     def __neg__(self) -> Any:
         return _size(0 - self.expr)
 
     def __abs__(self) -> Any:
         return self if self >= 0 else -self
-
-    __radd__ = __add__
-    __rmul__ = __mul__
 
     def __int__(self) -> int:
         raise OpenSizeError(f"the size {self} is open, where a number is needed")
@@ -101,16 +100,6 @@ class Size:
     def variables(self) -> list[Any]:
         """Return the TVM variables of its expression, each once."""
         return variables_of(self.expr)
-
-    def _order(self, other: Any, wanted: str, opposite: str) -> bool:
-        difference = self.expr - _expr(other)
-        if _is_proven(difference, wanted):
-            return True
-        if _is_proven(difference, opposite):
-            return False
-        raise OpenSizeError(
-            f"the size {self} is open, where it must be known whether it is {wanted} {other}"
-        )
 
 
 _ORDERS: dict[str, Callable[[Any], Any]] = {

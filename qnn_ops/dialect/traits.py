@@ -59,7 +59,12 @@ class Traits:
     channels: Channels
 
 
-FIXED = Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.LAST)
+def fixed(channels: Channels) -> Traits:
+    """Return the traits of an operator whose tensors keep their values."""
+    return Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=channels)
+
+
+FIXED = fixed(Channels.LAST)
 """The traits of an operator whose tensors keep their values and the order of their axes."""
 
 

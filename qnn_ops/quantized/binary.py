@@ -10,12 +10,8 @@ from qnn_ops.arithmetic.accumulator_bounds import (
     check_scaled,
     lifted_beyond_int32,
 )
-from qnn_ops.arithmetic.fixed_point import quantize_multiplier, scaled_twice
-from qnn_ops.arithmetic.onnxruntime import (
-    product_factor,
-    product_onnxruntime,
-    sum_onnxruntime,
-)
+from qnn_ops.arithmetic.fixed_point import float32_quotient, quantize_multiplier, scaled_twice
+from qnn_ops.arithmetic.onnxruntime import product_onnxruntime, sum_onnxruntime
 from qnn_ops.arithmetic.rounding import scale_result
 from qnn_ops.arithmetic.xnnpack import XNNPACK, check_sum, product_xnnpack, sum_xnnpack
 from qnn_ops.arrays import Array
@@ -81,11 +77,7 @@ quantized_subtract.type_rule(_sum_type)
 quantized_subtract.overflow_rule(sum_overflow)
 
 
-def _product_xnnpack(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
-    return product_xnnpack(attrs, lhs, rhs, product_factor(attrs))
-
-
-@partial(ElementwiseOperator, onnxruntime=product_onnxruntime, xnnpack=_product_xnnpack)
+@partial(ElementwiseOperator, onnxruntime=product_onnxruntime, xnnpack=product_xnnpack)
 def quantized_multiply(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     """Multiply two quantized tensors element by element.
 
@@ -189,11 +181,8 @@ def prelu_multipliers(attrs: Attrs) -> tuple[float, float]:
 
 
 def _stated_multipliers(attrs: Attrs) -> tuple[float, float]:
-    lhs, rhs, output = (
-        np.float32(scale) for scale in (attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale)
-    )
-    with np.errstate(over="ignore", under="ignore"):
-        return float(lhs / output), float(lhs * rhs / output)
+    output, scales = attrs.output_scale, (attrs.lhs_scale, attrs.rhs_scale)
+    return float32_quotient(scales[:1], output), float32_quotient(scales, output)
 
 
 @quantized_prelu.overflow_rule

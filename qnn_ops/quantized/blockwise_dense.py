@@ -4,8 +4,8 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
-from qnn_ops.dialect.checks import check_dtype, check_rank
+from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect.checks import check_dtype
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
@@ -15,11 +15,11 @@ _BYTE = 8
 _MOST = np.float32(127)
 
 
-@operator("data", "weights", "scales", "points", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def blockwise_dense(
-    data: relax.Expr,
-    weights: relax.Expr,
-    scales: relax.Expr,
+    data: operands.Floats,
+    weights: operands.Bytes,
+    scales: operands.Floats,
     points: relax.Expr | None = None,
     *,
     bits: declared.Int,
@@ -67,11 +67,8 @@ def _type(
     step = max(2, _BYTE // attrs.bits)
     if attrs.block_size < 1 or attrs.block_size % step:
         raise QnnError(f"block_size must be a positive multiple of {step}, got {attrs.block_size}")
-    check_dtype("data", data.dtype, ("float32",))
     if not data.shape or not data.shape[-1]:
         raise QnnError(f"data must have rows of numbers, got shape {data.shape}")
-    check_dtype("weights", weights.dtype, ("uint8",))
-    check_rank("weights", weights, 2)
     blocks = -(-data.shape[-1] // attrs.block_size)
     units, size = weights.shape[0], blocks * attrs.block_size * attrs.bits // _BYTE
     if weights.shape[1] != size:

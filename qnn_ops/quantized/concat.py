@@ -43,8 +43,7 @@ def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
 
 
 @operator(
-    "quantized_inputs",
-    traits=Traits(zero_points={}, moved=_moved, keeps=always, clamps=False, channels=Channels.AXIS),
+    traits=Traits(zero_points={}, moved=_moved, keeps=always, clamps=False, channels=Channels.AXIS)
 )
 def quantized_concat(
     quantized_inputs: Sequence[relax.Expr] | relax.Expr,

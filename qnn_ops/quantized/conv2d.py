@@ -13,14 +13,8 @@ from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS
 from qnn_ops.arithmetic.sums import check_result, check_sums, conv_factor, result_of_sums
 from qnn_ops.arithmetic.wide_sums import check_sum_types, is_wide
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
-from qnn_ops.dialect.checks import (
-    ACTIVATIONS,
-    QUANTIZED,
-    check_dtype,
-    check_quantization,
-    check_rank,
-)
+from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect.checks import check_quantization
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.dialect.sizes import least
@@ -34,10 +28,6 @@ def _has_addend(given: declared.Given) -> bool:
 
 
 @operator(
-    "quantized_data",
-    "quantized_kernel",
-    "bias",
-    "addend",
     traits=rescaling(
         {"quantized_data": "input_zero_point", "addend": "addend_zero_point"},
         Channels.CONVOLUTION,
@@ -45,8 +35,8 @@ def _has_addend(given: declared.Given) -> bool:
     ),
 )
 def quantized_conv2d(
-    quantized_data: relax.Expr,
-    quantized_kernel: relax.Expr,
+    quantized_data: operands.Images,
+    quantized_kernel: operands.Kernel,
     input_scale: declared.InputScale,
     input_zero_point: declared.InputZeroPoint,
     kernel_scale: declared.KernelScale,
@@ -132,10 +122,6 @@ def _type(
     bias: TensorSpec | None = None,
     addend: TensorSpec | None = None,
 ) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, ACTIVATIONS)
-    check_dtype("quantized_kernel", kernel.dtype, QUANTIZED)
-    check_rank("quantized_data", data, 4)
-    check_rank("quantized_kernel", kernel, 4)
     batch, height, width, in_channels = reorder(data.shape, attrs.data_layout, "NHWC")
     out_channels, *window, kernel_channels = reorder(kernel.shape, attrs.kernel_layout, "OHWI")
     _check_channels(attrs, in_channels, out_channels, kernel_channels)

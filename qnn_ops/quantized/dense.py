@@ -11,28 +11,17 @@ from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS
 from qnn_ops.arithmetic.sums import check_result, check_sums, dense_factor, result_of_sums
 from qnn_ops.arithmetic.wide_sums import check_sum_types, is_wide
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
-from qnn_ops.dialect.checks import (
-    ACTIVATIONS,
-    QUANTIZED,
-    check_dtype,
-    check_quantization,
-    check_rank,
-)
+from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect.checks import check_quantization
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.dialect.traits import OF_DATA, Channels, rescaling
 from qnn_ops.errors import QnnError
 
 
-@operator(
-    "quantized_data",
-    "quantized_weight",
-    "bias",
-    traits=rescaling(OF_DATA, Channels.LAST, clamps=True),
-)
+@operator(traits=rescaling(OF_DATA, Channels.LAST, clamps=True))
 def quantized_dense(
-    quantized_data: relax.Expr,
-    quantized_weight: relax.Expr,
+    quantized_data: operands.Activations,
+    quantized_weight: operands.WeightMatrix,
     input_scale: declared.InputScale,
     input_zero_point: declared.InputZeroPoint,
     kernel_scale: declared.KernelScale,
@@ -81,9 +70,6 @@ def quantized_dense(
 def _type(
     attrs: Attrs, data: TensorSpec, weight: TensorSpec, bias: TensorSpec | None = None
 ) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, ACTIVATIONS)
-    check_dtype("quantized_weight", weight.dtype, QUANTIZED)
-    check_rank("quantized_weight", weight, 2)
     units, depth = weight.shape
     if not data.shape:
         raise QnnError("quantized_data must have at least 1 dimension, got a scalar")

@@ -1,12 +1,11 @@
 """Scales and zero points that a run computes from the data, and quantization with them."""
 
 import numpy as np
-from tvm import relax
 
 from qnn_ops.arithmetic.fixed_point import is_number, round_half_away
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, fields_onnxruntime
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.checks import QUANTIZED, check_dtype
 from qnn_ops.dialect.declared import LITERT
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
@@ -20,9 +19,9 @@ SCALE_FIELD, POINT_FIELD = 0, 2
 """The indices of the scale and the zero point among these numbers."""
 
 
-@operator("data", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def dynamic_encoding(
-    data: relax.Expr,
+    data: operands.Floats,
     asymmetric: declared.Flag,
     *,
     arithmetic: declared.Arithmetic = "tflite",
@@ -55,7 +54,6 @@ def dynamic_encoding(
 
 @dynamic_encoding.type_rule
 def _dynamic_encoding_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("data", data.dtype, ("float32",))
     if 0 in data.shape[-1:] or (not data.shape and not attrs.whole):
         raise QnnError(f"data must have rows of at least 1 element, got shape {data.shape}")
     if 0 in data.shape and attrs.whole:
@@ -112,14 +110,12 @@ OFFSETS = {"int8": 0, "uint8": 128}
 
 
 @operator(
-    "data",
-    "encoding",
     traits=Traits(zero_points={}, moved=moving(), keeps=None, clamps=False, channels=Channels.LAST),
     overflows=False,
 )
 def dynamic_quantize(
-    data: relax.Expr,
-    encoding: relax.Expr,
+    data: operands.Floats,
+    encoding: operands.Floats,
     out_dtype: declared.Text = "int8",
     *,
     arithmetic: declared.Arithmetic = "tflite",
@@ -145,8 +141,6 @@ def dynamic_quantize(
 
 @dynamic_quantize.type_rule
 def _dynamic_quantize_type(attrs: Attrs, data: TensorSpec, encoding: TensorSpec) -> TensorSpec:
-    for name, spec in (("data", data), ("encoding", encoding)):
-        check_dtype(name, spec.dtype, ("float32",))
     check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
     if encoding.shape not in ((FIELDS,), (*data.shape[:-1], FIELDS)):
         raise QnnError(f"an encoding of shape {encoding.shape} for data of shape {data.shape}")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.arithmetic.fixed_point import quantize_multiplier, scaled_twice
+from qnn_ops.arithmetic.fixed_point import float32_quotient, quantize_multiplier, scaled_twice
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
 from qnn_ops.arithmetic.rounding import scale_result
 from qnn_ops.arrays import Array
@@ -80,7 +80,7 @@ class ElementwiseOperator(Operator[...]):
             others: compute it in other arithmetics, by their names.
         """
         traits = rescaling(OF_BOTH, Channels.ANYWHERE, clamps=True)
-        super().__init__(_elementwise, ("lhs", "rhs"), traits, reference.__name__)
+        super().__init__(_elementwise, traits, reference.__name__)
         _, arguments = (self.__doc__ or "").split("\n\n", 1)
         self.__doc__ = f"{cleandoc(reference.__doc__ or '')}\n\n{arguments}"
         self.type_rule(elementwise_type)
@@ -128,9 +128,7 @@ def product_multiplier(attrs: Attrs) -> float:
     x86 processors shift 32 bits by the last five bits of a count. TFLite does not check the count,
     so a multiplier of 2^40 acts as 2^8.
     """
-    with np.errstate(over="ignore", under="ignore"):
-        product = np.float32(attrs.lhs_scale) * np.float32(attrs.rhs_scale)
-        multiplier = float(product / np.float32(attrs.output_scale))
+    multiplier = float32_quotient((attrs.lhs_scale, attrs.rhs_scale), attrs.output_scale)
     if not np.isfinite(multiplier):
         return multiplier
     shift = int(quantize_multiplier(multiplier)[1])

@@ -1,11 +1,10 @@
 """Any function of one quantized value, as a table."""
 
 import numpy as np
-from tvm import relax
 
 from qnn_ops.arrays import Array
+from qnn_ops.dialect import operands
 from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.checks import ACTIVATIONS, check_dtype
 from qnn_ops.dialect.expressions import take
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import Channels, Traits, moving
@@ -13,8 +12,6 @@ from qnn_ops.errors import QnnError
 
 
 @operator(
-    "quantized_data",
-    "table",
     traits=Traits(
         zero_points={"quantized_data": None},
         moved=moving(),
@@ -24,7 +21,7 @@ from qnn_ops.errors import QnnError
     ),
     overflows=False,
 )
-def quantized_lookup(quantized_data: relax.Expr, table: relax.Expr) -> None:
+def quantized_lookup(quantized_data: operands.Activations, table: operands.Activations) -> None:
     """Replace each value by its entry of a table: any function of one value, exactly.
 
     ``qnn_ops.tables.lookup`` makes the tables of LOGISTIC, TANH and others.
@@ -41,8 +38,6 @@ def quantized_lookup(quantized_data: relax.Expr, table: relax.Expr) -> None:
 
 @quantized_lookup.type_rule
 def _type(_attrs: Attrs, data: TensorSpec, table: TensorSpec) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, ACTIVATIONS)
-    check_dtype("table", table.dtype, ACTIVATIONS)
     lowest, highest = dtype_range(data.dtype)
     shape = (highest - lowest + 1,)
     if table.shape != shape:

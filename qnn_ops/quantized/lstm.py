@@ -1,6 +1,7 @@
 """The steps of a long short-term memory (LSTM) in integers."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
@@ -13,8 +14,7 @@ from qnn_ops.arithmetic.fixed_point import (
 )
 from qnn_ops.arithmetic.rounding import check_multiplier
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
-from qnn_ops.dialect.checks import check_rank
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
@@ -30,12 +30,12 @@ _PAIRS = (EXTRAS[1:3], EXTRAS[3:])
 _LOWEST_EXPONENT = -15
 
 
-@operator("sums", "hidden", "cell", "weights", "extras", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def quantized_lstm(
-    sums: relax.Expr,
+    sums: Annotated[relax.Expr, operands.Tensor((), 3)],
     hidden: relax.Expr,
-    cell: relax.Expr,
-    weights: relax.Expr,
+    cell: Annotated[relax.Expr, operands.Tensor((), 2)],
+    weights: Annotated[relax.Expr, operands.Tensor((), 2)],
     extras: Sequence[relax.Expr] | relax.Expr,
     extra_names: declared.Names,
     input_multipliers: declared.Doubles,
@@ -101,9 +101,6 @@ def _type(
     weights: TensorSpec,
     extras: tuple[TensorSpec, ...],
 ) -> TensorSpec:
-    check_rank("sums", sums, 3)
-    check_rank("cell", cell, 2)
-    check_rank("weights", weights, 2)
     gates = len(attrs.input_multipliers)
     if gates not in (len(GATES) - 1, len(GATES)):
         raise QnnError(f"an LSTM has 3 or 4 gates, got {gates} input_multipliers")

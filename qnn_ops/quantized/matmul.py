@@ -9,7 +9,7 @@ from qnn_ops.arithmetic.fixed_point import conv_multiplier
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arithmetic.rounding import check_multiplier, scale_result
 from qnn_ops.arrays import Array, Float64Array
-from qnn_ops.dialect import declared
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.checks import QUANTIZED, check_dtype, check_quantization
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.sizes import broadcast
@@ -18,10 +18,10 @@ from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.float_conv2d import ORDERS, panel_of
 
 
-@operator("lhs", "rhs", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def float_matmul(
-    lhs: relax.Expr,
-    rhs: relax.Expr,
+    lhs: operands.Floats,
+    rhs: operands.Floats,
     order: Annotated[str, declared.choice(*ORDERS[:2], implied=True)] = "tflite",
 ) -> None:
     """Multiply float32 matrices.
@@ -49,7 +49,6 @@ def float_matmul(
 @float_matmul.type_rule
 def _float_matmul_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
     for name, spec in (("lhs", lhs), ("rhs", rhs)):
-        check_dtype(name, spec.dtype, ("float32",))
         if len(spec.shape) < 2:
             raise QnnError(f"{name} must have at least 2 dimensions, got shape {spec.shape}")
     try:
@@ -85,7 +84,7 @@ ROUNDINGS = ("tflite", "float32")
 
 
 # int32 sums wrap, so their bounds are unknown.
-@operator("lhs", "rhs", traits=rescaling(OF_BOTH, Channels.LAST, clamps=False), overflows=False)
+@operator(traits=rescaling(OF_BOTH, Channels.LAST, clamps=False), overflows=False)
 def quantized_matmul(
     lhs: relax.Expr,
     rhs: relax.Expr,

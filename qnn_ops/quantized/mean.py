@@ -28,7 +28,7 @@ LARGEST_SUM = 2**16 - 1
 """Larger sums saturate any mean whose multiplier shifts to the left."""
 
 
-@operator("quantized_data", traits=rescaling(OF_DATA, Channels.REDUCED_AXES, clamps=False))
+@operator(traits=rescaling(OF_DATA, Channels.REDUCED_AXES, clamps=False))
 def quantized_mean(
     quantized_data: relax.Expr,
     axis: declared.Axes,

@@ -1,19 +1,16 @@
 """The padding of quantized tensors."""
 
 import numpy as np
-from tvm import relax
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.checks import ACTIVATIONS, check_dtype
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import Channels, Traits, always, moving
 from qnn_ops.errors import QnnError
 
 
 @operator(
-    "quantized_data",
     traits=Traits(
         zero_points={},
         moved=moving("pad_value"),
@@ -24,7 +21,7 @@ from qnn_ops.errors import QnnError
     overflows=False,
 )
 def quantized_pad(
-    quantized_data: relax.Expr, pad_width: declared.Ints, pad_value: declared.Int
+    quantized_data: operands.Activations, pad_width: declared.Ints, pad_value: declared.Int
 ) -> None:
     """Surround quantized data with a constant.
 
@@ -43,7 +40,6 @@ def quantized_pad(
 
 @quantized_pad.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, ACTIVATIONS)
     if len(attrs.pad_width) != 2 * len(data.shape):
         raise QnnError(
             f"pad_width must have 2 values for each of {len(data.shape)} axes, "

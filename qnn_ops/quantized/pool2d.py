@@ -4,12 +4,11 @@ import math
 from typing import Annotated, Any
 
 import numpy as np
-from tvm import relax
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.attributes import bounds, dtype_range
-from qnn_ops.dialect.checks import ACTIVATIONS, check_bounds, check_dtype, check_rank
+from qnn_ops.dialect.checks import check_bounds
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import OFFSETS, Channels, Traits, always, shifted
@@ -32,14 +31,13 @@ def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
 
 
 @operator(
-    "quantized_data",
     traits=Traits(
         zero_points={}, moved=_moved, keeps=always, clamps=True, channels=Channels.LAYOUT
     ),
     overflows=False,
 )
 def quantized_pool2d(
-    quantized_data: relax.Expr,
+    quantized_data: operands.Images,
     pool_type: Annotated[str, declared.choice(*POOL_TYPES)],
     pool_size: declared.Size,
     strides: declared.Strides = (1, 1),
@@ -85,8 +83,6 @@ def quantized_pool2d(
 
 @quantized_pool2d.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, ACTIVATIONS)
-    check_rank("quantized_data", data, 4)
     check_bounds(data.dtype, *bounds(attrs, data.dtype))
     low, high = dtype_range(data.dtype)
     if not low <= attrs.origin <= high:

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Annotated
 
 import numpy as np
-from tvm import relax
 
 from qnn_ops.arithmetic.accumulator_bounds import Bounds, check_scaled
 from qnn_ops.arithmetic.fixed_point import is_number, round_half_away
@@ -14,10 +13,9 @@ from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arithmetic.rounding import ROUNDINGS, check_multiplier, scale_result
 from qnn_ops.arithmetic.xnnpack import XNNPACK, quantize_xnnpack
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.attributes import dtype_range, per_axis
 from qnn_ops.dialect.checks import (
-    QUANTIZED,
     check_axis,
     check_bounds,
     check_dtype,
@@ -26,19 +24,18 @@ from qnn_ops.dialect.checks import (
 )
 from qnn_ops.dialect.declared import LITERT
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
-from qnn_ops.dialect.traits import OF_DATA, Channels, Traits, moving, rescaling
+from qnn_ops.dialect.traits import OF_DATA, Channels, Traits, fixed, moving, rescaling
 from qnn_ops.errors import QnnError
 
 
 @operator(
-    "data",
     traits=Traits(
         zero_points={}, moved=moving("zero_point"), keeps=None, clamps=False, channels=Channels.AXIS
     ),
     overflows=False,
 )
 def quantize(
-    data: relax.Expr,
+    data: operands.Floats,
     scale: declared.ScaleOrScales,
     zero_point: declared.PointOrPoints,
     out_dtype: declared.Text,
@@ -70,7 +67,6 @@ def quantize(
 
 @quantize.type_rule
 def _quantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("data", data.dtype, ("float32",))
     channels = data.shape[check_axis(attrs.axis, len(data.shape))] if data.shape else None
     check_quantization("{}", attrs.scale, attrs.zero_point, attrs.out_dtype, channels)
     check_stated_multiplier(attrs, channels)
@@ -119,13 +115,9 @@ def _quantize_reference(attrs: Attrs, data: Array) -> Array:
     return np.clip(integers, low, high).astype(attrs.out_dtype)
 
 
-@operator(
-    "quantized_data",
-    traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.AXIS),
-    overflows=False,
-)
+@operator(traits=fixed(Channels.AXIS), overflows=False)
 def dequantize(
-    quantized_data: relax.Expr,
+    quantized_data: operands.Quantized,
     scale: declared.ScaleOrScales,
     zero_point: declared.PointOrPoints,
     out_dtype: declared.Text = "float32",
@@ -147,7 +139,6 @@ def dequantize(
 
 @dequantize.type_rule
 def _dequantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, (*QUANTIZED, "int16", "int32"))
     check_dtype("out_dtype", attrs.out_dtype, ("float32",))
     channels = data.shape[check_axis(attrs.axis, len(data.shape))] if data.shape else None
     check_quantization("{}", attrs.scale, attrs.zero_point, data.dtype, channels)
@@ -162,9 +153,9 @@ def _dequantize_reference(attrs: Attrs, data: Array) -> Array:
     return rounded(steps * scale)
 
 
-@operator("quantized_data", traits=rescaling(OF_DATA, Channels.AXIS, clamps=True))
+@operator(traits=rescaling(OF_DATA, Channels.AXIS, clamps=True))
 def requantize(
-    quantized_data: relax.Expr,
+    quantized_data: operands.Quantized,
     input_scale: declared.ScaleOrScales,
     input_zero_point: declared.PointOrPoints,
     output_scale: declared.OutputScale,
@@ -196,7 +187,6 @@ def requantize(
 
 @requantize.type_rule
 def _requantize_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, (*QUANTIZED, "int16", "int32"))
     channels = data.shape[check_axis(attrs.axis, len(data.shape))] if data.shape else None
     check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype, channels)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)

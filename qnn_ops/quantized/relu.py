@@ -7,6 +7,7 @@ from tvm import relax
 
 from qnn_ops.arithmetic.accumulator_bounds import centred_bounds, check_activation, check_scaled
 from qnn_ops.arithmetic.activations import activation_range
+from qnn_ops.arithmetic.fixed_point import float32_quotient
 from qnn_ops.arithmetic.rounding import check_multiplier, scale_down
 from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
@@ -17,7 +18,7 @@ from qnn_ops.dialect.traits import OF_DATA, Channels, rescaling
 KINDS = ("relu", "relu6", "relu_0_to_1", "relu_n1_to_1")
 
 
-@operator("quantized_data", traits=rescaling(OF_DATA, Channels.ANYWHERE, clamps=False))
+@operator(traits=rescaling(OF_DATA, Channels.ANYWHERE, clamps=False))
 def quantized_relu(
     quantized_data: relax.Expr,
     input_scale: declared.InputScale,
@@ -52,8 +53,7 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
 
 def relu_multiplier(attrs: Attrs) -> float:
     """Compute the output steps of one input step."""
-    with np.errstate(over="ignore", under="ignore"):
-        return float(np.float32(attrs.input_scale) / np.float32(attrs.output_scale))
+    return float32_quotient((attrs.input_scale,), attrs.output_scale)
 
 
 def relu_bounds(attrs: Attrs) -> tuple[int, int]:

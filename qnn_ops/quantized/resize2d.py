@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
 import numpy as np
-from tvm import relax
 
 from qnn_ops.arithmetic.fixed_point import round_half_away
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.attributes import per_axis
-from qnn_ops.dialect.checks import ACTIVATIONS, check_dtype, check_rank
 from qnn_ops.dialect.layouts import reorder
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import Channels, Traits, moving
@@ -100,7 +98,6 @@ METHODS = ("bilinear", "nearest_neighbor")
 
 
 @operator(
-    "quantized_data",
     traits=Traits(
         zero_points={},
         moved=moving(),
@@ -111,7 +108,7 @@ METHODS = ("bilinear", "nearest_neighbor")
     overflows=False,
 )
 def quantized_resize2d(
-    quantized_data: relax.Expr,
+    quantized_data: operands.Images,
     size: declared.Size,
     method: Annotated[str, declared.choice(*METHODS)],
     align_corners: declared.Flag = False,
@@ -144,8 +141,6 @@ def quantized_resize2d(
 
 @quantized_resize2d.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, ACTIVATIONS)
-    check_rank("quantized_data", data, 4)
     batch, height, width, channels = reorder(data.shape, attrs.layout, "NHWC")
     if min(height, width, *attrs.size) < 1:
         raise QnnError(

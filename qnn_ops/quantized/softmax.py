@@ -31,7 +31,7 @@ OUTPUT_SCALE_WIDE = 1 / 65536
 """The scale of int16 results of 8-bit data."""
 
 
-@operator("quantized_data", traits=rescaling(OF_DATA, Channels.AXIS, clamps=False))
+@operator(traits=rescaling(OF_DATA, Channels.AXIS, clamps=False))
 def quantized_softmax(
     quantized_data: relax.Expr,
     input_scale: declared.InputScale,

@@ -1,13 +1,16 @@
 """A filter over time of low rank (SVDF): its memory and its result."""
 
+from typing import Annotated
+
 import numpy as np
 from tvm import relax
 
+from qnn_ops.arithmetic.fixed_point import float32_quotient
 from qnn_ops.arithmetic.rounding import check_multiplier, scale_down
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.checks import check_dtype, check_quantization, check_rank
+from qnn_ops.dialect.checks import check_dtype, check_quantization
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
@@ -15,16 +18,10 @@ from qnn_ops.errors import QnnError
 STATES = ("int16", "int8")
 
 
-def float32_ratio(first: float, second: float, divisor: float) -> float:
-    """Return first * second / divisor, rounded to float32 at each step."""
-    with np.errstate(over="ignore"):
-        return float(np.float32(first) * np.float32(second) / np.float32(divisor))
-
-
-@operator("sums", "state", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def quantized_svdf_state(
-    sums: relax.Expr,
-    state: relax.Expr,
+    sums: Annotated[relax.Expr, operands.Tensor(("int32",), 2)],
+    state: Annotated[relax.Expr, operands.Tensor(STATES, 2)],
     input_scale: declared.InputScale,
     weights_scale: declared.OneScale,
     state_scale: declared.OneScale,
@@ -50,10 +47,6 @@ def quantized_svdf_state(
 
 @quantized_svdf_state.type_rule
 def _quantized_svdf_state_type(attrs: Attrs, sums: TensorSpec, state: TensorSpec) -> TensorSpec:
-    check_dtype("sums", sums.dtype, ("int32",))
-    check_dtype("state", state.dtype, STATES)
-    for name, spec in (("sums", sums), ("state", state)):
-        check_rank(name, spec, 2)
     if 0 in (*sums.shape, *state.shape):
         raise QnnError(f"{sums.shape} and {state.shape} must have elements")
     if state.shape[0] != sums.shape[0] or state.shape[1] % sums.shape[1]:
@@ -67,7 +60,7 @@ def _quantized_svdf_state_type(attrs: Attrs, sums: TensorSpec, state: TensorSpec
 
 def state_multiplier(attrs: Attrs) -> float:
     """Return the multiplier that turns sums into the state's values."""
-    return float32_ratio(attrs.input_scale, attrs.weights_scale, attrs.state_scale)
+    return float32_quotient((attrs.input_scale, attrs.weights_scale), attrs.state_scale)
 
 
 @quantized_svdf_state.reference
@@ -82,10 +75,10 @@ def _quantized_svdf_state_reference(attrs: Attrs, sums: Array, state: Array) -> 
     return np.concatenate([past, newest], axis=2).reshape(*state.shape)
 
 
-@operator("state", "weights_time", "bias", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def quantized_svdf(
-    state: relax.Expr,
-    weights_time: relax.Expr,
+    state: Annotated[relax.Expr, operands.Tensor(STATES, 2)],
+    weights_time: Annotated[relax.Expr, operands.Tensor((), 2)],
     rank: declared.Int,
     state_scale: declared.OneScale,
     state_zero_point: declared.OnePoint,
@@ -119,10 +112,7 @@ def quantized_svdf(
 def _quantized_svdf_type(
     attrs: Attrs, state: TensorSpec, weights: TensorSpec, bias: TensorSpec | None = None
 ) -> TensorSpec:
-    check_dtype("state", state.dtype, STATES)
     check_dtype("weights_time", weights.dtype, (state.dtype,))
-    check_rank("state", state, 2)
-    check_rank("weights_time", weights, 2)
     filters, steps = weights.shape
     if attrs.rank < 1 or filters % attrs.rank:
         raise QnnError(f"rank must divide the {filters} filters, got {attrs.rank}")
@@ -139,7 +129,7 @@ def _quantized_svdf_type(
 
 def output_multiplier(attrs: Attrs) -> float:
     """Return the multiplier that turns sums into results."""
-    return float32_ratio(attrs.state_scale, attrs.weights_scale, attrs.output_scale)
+    return float32_quotient((attrs.state_scale, attrs.weights_scale), attrs.output_scale)
 
 
 @quantized_svdf.reference

@@ -15,19 +15,11 @@ from qnn_ops.arithmetic.fixed_point import (
     clamp_to,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
-    rounding_divide_by_pot,
+    saturate_int16,
 )
-from qnn_ops.arithmetic.fixed_point_int16 import divide_by_pot_int16, high_mul_int16, saturate_int16
 from qnn_ops.arithmetic.inverse_sqrt import inverse_sqrt_multiplier
 from qnn_ops.arrays import Array, Int16Array, Int64Array
-from qnn_ops.tables.softmax import (
-    EXP_MINUS_EIGHTH,
-    EXP_MINUS_POWERS,
-    FORTY_EIGHT_OVER_17,
-    MINUS_32_OVER_17,
-    NEWTON_STEPS,
-    THIRD,
-)
+from qnn_ops.tables.softmax import exp_on_negative_values, inverse
 from qnn_ops.tables.tables_int16 import EVERY_INT16
 
 ONE = 2**15 - 1
@@ -50,8 +42,8 @@ def logistic_table() -> Int16Array:
 
     The result of a negative number is one less that of its magnitude.
     """
-    powers = _exp_on_negative_values(-np.abs(EVERY_INT16), GATE_BITS)
-    found = saturate_int16(_newton(powers) << 1)
+    powers = exp_on_negative_values(-np.abs(EVERY_INT16), GATE_BITS, 16)
+    found = saturate_int16(_inverse_of_one_more(powers) << 1)
     found = np.where(EVERY_INT16 < 0, ONE - found, found)
     return np.where(EVERY_INT16 == 0, _HALF, found).astype(np.int16)
 
@@ -59,8 +51,8 @@ def logistic_table() -> Int16Array:
 @cache
 def tanh_table(integer_bits: int) -> Int16Array:
     """Tabulate tanh in Q0.15 of numbers with these integer bits, the lowest first."""
-    powers = _exp_on_negative_values(-np.abs(EVERY_INT16), integer_bits + 1)
-    found = saturate_int16((_newton(powers) - _ONE_Q2_13) << 2)
+    powers = exp_on_negative_values(-np.abs(EVERY_INT16), integer_bits + 1, 16)
+    found = saturate_int16((_inverse_of_one_more(powers) - _ONE_Q2_13) << 2)
     return np.asarray(np.sign(EVERY_INT16) * found, np.int16)
 
 
@@ -74,48 +66,10 @@ def tanh(x: npt.NDArray[np.integer], integer_bits: int) -> Int64Array:
     return tanh_table(integer_bits)[x.astype(np.int64) + LOWEST].astype(np.int64)
 
 
-def _exp_on_negative_values(a: Int64Array, integer_bits: int) -> Int64Array:
-    """Compute exp of numbers that are at most 0: Q0.15."""
-    fraction_bits = 15 - integer_bits
-    quarter = 1 << (fraction_bits - 2)
-    # The part within [-1/4, 0), in Q0.15, and the rest as a sum of powers of two.
-    part = (a & (quarter - 1)) - quarter
-    remainder = part - a
-    result = _exp_from_minus_quarter_to_0(part << integer_bits)
-    for power, factor in EXP_MINUS_POWERS.items():
-        if power < integer_bits:
-            is_part = remainder & (1 << (fraction_bits + power)) != 0
-            result = np.where(is_part, high_mul_int16(result, _upper(factor)), result)
-    if integer_bits > 5:  # no number is below -32
-        result = np.where(a < -(32 << fraction_bits), 0, result)
-    return np.where(a == 0, ONE, result)
-
-
-def _exp_from_minus_quarter_to_0(a: Int64Array) -> Int64Array:
-    """Compute exp of Q0.15 numbers within [-1/4, 0): Taylor's series around -1/8."""
-    x = a + (1 << 12)
-    square = high_mul_int16(x, x)
-    cube = high_mul_int16(square, x)
-    fourth_over_4 = divide_by_pot_int16(high_mul_int16(square, square), 2)
-    rest = high_mul_int16(fourth_over_4 + cube, _upper(THIRD)) + square
-    rest = divide_by_pot_int16(rest, 1)
-    first = _upper(EXP_MINUS_EIGHTH)
-    return saturate_int16(first + high_mul_int16(x + rest, first))
-
-
-def _newton(powers: Int64Array) -> Int64Array:
-    """Compute 2 / (1 + x) of numbers x within [0, 1] by Newton's method: Q2.13."""
-    half_denominator = (powers + ONE + 1) >> 1
-    x = _upper(FORTY_EIGHT_OVER_17) + high_mul_int16(half_denominator, _upper(MINUS_32_OVER_17))
-    for _ in range(NEWTON_STEPS):
-        error = _ONE_Q2_13 - high_mul_int16(half_denominator, x)
-        x = x + saturate_int16(high_mul_int16(x, error) << 2)
-    return x
-
-
-def _upper(constant: int) -> int:
-    """Return the upper half of a constant of 32 bits, rounded."""
-    return int(rounding_divide_by_pot(constant, 16))
+def _inverse_of_one_more(powers: Int64Array) -> Int64Array:
+    """Compute 2 / (1 + x) of numbers x within [0, 1], Q0.15: Q2.13."""
+    found: Int64Array = inverse((powers + ONE + 1) >> 1, 16)
+    return found
 
 
 MOST_SCALE = 2.0**18

@@ -6,6 +6,7 @@ import numpy as np
 
 from qnn_ops.arithmetic.fixed_point import (
     clamp_to,
+    float32_quotient,
     quantize_multiplier,
     saturating_rounding_doubling_high_mul,
 )
@@ -61,8 +62,7 @@ def _multiplier(
     lhs_scale: float, rhs_scale: float, output_scale: float, most: int
 ) -> tuple[int, int]:
     """Return a quotient's multiplier, whose shift is ``most`` at most, as Q0.31 and the shift."""
-    with np.errstate(all="ignore"):
-        real = float(np.float32(lhs_scale) / (np.float32(rhs_scale) * np.float32(output_scale)))
+    real = float32_quotient((lhs_scale,), rhs_scale, output_scale)
     if not np.isfinite(real) or int(quantize_multiplier(real)[1]) > most:
         raise QnnError(
             f"the scales do not go together: a step of the quotient is {real:.4g} steps of the "

@@ -20,7 +20,6 @@ from qnn_ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     rounding_divide_by_pot,
-    saturating_rounding_doubling_high_mul,
 )
 from qnn_ops.arrays import Int16Array, Int32Array, Int64Array
 from qnn_ops.dialect.attributes import per_axis
@@ -76,25 +75,31 @@ def exp_table(input_scale: float, beta: float) -> Int32Array:
     return np.where(kept == differences, exp_on_negative_values(exponents), 0).astype(np.int32)
 
 
-def exp_on_negative_values(a: npt.ArrayLike) -> Int32Array:
+def exp_on_negative_values(a: npt.ArrayLike, integer_bits: int = 5, bits: int = 32) -> Int64Array:
     """Compute exp of a number that is at most 0.
 
     Args:
-        a: int32, Q5.26, any shape; none positive.
+        a: integers with this number of integer bits, any shape; none positive.
+        integer_bits: 5 for Q5.26.
+        bits: of a number, 16 or 32.
 
     Returns:
-        int32, Q0.31; exp(0) is 1 - 2^-31.
+        Q0.31, or Q0.15 of 16 bits; exp(0) is the closest number to 1.
     """
     values = np.asarray(a, dtype=np.int64)
-    quarter = 1 << 24
-    # The part of a within [-1/4, 0), in Q0.31, and the rest as a sum of powers of two.
+    fraction_bits = bits - 1 - integer_bits
+    quarter = 1 << (fraction_bits - 2)
+    # The part of a within [-1/4, 0), without integer bits, and the rest as a sum of powers of two.
     fraction = (values & (quarter - 1)) - quarter
     remainder = fraction - values
-    result = _exp_from_minus_quarter_to_0(fraction << 5)
+    result = _exp_from_minus_quarter_to_0(fraction << integer_bits, bits)
     for power, factor in EXP_MINUS_POWERS.items():
-        is_part = remainder & (1 << (26 + power)) != 0
-        result = np.where(is_part, saturating_rounding_doubling_high_mul(result, factor), result)
-    return np.where(values == 0, _ONE, result).astype(np.int32)
+        if power < integer_bits:
+            is_part = remainder & (1 << (fraction_bits + power)) != 0
+            result = np.where(is_part, product(result, _upper(factor, bits), bits), result)
+    if integer_bits > 5:  # no number is below -32
+        result = np.where(values < -(32 << fraction_bits), 0, result)
+    return np.where(values == 0, (1 << (bits - 1)) - 1, result)
 
 
 def sum_term(exponentials: npt.ArrayLike) -> Int32Array:
@@ -115,11 +120,25 @@ def reciprocal(total: Any) -> tuple[Any, Any]:
     bits = powers_reached(total, range(20, 31))  # from 2 on
     # The total brought into [1, 2), and half of it: Q0.31.
     half_denominator = (total << (ACCUMULATOR_BITS - bits)) >> 1
-    x = product(half_denominator, MINUS_32_OVER_17) + FORTY_EIGHT_OVER_17
+    return np.minimum(inverse(half_denominator) * 2, _ONE), bits
+
+
+def inverse(half_denominator: Any, bits: int = 32) -> Any:
+    """Divide one by a number within [1, 2] by Newton's method.
+
+    Args:
+        half_denominator: half of the number, Q0.31, or Q0.15 of 16 bits.
+        bits: of a number, 16 or 32.
+
+    Returns:
+        Twice the inverse, Q2.29, or Q2.13 of 16 bits.
+    """
+    slope, start = (_upper(each, bits) for each in (MINUS_32_OVER_17, FORTY_EIGHT_OVER_17))
+    x = product(half_denominator, slope, bits) + start
     for _ in range(NEWTON_STEPS):
-        error = 2**29 - product(half_denominator, x)
-        x = x + product(x, error) * 4  # x * error has four integer bits, x two
-    return np.minimum(x * 2, _ONE), bits
+        error = (1 << (bits - 3)) - product(half_denominator, x, bits)
+        x = x + product(x, error, bits) * 4  # x * error has four integer bits, x two
+    return x
 
 
 def powers_reached(total: Any, exponents: range) -> Any:
@@ -132,19 +151,25 @@ def powers_reached(total: Any, exponents: range) -> Any:
     return reached.sum(axis=axis, dtype=np.int64, keepdims=True)
 
 
-def product(a: Any, b: Any) -> Any:
+def product(a: Any, b: Any, bits: int = 32) -> Any:
     """Return gemmlowp's doubling high product of int32 values in int64, except -2^31 by -2^31."""
-    return (a * b + (1 << 30)) >> 31
+    return (a * b + (1 << (bits - 2))) >> (bits - 1)
 
 
-def _exp_from_minus_quarter_to_0(a: Int64Array) -> Int64Array:
-    """Compute exp of Q0.31 numbers within [-1/4, 0): Taylor's series around -1/8."""
-    x = a + (1 << 28)
-    square = product(x, x)
-    cube = product(square, x)
-    fourth_over_4 = _halve(product(square, square), 2)
-    rest = _halve(product(fourth_over_4 + cube, THIRD) + square, 1)
-    return EXP_MINUS_EIGHTH + product(EXP_MINUS_EIGHTH, x + rest)
+def _exp_from_minus_quarter_to_0(a: Int64Array, bits: int) -> Int64Array:
+    """Compute exp of numbers without integer bits, in [-1/4, 0): Taylor's series around -1/8."""
+    x = a + (1 << (bits - 4))
+    square = product(x, x, bits)
+    cube = product(square, x, bits)
+    fourth_over_4 = _halve(product(square, square, bits), 2)
+    rest = _halve(product(fourth_over_4 + cube, _upper(THIRD, bits), bits) + square, 1)
+    first = _upper(EXP_MINUS_EIGHTH, bits)
+    return np.minimum(first + product(first, x + rest, bits), (1 << (bits - 1)) - 1)
+
+
+def _upper(constant: int, bits: int) -> int:
+    """Return a constant of 32 bits, or its upper half, rounded."""
+    return constant if bits == 32 else int(rounding_divide_by_pot(constant, 16))
 
 
 def _halve(a: npt.ArrayLike, times: int) -> Int64Array:

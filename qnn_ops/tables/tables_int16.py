@@ -1,9 +1,8 @@
-"""The tables of ``quantized_lookup`` for int16: 65536 results, that of the lowest value first.
+"""Functions of every int16 as TFLite interpolates them; the result of the lowest value comes first.
 
 TFLite keeps 513 samples of a function, 128 values of int16 apart, and interpolates linearly between
-them. A softmax contains two such functions.
-
-Every function here takes the scales of input and output; their zero points are 0.
+them. A softmax contains two such functions. The logistic function and tanh have samples of their
+own.
 """
 
 from collections.abc import Callable
@@ -11,17 +10,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from qnn_ops.arithmetic.accumulator_bounds import Bounds, check_scaled
-from qnn_ops.arithmetic.fixed_point import (
-    clamp_to,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    round_half_away,
-)
-from qnn_ops.arrays import Array, Float32Array, Float64Array, Int16Array, Int64Array
-from qnn_ops.dialect.checks import positive_float32
+from qnn_ops.arithmetic.fixed_point import round_half_away
+from qnn_ops.arrays import Float64Array, Int16Array, Int64Array
 from qnn_ops.errors import QnnError
-from qnn_ops.tables.unary_tables import gelu_of
 
 EVERY_INT16 = np.arange(-(2**15), 2**15, dtype=np.int64)
 """All values of int16, the lowest first."""
@@ -92,132 +83,6 @@ def interpolated(table: Int16Array) -> Int16Array:
 _SIGMOIDS = 256
 
 
-def unary_table_int16(
-    function: Callable[[Float32Array], Array], input_scale: float, output_scale: float
-) -> Int16Array:
-    """Tabulate a real function as TFLite does: by lines between 513 samples.
-
-    Args:
-        function: takes real inputs, float32; returns as many results.
-        input_scale: real value of one step of the input.
-        output_scale: real value of one step of the output.
-
-    Raises:
-        QnnError: if a scale is not positive and finite.
-    """
-    _check_scales(input_scale, output_scale)
-    return interpolated(samples(function, input_scale, 0, output_scale))
-
-
-def exp_table_int16(input_scale: float, output_scale: float) -> Int16Array:
-    """Return the table of exp(x).
-
-    Raises:
-        QnnError: if a scale is not positive and finite.
-    """
-    # C's expf is exp rounded to float32 (to within 0.51 of its last digit).
-    return unary_table_int16(
-        lambda x: np.exp(x.astype(np.float64)).astype(np.float32), input_scale, output_scale
-    )
-
-
-def gelu_table_int16(approximate: bool, input_scale: float, output_scale: float) -> Int16Array:
-    """Return the table of x times the normal distribution at x, or of its approximation by tanh.
-
-    Raises:
-        QnnError: if a scale is not positive and finite.
-    """
-    return unary_table_int16(gelu_of(approximate), input_scale, output_scale)
-
-
-def rsqrt_table_int16(input_scale: float, output_scale: float) -> Int16Array:
-    """Return the table of 1 / sqrt(x); the highest result for 0, and below, where TFLite has none.
-
-    Raises:
-        QnnError: if a scale is not positive and finite.
-    """
-
-    def rsqrt(x: Float32Array) -> Float32Array:
-        highest = np.float32(2**15 - 1) * np.float32(output_scale)
-        root = np.sqrt(np.maximum(x, np.float32(0)))
-        return np.where(x <= 0, highest, np.float32(1) / root).astype(np.float32)
-
-    return unary_table_int16(rsqrt, input_scale, output_scale)
-
-
-def log_table_int16(input_scale: float, output_scale: float) -> Int16Array:
-    """Return the table of log(x); the lowest result for 0 and below.
-
-    Raises:
-        QnnError: if a scale is not positive and finite.
-    """
-
-    def log(x: Float32Array) -> Float32Array:
-        lowest = np.float32(-(2**15)) * np.float32(output_scale)
-        real = np.log(np.maximum(x, np.float32(1e-45)).astype(np.float64)).astype(np.float32)
-        return np.where(x <= 0, lowest, real).astype(np.float32)
-
-    return unary_table_int16(log, input_scale, output_scale)
-
-
-def sqrt_table_int16(input_scale: float, output_scale: float) -> Int16Array:
-    """Return the table of sqrt(x), rounded towards zero; 0 below 0, where TFLite has none.
-
-    Source: SqrtEvalQuantized of TFLite's kernels/elementwise.cc.
-
-    Raises:
-        QnnError: if a scale is not positive and finite.
-    """
-    _check_scales(input_scale, output_scale)
-    real = np.float32(input_scale) * np.maximum(EVERY_INT16, 0).astype(np.float32)
-    steps = np.trunc(np.sqrt(real) / np.float32(output_scale))
-    return np.clip(steps, 0, 2**15 - 1).astype(np.int16)
-
-
-def abs_table_int16(input_scale: float, output_scale: float) -> Int16Array:
-    """Return the table of absolute values, rounded as gemmlowp does.
-
-    Source: AbsEvalQuantized of TFLite's kernels/elementwise.cc.
-
-    Raises:
-        QnnError: if a scale is not positive and finite, or the framework's int32 overflows.
-    """
-    _check_scales(input_scale, output_scale)
-    values = np.abs(EVERY_INT16)
-    if np.float32(input_scale) == np.float32(output_scale):
-        return clamp_to(values, "int16")
-    with np.errstate(all="ignore"):
-        factor = float(np.float32(input_scale) / np.float32(output_scale))
-    check_scaled(Bounds.of(0, 2**15), factor, "tflite", 0)
-    return clamp_to(multiply_by_quantized_multiplier(values, *quantize_multiplier(factor)), "int16")
-
-
-def leaky_relu_table_int16(alpha: float, input_scale: float, output_scale: float) -> Int16Array:
-    """Return the table of x from 0 on and alpha * x below, rounded as gemmlowp does.
-
-    Source: TFLite's LEAKY_RELU (kernels/internal/reference/leaky_relu.h), as for 8 bits.
-
-    Args:
-        alpha: the slope below 0; taken as float32.
-        input_scale: real value of one step of the input.
-        output_scale: real value of one step of the output.
-
-    Raises:
-        QnnError: if a scale is not positive and finite, or the framework's int32 overflows.
-    """
-    _check_scales(input_scale, output_scale)
-    scale, step = np.float32(input_scale), np.float32(output_scale)
-    with np.errstate(all="ignore"):
-        factor = float(scale / step)
-        slope = float(scale * np.float32(alpha) / step)
-    for real in (factor, abs(slope)):
-        check_scaled(Bounds.of(-(2**15), 2**15), real, "tflite", 0)
-    above = multiply_by_quantized_multiplier(EVERY_INT16, *quantize_multiplier(factor))
-    below = multiply_by_quantized_multiplier(EVERY_INT16, *quantize_multiplier(abs(slope)))
-    signed = np.copysign(1, slope).astype(np.int64) * below
-    return clamp_to(np.where(EVERY_INT16 >= 0, above, signed).astype(np.int64), "int16")
-
-
 def logistic_table_int16(input_scale: float, output_scale: float) -> Int16Array:
     """Return the table of 1 / (1 + exp(-x)), whose output scale is 2^-15.
 
@@ -225,9 +90,8 @@ def logistic_table_int16(input_scale: float, output_scale: float) -> Int16Array:
     value in steps of 2^-12 / 3, and interpolates between samples of the function.
 
     Raises:
-        QnnError: if a scale is not positive and finite, or the output's another one.
+        QnnError: if the output's scale is another one.
     """
-    _check_scales(input_scale, output_scale)
     if output_scale != 2.0**-15:
         raise QnnError(f"logistic in int16 must have output scale 2^-15, got {output_scale}")
     fine = _fine_steps(input_scale, shifts=(0,))
@@ -245,9 +109,8 @@ def tanh_table_int16(input_scale: float, output_scale: float) -> Int16Array:
     the logistic function of twice the value.
 
     Raises:
-        QnnError: if a scale is not positive and finite, or the output's another one.
+        QnnError: if the output's scale is another one.
     """
-    _check_scales(input_scale, output_scale)
     if power_of_two(output_scale) != -15:
         raise QnnError(f"tanh in int16 must have output scale 2^-15, got {output_scale}")
     fine = _fine_steps(input_scale, shifts=(0, 1))
@@ -305,8 +168,3 @@ def _sigmoids() -> Int64Array:
     table = round_half_away(values[:-1] - errors / 2).astype(np.int64)
     table[-1] = 2**16 - 1
     return table
-
-
-def _check_scales(input_scale: float, output_scale: float) -> None:
-    positive_float32("input_scale", input_scale)
-    positive_float32("output_scale", output_scale)

@@ -9,11 +9,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from tvm import relax
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
-from qnn_ops.dialect.checks import check_dtype, check_rank
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
@@ -22,10 +20,10 @@ CORNERS = 4
 """The numbers of a box: the lowest y and x, the highest y and x."""
 
 
-@operator("encodings", "anchors", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def decode_boxes(
-    encodings: relax.Expr,
-    anchors: relax.Expr,
+    encodings: operands.FloatMatrix,
+    anchors: operands.FloatMatrix,
     y_scale: declared.Float,
     x_scale: declared.Float,
     h_scale: declared.Float,
@@ -52,9 +50,6 @@ def decode_boxes(
 
 @decode_boxes.type_rule
 def _decode_boxes_type(attrs: Attrs, encodings: TensorSpec, anchors: TensorSpec) -> TensorSpec:
-    for name, spec in (("encodings", encodings), ("anchors", anchors)):
-        check_dtype(name, spec.dtype, ("float32",))
-        check_rank(name, spec, 2)
     boxes, size = encodings.shape
     if size < CORNERS:
         raise QnnError(f"encodings must have at least 4 numbers a box, got shape {encodings.shape}")
@@ -148,10 +143,10 @@ def rise(heap: list[int], hole: int, top: int, value: int, before: Before) -> No
 _MOST = 1 << 31
 
 
-@operator("boxes", "scores", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def select_boxes(
-    boxes: relax.Expr,
-    scores: relax.Expr,
+    boxes: operands.FloatMatrix,
+    scores: operands.FloatMatrix,
     by_class: declared.Flag,
     most: declared.Int,
     most_of_class: declared.Int,
@@ -186,9 +181,6 @@ def select_boxes(
 
 @select_boxes.type_rule
 def _select_boxes_type(attrs: Attrs, boxes: TensorSpec, scores: TensorSpec) -> TensorSpec:
-    for name, spec in (("boxes", boxes), ("scores", scores)):
-        check_dtype(name, spec.dtype, ("float32",))
-        check_rank(name, spec, 2)
     if boxes.shape[1] != CORNERS or boxes.shape[0] != scores.shape[0] or 0 in scores.shape:
         raise QnnError(
             "boxes must have shape (boxes, 4) and scores (boxes, classes), none of them 0, got "

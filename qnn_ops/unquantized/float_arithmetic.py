@@ -1,25 +1,21 @@
 """Arithmetic of float32 that Relax lacks: fused multiply-add, natural powers, bits."""
 
+from typing import Annotated
+
 import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arrays import Array
-from qnn_ops.dialect.checks import check_dtype, check_rank
+from qnn_ops.dialect import operands
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.sizes import broadcast
-from qnn_ops.dialect.traits import FIXED, Channels, Traits
+from qnn_ops.dialect.traits import FIXED, Channels, fixed
 from qnn_ops.errors import QnnError
 
 
-@operator(
-    "lhs",
-    "rhs",
-    "addend",
-    traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.ANYWHERE),
-    overflows=False,
-)
-def fused_multiply_add(lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr) -> None:
+@operator(traits=fixed(Channels.ANYWHERE), overflows=False)
+def fused_multiply_add(lhs: operands.Floats, rhs: operands.Floats, addend: operands.Floats) -> None:
     """Compute lhs * rhs + addend, rounded to float32 once.
 
     If the product is rounded first, about every second result differs. This decides how values near
@@ -39,8 +35,6 @@ def fused_multiply_add(lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr) -> 
 def _fused_multiply_add_type(
     _attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec, addend: TensorSpec
 ) -> TensorSpec:
-    for name, spec in (("lhs", lhs), ("rhs", rhs), ("addend", addend)):
-        check_dtype(name, spec.dtype, ("float32",))
     try:
         shape = broadcast(lhs.shape, rhs.shape, addend.shape)
     except ValueError:
@@ -59,8 +53,10 @@ def _fused_multiply_add_reference(_attrs: Attrs, lhs: Array, rhs: Array, addend:
 DTYPES = ("int32", "float32")
 
 
-@operator("data", "exponent", traits=FIXED, overflows=False)
-def natural_power(data: relax.Expr, exponent: relax.Expr) -> None:
+@operator(traits=FIXED, overflows=False)
+def natural_power(
+    data: Annotated[relax.Expr, operands.Tensor(DTYPES, 1)], exponent: operands.Int32
+) -> None:
     """Raise each number to a natural power by repeated multiplication.
 
     The bits of the exponent are read from the second highest on. For each bit the result is
@@ -79,9 +75,6 @@ def natural_power(data: relax.Expr, exponent: relax.Expr) -> None:
 
 @natural_power.type_rule
 def _natural_power_type(_: Attrs, data: TensorSpec, exponent: TensorSpec) -> TensorSpec:
-    check_dtype("data", data.dtype, DTYPES)
-    check_rank("data", data, 1)
-    check_dtype("exponent", exponent.dtype, ("int32",))
     if exponent.shape != (1,):
         raise QnnError(f"exponent must have shape (1,), got {exponent.shape}")
     return data
@@ -110,8 +103,8 @@ OTHER = {"float32": "int32", "int32": "float32"}
 """The dtype as which the bits of another are read."""
 
 
-@operator("data", traits=FIXED, overflows=False)
-def reinterpret(data: relax.Expr) -> None:
+@operator(traits=FIXED, overflows=False)
+def reinterpret(data: Annotated[relax.Expr, operands.Tensor(DTYPES, 1)]) -> None:
     """Read the bits of numbers as another dtype.
 
     Args:
@@ -124,8 +117,6 @@ def reinterpret(data: relax.Expr) -> None:
 
 @reinterpret.type_rule
 def _reinterpret_type(_: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("data", data.dtype, tuple(OTHER))
-    check_rank("data", data, 1)
     return TensorSpec(data.shape, OTHER[data.dtype])
 
 

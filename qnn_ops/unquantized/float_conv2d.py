@@ -10,11 +10,10 @@ from tvm import relax
 
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
-from qnn_ops.dialect.checks import check_dtype, check_rank
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
-from qnn_ops.dialect.traits import Channels, Traits
+from qnn_ops.dialect.traits import Channels, fixed
 from qnn_ops.dialect.windows import counts_of, windows_of
 from qnn_ops.errors import QnnError
 
@@ -27,19 +26,10 @@ PACKED = 256
 """The products of a panel of a constant matrix."""
 
 
-@operator(
-    "data",
-    "kernel",
-    "bias",
-    "addend",
-    traits=Traits(
-        zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.CONVOLUTION
-    ),
-    overflows=False,
-)
+@operator(traits=fixed(Channels.CONVOLUTION), overflows=False)
 def float_conv2d(
-    data: relax.Expr,
-    kernel: relax.Expr,
+    data: operands.FloatImages,
+    kernel: operands.FloatImages,
     bias: relax.Expr | None = None,
     addend: relax.Expr | None = None,
     *,
@@ -176,9 +166,6 @@ def _type(
     bias: TensorSpec | None = None,
     addend: TensorSpec | None = None,
 ) -> TensorSpec:
-    for name, spec in (("data", data), ("kernel", kernel)):
-        check_dtype(name, spec.dtype, ("float32",))
-        check_rank(name, spec, 4)
     batch, *sizes, channels = reorder(data.shape, attrs.data_layout, "NHWC")
     units, *window, inputs = reorder(kernel.shape, attrs.kernel_layout, "OHWI")
     groups = attrs.groups

@@ -4,16 +4,14 @@ from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import numpy as np
-from tvm import relax
 
 from qnn_ops.arithmetic import float_polynomials as polynomials
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32 as fma
-from qnn_ops.arithmetic.onnxruntime import gru_tangent, hyperbolic_tangent, logistic
+from qnn_ops.arithmetic.onnxruntime import gru_tangent, horner, hyperbolic_tangent, logistic
 from qnn_ops.arrays import Array, Float32Array
-from qnn_ops.dialect import declared
-from qnn_ops.dialect.checks import check_dtype
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
-from qnn_ops.dialect.traits import Channels, Traits
+from qnn_ops.dialect.traits import Channels, fixed
 
 FUNCTIONS = (
     *("erf", "exp", "logistic", "tanh"),
@@ -21,12 +19,10 @@ FUNCTIONS = (
 )
 
 
-@operator(
-    "data",
-    traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.ANYWHERE),
-    overflows=False,
-)
-def float_function(data: relax.Expr, function: Annotated[str, declared.choice(*FUNCTIONS)]) -> None:
+@operator(traits=fixed(Channels.ANYWHERE), overflows=False)
+def float_function(
+    data: operands.Floats, function: Annotated[str, declared.choice(*FUNCTIONS)]
+) -> None:
     """Apply a function to each element.
 
     Source of the arithmetic: MLAS, ONNX Runtime's library, on processors with fused multiply-adds:
@@ -48,8 +44,7 @@ def float_function(data: relax.Expr, function: Annotated[str, declared.choice(*F
 
 
 @float_function.type_rule
-def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("data", data.dtype, ("float32",))
+def _type(_attrs: Attrs, data: TensorSpec) -> TensorSpec:
     return data
 
 
@@ -58,13 +53,6 @@ def _reference(attrs: Attrs, data: Array) -> Array:
     with np.errstate(invalid="ignore"):
         result = _RULES[attrs.function](data)
     return np.asarray(result, np.float32)
-
-
-def _horner(coefficients: Sequence[float], x: Array) -> Float32Array:
-    result = np.full_like(x, coefficients[0])
-    for coefficient in coefficients[1:]:
-        result = np.asarray(fma(result, x, np.float32(coefficient)), np.float32)
-    return result
 
 
 def _exp(
@@ -81,14 +69,14 @@ def _exp(
     exponents = np.nan_to_num(power).astype(np.int32) + spare
     # A power of two below the least normal number becomes 0.
     factor = np.ldexp(np.float32(1), exponents) * (exponents >= np.finfo(np.float32).minexp)
-    result = _horner(coefficients, x) * factor
+    result = horner(coefficients, x) * factor
     return np.asarray(result * np.float32(2.0**-spare), np.float32)
 
 
 def _erf(x: Array) -> Float32Array:
     size = np.minimum(np.abs(x), np.float32(polynomials.ERF_END))
-    below = fma(_horner(polynomials.ERF_BELOW, size * size), size, size)
-    exponent = fma(_horner(polynomials.ERF_ABOVE, size), size, size)
+    below = fma(horner(polynomials.ERF_BELOW, size * size), size, size)
+    exponent = fma(horner(polynomials.ERF_ABOVE, size), size, size)
     above = np.float32(1) - _exp(-exponent, polynomials.ERF_EXP)
     return np.copysign(np.where(size > np.float32(polynomials.ERF_SPLIT), above, below), x)
 
@@ -102,7 +90,7 @@ def _logistic(x: Array) -> Float32Array:
 def _tanh(x: Array) -> Float32Array:
     size = np.abs(x)
     square = size * size
-    below = fma(_horner(polynomials.TANH_BELOW, square) * square, size, size)
+    below = fma(horner(polynomials.TANH_BELOW, square) * square, size, size)
     power = _exp(np.float32(-2) * size, polynomials.EXP)
     above = (np.float32(1) - power) / (np.float32(1) + power)
     return np.copysign(np.where(size < np.float32(polynomials.TANH_SPLIT), below, above), x)

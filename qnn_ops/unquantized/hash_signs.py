@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from tvm import relax
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect.checks import check_dtype, check_rank
+from qnn_ops.dialect import operands
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
@@ -116,8 +115,10 @@ MOST = 60
 """The most bytes of an item."""
 
 
-@operator("items", "weights", "seeds", traits=FIXED, overflows=False)
-def hash_signs(items: relax.Expr, weights: relax.Expr, seeds: relax.Expr) -> None:
+@operator(traits=FIXED, overflows=False)
+def hash_signs(
+    items: operands.Bytes, weights: operands.FloatVector, seeds: operands.FloatVector
+) -> None:
     """Tell for each seed whether a weighted sum of the hashes of items is positive.
 
     Each item is hashed after the bytes of a seed. The int64 hash becomes float64, and hashes are
@@ -135,11 +136,6 @@ def hash_signs(items: relax.Expr, weights: relax.Expr, seeds: relax.Expr) -> Non
 
 @hash_signs.type_rule
 def _type(_: Attrs, items: TensorSpec, weights: TensorSpec, seeds: TensorSpec) -> TensorSpec:
-    check_dtype("items", items.dtype, ("uint8",))
-    check_rank("items", items, 2)
-    for name, spec in (("weights", weights), ("seeds", seeds)):
-        check_dtype(name, spec.dtype, ("float32",))
-        check_rank(name, spec, 1)
     number, size = items.shape
     if weights.shape != (number,):
         raise QnnError(f"weights must have shape {(number,)}, got {weights.shape}")

@@ -1,11 +1,12 @@
 """Indices that depend on the data: checks indices, and finds those of the largest elements."""
 
+from typing import Annotated
+
 import numpy as np
 from tvm import relax
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
-from qnn_ops.dialect.checks import check_dtype, check_rank
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError, refuse_index
@@ -13,9 +14,12 @@ from qnn_ops.errors import QnnError, refuse_index
 COUNTED_DTYPES = ("int8", "uint8", "int16", "int32", "int64")
 
 
-@operator("indices", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def counted_indices(
-    indices: relax.Expr, size: declared.Int, source: declared.Text, from_end: declared.Flag = False
+    indices: Annotated[relax.Expr, operands.Tensor(COUNTED_DTYPES)],
+    size: declared.Int,
+    source: declared.Text,
+    from_end: declared.Flag = False,
 ) -> None:
     """Check indices when the model runs, and count negative ones from the end.
 
@@ -35,7 +39,6 @@ def counted_indices(
 
 @counted_indices.type_rule
 def _counted_indices_type(attrs: Attrs, indices: TensorSpec) -> TensorSpec:
-    check_dtype("indices", indices.dtype, COUNTED_DTYPES)
     if attrs.size < 1:
         raise QnnError(f"size must be at least 1, got {attrs.size}")
     return indices
@@ -53,8 +56,10 @@ def _counted_indices_reference(attrs: Attrs, indices: Array) -> Array:
 INDEX_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
 
 
-@operator("data", traits=FIXED, overflows=False)
-def top_indices(data: relax.Expr, count: declared.Int) -> None:
+@operator(traits=FIXED, overflows=False)
+def top_indices(
+    data: Annotated[relax.Expr, operands.Tensor(INDEX_DTYPES, 2)], count: declared.Int
+) -> None:
     """Find the largest elements of each row: the largest first, of equal ones the first in the row.
 
     Source of the order: TopContainer of TFLite's kernels/topk_v2.cc.
@@ -70,8 +75,6 @@ def top_indices(data: relax.Expr, count: declared.Int) -> None:
 
 @top_indices.type_rule
 def _top_indices_type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("data", data.dtype, INDEX_DTYPES)
-    check_rank("data", data, 2)
     rows, size = data.shape
     if not 0 < attrs.count <= size:
         raise QnnError(f"count must be 1 to {size}, as rows have {size} elements: {attrs.count}")

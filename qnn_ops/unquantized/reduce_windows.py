@@ -7,7 +7,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.checks import check_dtype
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
@@ -17,9 +17,9 @@ DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
 REDUCTIONS = ("add", "multiply", "maximum", "minimum", "all", "any")
 
 
-@operator("data", "start", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def reduce_windows(
-    data: relax.Expr,
+    data: Annotated[relax.Expr, operands.Tensor(DTYPES)],
     start: relax.Expr,
     window: declared.Ints,
     strides: declared.Ints,
@@ -48,7 +48,6 @@ def reduce_windows(
 
 @reduce_windows.type_rule
 def _type(attrs: Attrs, data: TensorSpec, start: TensorSpec) -> TensorSpec:
-    check_dtype("data", data.dtype, DTYPES)
     check_dtype("start", start.dtype, (data.dtype,))
     if start.shape != (1,):
         raise QnnError(f"start must have shape (1,), got {start.shape}")

@@ -7,18 +7,17 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
-from qnn_ops.dialect.checks import check_dtype, check_rank
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
 
 
-@operator("rows", "weights", "indices", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def average_rows(
-    rows: relax.Expr,
-    weights: relax.Expr,
-    indices: relax.Expr,
+    rows: operands.FloatMatrix,
+    weights: operands.Floats,
+    indices: operands.Int32,
     count: declared.Int,
     is_root: declared.Flag = False,
 ) -> None:
@@ -44,10 +43,6 @@ def average_rows(
 def _average_rows_type(
     attrs: Attrs, rows: TensorSpec, weights: TensorSpec, indices: TensorSpec
 ) -> TensorSpec:
-    check_dtype("rows", rows.dtype, ("float32",))
-    check_dtype("weights", weights.dtype, ("float32",))
-    check_dtype("indices", indices.dtype, ("int32",))
-    check_rank("rows", rows, 2)
     number, size = rows.shape
     for name, spec in (("weights", weights), ("indices", indices)):
         if spec.shape != (number,):
@@ -77,11 +72,11 @@ DTYPES = ("int8", "uint8", "int32", "int64", "float32")
 REDUCTIONS = ("update", "add", "multiply", "maximum", "minimum")
 
 
-@operator("data", "indices", "rows", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def scatter_rows(
-    data: relax.Expr,
-    indices: relax.Expr,
-    rows: relax.Expr,
+    data: Annotated[relax.Expr, operands.Tensor(DTYPES, 2)],
+    indices: Annotated[relax.Expr, operands.Tensor(("int32",), 1)],
+    rows: Annotated[relax.Expr, operands.Tensor((), 2)],
     reduction: Annotated[str, declared.choice(*REDUCTIONS)] = "update",
 ) -> None:
     """Write rows at indices, one after the other, or combine each with the row that is there.
@@ -105,10 +100,6 @@ def scatter_rows(
 def _scatter_rows_type(
     attrs: Attrs, data: TensorSpec, indices: TensorSpec, rows: TensorSpec
 ) -> TensorSpec:
-    check_dtype("data", data.dtype, DTYPES)
-    check_dtype("indices", indices.dtype, ("int32",))
-    for name, spec, rank in (("data", data, 2), ("indices", indices, 1), ("rows", rows, 2)):
-        check_rank(name, spec, rank)
     if rows.dtype != data.dtype or rows.shape != (indices.shape[0], data.shape[1]):
         raise QnnError(
             f"rows must be {data.dtype} of shape {(indices.shape[0], data.shape[1])}, got "

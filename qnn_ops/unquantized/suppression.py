@@ -1,23 +1,23 @@
 """Chooses boxes by their scores, without those that overlap a better one."""
 
 import math
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared
-from qnn_ops.dialect.checks import check_dtype
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.boxes import CORNERS, overlap, pop, push
 
 
-@operator("boxes", "scores", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def suppress_boxes(
-    boxes: relax.Expr,
-    scores: relax.Expr,
+    boxes: operands.Floats,
+    scores: operands.Floats,
     most: declared.Int,
     score_threshold: declared.Float,
     iou_threshold: declared.Float,
@@ -46,8 +46,6 @@ def suppress_boxes(
 
 @suppress_boxes.type_rule
 def _suppress_boxes_type(attrs: Attrs, boxes: TensorSpec, scores: TensorSpec) -> TensorSpec:
-    for name, spec in (("boxes", boxes), ("scores", scores)):
-        check_dtype(name, spec.dtype, ("float32",))
     if len(scores.shape) != 1 or boxes.shape != (*scores.shape, CORNERS) or 0 in scores.shape:
         raise QnnError(
             "boxes must have shape (boxes, 4) and scores (boxes,), with one box at least, got "
@@ -92,12 +90,12 @@ ROW = 3
 """The columns of a result's row: the numbers of an image, a class and a box."""
 
 
-@operator("boxes", "scores", "count", "limits", traits=FIXED, overflows=False)
+@operator(traits=FIXED, overflows=False)
 def suppress_by_class(
-    boxes: relax.Expr,
-    scores: relax.Expr,
-    count: relax.Expr,
-    limits: relax.Expr,
+    boxes: operands.Floats,
+    scores: operands.Floats,
+    count: Annotated[relax.Expr, operands.Tensor(("int64",))],
+    limits: operands.Floats,
     most: declared.Int,
     has_centers: declared.Flag = False,
     takes_all: declared.Flag = False,
@@ -129,9 +127,6 @@ def suppress_by_class(
 def _suppress_by_class_type(
     attrs: Attrs, boxes: TensorSpec, scores: TensorSpec, count: TensorSpec, limits: TensorSpec
 ) -> TensorSpec:
-    check_dtype("count", count.dtype, ("int64",))
-    for name, spec in (("boxes", boxes), ("scores", scores), ("limits", limits)):
-        check_dtype(name, spec.dtype, ("float32",))
     fits = len(scores.shape) == ROW and 0 not in scores.shape
     if not fits or boxes.shape != (scores.shape[0], scores.shape[2], CORNERS):
         raise QnnError(

@@ -69,7 +69,7 @@ def convert(
     variables = [Node(name, "null") for name in given]
     entries = tuple(Entry(index) for index in range(len(given)))
     made = Node("made", op, attributes, entries)
-    graph = Graph((*variables, made), tuple(range(len(given))), (Entry(len(given)),))
+    graph = Graph((*variables, made), (Entry(len(given)),))
     return from_mxnet(
         graph,
         {name: value for name, value in given.items() if isinstance(value, tuple)},

@@ -12,6 +12,11 @@ from frontends.mxnet.graph import Entry, Graph, Node
 from tests.support.unchecked import unchecked
 
 
+def ends(**numbers: Any) -> dict[str, Any]:
+    """Return ends of ranges as float32, by the names of their inputs."""
+    return {name: np.float32(number) for name, number in numbers.items()}
+
+
 def graph_of(
     op: str,
     attrs: Mapping[str, Any],
@@ -24,9 +29,8 @@ def graph_of(
     texts = {name: str(value) for name, value in attrs.items()}
     entries = tuple(Entry(number) for number in range(len(inputs)))
     node = Node("node", op, texts, entries, () if subgraph is None else (subgraph,))
-    numbers = tuple(range(len(inputs)))
     heads = tuple(Entry(len(inputs), number) for number in range(outputs))
-    return Graph((*variables, node), numbers, heads)
+    return Graph((*variables, node), heads)
 
 
 def chain_of(*nodes: tuple[str, Mapping[str, Any], Sequence[str]]) -> Graph:
@@ -46,8 +50,7 @@ def chain_of(*nodes: tuple[str, Mapping[str, Any], Sequence[str]]) -> Graph:
         texts = {name: str(value) for name, value in attrs.items()}
         graph.append(Node(op.lower(), op, texts, tuple(entries)))
         last = [Entry(len(graph) - 1)]
-    variables = tuple(number for number, node in enumerate(graph) if node.is_variable)
-    return Graph(tuple(graph), variables, tuple(last))
+    return Graph(tuple(graph), tuple(last))
 
 
 def imported(

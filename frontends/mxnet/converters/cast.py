@@ -60,7 +60,7 @@ CONVERTERS.update(_CONSTANTS)
 )
 def convert_identity(ctx: Context) -> Value:
     """Return the first input."""
-    return ctx.operand(0).read()
+    return ctx.value(0)
 
 
 @converter("Dropout")
@@ -68,7 +68,7 @@ def convert_dropout(ctx: Context) -> Value:
     """Return the input: nothing is dropped outside of training."""
     if ctx.attrs.text("mode", "training", ("always", "training")) == "always":
         raise UnsupportedError("mode always draws random numbers")
-    return ctx.operand(0).read()
+    return ctx.value(0)
 
 
 @converter("LogisticRegressionOutput")

@@ -17,28 +17,15 @@ from qnn_ops.modules import Rules
 
 
 @dataclass(frozen=True)
-class Operand:
-    """An operator's input.
-
-    Attributes:
-        name: the name of the node that computes it.
-        read: returns its value; raises if a variable has none.
-        to_expr: returns its value as an expression.
-    """
-
-    name: str
-    read: Callable[[], Value]
-    to_expr: Callable[[], relax.Expr]
-
-
-@dataclass(frozen=True)
 class Context:
     """One operator of a model, while the model's function is being built.
 
     Attributes:
         node: the operator.
         attrs: its attributes.
-        operands: its inputs.
+        names: the names of the nodes that compute its inputs.
+        value: returns an input by its index, known or computed; raises if a variable has none.
+        expr: returns an input as an expression; an array of the file becomes a parameter.
         builder: emits expressions that are used more than once, and takes computed constants.
         semantics: one of ``frontends.mxnet.format.SEMANTICS``.
         convert: emits a whole graph, such as a subgraph of the node, given the values of its
@@ -47,7 +34,9 @@ class Context:
 
     node: Node
     attrs: Attributes
-    operands: Sequence[Operand]
+    names: Sequence[str]
+    value: Callable[[int], Value]
+    expr: Callable[[int], relax.Expr]
     builder: ModuleBuilder
     semantics: str
     convert: Callable[[Graph, Sequence[Value]], list[Value]]
@@ -60,17 +49,7 @@ class Context:
     @property
     def arity(self) -> int:
         """The number of the operator's inputs."""
-        return len(self.operands)
-
-    def operand(self, position: int) -> Operand:
-        """Return an input, known or computed."""
-        if not 0 <= position < len(self.operands):
-            raise QnnError(f"input {position} is missing")
-        return self.operands[position]
-
-    def expr(self, position: int) -> relax.Expr:
-        """Return an input as an expression; an array of the file becomes a parameter."""
-        return self.operand(position).to_expr()
+        return len(self.names)
 
     def exprs(self) -> list[relax.Expr]:
         """Return all inputs as expressions."""
@@ -78,7 +57,7 @@ class Context:
 
     def shape(self, position: int) -> tuple[int, ...]:
         """Return an input's shape."""
-        value = self.operand(position).read()
+        value = self.value(position)
         return value.shape if isinstance(value, np.ndarray) else spec_of(value).shape
 
     def shapes(self) -> list[tuple[int, ...]]:
@@ -88,7 +67,7 @@ class Context:
     def check_shape(self, position: int, needed: tuple[int, ...], name: str = "") -> None:
         """Raise unless an input has a shape; the error calls it ``name``, or by its own name."""
         if self.shape(position) != needed:
-            what = name or repr(self.operand(position).name)
+            what = name or repr(self.names[position])
             raise QnnError(f"{what} must have shape {needed}, got {self.shape(position)}")
 
     @property
@@ -108,12 +87,12 @@ class Context:
 
     def dtype(self, position: int) -> str:
         """Return an input's dtype."""
-        value = self.operand(position).read()
+        value = self.value(position)
         return str(value.dtype) if isinstance(value, np.ndarray) else spec_of(value).dtype
 
     def known(self, position: int) -> Array | None:
         """Return an input's value, if it is known when importing."""
-        value = self.operand(position).read()
+        value = self.value(position)
         return value if isinstance(value, np.ndarray) else None
 
     def constant(self, position: int) -> Array:
@@ -124,7 +103,7 @@ class Context:
         """
         array = self.known(position)
         if array is None:
-            raise QnnError(f"{self.operand(position).name!r} must be constant")
+            raise QnnError(f"{self.names[position]!r} must be constant")
         return array
 
     def emit(self, expr: relax.Expr) -> relax.Var:

@@ -11,6 +11,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.mxnet.converters.context import CONVERTERS, Context, Rule, converter
+from frontends.mxnet.scalars import const
 from qnn_ops.dialect.checks import check_axis
 from qnn_ops.errors import QnnError
 from qnn_ops.unquantized.comparisons import unequal
@@ -107,10 +108,6 @@ def convert_where(ctx: Context) -> relax.Expr:
     return R.where(unequal(condition, zero), ctx.expr(1), ctx.expr(2))
 
 
-def _const(value: float) -> relax.Expr:
-    return relax.const(np.float32(value))
-
-
 UNARY: dict[str, Callable[[relax.Expr], relax.Expr]] = {
     "abs": R.abs,
     "ceil": R.ceil,
@@ -119,13 +116,13 @@ UNARY: dict[str, Callable[[relax.Expr], relax.Expr]] = {
     "floor": R.floor,
     "log": R.log,
     "negative": R.negative,
-    "reciprocal": lambda x: R.divide(_const(1), x),
+    "reciprocal": lambda x: R.divide(const(1), x),
     "relu": R.nn.relu,
     "rsqrt": R.rsqrt,
     "sigmoid": R.sigmoid,
     "sign": R.sign,
     "softrelu": R.nn.softplus,
-    "softsign": lambda x: R.divide(x, R.add(R.abs(x), _const(1))),
+    "softsign": lambda x: R.divide(x, R.add(R.abs(x), const(1))),
     "sqrt": R.sqrt,
     "square": R.square,
     "tanh": R.tanh,
@@ -146,7 +143,7 @@ for _name, _unary in UNARY.items():
 def convert_hard_sigmoid(ctx: Context) -> relax.Expr:
     """Return a line, between 0 and 1."""
     alpha, beta = ctx.attrs.real("alpha", 0.2), ctx.attrs.real("beta", 0.5)
-    return R.clip(R.add(R.multiply(ctx.expr(0), _const(alpha)), _const(beta)), 0, 1)
+    return R.clip(R.add(R.multiply(ctx.expr(0), const(alpha)), const(beta)), 0, 1)
 
 
 @converter("clip")
@@ -181,9 +178,9 @@ def _randomized(ctx: Context) -> relax.Expr:
 
 
 def _exponential(x: relax.Expr, scale: float, alpha: float) -> relax.Expr:
-    below = R.multiply(R.subtract(R.exp(x), _const(1)), _const(scale * alpha))
-    above = x if scale == 1 else R.multiply(x, _const(scale))
-    return R.where(R.greater(x, _const(0)), above, below)
+    below = R.multiply(R.subtract(R.exp(x), const(1)), const(scale * alpha))
+    above = x if scale == 1 else R.multiply(x, const(scale))
+    return R.where(R.greater(x, const(0)), above, below)
 
 
 def _parametric(ctx: Context) -> relax.Expr:
@@ -194,7 +191,7 @@ def _parametric(ctx: Context) -> relax.Expr:
         raise QnnError(f"gamma must have shape (1,) or {channels}, got {ctx.shape(1)}")
     if rank > 1:
         slope = R.reshape(slope, [1, ctx.shape(1)[0], *[1] * (rank - 2)])
-    return R.where(R.greater(x, _const(0)), x, R.multiply(x, slope))
+    return R.where(R.greater(x, const(0)), x, R.multiply(x, slope))
 
 
 _LEAKY: dict[str, Callable[[Context], relax.Expr]] = {
@@ -219,7 +216,7 @@ def convert_softmax(ctx: Context) -> relax.Expr:
     if temperature <= 0:
         raise QnnError(f"attribute temperature must be positive, got {temperature}")
     if temperature != 1:
-        data = R.divide(data, _const(temperature))
+        data = R.divide(data, const(temperature))
     return getattr(R.nn, ctx.node.op)(data, axis)
 
 

@@ -157,7 +157,7 @@ def weight_of(ctx: Context, fused: Fused, name: str) -> Array | None:
         return None
     array = ctx.constant(position)
     if array.dtype.kind != "f" or not np.isfinite(array).all():
-        raise QnnError(f"{ctx.operand(position).name!r} must be finite floats")
+        raise QnnError(f"{ctx.names[position]!r} must be finite floats")
     return array.astype(np.float32)
 
 
@@ -166,7 +166,7 @@ def convert_in_float(ctx: Context) -> list[Value]:
     if len(ctx.node.subgraphs) != 1:
         raise QnnError(f"needs one subgraph, has {len(ctx.node.subgraphs)}")
     graph = ctx.node.subgraphs[0]
-    values: list[Value] = [operand.read() for operand in ctx.operands]
+    values: list[Value] = [ctx.value(position) for position in range(ctx.arity)]
     # Inputs are ordered by operator, with the other term of a sum last. The variables of the
     # subgraph are in the order in which the operators read them.
     order = list(dict.fromkeys(_variables(graph)))

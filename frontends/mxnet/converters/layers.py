@@ -3,7 +3,6 @@
 All work on floats, except for the pool of quantized data.
 """
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -14,7 +13,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.mxnet.converters.context import Context, converter
 from frontends.mxnet.converters.quantization import check_quantized, range_at
-from frontends.mxnet.scalars import Array, Value
+from frontends.mxnet.scalars import Array, Value, const
 from qnn_ops import quantized_pool2d
 from qnn_ops.dialect.windows import window_count
 from qnn_ops.errors import QnnError
@@ -206,29 +205,18 @@ def _product(ctx: Context, axes: list[int]) -> relax.Expr:
 CONVENTIONS = ("valid", "full", "same")
 
 
-@dataclass(frozen=True)
-class Windows:
-    """The windows of a pooling.
-
-    Attributes:
-        size: height and width in pixels.
-        strides: vertical and horizontal, in pixels.
-        padding: top, left, bottom, right: the pixels of the windows beyond the image.
-        counts: the divisors of each window's sum in an average, int64 [rows, columns].
-    """
-
-    size: tuple[int, int]
-    strides: tuple[int, int]
-    padding: tuple[int, int, int, int]
-    counts: Array
+Window = tuple[tuple[int, int], tuple[int, int], tuple[int, int, int, int]]
+"""Height and width in pixels; vertical and horizontal strides; the pixels of the windows beyond the
+image: top, left, bottom, right."""
 
 
-def pooling_windows(ctx: Context, layout: str) -> Windows:
-    """Return the windows that the operator's attributes describe.
+def pooling_windows(ctx: Context, layout: str) -> tuple[Window, Array]:
+    """Return the windows that the operator's attributes describe, and an average's divisors.
 
     With convention "valid", windows that do not fit are left out; with "full", the last one may
     reach beyond the padding. An average divides by the pixels and padding that it covers, or, with
-    count_include_pad false, only by the pixels. Positions beyond the padding never count.
+    count_include_pad false, only by the pixels. Positions beyond the padding never count. Divisors
+    are int64 [rows, columns].
 
     Raises:
         QnnError: an attribute does not fit, or a window has no pixel.
@@ -246,7 +234,7 @@ def pooling_windows(ctx: Context, layout: str) -> Windows:
         ),
         strict=True,
     )
-    return Windows(size, strides, (*padding, *after), counts[0][:, None] * counts[1])
+    return (size, strides, (*padding, *after)), counts[0][:, None] * counts[1]
 
 
 def _along(
@@ -279,16 +267,16 @@ def convert_pooling(ctx: Context) -> relax.Expr:
     data = ctx.expr(0)
     if ctx.attrs.flag("global_pool", False):
         return _GLOBAL[kind](data, [layout.index("H"), layout.index("W")], keepdims=True)
-    windows = pooling_windows(ctx, layout)
-    window, taps = (windows.size, windows.strides, list(windows.padding)), prod(windows.size)
+    window, counts = pooling_windows(ctx, layout)
+    taps = prod(window[0])
     if kind == "max":
         return R.nn.max_pool2d(data, *window, layout=layout)
     mean = R.nn.avg_pool2d(data, *window, count_include_pad=True, layout=layout)
     if kind == "sum":
-        return R.multiply(mean, relax.const(np.float32(taps)))
-    if (windows.counts == taps).all():
+        return R.multiply(mean, const(taps))
+    if (counts == taps).all():
         return mean
-    factors = (taps / windows.counts).astype(np.float32)
+    factors = (taps / counts).astype(np.float32)
     spatial = [slice(None) if letter in "HW" else None for letter in layout]
     return R.multiply(mean, ctx.parameter(factors[tuple(spatial)], "_factors"))
 
@@ -304,14 +292,12 @@ def convert_quantized_pooling(ctx: Context) -> list[Value]:
     layout = image_layout(ctx)
     kind = ctx.attrs.text("pool_type", "max", ("max", "avg"))
     bounds = range_at(ctx, 1)
-    size, strides, padding = image_size(ctx, layout), (1, 1), (0, 0, 0, 0)
+    window: Window = image_size(ctx, layout), (1, 1), (0, 0, 0, 0)
     if not ctx.attrs.flag("global_pool", False):
-        windows = pooling_windows(ctx, layout)
-        size, strides, padding = windows.size, windows.strides, windows.padding
+        window, _ = pooling_windows(ctx, layout)
     rounding = "half_even" if kind == "avg" else "half_away"
     includes = kind == "avg" and ctx.attrs.flag("count_include_pad", True)
-    window = size, strides, padding, layout
     pooled = quantized_pool2d(
-        ctx.expr(0), kind, *window, rounding=rounding, count_include_pad=includes
+        ctx.expr(0), kind, *window, layout, rounding=rounding, count_include_pad=includes
     )
     return [pooled, *bounds]

@@ -49,7 +49,7 @@ def _end(ctx: Context, position: int) -> Number:
     known = ctx.known(position)
     if known is not None:
         if known.size != 1 or not np.isfinite(known).all():
-            raise QnnError(f"{ctx.operand(position).name!r} must be one finite number")
+            raise QnnError(f"{ctx.names[position]!r} must be one finite number")
         return scalar(known.reshape(()))
     value = ctx.builder.array(ctx.expr(position))
     return value.reshape() if value.shape else value
@@ -72,7 +72,7 @@ def check_quantized(ctx: Context, position: int) -> str:
     """Return the dtype of an input that must be int8 or uint8."""
     dtype = ctx.dtype(position)
     if dtype not in QUANTIZED:
-        name = ctx.operand(position).name
+        name = ctx.names[position]
         raise QnnError(f"{name!r} must be {' or '.join(QUANTIZED)}, got {dtype}")
     return dtype
 
@@ -114,7 +114,7 @@ def convert_quantize_v2(ctx: Context) -> list[Value]:
     """Quantize float32 data by its calibrated range, or by the data's own."""
     data, calibrated = ctx.expr(0), calibrated_range(ctx)
     if ctx.dtype(0) != "float32":
-        raise QnnError(f"{ctx.operand(0).name!r} must be float32, got {ctx.dtype(0)}")
+        raise QnnError(f"{ctx.names[0]!r} must be float32, got {ctx.dtype(0)}")
     dtype = _out_type(ctx, calibrated)
     bounds = calibrated or Range(*(ctx.builder.array(end(data)) for end in (R.min, R.max)))
     return [quantized(data, bounds.steps_per_unit(dtype), dtype), *_ends(bounds, dtype)]
@@ -145,7 +145,7 @@ def convert_requantize(ctx: Context) -> list[Value]:
     """Rescale sums of 32 bits to 8 bits, by the calibrated range or by the largest sum."""
     data, calibrated = ctx.expr(0), calibrated_range(ctx)
     if ctx.dtype(0) != "int32":
-        raise QnnError(f"{ctx.operand(0).name!r} must be int32, got {ctx.dtype(0)}")
+        raise QnnError(f"{ctx.names[0]!r} must be int32, got {ctx.dtype(0)}")
     source = range_at(ctx, 1).magnitude
     dtype = _out_type(ctx, calibrated)
     if calibrated is None:

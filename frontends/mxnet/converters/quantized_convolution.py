@@ -51,8 +51,7 @@ class _Convolution:
         data_range: the data's range.
         first: the activation before the sum, or None.
         last: the activation after the sum, or None.
-        addend: the index of the input that is added, or None.
-        addend_range: the range of that input.
+        addend: the index of the input that is added, and its range; or None.
     """
 
     ctx: Context
@@ -62,8 +61,7 @@ class _Convolution:
     data_range: Range
     first: Activation | None
     last: Activation | None
-    addend: int | None
-    addend_range: Range | None
+    addend: tuple[int, Range] | None
 
     @property
     def out_dtype(self) -> str:
@@ -112,14 +110,15 @@ def _read(ctx: Context) -> _Convolution:
     if weight.shape[2:] != (size := pair(main, "kernel", None, 1)):
         raise QnnError(f"the weight's window is {weight.shape[2:]}, attribute kernel {size}")
     first, last = _activations(ctx, fused)
-    addend, after = fused.position("sum"), len(fused.names)
-    if bool(addend) != ctx.attrs.flag("with_sum", False):
+    position, after = fused.position("sum"), len(fused.names)
+    if bool(position) != ctx.attrs.flag("with_sum", False):
         raise QnnError("attribute with_sum does not agree with the subgraph")
-    if addend is not None:
-        check_quantized(ctx, addend)
-    addend_range = None if addend is None else range_at(ctx, after + 2)
+    addend = None
+    if position is not None:
+        check_quantized(ctx, position)
+        addend = position, range_at(ctx, after + 2)
     constants = window_of(main), weight, bias, range_at(ctx, after)
-    return _Convolution(ctx, *constants, first, last, addend, addend_range)
+    return _Convolution(ctx, *constants, first, last, addend)
 
 
 def _folded(ctx: Context, fused: Fused) -> tuple[Array, Array | None]:
@@ -191,10 +190,11 @@ def _rounded(
 ) -> relax.Expr:
     ctx = conv.ctx
     dtype, others = _stored(conv, out_steps)
-    if conv.addend is not None and conv.addend_range is not None:
-        addend_steps = conv.addend_range.steps_per_unit(ctx.dtype(conv.addend))
+    if conv.addend is not None:
+        position, bounds = conv.addend
+        addend_steps = bounds.steps_per_unit(ctx.dtype(position))
         factor = known_steps(out_steps / addend_steps, "sum")
-        others["addend"] = ctx.expr(conv.addend)
+        others["addend"] = ctx.expr(position)
         others["addend_scale"] = float(factor)
         others["relu_before_addend"] = conv.first is not None and conv.first.kind == "relu"
     result = conv.call(kernel, bias, factors.tolist(), dtype, rounding="onednn", **others)
@@ -214,7 +214,7 @@ def _stored(conv: _Convolution, out_steps: Array) -> tuple[str, dict[str, Any]]:
         return dtype, {} if conv.addend is not None else _end_of_clip(conv, out_steps)
     if conv.addend is None:
         return dtype, {}
-    stored = conv.ctx.dtype(conv.addend)
+    stored = conv.ctx.dtype(conv.addend[0])
     if dtype == "uint8" and stored == "int8":
         # A rectified result uses only the upper half of int8, which uint8 has, too.
         return dtype, {"out_max": 127}
@@ -252,9 +252,10 @@ def _uncalibrated(conv: _Convolution) -> list[Value]:
         bias = scaled_bias(ctx, conv.bias.reshape(-1, 1, 1), steps)
         value = R.add(value, bias_expr(ctx, bias))
     value = _activate(conv, value, conv.first, steps)
-    if conv.addend is not None and conv.addend_range is not None:
-        addend_steps = conv.addend_range.steps_per_unit(ctx.dtype(conv.addend))
-        addend = ctx.emit(R.astype(ctx.expr(conv.addend), "float32"))
+    if conv.addend is not None:
+        position, added = conv.addend
+        addend_steps = added.steps_per_unit(ctx.dtype(position))
+        addend = ctx.emit(R.astype(ctx.expr(position), "float32"))
         factor = ctx.emit(to_expr(steps / addend_steps))
         value = fused_multiply_add(addend, factor, ctx.emit(value))
         value = _activate(conv, value, conv.last, steps)

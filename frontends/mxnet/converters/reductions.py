@@ -10,7 +10,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.extremes import index_of
 from frontends.mxnet.converters.context import Context, Rule, converter
-from frontends.mxnet.scalars import Array
+from frontends.mxnet.scalars import Array, const
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.dialect.checks import check_axis
 from qnn_ops.errors import QnnError
@@ -85,7 +85,7 @@ def convert_batch_norm(ctx: Context) -> relax.Expr:
         deviation = np.sqrt(variance + np.float32(ctx.attrs.real("eps", _EPSILON)))
         scale = (gamma / deviation).astype(np.float32)
     if not np.isfinite(scale).all():
-        raise QnnError(f"{ctx.operand(4).name!r} must not be negative, less eps")
+        raise QnnError(f"{ctx.names[4]!r} must not be negative, less eps")
     around = [-1 if index == axis else 1 for index in range(len(shape))]
 
     def constant(array: Array, suffix: str) -> relax.Expr:
@@ -103,10 +103,6 @@ def _channels(ctx: Context, position: int, count: int) -> Array:
     return values.astype(np.float32)
 
 
-def _const(value: float) -> relax.Expr:
-    return relax.const(np.float32(value))
-
-
 @converter("L2Normalization")
 def convert_l2_normalization(ctx: Context) -> relax.Expr:
     """Divide by the L2 norm of an item, a pixel or a channel."""
@@ -115,7 +111,7 @@ def convert_l2_normalization(ctx: Context) -> relax.Expr:
     if not axes or ctx.rank <= max(axes):
         raise QnnError(f"the data must have more dimensions, got shape {ctx.shape(0)}")
     squares = R.sum(R.square(ctx.expr(0)), axes, keepdims=True)
-    length = R.sqrt(R.add(squares, _const(ctx.attrs.real("eps", 1e-10))))
+    length = R.sqrt(R.add(squares, const(ctx.attrs.real("eps", 1e-10))))
     return R.divide(ctx.expr(0), length)
 
 
@@ -134,9 +130,9 @@ def convert_lrn(ctx: Context) -> relax.Expr:
         ctx.emit(rows), (size, 1), padding=(pad, 0, pad, 0), count_include_pad=True
     )
     alpha, beta = ctx.attrs.real("alpha", 1e-4), ctx.attrs.real("beta", 0.75)
-    scaled = R.multiply(R.reshape(means, shape), _const(alpha))
-    total = R.add(scaled, _const(ctx.attrs.real("knorm", 2)))
-    return R.multiply(ctx.expr(0), R.power(total, _const(-beta)))
+    scaled = R.multiply(R.reshape(means, shape), const(alpha))
+    total = R.add(scaled, const(ctx.attrs.real("knorm", 2)))
+    return R.multiply(ctx.expr(0), R.power(total, const(-beta)))
 
 
 @converter("InstanceNorm")
@@ -164,5 +160,5 @@ def _normalized(ctx: Context, axes: list[int], channels: int, epsilon: float) ->
     gamma, beta = (R.reshape(ctx.expr(position), around) for position in (1, 2))
     centred = ctx.emit(R.subtract(ctx.expr(0), R.mean(ctx.expr(0), axes, keepdims=True)))
     variance = R.mean(R.square(centred), axes, keepdims=True)
-    deviation = R.sqrt(R.add(variance, _const(ctx.attrs.real("eps", epsilon))))
+    deviation = R.sqrt(R.add(variance, const(ctx.attrs.real("eps", epsilon))))
     return R.add(R.multiply(R.divide(centred, deviation), gamma), beta)

@@ -18,7 +18,7 @@ def chain(*operators: tuple[str, Mapping[str, str]], label: bool = False) -> Gra
     nodes = [Node("data", "null")]
     for number, (op, attrs) in enumerate(operators):
         nodes.append(Node(f"{op.strip('_')}{number}", op, attrs, (Entry(len(nodes) - 1),)))
-    return Graph(tuple(nodes), (0,), (Entry(len(nodes) - 1),))
+    return Graph(tuple(nodes), (Entry(len(nodes) - 1),))
 
 
 QUANTIZE = ("_contrib_quantize_v2", {"min_calib_range": "-1", "max_calib_range": "1"})
@@ -46,7 +46,7 @@ def test_operators_without_a_rule_and_refused_ones_are_named_at_once() -> None:
 
 def test_operators_that_no_output_needs_do_not_matter() -> None:
     graph = chain(QUANTIZE, ("Wobble", {}))
-    graph = Graph(graph.nodes, graph.arg_nodes, (Entry(1),))
+    graph = Graph(graph.nodes, (Entry(1),))
     mod, params = from_mxnet(graph, (1, 3))
     assert not params
     assert signature_of(mod).outputs[0].dtype == "int8"
@@ -66,7 +66,7 @@ def test_the_shape_of_the_input(shape: Any) -> None:
 def test_a_shape_may_stand_in_the_file() -> None:
     graph = chain(QUANTIZE)
     data = Node("data", "null", {"__shape__": "(4, 5)"})
-    mod, _ = from_mxnet(Graph((data, *graph.nodes[1:]), (0,), graph.heads))
+    mod, _ = from_mxnet(Graph((data, *graph.nodes[1:]), graph.heads))
     assert signature_of(mod).inputs[0].shape == (4, 5)
 
 

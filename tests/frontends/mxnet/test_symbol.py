@@ -28,7 +28,7 @@ EXPECTED = (
 
 def test_a_graph() -> None:
     graph = read_symbol(dense_json(entry=(0,), attrs={"num_hidden": "8"}))
-    assert graph == Graph(EXPECTED, (0, 1), (Entry(2),), {"mxnet_version": 10901})
+    assert graph == Graph(EXPECTED, (Entry(2),), {"mxnet_version": 10901})
     assert [node.is_variable for node in graph.nodes] == [True, True, False]
 
 
@@ -65,7 +65,7 @@ def test_subgraphs() -> None:
     }
     fused = read_symbol(dense_json(subgraphs=[inner])).nodes[2]
     relu = Node("r", "relu", {}, (Entry(0),))
-    assert fused.subgraphs == (Graph((Node("data", "null"), relu), (0,), (Entry(1),)),)
+    assert fused.subgraphs == (Graph((Node("data", "null"), relu), (Entry(1),)),)
 
 
 def test_entries_name_outputs() -> None:
@@ -94,7 +94,6 @@ def test_states_are_added_before_0_9() -> None:
     ]
     assert graph.nodes[5].inputs == tuple(map(Entry, range(5)))
     assert graph.nodes[6].inputs == (Entry(5),)
-    assert graph.arg_nodes == (0, 1, 2, 3, 4)
     assert graph.heads == (Entry(6),)
 
 

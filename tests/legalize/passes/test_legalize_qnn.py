@@ -89,7 +89,7 @@ def test_tvms_own_legalization_gives_the_same_results() -> None:
 
 @pytest.fixture(scope="module")
 def without_a_rule() -> Iterator[Operator[Any]]:
-    @operator("data")
+    @operator()
     def ruleless_for_test(data: relax.Expr) -> None:
         """Return an operator that nothing lowers."""
 

@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 from qnn_ops.arithmetic.fixed_point import (
     clamp_to,
     conv_multiplier,
+    divide_by_pot_int16,
+    high_mul_int16,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     round_half_away,
     rounding_divide_by_pot,
+    saturate_int16,
     saturating_rounding_doubling_high_mul,
     scaled_float32,
     scaled_once,
@@ -377,3 +380,17 @@ class TestConvMultiplier:
     def test_bad(self) -> None:
         fails("kernel_dtype must be uint8 or int8", conv_multiplier, 0.1, 0.1, 0.1, "int16")
         fails("kernel_scale must be positive", conv_multiplier, 0.1, [0.1, -0.1], 0.1, "int8")
+
+
+def test_products_of_int16_are_rounded_and_saturate() -> None:
+    a = np.array([-(2**15), 2**14, 3, -3])
+    assert high_mul_int16(a, a).tolist() == [2**15 - 1, 2**13, 0, 0]
+    assert high_mul_int16(np.array([1, -1]), 2**14).tolist() == [1, 0]
+
+
+def test_ties_of_int16_are_rounded_away_from_zero() -> None:
+    assert divide_by_pot_int16(np.array([2, -2, 6, -6, 5]), 2).tolist() == [1, -1, 2, -2, 1]
+
+
+def test_what_int16_does_not_hold_saturates() -> None:
+    assert saturate_int16(np.array([40_000, -40_000, 7])).tolist() == [2**15 - 1, -(2**15), 7]

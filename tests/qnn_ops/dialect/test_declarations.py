@@ -4,10 +4,12 @@ from types import SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
+from tvm import relax
 
 from qnn_ops import QnnError
-from qnn_ops.dialect import declared
+from qnn_ops.dialect import declared, operands
 from qnn_ops.dialect.declarations import Declaration
+from qnn_ops.dialect.registry import TensorSpec
 from tests.support.errors import fails
 
 
@@ -16,7 +18,7 @@ def _has_extra(given: declared.Given) -> bool:
 
 
 def example(
-    data: object,
+    data: relax.Expr,
     scale: declared.InputScale,
     out_dtype: declared.Text,
     strides: declared.Strides = 1,
@@ -24,7 +26,7 @@ def example(
     data_layout: declared.Layout = "NHWC",
     out_layout: declared.OutLayout = "",
     *,
-    extra: Sequence[object] | object = None,
+    extra: Sequence[relax.Expr] | relax.Expr | None = None,
     out_min: declared.OutMin = None,
     out_max: declared.OutMax = None,
     extra_scale: Annotated[float, declared.scale("of the extra.", needed=_has_extra)] = 1.0,
@@ -44,7 +46,7 @@ def example(
     """
 
 
-DECLARATION = Declaration(example, ("data", "extra"))
+DECLARATION = Declaration(example)
 
 
 def attrs(*args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -112,11 +114,22 @@ def test_documentation_has_all_parameters_in_their_order() -> None:
 
 
 def test_operands_of_several_tensors_are_known() -> None:
+    assert DECLARATION.tensors == ("data", "extra")
     assert DECLARATION.tuples == {"extra"}
 
 
 def test_a_parameter_that_declares_nothing_is_an_error() -> None:
-    def wrong(data: object, axis: int) -> None:
+    def wrong(data: relax.Expr, axis: int) -> None:
         """Do nothing."""
 
-    fails("wrong: axis declares no attribute", Declaration, wrong, ("data",), error=TypeError)
+    fails("wrong: axis declares no attribute", Declaration, wrong, error=TypeError)
+
+
+def test_operands_are_as_they_are_declared() -> None:
+    def function(data: operands.FloatMatrix, other: relax.Expr) -> None:
+        """Do it."""
+
+    check, other = Declaration(function).check, TensorSpec((), "bool")
+    check(None, [TensorSpec((2, 3), "float32"), other])
+    fails("data must be float32, got int8", check, None, [TensorSpec((2, 3), "int8"), other])
+    fails("data must have 2 dimensions, got", check, None, [TensorSpec((2,), "float32"), other])

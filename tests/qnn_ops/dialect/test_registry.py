@@ -35,7 +35,7 @@ from tests.support.operators import check_round_trips, module_of
 def scaled() -> Iterator[Operator[Any]]:
     """Yield an operator of the test's own: int8 data times a factor, as int32."""
 
-    @operator("data", "other", "offset")
+    @operator()
     def scaled_for_test(
         data: relax.Expr,
         other: relax.Expr | None = None,

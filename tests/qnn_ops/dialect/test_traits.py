@@ -35,7 +35,7 @@ UNNAMED = {Channels.ANYWHERE, Channels.ANYWHERE_IN_FIRST, Channels.LAST}
 def untold() -> Iterator[Operator[Any]]:
     """Yield an operator of the test's own that states nothing."""
 
-    @operator("data")
+    @operator()
     def untold_for_test(data: relax.Expr) -> None:
         """Do nothing."""
 

@@ -14,6 +14,15 @@ from tests.support.errors import failing
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
 
+per_tensor = Quantization.per_tensor
+
+
+def check(actual: np.ndarray, code: str, data: np.ndarray, *encodings: Quantization | None) -> None:
+    """Compare a result with LiteRT's, given the encodings of the data and of the result."""
+    given, made = encodings
+    expected = litert(code, [(data, given)], (data.shape, str(actual.dtype), made))
+    np.testing.assert_array_equal(actual, expected)
+
 
 def test_ties_go_away_from_zero_and_results_saturate() -> None:
     data = np.array([-0.75, -0.25, 0.25, 0.75, 1.0, 1e30, -1e30], np.float32)
@@ -46,12 +55,7 @@ def test_equals_litert(dtype: str) -> None:
         data = (rng.uniform(-span, span, (20, 30)) * scale).astype(np.float32)
         data[:10] = np.round(data[:10] / scale) * scale + np.float32(scale / 2)
         actual = quantize.evaluate(data, scale, zero_point, dtype)
-        expected = litert(
-            "QUANTIZE",
-            [(data, None)],
-            (data.shape, dtype, Quantization.per_tensor(scale, zero_point)),
-        )
-        np.testing.assert_array_equal(actual, expected)
+        check(actual, "QUANTIZE", data, None, per_tensor(scale, zero_point))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -65,12 +69,7 @@ def test_equals_litert_where_the_float32_quotient_decides(dtype: str) -> None:
         for _ in range(rng.integers(0, 3)):
             data = np.nextafter(data, rng.choice(np.array([-1e9, 1e9], np.float32), 500))
         actual = quantize.evaluate(data, float(scale), zero_point, dtype)
-        expected = litert(
-            "QUANTIZE",
-            [(data, None)],
-            (data.shape, dtype, Quantization.per_tensor(float(scale), zero_point)),
-        )
-        np.testing.assert_array_equal(actual, expected)
+        check(actual, "QUANTIZE", data, None, per_tensor(float(scale), zero_point))
 
 
 def test_equals_litert_with_one_scale_per_channel() -> None:
@@ -80,12 +79,8 @@ def test_equals_litert_with_one_scale_per_channel() -> None:
         scales = np.exp2(rng.uniform(-5, -2, data.shape[axis])).astype(np.float32)
         zero_points = rng.integers(-20, 20, scales.size)
         actual = quantize.evaluate(data, scales.tolist(), zero_points.tolist(), "int8", axis=axis)
-        expected = litert(
-            "QUANTIZE",
-            [(data, None)],
-            (data.shape, "int8", Quantization(scales, zero_points.astype(np.int64), axis)),
-        )
-        np.testing.assert_array_equal(actual, expected)
+        made = Quantization(scales, zero_points.astype(np.int64), axis)
+        check(actual, "QUANTIZE", data, None, made)
 
 
 def test_round_trips() -> None:
@@ -165,12 +160,7 @@ def test_equals_litert_of_dequantize(dtype: str) -> None:
         zero_point = 0 if dtype == "int16" else full_range(rng, dtype, ()).item()
         data = full_range(rng, dtype, (20, 30))
         actual = dequantize.evaluate(data, scale, zero_point)
-        expected = litert(
-            "DEQUANTIZE",
-            [(data, Quantization.per_tensor(scale, zero_point))],
-            (data.shape, "float32", None),
-        )
-        np.testing.assert_array_equal(actual, expected)
+        check(actual, "DEQUANTIZE", data, per_tensor(scale, zero_point), None)
 
 
 def test_equals_litert_with_one_scale_per_channel_of_dequantize() -> None:
@@ -180,12 +170,8 @@ def test_equals_litert_with_one_scale_per_channel_of_dequantize() -> None:
         scales = np.exp2(rng.uniform(-5, -2, data.shape[axis])).astype(np.float32)
         zero_points = rng.integers(-20, 20, scales.size)
         actual = dequantize.evaluate(data, scales.tolist(), zero_points.tolist(), axis=axis)
-        expected = litert(
-            "DEQUANTIZE",
-            [(data, Quantization(scales, zero_points.astype(np.int64), axis))],
-            (data.shape, "float32", None),
-        )
-        np.testing.assert_array_equal(actual, expected)
+        given = Quantization(scales, zero_points.astype(np.int64), axis)
+        check(actual, "DEQUANTIZE", data, given, None)
 
 
 def test_round_trips_of_dequantize() -> None:
@@ -209,8 +195,6 @@ def test_data_of_another_dtype_is_named_of_dequantize() -> None:
     with pytest.raises(QnnError, match="quantized_data must be int8 or uint8 or int16 or int32"):
         module_of(dequantize, [np.zeros(3, np.int64)], scale=1.0, zero_point=0)
 
-
-per_tensor = Quantization.per_tensor
 
 PLAIN = encodings(input=(0.5, 2), output=(1.0, -3), out_dtype="int8")
 
@@ -260,16 +244,9 @@ def test_equals_litert_of_requantize(dtype: str, out_dtype: str) -> None:
             attrs["input_zero_point"] = np.iinfo(dtype).min
             attrs["output_zero_point"] = np.iinfo(out_dtype).min
         actual = requantize.evaluate(data, **attrs, out_dtype=out_dtype)
-        expected = litert(
-            "QUANTIZE",
-            [(data, per_tensor(attrs["input_scale"], attrs["input_zero_point"]))],
-            (
-                data.shape,
-                out_dtype,
-                per_tensor(attrs["output_scale"], attrs["output_zero_point"]),
-            ),
-        )
-        np.testing.assert_array_equal(actual, expected)
+        given = per_tensor(attrs["input_scale"], attrs["input_zero_point"])
+        made = per_tensor(attrs["output_scale"], attrs["output_zero_point"])
+        check(actual, "QUANTIZE", data, given, made)
 
 
 @pytest.mark.parametrize("out_dtype", ["int8", "int16", "int32"])
@@ -283,12 +260,11 @@ def test_equals_litert_from_int16(out_dtype: str) -> None:
         actual = requantize.evaluate(
             data, float(scales[0]), 0, float(scales[1]), output_zero_point, out_dtype
         )
-        expected = litert(
-            "QUANTIZE",
-            [(data, per_tensor(float(scales[0]), 0))],
-            (data.shape, out_dtype, per_tensor(float(scales[1]), output_zero_point)),
+        given, made = (
+            per_tensor(float(scales[0]), 0),
+            per_tensor(float(scales[1]), output_zero_point),
         )
-        np.testing.assert_array_equal(actual, expected)
+        check(actual, "QUANTIZE", data, given, made)
 
 
 def test_round_trips_of_requantize() -> None:

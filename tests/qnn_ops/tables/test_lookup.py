@@ -1,4 +1,6 @@
 import ctypes
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,8 @@ from qnn_ops.tables import lookup as tables
 from qnn_ops.tables.lookup import Ends
 from tests.support.arrays import every_value, full_range
 from tests.support.errors import fails
-from tests.support.litert import litert
+from tests.support.litert import Quantized, litert, single_op
+from tvm_qnn.oracle import LiteRtSession
 
 DTYPES = pytest.mark.parametrize("dtype", ["int8", "uint8"])
 
@@ -148,7 +151,7 @@ def test_leaky_relu_equals_litert(dtype: str) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        (Ends(0.1, 0, 0.1, 0, "int16"), "a table's dtype must be int8 or uint8, got int16"),
+        (Ends(0.1, 0, 0.1, 0, "int32"), "table's dtype must be int8 or uint8 or int16, got int32"),
         (Ends(0.0, 0, 0.1, 0, "int8"), "input_scale must be positive and finite, got 0.0"),
         (Ends(0.1, -1, 0.1, 0, "uint8"), "input_zero_point must lie within uint8, got -1"),
         (Ends(0.1, 0, 0.1, 200, "int8"), "output_zero_point must lie within int8, got 200"),
@@ -158,3 +161,112 @@ def test_what_does_not_fit_is_named(parameters: Ends, message: str) -> None:
     fails(message, tables.tanh_table, parameters)
     fails(message, tables.hard_swish_table, parameters)
     fails(message, tables.leaky_relu_table, 0.5, parameters)
+
+
+# What a run gives to these ends it with an error if it is negative.
+_TABLES: dict[str, tuple[Callable[..., Array], bool]] = {
+    "ABS": (tables.absolute_table, False),
+    "ELU": (tables.elu_table, False),
+    "LOG": (tables.log_table, False),
+    "RSQRT": (tables.rsqrt_table, True),
+    "SQRT": (tables.sqrt_table, True),
+}
+
+
+def ask(code: str, operand: Quantized, result: Any, **options: Any) -> Array:
+    """Run LiteRT's reference kernel; of ELU there is only the one that it runs by default."""
+    if code != "ELU":
+        return litert(code, [operand], result, **options)
+    model = single_op(code, [operand], result, **options)
+    (answer,) = LiteRtSession(model, xnnpack=False).run([operand[0]])
+    return answer
+
+
+def check(
+    code: str, table_of: Callable[..., Array], dtype: str, *, rooted: bool = False, **options: Any
+) -> None:
+    rng = np.random.default_rng(3)
+    every = every_value(dtype)
+    for index in range(60):
+        exponents = rng.uniform(-8, 3, 2)
+        scales = 2.0 ** (np.round(exponents) if index % 3 == 0 else exponents)
+        steps = [float(scale) for scale in scales.astype(np.float32)]
+        points = [int(each) for each in full_range(rng, dtype, (2,))]
+        data = np.maximum(every, points[0]).astype(dtype) if rooted else every
+        encodings = [Quantization.per_tensor(*each) for each in zip(steps, points, strict=True)]
+        table = table_of(Ends(steps[0], points[0], steps[1], points[1], dtype))
+        operand, result = (data, encodings[0]), ((256,), dtype, encodings[1])
+        expected = ask(code, operand, result, **options)
+        lowest = int(every[0])
+        np.testing.assert_array_equal(table[data.astype(np.int64) - lowest], expected)
+
+
+@pytest.mark.parametrize("code", list(_TABLES))
+def test_tables_equal_litert(code: str) -> None:
+    table_of, rooted = _TABLES[code]
+    check(code, table_of, "int8", rooted=rooted)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("approximate", [False, True])
+def test_gelu_equals_litert(dtype: str, approximate: bool) -> None:
+    table_of = partial(tables.gelu_table, approximate)
+    check("GELU", table_of, dtype, approximate=approximate)
+
+
+def test_negative_integers_equal_litert() -> None:
+    data, encoding = every_value("int8"), Quantization.per_tensor(0.5, 3)
+    expected = litert("NEG", [(data, encoding)], ((256,), "int8", encoding))
+    np.testing.assert_array_equal(tables.negative_table("int8"), expected)
+
+
+def test_what_has_no_root_is_as_zero() -> None:
+    assert tables.sqrt_table(Ends(1.0, 0, 1.0, 5, "int8"))[0] == 5
+    assert tables.rsqrt_table(Ends(1.0, 0, 1.0, 5, "int8"))[0] == 127
+
+
+def test_scales_that_are_too_far_apart() -> None:
+    with pytest.raises(QnnError, match="rsqrt needs scales that go together"):
+        tables.rsqrt_table(Ends(1e-20, 0, 1e-20, 0, "int8"))
+    fails("too far", tables.absolute_table, Ends(1e9, 0, 1e-3, 0, "int8"))
+
+
+def test_without_a_c_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = Ends(0.03, 0, 0.03, 0, "int8")
+    made = (tables.elu_table, tables.log_table)
+    expected = [table(ends) for table in made]
+
+    def none(_name: object) -> ctypes.CDLL:
+        raise OSError
+
+    monkeypatch.setattr(ctypes, "CDLL", none)
+    for table, wanted in zip(made, expected, strict=True):
+        np.testing.assert_allclose(table(ends), wanted, atol=1)
+    by_hand = tables.gelu_table(False, ends)
+    assert by_hand[128] == 0
+
+
+def of_words(scale: float, result_scale: float) -> Ends:
+    return Ends(scale, 0, result_scale, 0, "int16")
+
+
+def test_magnitudes_and_slopes_of_int16() -> None:
+    same = of_words(0.5, 0.5)
+    assert tables.absolute_table(same)[[0, 1, 32768 - 7]].tolist() == [32767, 32767, 7]
+    halved = tables.absolute_table(of_words(0.5, 1.0))
+    assert halved[[32768 - 7, 32768 + 6]].tolist() == [4, 3]
+    leaky = tables.leaky_relu_table(-0.5, same)
+    assert leaky[[32768 - 8, 32768, 32768 + 8]].tolist() == [4, 0, 8]
+
+
+def test_roots_of_int16() -> None:
+    # TFLite rounds roots towards zero.
+    assert tables.sqrt_table(of_words(1.0, 1.0))[[0, 32768 + 8, 32768 + 9]].tolist() == [0, 2, 3]
+    rsqrt = tables.rsqrt_table(of_words(1.0, 2.0**-13))[[0, 32768 + 4 * 128]].tolist()
+    assert abs(rsqrt[0] - 2**15) < 2
+    assert abs(rsqrt[1] - 2**13 / 512**0.5) < 2
+
+
+def test_scales_of_int16_that_do_not_fit() -> None:
+    fails("input_scale must be positive", tables.tanh_table, of_words(-1.0, 2.0**-15))
+    fails("int32 does not hold", tables.leaky_relu_table, 0.1, of_words(1.0, 1e-6))

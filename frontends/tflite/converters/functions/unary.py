@@ -20,46 +20,29 @@ from qnn_ops import quantized_lookup
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
-from qnn_ops.tables import lookup, tables_int16
-from qnn_ops.tables.unary_tables import (
-    absolute_table,
-    elu_table,
-    gelu_table,
-    log_table,
-    negative_table,
-    rsqrt_table,
-    sqrt_table,
-)
+from qnn_ops.tables import lookup
 
 _ROOT = math.sqrt(2 / math.pi)
 
 Unary = Callable[[relax.Expr], relax.Expr]
 
 
-def _tabulated(
-    of_bytes: Callable[..., Array],
-    of_words: Callable[..., Array] | None = None,
-    *,
-    option: str = "",
-    has_uint8: bool = True,
-) -> Rule:
+def _tabulated(table_of: Callable[..., Array], *, option: str = "", has_uint8: bool = True) -> Rule:
     """Return the rule that looks up integers in a table, made from an option and scales.
 
     Args:
-        of_bytes: makes the table of 8 bits, for the result's dtype.
-        of_words: makes the table of int16; None if LiteRT has no such operator.
-        option: the operator's option that both take first, if it has one.
+        table_of: makes the table for the result's dtype.
+        option: the operator's option that it takes first, if it has one.
         has_uint8: whether LiteRT has the operator for uint8.
     """
 
     def convert(ctx: Context) -> relax.Expr:
         data, result = ctx.tensor(0), ctx.output()
         first = [getattr(ctx.operator.options, option)] if option else []
-        if result.dtype == "int16" and of_words is not None:
+        if result.dtype == "int16":
             check_symmetric(data, result)
-            return _look_up(ctx, of_words(*first, per_tensor(data)[0], per_tensor(result)[0]))
         ends = partial(lookup.Ends, *per_tensor(data), *per_tensor(result))
-        return _looked_up(ctx, lambda dtype: of_bytes(*first, ends(dtype)), has_uint8=has_uint8)
+        return _looked_up(ctx, lambda dtype: table_of(*first, ends(dtype)), has_uint8=has_uint8)
 
     return convert
 
@@ -70,22 +53,13 @@ def _looked_up(
     dtype = ctx.common_dtype()
     if dtype == "uint8" and not has_uint8:
         raise UnsupportedError("LiteRT has no such operator of uint8")
-    return _look_up(ctx, table_of(dtype))
-
-
-def _look_up(ctx: Context, table: Array) -> relax.Expr:
-    data = ctx.input(0).expr
-    return quantized_lookup(data, ctx.values.add_constant(ctx.output(), "_table", table))
+    table = ctx.values.add_constant(ctx.output(), "_table", table_of(dtype))
+    return quantized_lookup(ctx.input(0).expr, table)
 
 
 def _negative(ctx: Context) -> relax.Expr:
-    """Negate the stored integers, as LiteRT does."""
-    return _looked_up(ctx, negative_table, has_uint8=False)
-
-
-def _int16_negative(ctx: Context) -> relax.Expr:
-    """Negate the stored integers; the lowest one wraps."""
-    return _look_up(ctx, (-tables_int16.EVERY_INT16).astype(np.int16))
+    """Negate the stored integers, as LiteRT does; the lowest one of int16 wraps."""
+    return _looked_up(ctx, lookup.negative_table, has_uint8=False)
 
 
 def _exp(x: Array) -> Array:
@@ -204,22 +178,22 @@ def convert_local_response_normalization(ctx: Context) -> relax.Expr:
 OPERATORS.update(
     {
         "ABS": Row(
-            scaled=_tabulated(absolute_table, tables_int16.abs_table_int16, has_uint8=False),
+            scaled=_tabulated(lookup.absolute_table, has_uint8=False),
             floats=_floats(R.abs),
             whole=whole(R.abs),
             is_for_every_scale=True,
         ),
         "CEIL": Row(floats=_floats(R.ceil)),
         "COS": Row(floats=_floats(R.cos)),
-        "ELU": Row(quantized=_tabulated(elu_table, has_uint8=False), floats=convert_elu),
+        "ELU": Row(quantized=_tabulated(lookup.elu_table, has_uint8=False), floats=convert_elu),
         "EXP": Row(
-            scaled=_tabulated(partial(lookup.unary_table, _exp), tables_int16.exp_table_int16),
+            scaled=_tabulated(partial(lookup.unary_table, _exp)),
             floats=_floats(R.exp),
             unscaled=of_zero("int8", "int16"),
         ),
         "FLOOR": Row(floats=_floats(R.floor)),
         "GELU": Row(
-            scaled=_tabulated(gelu_table, tables_int16.gelu_table_int16, option="approximate"),
+            scaled=_tabulated(lookup.gelu_table, option="approximate"),
             floats=convert_gelu,
             unscaled=of_zero("int8", "uint8", "int16"),
         ),
@@ -230,27 +204,24 @@ OPERATORS.update(
             micro=COMPUTED,
         ),
         "LEAKY_RELU": Row(
-            scaled=_tabulated(
-                lookup.leaky_relu_table, tables_int16.leaky_relu_table_int16, option="alpha"
-            ),
+            scaled=_tabulated(lookup.leaky_relu_table, option="alpha"),
             floats=convert_leaky_relu,
             unscaled=convert_rescaling,
         ),
         "LOCAL_RESPONSE_NORMALIZATION": Row(floats=convert_local_response_normalization),
         "LOG": Row(
-            scaled=_tabulated(log_table, tables_int16.log_table_int16, has_uint8=False),
+            scaled=_tabulated(lookup.log_table, has_uint8=False),
             floats=_floats(R.log),
         ),
         "LOGISTIC": Row(
-            scaled=_tabulated(lookup.logistic_table, tables_int16.logistic_table_int16),
+            scaled=_tabulated(lookup.logistic_table),
             floats=convert_logistic,
             unscaled=of_zero("int8", "uint8"),
             is_complemented=True,
             micro=COMPUTED,
         ),
         "NEG": Row(
-            quantized=_negative,
-            int16=_int16_negative,
+            scaled=_negative,
             floats=_floats(R.negative),
             whole=whole(R.negative),
             unscaled=_negative,
@@ -258,18 +229,18 @@ OPERATORS.update(
         ),
         "ROUND": Row(floats=_floats(R.round)),
         "RSQRT": Row(
-            scaled=_tabulated(rsqrt_table, tables_int16.rsqrt_table_int16, has_uint8=False),
+            scaled=_tabulated(lookup.rsqrt_table, has_uint8=False),
             floats=_floats(R.rsqrt),
         ),
         "SIGN": Row(floats=_sign, whole=whole(R.sign)),
         "SIN": Row(floats=_floats(R.sin)),
         "SQRT": Row(
-            scaled=_tabulated(sqrt_table, tables_int16.sqrt_table_int16, has_uint8=False),
+            scaled=_tabulated(lookup.sqrt_table, has_uint8=False),
             floats=_floats(R.sqrt),
         ),
         "SQUARE": Row(floats=_square),
         "TANH": Row(
-            scaled=_tabulated(lookup.tanh_table, tables_int16.tanh_table_int16),
+            scaled=_tabulated(lookup.tanh_table),
             floats=_floats(lambda data: _in_float64(R.tanh, data)),
             unscaled=of_zero("int8", "uint8"),
             is_complemented=True,

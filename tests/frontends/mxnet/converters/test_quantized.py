@@ -9,18 +9,11 @@ from frontends.errors import UnsupportedOperatorError
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.errors import QnnError
 from tests.support.errors import failing, fails
-from tests.support.mxnet_graphs import computed, graph_of, imported
+from tests.support.mxnet_graphs import computed, ends, graph_of, imported
 
 PRODUCT_RNG = np.random.default_rng(1)
 PRODUCT_NAMES = ["data", "weight", "bias", "low", "high", "wlow", "whigh", "blow", "bhigh"]
-PRODUCT_RANGES = {
-    "low": np.float32(0),
-    "high": np.float32(2),
-    "wlow": np.float32(-1),
-    "whigh": np.float32(0.5),
-    "blow": np.float32(-3),
-    "bhigh": np.float32(3),
-}
+PRODUCT_RANGES = ends(low=0, high=2, wlow=-1, whigh=0.5, blow=-3, bhigh=3)
 
 
 def bias_in_steps(bias: np.ndarray) -> np.ndarray:
@@ -82,8 +75,11 @@ def test_a_corrected_bias_that_is_known_at_run_time_only() -> None:
         (3e9, np.array([-(2**32), 2**32, 0, 2**32, -(2**32)])),  # beyond int32: saturates
     ):
         constants = {name: value for name, value in PRODUCT_RANGES.items() if name[0] != "b"}
-        ends = {"blow": np.array(-magnitude, np.float32), "bhigh": np.array(magnitude, np.float32)}
-        inputs: dict[str, np.ndarray] = {"data": data, **ends}
+        inputs: dict[str, np.ndarray] = {
+            "data": data,
+            "blow": np.array(-magnitude, np.float32),
+            "bhigh": np.array(magnitude, np.float32),
+        }
         given = {**constants, "weight": weight, "bias": bias}
         (sums,) = computed(graph, inputs, given, semantics="corrected")
         expected = np.clip(plain + added.reshape(-1, 1, 1), -(2**31), 2**31 - 1)
@@ -125,12 +121,7 @@ def test_a_known_bias_counts() -> None:
 
 
 NAMES = ["a", "b", "alow", "ahigh", "blow", "bhigh"]
-RANGES = {
-    "alow": np.float32(-3),
-    "ahigh": np.float32(2),
-    "blow": np.float32(0),
-    "bhigh": np.float32(0.7),
-}
+RANGES = ends(alow=-3, ahigh=2, blow=0, bhigh=0.7)
 RNG = np.random.default_rng(0)
 
 
@@ -171,12 +162,7 @@ def test_a_sum_without_calibration_has_32_bits() -> None:
     assert high == whole == -low
 
 
-RANGES_QUANTIZED_CONCAT = {
-    "alow": np.float32(-1),
-    "ahigh": np.float32(2),
-    "blow": np.float32(0.5),
-    "bhigh": np.float32(1),
-}
+RANGES_QUANTIZED_CONCAT = ends(alow=-1, ahigh=2, blow=0.5, bhigh=1)
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -245,8 +231,7 @@ CONSTANTS: dict[str, Any] = {
     "beta": RNG.normal(size=3).astype(np.float32),
     "mean": RNG.normal(size=3).astype(np.float32),
     "variance": RNG.uniform(0.1, 2, 3).astype(np.float32),
-    "low": np.float32(-2),
-    "high": np.float32(1),
+    **ends(low=-2, high=1),
 }
 CALIBRATED = {"eps": 0.1, "min_calib_range": -3, "max_calib_range": 2}
 

@@ -9,17 +9,12 @@ from frontends.errors import UnsupportedOperatorError
 from frontends.mxnet.graph import Graph
 from legalize.qdq.group import operator_name
 from qnn_ops.errors import QnnError
-from tests.support.mxnet_graphs import chain_of, computed, graph_of, imported
+from tests.support.mxnet_graphs import chain_of, computed, ends, graph_of, imported
 
 RNG = np.random.default_rng(0)
 DATA = RNG.integers(0, 256, (3, 7)).astype(np.uint8)
 WEIGHT = RNG.integers(-128, 128, (4, 7)).astype(np.int8)
-RANGES = {
-    "low": np.float32(0),
-    "high": np.float32(2),
-    "wlow": np.float32(-0.3),
-    "whigh": np.float32(0.3),
-}
+RANGES = ends(low=0, high=2, wlow=-0.3, whigh=0.3)
 NAMES = ("data", "weight", "low", "high", "wlow", "whigh")
 
 
@@ -53,12 +48,7 @@ def test_weights_next_to_nothing_beside_the_bias_take_fewer_steps() -> None:
     bias = np.array([127, -127, 64, 0], np.int8)
     # A step of the sums is half as large as one in which the bias takes 2^30.
     reach = np.float32(127.5 * 127.75 / 2**31)
-    ranges = RANGES | {
-        "wlow": -reach,
-        "whigh": reach,
-        "blow": np.float32(-1),
-        "bhigh": np.float32(1),
-    }
+    ranges = RANGES | ends(wlow=-reach, whigh=reach, blow=-1, bhigh=1)
     names = ("data", "weight", "bias", "low", "high", "wlow", "whigh", "blow", "bhigh")
     graph = fused({"enable_float_output": "True"}, dense={"no_bias": "False"}, names=names)
     (result,) = computed(graph, {"data": DATA}, {"weight": WEIGHT, "bias": bias, **ranges})
