@@ -23,7 +23,7 @@ The operator is then known to TVM as ``relax.qnn.quantized_relu``, prints in TVM
 ``R.qnn.quantized_relu(x, kind="relu", ...)`` and parses back.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import SimpleNamespace
