@@ -11,10 +11,10 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import infer
 from frontends.onnx.graph.tensors import dtypes_of
+from frontends.onnx.graph.values import evaluated
 from frontends.onnx.read.constants import Array, range_of
 from frontends.onnx.read.deciding import EXACT
 from frontends.onnx.read.names import read_by
-from frontends.onnx.read.package import onnx_package
 
 _OF_VALUES = ("Compress", "NonZero", "Unique")
 """Operators whose values decide the result's size: at most one number per element and axis."""
@@ -118,16 +118,8 @@ def _results(
             with suppress(UnsupportedError):
                 return [range_of(*(known[name] for name in names))]
             return None
-    from onnx.reference import ReferenceEvaluator
-
-    onnx = onnx_package()
-    values = [onnx.helper.make_empty_tensor_value_info(name) for name in operands]
-    results = [onnx.helper.make_empty_tensor_value_info(name) for name in node.output if name]
-    single = onnx.helper.make_graph([node], "one", values, results)
-    model = onnx.helper.make_model(single, opset_imports=graph.head.opset_import)
     try:
-        found = iter(ReferenceEvaluator(model).run(None, operands))
-        return [np.asarray(next(found) if name else 0) for name in node.output]
+        return evaluated(graph, node, operands)
     except Exception:  # of numpy or the package onnx; an importer's rule then reports the fault
         return None
 
