@@ -69,7 +69,7 @@ def _twice_quantized(graph: Graph) -> list[list[Any]]:
 
 
 def _joined(graph: Graph) -> set[str]:
-    """Merge two pairs, once in each row of pairs; return the results that nothing reads any more."""
+    """Merge two pairs, once in each row of pairs; return results that nothing reads any more."""
     dropped, used, order = set[str](), set[str](), [*graph.made]
     chains = _twice_quantized(graph)
     for chain in sorted(chains, key=lambda chain: order.index(chain[1].output[0])):

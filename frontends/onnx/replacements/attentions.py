@@ -1,5 +1,7 @@
 """ONNX Runtime's own attention operators, as standard nodes."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from frontends.errors import UnsupportedError
@@ -246,13 +248,8 @@ def _between(graph: Graph, scores: str, mask: str, sentences: int = 0) -> str:
     count = graph.shapes.get(mask, (sentences,))[0]
     if count not in (sentences, 2 * sentences) and sentences:
         raise UnsupportedError(f"a mask of {count} numbers for {sentences} sentences")
-    if not sentences or count == sentences:
-        return graph.add("Less", numbers, graph.add("Reshape", mask, column))
-    is_before_end, is_before_begin = (
-        graph.add("Less", numbers, graph.add("Reshape", side, column))
-        for side in (
-            graph.add("Slice", mask, [sentences * index], [sentences * (index + 1)])
-            for index in range(2)
-        )
-    )
-    return graph.add("And", is_before_end, graph.add("Not", is_before_begin))
+    sides: Iterable[str] = [mask]
+    if sentences and count > sentences:
+        sides = (graph.add("Slice", mask, [end - sentences], [end]) for end in (sentences, count))
+    before = [graph.add("Less", numbers, graph.add("Reshape", side, column)) for side in sides]
+    return graph.add("And", before[0], graph.add("Not", before[1])) if before[1:] else before[0]
