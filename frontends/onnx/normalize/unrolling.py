@@ -10,7 +10,7 @@ from frontends.errors import ModelFormatError, UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.subgraphs import hoist, inline, keep_apart
 from frontends.onnx.read.constants import move_constants
-from frontends.onnx.read.names import all_nodes, is_of_standard, refuse
+from frontends.onnx.read.names import all_nodes, graph_of, is_of_standard, refuse
 from frontends.onnx.read.package import copied, onnx_package
 from frontends.onnx.read.standard import FLOAT
 
@@ -178,9 +178,8 @@ class _Writer:
 
 def _body(node: Any) -> Any:
     """Return a copy of a node's body, whose constants are all initializers."""
-    for attribute in node.attribute:
-        if attribute.name == "body":
-            body = copied(attribute.g)
-            move_constants(body)
-            return body
-    raise ModelFormatError(f"the {node.op_type} of {node.output[0]!r} has no body")
+    if (found := graph_of(node, "body")) is None:
+        raise ModelFormatError(f"the {node.op_type} of {node.output[0]!r} has no body")
+    body = copied(found)
+    move_constants(body)
+    return body
