@@ -83,8 +83,8 @@ def _joined(graph: Graph) -> set[str]:
         used |= names
         if is_later:
             continue
-        readers = graph.readers[second.output[0]]
-        lasts = [each for each in readers if _are_alike(each, last)]
+        readers, alike = graph.readers[second.output[0]], (last.op_type, last.input[:])
+        lasts = [each for each in readers if (each.op_type, each.input[:]) == alike]
         if one != other:
             common = _common(one, other)
             if not common[0] > 0:
@@ -97,10 +97,6 @@ def _joined(graph: Graph) -> set[str]:
             node.input[0] = first.output[0]
         dropped |= {inner.output[0], second.output[0]}
     return dropped
-
-
-def _are_alike(node: Any, other: Any) -> bool:
-    return bool(node.op_type == other.op_type and node.input[:] == other.input[:])
 
 
 def _encoding(graph: Graph, node: Any) -> tuple[float, int, str] | None:
