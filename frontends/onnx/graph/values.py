@@ -44,10 +44,10 @@ def of_open_sizes(graph: Graph, node: Any, operands: dict[str, Array]) -> Array 
     """Return the value of a node that computes sizes.
 
     Returns:
-        int64, bool, or ``Size`` objects among numbers. None for an operator whose results are not
-        exact, and if no expression of open sizes can represent the value.
+        int64, bool, or ``Size`` objects among numbers. None if the operator's results are not
+        exact, an operand is real, or no expression of open sizes can represent the value.
     """
-    if node.op_type not in EXACT:
+    if node.op_type not in EXACT or any(each.dtype.kind == "f" for each in operands.values()):
         return None
     shape = None
     if node.op_type in (*BROADCASTING, *UNARY):  # the package takes one dtype, and no scalars
