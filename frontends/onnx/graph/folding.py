@@ -10,11 +10,10 @@ import numpy as np
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import infer
-from frontends.onnx.graph.tensors import dtypes_of
+from frontends.onnx.graph.values import evaluated
 from frontends.onnx.read.constants import Array, range_of
 from frontends.onnx.read.deciding import EXACT
 from frontends.onnx.read.names import read_by
-from frontends.onnx.read.package import onnx_package
 
 _OF_VALUES = ("Compress", "NonZero", "Unique")
 """Operators whose values decide the result's size: at most one number per element and axis."""
@@ -57,17 +56,16 @@ def _known_results(graph: Graph) -> dict[str, Array]:
     kept = {*graph.kept}
     found: dict[str, Array] = {}
     left = _MOST
-    dtypes = dtypes_of(graph)
     # A result with such a shape in the file may not be empty: files state wrong shapes, and some
     # operators refuse to make an empty result.
     given = {*constants, *(value.name for value in graph.input)}
     empty = {name for name in given if 0 in shapes.get(name, ())}
     for node in graph.node:
         if not empty.isdisjoint(node.input):
-            made = [name for name in node.output if 0 in shapes.get(name, ()) and name in dtypes]
+            made = [name for name in node.output if 0 in shapes.get(name, ()) and graph.dtype(name)]
             empty.update(made)
             if len(made) == len(node.output):
-                found |= {name: np.empty(shapes[name], dtypes[name]) for name in made}
+                found |= {name: np.empty(shapes[name], graph.dtype(name)) for name in made}
                 continue
         if node.op_type not in _FOLDED or node.domain:
             continue
@@ -118,16 +116,8 @@ def _results(
             with suppress(UnsupportedError):
                 return [range_of(*(known[name] for name in names))]
             return None
-    from onnx.reference import ReferenceEvaluator
-
-    onnx = onnx_package()
-    values = [onnx.helper.make_empty_tensor_value_info(name) for name in operands]
-    results = [onnx.helper.make_empty_tensor_value_info(name) for name in node.output if name]
-    single = onnx.helper.make_graph([node], "one", values, results)
-    model = onnx.helper.make_model(single, opset_imports=graph.head.opset_import)
     try:
-        found = iter(ReferenceEvaluator(model).run(None, operands))
-        return [np.asarray(next(found) if name else 0) for name in node.output]
+        return evaluated(graph, node, operands)
     except Exception:  # of numpy or the package onnx; an importer's rule then reports the fault
         return None
 

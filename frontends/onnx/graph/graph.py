@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.read.constants import Array, array_of, kind_of
-from frontends.onnx.read.names import all_nodes, dims_of, free_prefix
+from frontends.onnx.read.constants import Array, array_of, dtype_named
+from frontends.onnx.read.names import all_nodes, dims_of, free_prefix, opset_of
 from frontends.onnx.read.open_inputs import Shapes, sized_inputs
 from frontends.onnx.read.package import copied, onnx_package
 from frontends.onnx.read.standard import FLOAT, INT32, INT64, UNARY
@@ -63,10 +63,7 @@ class Constants(UserDict[str, Any]):
 
     def dtype(self, name: str) -> str:
         """Return a dtype without decoding the values; empty if it is unknown."""
-        if self.is_open(name):
-            return "int64"
-        held = self.data[name]
-        return str(held.dtype.name) if isinstance(held, np.ndarray) else kind_of(held)
+        return dtype_named(self.kind(name))
 
     def kind(self, name: str) -> int:
         """Return the number of an element type."""
@@ -183,8 +180,7 @@ class Graph:
     @property
     def opset(self) -> int:
         """The version of the standard's operators, 0 if it is not stated."""
-        found = (each.version for each in self.head.opset_import if not each.domain)
-        return int(next(found, 0))
+        return opset_of(self.head)
 
     @property
     def kept(self) -> list[str]:
@@ -285,10 +281,8 @@ class Graph:
 
     def dtype(self, name: str) -> str:
         """Return the dtype of a tensor; empty if it is not known."""
-        if name in self.constants:
-            return self.constants.dtype(name)
-        kind = self.kinds.get(name, 0)
-        return str(onnx_package().helper.tensor_dtype_to_np_dtype(kind).name) if kind else ""
+        is_constant = name in self.constants
+        return dtype_named(self.constants.kind(name) if is_constant else self.kinds.get(name, 0))
 
     def rank(self, name: str) -> int:
         """Return the rank of a tensor, as far as its maker determines it; 0 if it is unknown."""

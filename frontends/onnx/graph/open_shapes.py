@@ -9,7 +9,7 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.graph.open_values import value_of
+from frontends.onnx.graph.values import of_open_sizes, plain
 from frontends.onnx.read.names import attributes_of
 from frontends.onnx.read.standard import BROADCASTING, DOMAINS, UNARY
 from frontends.ranges import clamped, whole_shape
@@ -72,21 +72,11 @@ def _value(
         if shape is None:
             return None
         sizes = shape[attributes.get("start", 0) : attributes.get("end")]
-        return _array(prod(shape) if node.op_type == "Size" else sizes)
-    operands = [_known(graph, name) for name in node.input]
-    is_known = all(each is not None or not n for n, each in zip(node.input, operands, strict=True))
+        return plain(np.array(prod(shape) if node.op_type == "Size" else sizes, object))
+    operands = {name: each for name in node.input if (each := _known(graph, name)) is not None}
+    is_known = operands.keys() >= {*filter(None, node.input)}
     follows = any(name in graph.values or graph.is_open(name) for name in node.input)
-    if not (is_known and follows):
-        return None
-    with suppress(ValueError, TypeError, LookupError, ZeroDivisionError):
-        return value_of(node.op_type, operands, attributes)
-    return None
-
-
-def _array(sizes: Any) -> Array:
-    found = np.array(sizes, object)
-    is_static = not any(isinstance(each, Size) for each in found.flat)
-    return found.astype(np.int64) if is_static else found
+    return of_open_sizes(graph, node, operands) if is_known and follows else None
 
 
 def sizes_of(value: Any) -> Shape:

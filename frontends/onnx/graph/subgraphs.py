@@ -12,8 +12,9 @@ from frontends.onnx.read.names import (
     made_inside,
     read_inside,
     read_outside,
+    state,
 )
-from frontends.onnx.read.package import copied, onnx_package
+from frontends.onnx.read.package import copied
 from frontends.onnx.read.standard import FLOAT
 
 
@@ -83,7 +84,7 @@ def state_plain(nodes: Iterable[Any], others: Collection[str]) -> None:
     for node in nodes:
         is_met = is_of_standard(node, "Conv") and any(name in others for name in node.input[1:])
         if is_met and "order" not in attributes_of(node):
-            node.attribute.append(onnx_package().helper.make_attribute("order", "plain"))
+            state(node, "order", "plain")
 
 
 def hoist(graph: Graph, inner: Any, prefix: str) -> None:

@@ -21,12 +21,6 @@ _SMALL = 1 << 31
 _DTYPES = ("int8", "uint8", "int16", "uint16", "int32")
 
 
-def dtypes_of(graph: Any) -> dict[str, str]:
-    """Return the dtypes of a graph's inputs, of its nodes' results, and of its outputs."""
-    values = (*graph.input, *graph.value_info, *graph.output)
-    return {each.name: dtype_of(each) for each in values if each.type.tensor_type.elem_type}
-
-
 def checked_dtype(name: str, dtype: str) -> str:
     """Return the dtype of an input or output.
 

@@ -4,8 +4,7 @@ from math import prod
 from typing import Any
 
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.read.names import attributes_of, is_of_standard
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.names import attributes_of, is_of_standard, state
 from qnn_ops.unquantized.float_conv2d import BLOCK, is_laid_out
 
 _OF_IMAGES = 4
@@ -44,7 +43,7 @@ def state_averages(graph: Graph) -> None:
         if made is not None:
             found[node.output[0]] = made
             if node.op_type.endswith("AveragePool"):
-                node.attribute.append(onnx_package().helper.make_attribute("order", "blocks"))
+                state(node, "order", "blocks")
 
 
 def _returned(graph: Graph, node: Any) -> str | None:

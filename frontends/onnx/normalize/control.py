@@ -11,7 +11,7 @@ from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import infer
 from frontends.onnx.graph.subgraphs import inline, keep_apart, rename, state_plain
 from frontends.onnx.normalize.unrolling import unroll
-from frontends.onnx.read.names import is_of_standard, read_outside, refuse
+from frontends.onnx.read.names import graph_of, is_of_standard, read_outside, refuse, state
 from frontends.onnx.read.package import onnx_package
 from frontends.onnx.read.standard import FLOAT
 
@@ -115,7 +115,7 @@ def _write_both(graph: Graph) -> None:
             names = [_result_name(graph.prefix, node, which, i) for i in range(len(node.output))]
             for each in branch.node:
                 if each.op_type in _OF_INDICES:  # the branch may not be taken
-                    each.attribute.append(onnx_package().helper.make_attribute("nearest", 1))
+                    state(each, "nearest", 1)
             inline(graph, branch, stem, {}, dict(enumerate(names)))
         graph.node.append(node)
 
@@ -131,10 +131,10 @@ def is_if(node: Any) -> bool:
 
 def _branch(node: Any, condition: bool) -> Any:
     name = _BRANCHES[condition]
-    for attribute in node.attribute:
-        if attribute.name == name and len(attribute.g.output) == len(node.output):
-            return attribute.g
-    raise ModelFormatError(f"If that gives {node.output[0]!r} has no {name} of its outputs")
+    branch = graph_of(node, name)
+    if branch is None or len(branch.output) != len(node.output):
+        raise ModelFormatError(f"If that gives {node.output[0]!r} has no {name} of its outputs")
+    return branch
 
 
 _BEFORE_CARRIED = 2
@@ -161,16 +161,13 @@ def close_loops(graph: Graph) -> None:
     for node in loops:
         graph.find_prefix()
         _close(node, typed)
-        # The body's operators have this version, too.
-        opset = onnx_package().helper.make_attribute("opset", graph.opset)
-        node.attribute.append(opset)
+        state(node, "opset", graph.opset)  # of the body's operators, too
 
 
 def _close(node: Any, graph: Graph) -> None:
-    bodies = [each.g for each in node.attribute if each.name == "body"]
-    if not bodies or len(node.input) < _BEFORE_CARRIED:
+    helper, body = onnx_package().helper, graph_of(node, "body")
+    if body is None or len(node.input) < _BEFORE_CARRIED:
         raise ModelFormatError(f"the Loop of {list(node.output)} has no body, or no operands")
-    helper, (body,) = onnx_package().helper, bodies
     carried = len(node.input) - _BEFORE_CARRIED
     if len(body.input) != len(node.input) or len(body.output) <= carried:
         raise ModelFormatError(f"the Loop of {list(node.output)} has a body of other operands")

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from frontends.onnx.graph.graph import Graph
+from frontends.onnx.read.constants import dtype_named
 from frontends.onnx.read.names import attributes_of, is_of_standard
-from frontends.onnx.read.package import onnx_package
 from frontends.onnx.read.standard import MOVING
 
 _KINDS = ("output_dtype", "to")
@@ -62,9 +62,7 @@ def _made(graph: Graph, node: Any, attributes: Mapping[str, Any]) -> str:
     point = graph.encoding(node)[1]
     stated = next((int(attributes[name]) for name in _KINDS if attributes.get(name, 0)), 0)
     if point is not None and node.op_type == "QuantizeLinear":
-        name = point.dtype.name
+        name = str(point.dtype.name)
     else:
-        known = onnx_package().helper.get_all_tensor_dtypes()
-        is_known = stated in known and stated != onnx_package().TensorProto.STRING
-        name = onnx_package().helper.tensor_dtype_to_np_dtype(stated).name if is_known else ""
-    return str(name) if name.startswith("float8") else ""
+        name = dtype_named(stated)
+    return name if name.startswith("float8") else ""

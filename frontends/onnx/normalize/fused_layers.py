@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -68,57 +67,50 @@ _OF_SKIP = 3
 """The number of axes of data for which ONNX Runtime fuses a sum and its normalization."""
 
 
-@dataclass
-class _Found:
-    """A match of a pattern: names of tensors, and its nodes by the names of their results."""
-
-    names: dict[str, str] = field(default_factory=dict)
-    nodes: dict[str, Any] = field(default_factory=dict)
+Found = tuple[dict[str, str], dict[str, Any]]
+"""A match of a pattern: the names of tensors, and its nodes by the names of their results."""
 
 
-class _Finder:
-    def __init__(self, graph: Graph) -> None:
-        self.graph, self.made = graph, graph.index().made
-
-    def found(self, pattern: Pattern, name: str, before: _Found) -> Iterator[_Found]:
-        """Yield each match of a pattern with a tensor."""
-        if isinstance(pattern, str):
-            if before.names.get(pattern, name) == name:
-                yield _Found({**before.names, pattern: name}, before.nodes)
-            return
-        if isinstance(pattern, float):
-            known = self.graph.constants.get(name)
-            if known is not None and known.size == 1 and np.isclose(known.item(), pattern):
-                yield before
-            return
-        code, *operands = pattern
-        node, code = self.made.get(name), "Add" if code == "Sum" else code
-        if node is None or not is_of_standard(node, code):
-            return
-        if code == "ReduceMean" and not self._is_of_last(node):
-            return
-        inputs = list(node.input)[: len(operands)]
-        orders = [inputs, inputs[::-1]] if pattern[0] in _MOVABLE else [inputs]
-        for order in orders if len(inputs) == len(operands) else ():
-            yield from self._all(
-                operands, order, _Found(before.names, {**before.nodes, name: node})
-            )
-
-    def _all(self, patterns: list[Pattern], names: list[str], before: _Found) -> Iterator[_Found]:
-        if not patterns:
+def _found(graph: Graph, pattern: Pattern, name: str, before: Found) -> Iterator[Found]:
+    """Yield each match of a pattern with a tensor."""
+    names, nodes = before
+    if isinstance(pattern, str):
+        if names.get(pattern, name) == name:
+            yield {**names, pattern: name}, nodes
+        return
+    if isinstance(pattern, float):
+        known = graph.constants.get(name)
+        if known is not None and known.size == 1 and np.isclose(known.item(), pattern):
             yield before
-            return
-        for each in self.found(patterns[0], names[0], before):
-            yield from self._all(patterns[1:], names[1:], each)
+        return
+    code, *operands = pattern
+    node, code = graph.made.get(name), "Add" if code == "Sum" else code
+    if node is None or not is_of_standard(node, code):
+        return
+    if code == "ReduceMean" and not _is_of_last(graph, node):
+        return
+    inputs = list(node.input)[: len(operands)]
+    orders = [inputs, inputs[::-1]] if pattern[0] in _MOVABLE else [inputs]
+    for order in orders if len(inputs) == len(operands) else ():
+        yield from _all(graph, operands, order, (names, {**nodes, name: node}))
 
-    def _is_of_last(self, node: Any) -> bool:
-        stated = attributes_of(node)
-        axes = stated.get("axes", [])
-        if len(node.input) > 1:
-            known = self.graph.constants.get(node.input[1])
-            axes = [] if known is None else known.ravel().tolist()
-        rank = len(self.graph.shapes.get(node.input[0], ()))
-        return bool(stated.get("keepdims", 1) and rank and axes in ([-1], [rank - 1]))
+
+def _all(graph: Graph, patterns: list[Pattern], names: list[str], before: Found) -> Iterator[Found]:
+    if not patterns:
+        yield before
+        return
+    for each in _found(graph, patterns[0], names[0], before):
+        yield from _all(graph, patterns[1:], names[1:], each)
+
+
+def _is_of_last(graph: Graph, node: Any) -> bool:
+    stated = attributes_of(node)
+    axes = stated.get("axes", [])
+    if len(node.input) > 1:
+        known = graph.constants.get(node.input[1])
+        axes = [] if known is None else known.ravel().tolist()
+    rank = len(graph.shapes.get(node.input[0], ()))
+    return bool(stated.get("keepdims", 1) and rank and axes in ([-1], [rank - 1]))
 
 
 def write_fused_layers(graph: Graph) -> None:
@@ -129,20 +121,20 @@ def write_fused_layers(graph: Graph) -> None:
     the sum of two tensors of three axes, which nothing else reads, gets the order of ONNX Runtime's
     SkipLayerNormalization.
     """
-    finder, uses = _Finder(graph), graph.uses
-    dropped: set[str] = set()
+    uses, dropped = graph.index().uses, set[str]()
     written: dict[str, Any] = {}
     for pattern, code, attributes in _PATTERNS:
         for node in graph.node:
             name = node.output[0]
             if node.op_type != pattern[0] or name in dropped or graph.kinds.get(name) != FLOAT:
                 continue
-            found = next(finder.found(pattern, name, _Found()), None)
+            found = next(_found(graph, pattern, name, ({}, {})), None)
             if found is None or (attributes == _OF_TANH and name in graph.kept):
                 continue
-            made = _written(finder, found, node, code, attributes)
-            inner = set(found.nodes) - {name}
-            own = Counter(each for every in found.nodes.values() for each in every.input)
+            names, nodes = found
+            made = _written(graph, names, node, code, attributes)
+            inner = nodes.keys() - {name}
+            own = Counter(each for every in nodes.values() for each in every.input)
             is_own = not inner & dropped and all(own[each] == uses[each] for each in inner)
             if made is not None and is_own:
                 dropped |= inner
@@ -150,36 +142,35 @@ def write_fused_layers(graph: Graph) -> None:
     left = [
         written.get(node.output[0], node) for node in graph.node if not dropped & set(node.output)
     ]
-    graph.node = [_ordered(node, finder, uses) for node in left]
+    graph.node = [_ordered(node, graph) for node in left]
 
 
 def _written(
-    finder: _Finder, found: _Found, node: Any, code: str, attributes: dict[str, Any]
+    graph: Graph, found: dict[str, str], node: Any, code: str, attributes: dict[str, Any]
 ) -> Any:
     """Return the node of a pattern; None if ONNX Runtime has no such node."""
-    if finder.graph.maker(found.names["x"], "DequantizeLinear") is not None:
+    if graph.maker(found["x"], "DequantizeLinear") is not None:
         return None
-    if "epsilon" in found.names:
-        epsilon = finder.graph.constants.get(found.names["epsilon"])
-        width = finder.graph.shapes.get(found.names["x"], (0,))[-1]
-        names = [found.names[each] for each in ("scale", "bias") if each in found.names]
-        parameters = [finder.graph.known_shape(name) for name in names]
+    operands = [found[each] for each in ("x", "scale", "bias") if each in found]
+    if "epsilon" in found:
+        epsilon = graph.constants.get(found["epsilon"])
+        width = graph.shapes.get(found["x"], (0,))[-1]
+        parameters = [graph.known_shape(name) for name in operands[1:]]
         if epsilon is None or epsilon.size != 1 or set(parameters) != {(width,)}:
             return None
         attributes = {**attributes, "epsilon": float(epsilon.item())}
-    operands = [found.names[each] for each in ("x", "scale", "bias") if each in found.names]
     return onnx_package().helper.make_node(code, operands, list(node.output), **attributes)
 
 
-def _ordered(node: Any, finder: _Finder, uses: Counter[str]) -> Any:
+def _ordered(node: Any, graph: Graph) -> Any:
     """State the order of a normalization's sums, if ONNX Runtime fuses it with a sum before it."""
     stated = attributes_of(node)
     if node.op_type != "LayerNormalization" or "order" in stated or len(node.output) > 1:
         return node
-    total = finder.graph.maker(node.input[0], "Add")
-    if total is None or uses[node.input[0]] != 1:
+    total = graph.maker(node.input[0], "Add")
+    if total is None or graph.uses[node.input[0]] != 1:
         return node
-    shapes = [finder.graph.known_shape(name) or () for name in total.input]
+    shapes = [graph.known_shape(name) or () for name in total.input]
     is_last = stated.get("axis", -1) in (-1, _OF_SKIP - 1)
     if not is_last or len(shapes[0]) != _OF_SKIP or shapes[0] != shapes[1]:
         return node

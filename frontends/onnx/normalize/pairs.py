@@ -1,6 +1,5 @@
 """Tensors that are quantized twice in a row: ONNX Runtime merges the two ranges into one."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,8 @@ from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.constants import Array
 from frontends.onnx.read.names import refuse
 
-_TWO_PAIRS = ["QuantizeLinear", "DequantizeLinear"] * 2
+_BEFORE_LAST = ("QuantizeLinear", "DequantizeLinear", "QuantizeLinear")
+"""The operators of two pairs before the last one, from behind."""
 
 
 def join_pairs(graph: Graph) -> None:
@@ -23,7 +23,7 @@ def join_pairs(graph: Graph) -> None:
         UnsupportedOperatorError: both ranges have only 0 in common.
     """
     while dropped := _joined(graph.index()):
-        graph.node = [node for number, node in enumerate(graph.node) if number not in dropped]
+        graph.node = [node for node in graph.node if dropped.isdisjoint(node.output)]
         _drop_copies(graph.index())
 
 
@@ -45,65 +45,58 @@ def _drop_copies(graph: Graph) -> None:
     ]
 
 
-def _twice_quantized(nodes: list[Any], uses: Mapping[str, int]) -> list[list[int]]:
+def _twice_quantized(graph: Graph) -> list[list[Any]]:
     """Find two pairs of QuantizeLinear and DequantizeLinear that follow each other.
 
-    ONNX Runtime merges equal nodes first, so the first of several equal last nodes counts.
+    Each of the four nodes has one reader. ONNX Runtime merges equal nodes first, so the first of
+    several equal last nodes counts.
     """
-    made = {name: number for number, node in enumerate(nodes) for name in node.output}
-    lasts: dict[tuple[str, ...], list[int]] = {}
-    for number, node in enumerate(nodes):
-        if node.op_type == _TWO_PAIRS[-1]:
-            lasts.setdefault(tuple(node.input), []).append(number)
-
-    def chain(number: int, count: int) -> list[int]:
-        """Return the indices of the nodes in a row that ends at one of several equal nodes.
-
-        Each node of the row has one reader; only the equal nodes share their operand.
-        """
-        found = [number]
-        while len(found) < len(_TWO_PAIRS) and (names := nodes[found[0]].input):
-            if uses[names[0]] != (count if len(found) == 1 else 1) or names[0] not in made:
+    lasts: dict[tuple[str, ...], list[Any]] = {}
+    for node in graph.node:
+        if node.op_type == "DequantizeLinear" and node.input:
+            lasts.setdefault(tuple(node.input), []).append(node)
+    found = []
+    for (name, *_), (last, *others) in lasts.items():
+        chain, count = [last], 1 + len(others)
+        for operator in _BEFORE_LAST:
+            maker = graph.maker(name, operator) if graph.uses[name] == count else None
+            if maker is None or not maker.input:
                 break
-            found.insert(0, made[names[0]])
-        return found
+            chain, name, count = [maker, *chain], maker.input[0], 1
+        else:
+            found.append(chain)
+    return found
 
-    chains = [chain(numbers[0], len(numbers)) for numbers in lasts.values()]
-    return [found for found in chains if [nodes[i].op_type for i in found] == _TWO_PAIRS]
 
-
-def _joined(graph: Graph) -> set[int]:
-    """Merge two pairs, once in each row of pairs; return the nodes that nothing reads any more."""
-    nodes = graph.node
-    dropped, used = set[int](), set[int]()
-    for chain in sorted(_twice_quantized(nodes, graph.uses), key=lambda chain: chain[1]):
+def _joined(graph: Graph) -> set[str]:
+    """Merge two pairs, once in each row of pairs; return results that nothing reads any more."""
+    dropped, used, order = set[str](), set[str](), [*graph.made]
+    chains = _twice_quantized(graph)
+    for chain in sorted(chains, key=lambda chain: order.index(chain[1].output[0])):
         first, inner, second, last = chain
-        one, other = (_encoding(graph, nodes[each]) for each in (first, second))
-        if one is None or other is None or one[2] != other[2]:
+        encodings = [_encoding(graph, node) for node in chain]
+        one, other = encodings[::2]
+        if one is None or other is None or one[2] != other[2] or encodings[1::2] != [one, other]:
             continue
-        if (one, other) != tuple(_encoding(graph, nodes[each]) for each in (inner, last)):
-            continue
-        is_later = not used.isdisjoint(chain)
-        used.update(chain)
+        names = {node.output[0] for node in chain}
+        is_later = not used.isdisjoint(names)
+        used |= names
         if is_later:
             continue
-        lasts = [node for node in nodes if _are_alike(node, nodes[last])]
+        readers, alike = graph.readers[second.output[0]], (last.op_type, last.input[:])
+        lasts = [each for each in readers if (each.op_type, each.input[:]) == alike]
         if one != other:
             common = _common(one, other)
             if not common[0] > 0:
                 reason = "its tensor was quantized before, by a range that has only 0 in common"
-                refuse(nodes, {second: reason})
-            names = [graph.constant(each) for each in common]
-            for node in (nodes[first], *lasts):
-                node.input[1], node.input[2] = names
+                refuse([second], {0: reason})
+            constants = [graph.constant(each) for each in common]
+            for node in (first, *lasts):
+                node.input[1], node.input[2] = constants
         for node in lasts:
-            node.input[0] = nodes[first].output[0]
-        dropped |= {inner, second}
+            node.input[0] = first.output[0]
+        dropped |= {inner.output[0], second.output[0]}
     return dropped
-
-
-def _are_alike(node: Any, other: Any) -> bool:
-    return bool(node.op_type == other.op_type and node.input[:] == other.input[:])
 
 
 def _encoding(graph: Graph, node: Any) -> tuple[float, int, str] | None:

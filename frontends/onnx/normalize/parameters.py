@@ -52,10 +52,8 @@ def _real(known: list[Any], attributes: Mapping[str, Any]) -> Array | None:
         ends = [slice(None)] * array.ndim
         ends[axis] = slice(array.shape[axis])
         parts = [each[tuple(ends)] for each in parts]
-    elif scale.size > 1:
-        shape = [1] * array.ndim
-        shape[axis] = -1
-        parts = [each.reshape(shape) for each in parts]
+    else:
+        parts = [_beside(each, array, axis) for each in parts]
     steps = array.astype(np.float32)
     try:
         for point in parts[1:]:

@@ -5,7 +5,7 @@ from typing import Any
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import infer
 from frontends.onnx.read.constants import move_constants
-from frontends.onnx.read.names import all_nodes, is_of_standard
+from frontends.onnx.read.names import all_nodes, is_of_standard, state
 from frontends.onnx.read.package import onnx_package
 
 _CAST = "CastLike"
@@ -66,7 +66,7 @@ def _write_casts(graph: Graph) -> bool:
         if node.op_type == _CAST and (kind := kinds.get(node.input[1], 0)):
             node.op_type = "Cast"
             del node.input[1:]
-            node.attribute.append(onnx_package().helper.make_attribute("to", kind))
+            state(node, "to", kind)
             is_new = True
     return is_new
 

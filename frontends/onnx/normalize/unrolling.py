@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from frontends.bounds import check_iterations
-from frontends.errors import ModelFormatError, UnsupportedError, UnsupportedOperatorError
+from frontends.errors import ModelFormatError, UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.subgraphs import hoist, inline, keep_apart
 from frontends.onnx.read.constants import move_constants
-from frontends.onnx.read.names import all_nodes, is_of_standard
+from frontends.onnx.read.names import all_nodes, graph_of, is_of_standard, refuse
 from frontends.onnx.read.package import copied, onnx_package
 from frontends.onnx.read.standard import FLOAT
 
@@ -34,9 +34,9 @@ def unroll(graph: Graph, typed: Graph, constants: Mapping[str, Any]) -> bool:
         UnsupportedOperatorError: a loop has too many iterations.
     """
     writer, is_other = _Writer(graph, typed, constants), False
-    for number, node in enumerate(graph.rewritten()):
+    for node in graph.rewritten():
         is_loop, is_scan = (is_of_standard(node, name) for name in ("Loop", "Scan"))
-        if (is_loop and writer.loop(number, node)) or (is_scan and writer.scan(node)):
+        if (is_loop and writer.loop(node)) or (is_scan and writer.scan(node)):
             is_other = True
         else:
             graph.node.append(node)
@@ -47,7 +47,7 @@ class _Writer:
     def __init__(self, graph: Graph, typed: Graph, constants: Mapping[str, Any]) -> None:
         self.graph, self.typed, self.constants = graph, typed, constants
 
-    def loop(self, number: int, node: Any) -> bool:
+    def loop(self, node: Any) -> bool:
         """Write the iterations of a Loop; tell whether they are known and few."""
         body, count, condition = _body(node), str(node.input[0]), str(node.input[1])
         carried = [str(name) for name in node.input[2:]]
@@ -63,9 +63,7 @@ class _Writer:
         try:
             check_iterations(iterations)
         except UnsupportedError as error:
-            raise UnsupportedOperatorError(
-                [(number, "Loop", str(error), list(node.output))]
-            ) from None
+            refuse([node], {0: str(error)})
         has_lists = len(body.output) > len(carried) + 1
         if not self._is_small(body, iterations) or (iterations == 0 and has_lists):
             return False
@@ -180,9 +178,8 @@ class _Writer:
 
 def _body(node: Any) -> Any:
     """Return a copy of a node's body, whose constants are all initializers."""
-    for attribute in node.attribute:
-        if attribute.name == "body":
-            body = copied(attribute.g)
-            move_constants(body)
-            return body
-    raise ModelFormatError(f"the {node.op_type} of {node.output[0]!r} has no body")
+    if (found := graph_of(node, "body")) is None:
+        raise ModelFormatError(f"the {node.op_type} of {node.output[0]!r} has no body")
+    body = copied(found)
+    move_constants(body)
+    return body

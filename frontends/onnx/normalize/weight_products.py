@@ -38,51 +38,44 @@ def weight_product(graph: Graph, node: Any) -> bool:
     weights = None if _becomes_bytes(graph, node.output[0]) else _weights(source, graph.constants)
     if weights is None or not _fits(graph, node, weights):
         return False
+    array, *_, size = weights
     graph.dropped.add(node.input[1])
     graph.add(
         "MatMulNBits",
         node.input[0],
-        *weights.packed(),
+        *_operands(*weights),
         *(["", *node.input[_PRODUCT:]] if node.input[2:] else []),
         output=list(node.output),
         domain="com.microsoft",
         accuracy_level=_LEVEL,
-        bits=weights.bits,
-        block_size=weights.size,
-        K=weights.array.shape[0],
-        N=weights.array.shape[1],
+        bits=_BITS_OF_DTYPE[array.dtype.name],
+        block_size=size,
+        K=array.shape[0],
+        N=array.shape[1],
     )
     return True
 
 
-class _Weights:
-    """Weights of a few bits, with a scale and a zero point for each block of a column.
+_Weights = tuple[Array, Array, Array | None, int]
+"""Integers, [depth, units]; scales and zero points, one or [units] or [blocks, units]; and the size
+of a block."""
 
-    Attributes:
-        array: nonnegative integers, uint8 [depth, units].
-        scales: float32 [blocks, units].
-        points: uint8 [blocks, units].
-        bits: of an integer.
-        size: of a block.
-    """
 
-    def __init__(self, array: Array, scales: Array, points: Array | None, size: int) -> None:
-        self.bits, self.size = _BITS_OF_DTYPE[array.dtype.name], size
-        middle = 0 if array.dtype.name.startswith("u") else 1 << (self.bits - 1)
-        shape = -(-array.shape[0] // size), array.shape[1]
-        self.array = (array.astype(np.int16) + middle).astype(np.uint8)
-        self.scales = np.broadcast_to(scales, shape)
-        own = 0 if points is None else points.astype(np.int16)
-        self.points = np.broadcast_to(np.asarray(own + middle, np.uint8), shape)
-
-    def packed(self) -> tuple[Array, Array, Array]:
-        """Return integers, scales and zero points in MatMulNBits' layout, column by column."""
-        blocks, units = self.scales.shape
-        whole = np.zeros((units, blocks * self.size), np.uint8)
-        whole[:, : self.array.shape[0]] = self.array.T
-        integers = _packed(whole, self.bits).reshape(units, blocks, -1)
-        scales = np.ascontiguousarray(self.scales.T, np.float32).reshape(-1)
-        return integers, scales, _packed(np.ascontiguousarray(self.points.T), self.bits).reshape(-1)
+def _operands(
+    array: Array, scales: Array, points: Array | None, size: int
+) -> tuple[Array, Array, Array]:
+    """Return integers, scales and zero points in MatMulNBits' layout, column by column."""
+    bits, (depth, units) = _BITS_OF_DTYPE[array.dtype.name], array.shape
+    middle = 0 if array.dtype.name.startswith("u") else 1 << (bits - 1)
+    blocks = -(-depth // size)
+    whole = np.zeros((units, blocks * size), np.uint8)
+    whole[:, :depth] = (array.astype(np.int16) + middle).T
+    own = np.asarray((0 if points is None else points.astype(np.int16)) + middle, np.uint8)
+    numbers, offsets = (
+        np.ascontiguousarray(np.broadcast_to(each, (blocks, units)).T) for each in (scales, own)
+    )
+    integers = _packed(whole, bits).reshape(units, blocks, -1)
+    return integers, numbers.astype(np.float32).reshape(-1), _packed(offsets, bits).reshape(-1)
 
 
 def _packed(rows: Array, bits: int) -> Array:
@@ -148,7 +141,7 @@ def _weights(source: Any, constants: Constants) -> _Weights | None:
         fits = is_block and scale.shape == (-(-depth // size), units)
     else:
         fits = scale.shape == () or (scale.shape == (units,) and axis == 1)
-    return _Weights(array, scale, points[0] if points else None, size or _SIZE) if fits else None
+    return (array, scale, points[0] if points else None, size or _SIZE) if fits else None
 
 
 def _fits(graph: Graph, node: Any, weights: _Weights) -> bool:
@@ -159,4 +152,4 @@ def _fits(graph: Graph, node: Any, weights: _Weights) -> bool:
     if (source := graph.maker(bias, "DequantizeLinear")) is not None:
         bias = source.input[0]
     array = graph.constants.get(bias)
-    return array is not None and array.shape == (weights.array.shape[1],)
+    return array is not None and array.shape == weights[0].shape[1:]

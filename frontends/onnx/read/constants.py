@@ -76,10 +76,10 @@ def array_of(tensor: Any) -> Array:
     raise ModelFormatError(f"the constant {tensor.name!r}: {text}")
 
 
-def kind_of(tensor: Any) -> str:
-    """Return the dtype of an initializer, empty if it is unknown."""
+def dtype_named(kind: int) -> str:
+    """Return the dtype of a number of an element type, empty if it is unknown."""
     try:
-        return str(onnx_package().helper.tensor_dtype_to_np_dtype(tensor.data_type).name)
+        return str(onnx_package().helper.tensor_dtype_to_np_dtype(kind).name)
     except KeyError:
         return ""
 
@@ -91,10 +91,9 @@ def dtype_of(value: Any) -> str:
         ModelFormatError: it is unknown.
     """
     kind = value.type.tensor_type.elem_type
-    try:
-        return str(onnx_package().helper.tensor_dtype_to_np_dtype(kind).name)
-    except KeyError:
-        raise ModelFormatError(f"the dtype {kind} of {value.name!r} is unknown") from None
+    if not (found := dtype_named(kind)):
+        raise ModelFormatError(f"the dtype {kind} of {value.name!r} is unknown")
+    return found
 
 
 def move_constants(graph: Any) -> None:

@@ -55,8 +55,7 @@ def map_constants(proto: Any, folder: str) -> None:
     for tensor, entries in found:
         tensor.data_location = tensor.EXTERNAL
         for key, value in entries.items():
-            entry = tensor.external_data.add()
-            entry.key, entry.value = key, value
+            tensor.external_data.add(key=key, value=value)
 
 
 def is_external(tensor: Any) -> bool:
@@ -117,8 +116,7 @@ def _entries(helper: Any, tensor: Any, folder: str) -> dict[str, str]:
     probe = copied(tensor)
     del probe.external_data[:]
     for key, value in (("location", info.location), ("offset", offset), ("length", 1)):
-        entry = probe.external_data.add()
-        entry.key, entry.value = key, str(value)
+        probe.external_data.add(key=key, value=str(value))
     helper.load_external_data_for_tensor(probe, folder)  # raises if the place is wrong
     path = os.path.realpath(os.path.join(folder, info.location))
     there = os.stat(path).st_size - offset

@@ -35,6 +35,16 @@ def attributes_of(node: Any) -> dict[str, Any]:
     return {each.name: helper.get_attribute_value(each) for each in node.attribute}
 
 
+def state(node: Any, name: str, value: Any) -> None:
+    """Give a node an attribute."""
+    node.attribute.append(onnx_package().helper.make_attribute(name, value))
+
+
+def graph_of(node: Any, name: str) -> Any:
+    """Return the inner graph that an attribute holds; None if there is none."""
+    return next((each.g for each in node.attribute if each.name == name), None)
+
+
 def whole(value: Any, name: str) -> int:
     """Return an attribute's whole number; 0.5 is none.
 

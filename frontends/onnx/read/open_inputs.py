@@ -105,6 +105,5 @@ def _identifier(name: str) -> str:
 
 
 def _are_numbers(sizes: Any) -> bool:
-    if isinstance(sizes, str | range) or not hasattr(sizes, "__iter__"):
-        return not isinstance(sizes, str | range)
-    return not any(isinstance(size, str | range) for size in sizes)
+    is_one = isinstance(sizes, str | range) or not hasattr(sizes, "__iter__")
+    return not any(isinstance(size, str | range) for size in ([sizes] if is_one else sizes))

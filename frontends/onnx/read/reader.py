@@ -59,32 +59,22 @@ def read_proto(model: Any) -> Any:
 
 def _check_model(onnx: Any, proto: Any) -> None:
     """Raise if the package finds a fault, except for a missing shape, or type of an output."""
-    untyped = [value for value in proto.graph.output if value.type.WhichOneof("value") is None]
-    for value in untyped:  # the package wants some type
-        value.type.tensor_type.elem_type = 0
-    types = (value.type for value in (*proto.graph.input, *proto.graph.output))
-    tensors = (each.tensor_type for each in types if each.WhichOneof("value") == "tensor_type")
-    shapeless = [tensor for tensor in tensors if not tensor.HasField("shape")]
-    for tensor in shapeless:
-        tensor.shape.SetInParent()
+    trial = without_mapped(proto)
+    for value in trial.graph.output:
+        if value.type.WhichOneof("value") is None:  # the package wants some type
+            value.type.tensor_type.elem_type = 0
+    for value in (*trial.graph.input, *trial.graph.output):
+        if value.type.WhichOneof("value") == "tensor_type":
+            value.type.tensor_type.shape.SetInParent()
     # ONNX Runtime has this operator in the standard's domain; the package does not know it there.
-    strange = [node for node in proto.graph.node if node.op_type == _STRANGE and not node.domain]
-    for node in strange:
-        node.domain = _OTHER_DOMAIN
-    others = len(proto.opset_import)
-    if strange:
-        proto.opset_import.append(onnx.helper.make_opsetid(_OTHER_DOMAIN, 1))
+    for node in trial.graph.node:
+        if node.op_type == _STRANGE and not node.domain:
+            node.domain = _OTHER_DOMAIN
+    trial.opset_import.append(onnx.helper.make_opsetid(_OTHER_DOMAIN, 1))
     try:
-        onnx.checker.check_model(without_mapped(proto))
+        onnx.checker.check_model(trial)
     except Exception as error:  # of onnx.checker, and of the protobuf library on its way
         raise ModelFormatError(f"the ONNX model is malformed: {line_of(error)}") from None
-    for tensor in shapeless:
-        tensor.ClearField("shape")
-    for value in untyped:
-        value.ClearField("type")
-    for node in strange:
-        node.domain = ""
-    del proto.opset_import[others:]
 
 
 def _parse(proto: Any, content: bytes) -> None:

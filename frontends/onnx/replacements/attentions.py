@@ -1,21 +1,21 @@
 """ONNX Runtime's own attention operators, as standard nodes."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.standard import FLOAT, INT32
-from frontends.onnx.replacements.heads import LOWEST, TOKENS_LAST
+from frontends.onnx.replacements.heads import LOWEST, OF_HEADS, OF_TOKENS, TOKENS_LAST
 from frontends.onnx.replacements.products import product
 from frontends.onnx.replacements.registry import Call, rule
 from frontends.onnx.replacements.standard_attention import standard_attention
 
 _HIDDEN = -10000.0
 """The addend of the score of a hidden token."""
-_OF_PARTS = 3
-"""The number of axes of queries, keys and values."""
-_OF_HEADS = 4
-"""The number of axes of a tensor that is split into heads."""
+_PARTS = 3
+"""Queries, keys and values."""
 _RAW, _OF_PAIRS = 2, 3
 """The number of axes of a mask with a number per token, or per pair of tokens."""
 
@@ -29,7 +29,7 @@ def _attention(call: Call) -> None:
     if call.node.domain != "com.microsoft":
         standard_attention(call)
         return
-    data, weights, bias, mask, past, addend, count = call.operands(_OF_PARTS, 7)
+    data, weights, bias, mask, past, addend, count = call.operands(_PARTS, 7)
     _check(call, [count], results=2)
     whole = call.add("Add", call.add("MatMul", data, weights), bias)
     _write_joined(call, whole, (weights, bias), (mask, addend), past)
@@ -71,19 +71,19 @@ def _multi_head_attention(call: Call) -> None:
     """Write a MultiHeadAttention of queries, keys and values that other nodes compute."""
     graph, operands = call.graph, call.operands(1, 10)
     query, key, value, bias, mask, addend, past_key, past_value, *shared = operands
-    _check(call, shared, results=_OF_PARTS)
-    if not key or not value or graph.rank(key) > _OF_HEADS:
+    _check(call, shared, results=_PARTS)
+    if not key or not value or graph.rank(key) > OF_HEADS:
         raise UnsupportedError("packed keys or values: ONNX Runtime's CPU provider has none")
     ranks = [graph.rank(each) for each in (query, key, value)]
-    if ranks != [_OF_PARTS] * _OF_PARTS and (ranks != [_OF_PARTS, _OF_HEADS, _OF_HEADS] or bias):
+    if ranks != [OF_TOKENS] * _PARTS and (ranks != [OF_TOKENS, OF_HEADS, OF_HEADS] or bias):
         raise UnsupportedError(
             "queries, keys and values must have three axes that are known; of keys and values that "
             "are heads, which have four, there can be no bias"
         )
     parts = [query, key, value]
     if bias:
-        width = graph.value(bias).size // _OF_PARTS
-        biases = _parts(graph, bias, [width] * _OF_PARTS, axis=0)
+        width = graph.value(bias).size // _PARTS
+        biases = _parts(graph, bias, [width] * _PARTS, axis=0)
         parts = [graph.add("Add", *each) for each in zip(parts, biases, strict=True)]
     presents = _seen(call, parts, (mask, addend), [past_key, past_value])
     for index, present in enumerate(presents, 1):
@@ -113,14 +113,14 @@ def _widths(call: Call, weights: str, bias: str) -> list[int]:
     """Return the widths of queries, keys and values."""
     heads, shape = call.integer("num_heads"), call.graph.shape(bias or weights)
     whole = int((shape or (0,))[-1])
-    widths = list(call.attributes.get("qkv_hidden_sizes", [whole // _OF_PARTS] * _OF_PARTS))
-    fit = len(widths) == _OF_PARTS and sum(widths) == whole and widths[0] == widths[1]
+    widths = list(call.attributes.get("qkv_hidden_sizes", [whole // _PARTS] * _PARTS))
+    fit = len(widths) == _PARTS and sum(widths) == whole and widths[0] == widths[1]
     if not fit or any(width < 1 or width % heads for width in widths):
         raise UnsupportedError(f"widths {widths} of {whole} columns for {heads} heads")
     return widths
 
 
-def _parts(graph: Graph, whole: str, widths: list[int], axis: int = _OF_PARTS - 1) -> list[str]:
+def _parts(graph: Graph, whole: str, widths: list[int], axis: int = OF_TOKENS - 1) -> list[str]:
     """Split a tensor along one axis."""
     ends = np.cumsum(widths).tolist()
     return [
@@ -145,10 +145,10 @@ def _seen(call: Call, parts: list[str], masks: tuple[str, str], past: list[str])
     shape = [0, 0, call.integer("num_heads"), -1]
     split, heads = list(parts), list(parts)
     for index, part in enumerate(parts):
-        if graph.rank(part) != _OF_HEADS:
+        if graph.rank(part) != OF_HEADS:
             split[index] = graph.add("Reshape", part, shape)
             heads[index] = graph.add("Transpose", split[index], perm=TOKENS_LAST)
-    are_heads = graph.rank(parts[1]) == _OF_HEADS
+    are_heads = graph.rank(parts[1]) == OF_HEADS
     for index, before in enumerate(past, 1):
         if before:
             heads[index] = graph.add("Concat", before, heads[index], axis=2)
@@ -166,7 +166,7 @@ def _seen(call: Call, parts: list[str], masks: tuple[str, str], past: list[str])
     weights = graph.add("Softmax", scores, axis=3)
     turned = graph.add("Transpose", graph.add("MatMul", weights, heads[2]), perm=TOKENS_LAST)
     call.end("Reshape", turned, [0, 0, -1])
-    graph.ranks = {**graph.ranks, call.node.output[0]: _OF_PARTS}
+    graph.ranks = {**graph.ranks, call.node.output[0]: OF_TOKENS}
     return heads[1], heads[2]
 
 
@@ -246,13 +246,8 @@ def _between(graph: Graph, scores: str, mask: str, sentences: int = 0) -> str:
     count = graph.shapes.get(mask, (sentences,))[0]
     if count not in (sentences, 2 * sentences) and sentences:
         raise UnsupportedError(f"a mask of {count} numbers for {sentences} sentences")
-    if not sentences or count == sentences:
-        return graph.add("Less", numbers, graph.add("Reshape", mask, column))
-    is_before_end, is_before_begin = (
-        graph.add("Less", numbers, graph.add("Reshape", side, column))
-        for side in (
-            graph.add("Slice", mask, [sentences * index], [sentences * (index + 1)])
-            for index in range(2)
-        )
-    )
-    return graph.add("And", is_before_end, graph.add("Not", is_before_begin))
+    sides: Iterable[str] = [mask]
+    if sentences and count > sentences:
+        sides = (graph.add("Slice", mask, [end - sentences], [end]) for end in (sentences, count))
+    before = [graph.add("Less", numbers, graph.add("Reshape", side, column)) for side in sides]
+    return graph.add("And", before[0], graph.add("Not", before[1])) if before[1:] else before[0]

@@ -10,6 +10,9 @@ from frontends.onnx.graph.graph import Graph
 LOWEST = float(np.finfo(np.float32).min)
 """The addend of the score of a hidden token."""
 
+OF_TOKENS, OF_HEADS = 3, 4
+"""The number of axes of queries, keys and values before the split into heads, and of heads."""
+
 TOKENS_LAST = [0, 2, 1, 3]
 """The order of axes that swaps tokens and heads."""
 

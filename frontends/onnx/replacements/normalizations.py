@@ -1,5 +1,7 @@
 """ONNX Runtime's own normalizations and forms of Gelu, as standard nodes."""
 
+from functools import partial, reduce
+
 import numpy as np
 
 from frontends.errors import UnsupportedError
@@ -108,10 +110,7 @@ def _residual(call: Call, operands: list[str]) -> str:
 def _sum(call: Call, operands: list[str], output: str) -> str:
     """Add up two or more operands from left to right; ``output`` names the result if not empty."""
     *others, last = operands
-    total = others[0]
-    for each in others[1:]:
-        total = call.add("Add", total, each)
-    return call.add("Add", total, last, output=output)
+    return call.add("Add", reduce(partial(call.add, "Add"), others), last, output=output)
 
 
 def _normalized(call: Call, op: str, operands: list[str], order: str) -> None:

@@ -6,10 +6,11 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
+from frontends.onnx.replacements.heads import OF_HEADS, OF_TOKENS
 from frontends.onnx.replacements.registry import Call, rule
 
-_OF_POSITIONS, _OF_TOKENS, _OF_HEADS = 2, 3, 4
-"""The number of axes of tables by position, of data whose heads lie side by side, and of heads."""
+_OF_POSITIONS = 2
+"""The number of axes of tables by position."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class Rotation:
             products = graph.add("Mul", one, cosines), graph.add("Mul", other, sines)
             parts.append(graph.add(op, *products))
         if self.is_interleaved:
-            pairs = [graph.unsqueezed(part, _OF_HEADS) for part in parts]
-            whole = graph.add("Concat", *pairs, axis=_OF_HEADS)
+            pairs = [graph.unsqueezed(part, OF_HEADS) for part in parts]
+            whole = graph.add("Concat", *pairs, axis=OF_HEADS)
             parts = [graph.add("Reshape", whole, (0, 0, 0, -1))]
         if 2 * half < self.width:
             parts.append(self._cut(data, 2 * half, self.width))
@@ -83,15 +84,15 @@ def _rotary_embedding(call: Call) -> None:
     else:
         data, positions, cosines, sines = call.operands(4, 4)
     rank = len(graph.shape(cosines))
-    if rank != (_OF_POSITIONS if positions else _OF_TOKENS):
+    if rank != (_OF_POSITIONS if positions else OF_TOKENS):
         raise UnsupportedError(f"cosines of {rank} axes")
     if call.integer("is_packed_batching"):
         raise UnsupportedError("is_packed_batching is not imported")
     shape = graph.shape(data)
     half = graph.shape(cosines)[-1]
-    if len(shape) == _OF_HEADS:
+    if len(shape) == OF_HEADS:
         tokens, width, heads_axis = shape[2], shape[3], 1
-    elif len(shape) == _OF_TOKENS:
+    elif len(shape) == OF_TOKENS:
         count = call.integer("num_heads") or shape[2] // (2 * half)
         if not count or shape[2] % count:
             raise UnsupportedError(f"a width of {shape[2]} for {count} heads")

@@ -7,11 +7,9 @@ import numpy as np
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.standard import FLOAT
-from frontends.onnx.replacements.heads import LOWEST, Heads
+from frontends.onnx.replacements.heads import LOWEST, OF_HEADS, OF_TOKENS, Heads
 from frontends.onnx.replacements.registry import Call
 
-_OF_TOKENS, _OF_HEADS = 3, 4
-"""The number of axes of queries, keys and values before the split into heads, and of heads."""
 _RESULTS = 3
 """The number of results: the attention, and present keys and values."""
 _MODES = 4
@@ -60,7 +58,7 @@ def standard_attention(call: Call) -> None:
     if wanted := call.result(_RESULTS):
         stages.append(_or_zero(graph, sees, weights))
         graph.add("Identity", stages[call.integer("qk_matmul_output_mode")], output=wanted)
-    if len(graph.shape(query)) == _OF_HEADS:
+    if len(graph.shape(query)) == OF_HEADS:
         call.end("Identity", result)
     else:
         heads.joined(result, call.node.output[0])
@@ -74,7 +72,7 @@ def _or_zero(graph: Graph, sees: str, result: str) -> str:
 def _split(heads: Heads, data: str, count: int) -> str:
     """Return data split into heads, which it may be already."""
     shape = heads.graph.shape(data)
-    if len(shape) == _OF_HEADS:
+    if len(shape) == OF_HEADS:
         return data
     sizes = shape[0], shape[1], count, shape[2] // count
     return heads.turned(heads.graph.add("Reshape", data, sizes))
@@ -88,13 +86,13 @@ def _check(call: Call, data: list[str]) -> None:
     if call.integer("softmax_precision") not in (0, FLOAT):
         raise UnsupportedError("its softmax must be of float32")
     ranks = {len(call.graph.shape(each)) for each in data}
-    if ranks not in ({_OF_TOKENS}, {_OF_HEADS}):
+    if ranks not in ({OF_TOKENS}, {OF_HEADS}):
         raise UnsupportedError("queries, keys and values must have three axes each, or four")
 
 
 def _heads(call: Call, data: list[str]) -> Heads:
     query, key, value = map(call.graph.shape, data)
-    if len(query) == _OF_HEADS:
+    if len(query) == OF_HEADS:
         return Heads(call.graph, query[0], query[1], key[1], query[2], query[3], value[3])
     count, shared = (call.integer(name) for name in ("q_num_heads", "kv_num_heads"))
     if count < 1 or shared < 1 or query[2] % count or key[2] % shared or value[2] % shared:

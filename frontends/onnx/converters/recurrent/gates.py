@@ -1,6 +1,7 @@
 """The gate functions of LSTM, GRU and RNN, as ONNX Runtime computes them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -91,41 +92,39 @@ _DEFAULTS = {"LeakyRelu": (0.01, 0.0), "HardSigmoid": (0.2, 0.5), "Elu": (1.0, 0
 _NAMES = {name.lower(): name for name in _RULES}
 
 
-class Functions:
-    """The functions of an operator's gates, with their numbers."""
+def gates_of(
+    attributes: Mapping[str, Any], defaults: Sequence[str], count: int
+) -> Callable[..., Gate]:
+    """Return the functions of an operator's gates, which take its alphas and betas in order.
 
-    def __init__(self, attributes: Mapping[str, Any], defaults: Sequence[str], count: int) -> None:
-        """Read the attributes of an operator; its functions take alphas and betas in order.
+    Args:
+        attributes: of the operator.
+        defaults: the functions of one direction.
+        count: of directions.
 
-        Args:
-            attributes: of the operator.
-            defaults: the functions of one direction.
-            count: of directions.
+    Returns:
+        ``gate(direction, number, others)``: the function with an index in a direction. ``others``
+        are the functions in which the operator differs from RNN.
 
-        Raises:
-            UnsupportedError: a function is unknown, or there are too few.
-        """
-        names = [text_of(name) for name in attributes.get("activations", ())]
-        names = names or [*defaults] * count
-        if len(names) != len(defaults) * count:
-            raise UnsupportedError(
-                f"activations are {len(names)}, needs {len(defaults)} for each direction"
-            )
-        numbers = [iter(attributes.get(f"activation_{key}", ())) for key in ("alpha", "beta")]
-        self._each = [_with_numbers(name, numbers) for name in names]
-        self._size = len(defaults)
+    Raises:
+        UnsupportedError: a function is unknown, or there are too few.
+    """
+    names = [text_of(name) for name in attributes.get("activations", ())]
+    names = names or [*defaults] * count
+    if len(names) != len(defaults) * count:
+        raise UnsupportedError(
+            f"activations are {len(names)}, needs {len(defaults)} for each direction"
+        )
+    numbers = [iter(attributes.get(f"activation_{key}", ())) for key in ("alpha", "beta")]
+    found = [_with_numbers(name, numbers) for name in names]
 
-    def gate(self, direction: int, number: int, others: Mapping[str, _Rule] | None = None) -> Gate:
-        """Return a function.
+    def gate(
+        direction: int, number: int, others: Mapping[str, _Rule] = MappingProxyType({})
+    ) -> Gate:
+        name, alpha, beta = found[direction * len(defaults) + number]
+        return lambda x: others.get(name, _RULES[name])(x, alpha, beta)
 
-        Args:
-            direction: its index.
-            number: of the function in it.
-            others: the functions in which the operator differs from RNN.
-        """
-        name, alpha, beta = self._each[direction * self._size + number]
-        rule = (others or {}).get(name, _RULES[name])
-        return lambda x: rule(x, alpha, beta)
+    return gate
 
 
 def clipped(x: Any, attributes: Mapping[str, Any], *, below: bool = False) -> Any:

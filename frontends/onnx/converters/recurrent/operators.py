@@ -7,7 +7,7 @@ from tvm import relax
 
 from frontends.builder import ModuleBuilder
 from frontends.onnx.converters.products import FloatWeights
-from frontends.onnx.converters.recurrent.gates import GRU_RULES, LSTM_RULES, Functions, clipped
+from frontends.onnx.converters.recurrent.gates import GRU_RULES, LSTM_RULES, clipped, gates_of
 from frontends.onnx.converters.recurrent.layer import Kind, Layer, Parameters
 from frontends.onnx.converters.registry import Call, converter
 
@@ -20,7 +20,7 @@ def _gru(call: Call) -> relax.Expr:
     core/providers/cpu/rnn/deep_cpu_gru.cc, and rnn_helpers.cc beside it.
     """
     layer = Layer(call, Kind(gates=3))
-    functions = Functions(call.attributes, ("Sigmoid", "Tanh"), len(layer.backward))
+    gate_of = gates_of(call.attributes, ("Sigmoid", "Tanh"), len(layer.backward))
     units, is_linear = layer.units, bool(call.integer("linear_before_reset"))
 
     def step(inner: ModuleBuilder, sums: Any, states: list[Any], own: Parameters) -> list[Any]:
@@ -41,7 +41,7 @@ def _gru(call: Call) -> relax.Expr:
         ahead = sums[:, : 2 * units]
         both = ahead + weights.part(0, 2 * units).product(inner, hidden)
         third = weights.part(2 * units, 3 * units)
-        reset = functions.gate(own.index, 0, GRU_RULES)(biased(part(both, 1), 1))
+        reset = gate_of(own.index, 0, GRU_RULES)(biased(part(both, 1), 1))
         if is_linear:
             linear = third.product(inner, hidden)
             if own.biases is not None:
@@ -50,8 +50,8 @@ def _gru(call: Call) -> relax.Expr:
         else:
             more = third.product(inner, hidden * reset)
         proposed = biased(part(sums, 2) + more, 2, is_split=is_linear)
-        proposed = functions.gate(own.index, 1, GRU_RULES)(proposed)
-        update = functions.gate(own.index, 0, LSTM_RULES)(biased(part(both, 0), 0))
+        proposed = gate_of(own.index, 1, GRU_RULES)(proposed)
+        update = gate_of(own.index, 0, LSTM_RULES)(biased(part(both, 0), 0))
         return [(1 - update) * proposed + update * hidden]
 
     return layer.convert(step)
@@ -65,14 +65,14 @@ def _lstm(call: Call) -> relax.Expr:
     core/providers/cpu/rnn/uni_directional_lstm.cc, and rnn_helpers.cc beside it.
     """
     layer = Layer(call, Kind(gates=4, states=2))
-    functions = Functions(call.attributes, ("Sigmoid", "Tanh", "Tanh"), len(layer.backward))
+    gate_of = gates_of(call.attributes, ("Sigmoid", "Tanh", "Tanh"), len(layer.backward))
     units, is_coupled = layer.units, bool(call.integer("input_forget"))
 
     def step(inner: ModuleBuilder, sums: Any, states: list[Any], own: Parameters) -> list[Any]:
         hidden, cells = states
         both = sums + own.hidden.product(inner, hidden)
         bias = None if own.biases is None else np.add(*own.biases)
-        opened, proposed, given = (functions.gate(own.index, i, LSTM_RULES) for i in range(3))
+        opened, proposed, given = (gate_of(own.index, i, LSTM_RULES) for i in range(3))
 
         def gate(number: int, seen: Any, peephole: int) -> Any:
             """Return the argument of a gate's function."""
@@ -108,10 +108,10 @@ def _rnn(call: Call) -> relax.Expr:
     names = attributes.get("activations", ())
     if len(names) == 2 and len(layer.backward) == 1:  # the standard's default, for two directions
         attributes = {**attributes, "activations": names[:1]}
-    functions = Functions(attributes, ("Tanh",), len(layer.backward))
+    gate_of = gates_of(attributes, ("Tanh",), len(layer.backward))
 
     def step(inner: ModuleBuilder, sums: Any, states: list[Any], own: Parameters) -> list[Any]:
         both = own.hidden.product(inner, states[0]) + sums
-        return [functions.gate(own.index, 0)(clipped(both, attributes, below=True))]
+        return [gate_of(own.index, 0)(clipped(both, attributes, below=True))]
 
     return layer.convert(step)

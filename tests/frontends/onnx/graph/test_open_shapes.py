@@ -76,6 +76,11 @@ CASES: dict[str, list[Node]] = {
         ("Relu", "b", "y"),
     ],
     "a size as a number": [("Cast", "length", "a", {"to": 1}), ("Div", "x a", "y")],
+    "a number that sizes choose": [
+        ("Equal", "length length", "same"),
+        ("Where", "same half half", "a"),
+        ("Add", "x a", "y"),
+    ],
     "sizes as a result": [("Identity", "shape", "y")],
 }
 
