@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from frontends.ranges import OpenRange, clamped, index_range
-from frontends.tflite.options.moves import StridedSliceOptions
+from frontends.tflite.options.base import Options
 from qnn_ops.errors import QnnError
 
 
@@ -58,7 +58,7 @@ def sliced_axes(
     begins: Sequence[int],
     ends: Sequence[int],
     steps: Sequence[int],
-    options: StridedSliceOptions,
+    options: Options,
 ) -> list[SlicedAxis]:
     """Return the part of each axis that a STRIDED_SLICE takes, in order.
 
@@ -93,9 +93,7 @@ def sliced_axes(
     return axes
 
 
-def _kinds(
-    rank: int, entries: int, inserted: int, options: StridedSliceOptions
-) -> Iterator[int | str]:
+def _kinds(rank: int, entries: int, inserted: int, options: Options) -> Iterator[int | str]:
     """Yield the kind of each axis: "new", "whole", or the number of its entry."""
     count = rank + inserted
     # The axes that ellipses stand for; only the last ellipsis moves the entries after it.
@@ -121,9 +119,7 @@ def _kinds(
             yield "whole" if axis >= entries + extra else axis - passed
 
 
-def _cut(
-    size: int, bounds: tuple[int, int, int], bit: int, options: StridedSliceOptions
-) -> SlicedAxis:
+def _cut(size: int, bounds: tuple[int, int, int], bit: int, options: Options) -> SlicedAxis:
     begin, end, step = bounds
     if step in (0, -(2**31)):
         raise QnnError(f"strides must not be {step}")

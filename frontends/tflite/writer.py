@@ -12,9 +12,16 @@ import numpy.typing as npt
 
 from frontends.tflite.file_names import IDENTIFIER, METADATA
 from frontends.tflite.model import Entry
-from frontends.tflite.options.fields import MEMBERS
 from frontends.tflite.quantization import Blocks, Quantization
-from frontends.tflite.schema import DTYPES, ENUM_FIELDS, OPERATORS, OPTIONS_BY_OPERATOR, pascal_case
+from frontends.tflite.schema import (
+    DTYPES,
+    ENUM_FIELDS,
+    MEMBERS,
+    OPERATORS,
+    OPTIONS_BY_OPERATOR,
+    pascal_case,
+    vector_dtype,
+)
 from frontends.tflite.sparsity import BITS, Sparsity, pack
 from frontends.tflite.writer_tables import (
     OperatorToWrite,
@@ -52,20 +59,6 @@ _INT8_VERSIONS = {
     ),
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FLOOR_DIV"), 3),
     "FULLY_CONNECTED": 4,
-}
-# Types of options that are vectors of other types than int32.
-_VECTORS = {
-    "boundaries": np.float32,
-    "composite_attributes": np.uint8,
-    **dict.fromkeys(
-        (
-            *("base_dilations", "collapsed_slice_dims", "edge_padding_high", "edge_padding_low"),
-            *("inserted_window_dims", "interior_padding", "offset_dims", "padding"),
-            *("scatter_dims_to_operand_dims", "slice_sizes", "start_index_map"),
-            *("update_window_dims", "window_dilations", "window_dimensions", "window_strides"),
-        ),
-        np.int64,
-    ),
 }
 # No runtime has the first version of these operators.
 _FIRST_VERSIONS = {"BROADCAST_TO": 2}
@@ -311,7 +304,7 @@ def _option_value(where: str, options_type: str | None, field: str, value: Any) 
         known = [_snake_case(n[len(prefix) :]) for n in sorted(MEMBERS) if n.startswith(prefix)]
         raise QnnError(f"{where} has no option {field!r}; it has {', '.join(known) or 'none'}")
     if f"{options_type}Start{pascal_case(field)}Vector" in MEMBERS:
-        return np.asarray(value, _VECTORS.get(field, np.int32))
+        return np.asarray(value, vector_dtype(options_type, field))
     if field not in ENUM_FIELDS:
         return value
     if value not in ENUM_FIELDS[field]:

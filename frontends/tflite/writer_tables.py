@@ -9,9 +9,14 @@ import tflite
 from flatbuffers import flexbuffers
 
 from frontends.tflite.model import Entry
-from frontends.tflite.options.fields import MEMBERS
 from frontends.tflite.quantization import Blocks, Quantization
-from frontends.tflite.schema import DTYPES, LATER_OPTIONS_TABLES, OPTIONS_TABLES, pascal_case
+from frontends.tflite.schema import (
+    DTYPES,
+    LATER_OPTIONS_TABLES,
+    MEMBERS,
+    OPTIONS_TABLES,
+    pascal_case,
+)
 from frontends.tflite.sparsity import Level, Sparsity
 
 _BY_BLOCK = 2  # details of a quantization

@@ -12,7 +12,7 @@ from frontends.tflite.converters.context import Context, Operand, per_channel, p
 from frontends.tflite.converters.scales import EIGHT_BITS, zero_points
 from frontends.tflite.model import DTYPES, Tensor
 from frontends.tflite.operators import CONVERTED, Rule, converter
-from frontends.tflite.options.values import FakeQuantOptions
+from frontends.tflite.options.base import Options
 from frontends.tflite.sparsity import BITS
 from qnn_ops import dequantize, quantize, requantize
 from qnn_ops.arithmetic.fixed_point import round_half_away
@@ -157,7 +157,7 @@ def convert_fake_quant(ctx: Context) -> relax.Expr:
     NaN becomes the lowest value. Source: FakeQuantizeArray of TFLite's
     kernels/internal/quantization_util.h.
     """
-    scale, low, high = _grid(ctx.options(FakeQuantOptions))
+    scale, low, high = _grid(ctx.options)
     data = ctx.builder.array(ctx.input(0).expr)
     distance: Any = np.minimum(np.where(data >= low, data, low), high) - low
     steps = distance * (np.float32(1) / scale)
@@ -167,7 +167,7 @@ def convert_fake_quant(ctx: Context) -> relax.Expr:
     return rounded(((whole * float(scale)).astype("float32") + low).expr)
 
 
-def _grid(options: FakeQuantOptions) -> tuple[np.float32, np.float32, np.float32]:
+def _grid(options: Options) -> tuple[np.float32, np.float32, np.float32]:
     """Return the distance of neighbours, and the lowest and the highest value."""
     low, high, bits = np.float32(options.min), np.float32(options.max), options.num_bits
     if options.narrow_range:

@@ -14,7 +14,6 @@ from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.fixed_point import number, product
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
-from frontends.tflite.options.values import ArithmeticOptions, SumOptions
 from qnn_ops import (
     quantized_add,
     quantized_multiply,
@@ -38,8 +37,7 @@ _MOST_SHIFT = 15
 
 def shifts_powers_of_two(ctx: Context) -> bool:
     """Tell whether an operator asks for shifts, and its scales are powers of two."""
-    options = ctx.operator.options
-    if not isinstance(options, SumOptions) or not options.pot_scale_int16:
+    if not ctx.options.pot_scale_int16:
         return False
     tensors = (ctx.tensor(0), ctx.tensor(1), ctx.output())
     return all(power_of_two(per_tensor(tensor)[0]) is not None for tensor in tensors)
@@ -76,19 +74,14 @@ def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> relax.Expr:
     return R.astype(R.minimum(R.maximum(total, low), high), "int16")
 
 
-def _activation(ctx: Context) -> str:
-    activation: str = getattr(ctx.operator.options, "activation", "NONE")
-    return activation
-
-
 def _scaled(function: Callable[..., relax.Expr], *, is_product: bool = False) -> Rule:
     """Return the rule that combines two quantized operands, broadcast as in numpy."""
 
     def convert(ctx: Context) -> relax.Expr:
         lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
         if lhs.dtype == rhs.dtype == "int16" and shifts_powers_of_two(ctx):
-            return shifted_sum(ctx, clamp_range(_activation(ctx), result))
-        low, high = clamp_range(_activation(ctx), result)
+            return shifted_sum(ctx, clamp_range(ctx.options.activation, result))
+        low, high = clamp_range(ctx.options.activation, result)
         if is_product and any(map(_means_nothing, (lhs.tensor, rhs.tensor))):
             per_tensor(result)
             return _of_zeros(ctx)
@@ -103,7 +96,7 @@ def _floats(function: Callable[..., relax.Expr], *, is_limited: bool = False) ->
 
     def convert(ctx: Context) -> relax.Expr:
         result = function(ctx.input(0).expr, ctx.input(1).expr)
-        return limited(_activation(ctx), ctx.emit(result)) if is_limited else result
+        return limited(ctx.options.activation, ctx.emit(result)) if is_limited else result
 
     return convert
 
@@ -119,7 +112,7 @@ def whole(function: Callable[..., relax.Expr]) -> Rule:
 
 
 def _activated(ctx: Context, result: relax.Expr) -> relax.Expr:
-    return bounded(_activation(ctx), ctx.emit(result), ctx.output().dtype)
+    return bounded(ctx.options.activation, ctx.emit(result), ctx.output().dtype)
 
 
 def _in_64_bits(
@@ -149,7 +142,7 @@ def _unscaled(needed: Sequence[int], plain: Sequence[int] = ()) -> Rule:
         if is_plain and {tensor.dtype for tensor in tensors} == {"int16"} and rule is not None:
             return rule(ctx)
         scales.check_one_scale([tensors[index] for index in needed])
-        if clamps(_activation(ctx)):
+        if clamps(ctx.options.activation):
             scales.check_one_scale(tensors[-1:])
         return _of_zeros(ctx)
 
@@ -247,7 +240,7 @@ def convert_quotient(ctx: Context) -> relax.Expr:
     """Divide by a table of the 65,536 quotients of two 8-bit values."""
     lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
     ctx.common_dtype()
-    bounds = clamp_range(ctx.options(ArithmeticOptions).activation, result)
+    bounds = clamp_range(ctx.options.activation, result)
     encodings = lhs.quantization, rhs.quantization, per_tensor(result)
     return _look_up(ctx, quotient_table(*encodings, result.dtype, bounds))
 
@@ -256,7 +249,7 @@ def convert_int16_quotient(ctx: Context) -> relax.Expr:
     """Divide; tables hold everything that depends on only one of the values."""
     lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
     scales.check_symmetric(lhs.tensor, rhs.tensor, result)
-    bounds = clamp_range(ctx.options(ArithmeticOptions).activation, result)
+    bounds = clamp_range(ctx.options.activation, result)
     tables = quotient_tables_int16(lhs.quantization[0], rhs.quantization[0], per_tensor(result)[0])
 
     def taken(table: Array, indices: Any) -> Any:

@@ -14,7 +14,6 @@ from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.scales import EIGHT_BITS, ENCODED
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import MOVED, OPERATORS, Row, Rule, converter, row_of
-from frontends.tflite.options.values import BucketizeOptions, IndexOptions
 from qnn_ops import top_indices
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import check_axis
@@ -117,7 +116,7 @@ def _are_single(ctx: Context) -> bool:
 @converter("BUCKETIZE", dtypes=("int32", "int64", "float32"))
 def convert_bucketize(ctx: Context) -> relax.Expr:
     """Count the boundaries at or below each number; compare in float32."""
-    data, boundaries = ctx.input(0), ctx.options(BucketizeOptions).boundaries
+    data, boundaries = ctx.input(0), ctx.options.boundaries
     if not np.all(boundaries[:-1] <= boundaries[1:]):
         raise QnnError(f"the boundaries must be sorted, got {boundaries.tolist()}")
     if boundaries.size == 0:
@@ -134,7 +133,7 @@ def _arg(function: Callable[..., relax.Expr]) -> Rule:
     def convert(ctx: Context) -> relax.Expr:
         data = ctx.input(0)
         # The tensor's type in the file does not matter.
-        dtype = ctx.options(IndexOptions).output_type
+        dtype = ctx.options.output_type
         if dtype not in ("int32", "int64"):
             raise UnsupportedError(f"a result of type {dtype}")
         axis = check_axis(ctx.integer(1, ("int32", "int64")), len(data.shape))

@@ -15,7 +15,6 @@ from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.functions.arithmetic import whole
 from frontends.tflite.converters.scales import check_one_scale, check_symmetric, with_least_scale
 from frontends.tflite.operators import COMPUTED, OPERATORS, Row, Rule
-from frontends.tflite.options import values
 from qnn_ops import quantized_lookup
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arrays import Array
@@ -54,7 +53,7 @@ def _tabulated(
 
     def convert(ctx: Context) -> relax.Expr:
         data, result = ctx.tensor(0), ctx.output()
-        first = [getattr(ctx.operator.options, option)] if option else []
+        first = [getattr(ctx.options, option)] if option else []
         if result.dtype == "int16" and of_words is not None:
             check_symmetric(data, result)
             return _look_up(ctx, of_words(*first, per_tensor(data)[0], per_tensor(result)[0]))
@@ -157,7 +156,7 @@ def convert_gelu(ctx: Context) -> relax.Expr:
     """Compute x times the normal distribution up to x, or its approximation by tanh."""
     data, one = ctx.builder.array(ctx.input(0).expr), relax.const(1.0, "float64")
     half = np.float32(0.5) * data
-    if ctx.options(values.GeluOptions).approximate:
+    if ctx.options.approximate:
         inner = np.float32(_ROOT) * (data + np.float32(0.044715) * (data * data * data))
         part = 1 + data.to(_in_float64(R.tanh, inner.expr))
     else:
@@ -176,7 +175,7 @@ def convert_hard_swish(ctx: Context) -> relax.Expr:
 
 def convert_leaky_relu(ctx: Context) -> relax.Expr:
     """Compute x if it is positive, and alpha * x otherwise."""
-    return R.nn.leakyrelu(ctx.input(0).expr, ctx.options(values.LeakyReluOptions).alpha)
+    return R.nn.leakyrelu(ctx.input(0).expr, ctx.options.alpha)
 
 
 def convert_local_response_normalization(ctx: Context) -> relax.Expr:
@@ -184,7 +183,7 @@ def convert_local_response_normalization(ctx: Context) -> relax.Expr:
 
     LiteRT leaves out the last of the ``radius`` neighbours on either side.
     """
-    options, data = ctx.options(values.LocalResponseNormalizationOptions), ctx.input(0)
+    options, data = ctx.options, ctx.input(0)
     if not data.shape:
         raise QnnError(f"{data.label} is a scalar, which has no last axis")
     rank, depth, radius = len(data.shape), data.shape[-1], options.radius
