@@ -25,16 +25,14 @@ from frontends.tflite.schema import (
 from frontends.tflite.sparsity import BITS, Sparsity, pack
 from frontends.tflite.writer_tables import (
     OperatorToWrite,
+    TableToWrite,
     TensorToWrite,
-    encode_buffer,
-    encode_each,
-    encode_entry,
-    encode_offsets,
-    encode_operator,
-    encode_operator_code,
-    encode_subgraph,
-    encode_table,
-    encode_tensor,
+    encode,
+    entry_table,
+    integers,
+    operator_code_table,
+    operator_table,
+    tensor_table,
 )
 from qnn_ops.errors import QnnError
 
@@ -255,33 +253,30 @@ class ModelWriter:
         size = sum(map(len, self._buffers)) + 1024 * parts
         builder = flatbuffers.Builder(size)
         data = [*self._buffers, metadata] if metadata else self._buffers
-        buffers = encode_each(builder, encode_buffer, data)
-        about = []
-        if metadata:
-            name, last = builder.CreateString(METADATA), len(self._buffers)
-            about.append(encode_table(builder, "Metadata", Name=name, Buffer=last))
-        described = encode_offsets(builder, about)
-        subgraphs = encode_offsets(builder, [each._encode(builder) for each in graphs])
-        codes = encode_each(builder, encode_operator_code, self._codes)
-        named = encode_each(builder, encode_entry, entries) if entries else None
-        root = encode_table(
-            builder,
+        about = TableToWrite("Metadata", Name=METADATA, Buffer=len(self._buffers))
+        root = TableToWrite(
             "Model",
+            Buffers=[TableToWrite("Buffer", Data=each or None) for each in data],
+            Metadata=[about] if metadata else [],
+            Subgraphs=[each._table() for each in graphs],
+            OperatorCodes=[*map(operator_code_table, self._codes)],
+            SignatureDefs=[*map(entry_table, entries)] or None,
             Version=_SCHEMA_VERSION,
-            OperatorCodes=codes,
-            Subgraphs=subgraphs,
-            Description=builder.CreateString(description),
-            Buffers=buffers,
-            Metadata=described,
-            SignatureDefs=named,
+            Description=description,
         )
-        builder.Finish(root, file_identifier=IDENTIFIER)
+        builder.Finish(encode(builder, root), file_identifier=IDENTIFIER)
         return bytes(builder.Output())
 
-    def _encode(self, builder: Any) -> int:
-        tensors = encode_each(builder, encode_tensor, self._tensors)
-        operators = encode_each(builder, encode_operator, self._operators)
-        return encode_subgraph(builder, tensors, *self._ends, operators)
+    def _table(self) -> TableToWrite:
+        inputs, outputs = map(integers, self._ends)
+        return TableToWrite(
+            "SubGraph",
+            Tensors=[*map(tensor_table, self._tensors)],
+            Inputs=inputs,
+            Outputs=outputs,
+            Operators=[*map(operator_table, self._operators)],
+            Name="main",
+        )
 
     def _check_indices(self, where: str, indices: Sequence[int], lowest: int = 0) -> None:
         for index in indices:
