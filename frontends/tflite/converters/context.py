@@ -108,6 +108,10 @@ class Context:
             raise QnnError(f"has {found} inputs, needs {count}")
         return [self.input(position) for position in range(found if count is None else count)]
 
+    def exprs(self, count: int) -> list[relax.Expr]:
+        """Return the values of ``inputs`` as expressions."""
+        return [each.expr for each in self.inputs(count)]
+
     def weights(self, position: int) -> Operand:
         """Return an input that must be constant but is large: it becomes a parameter."""
         self.constant(position)

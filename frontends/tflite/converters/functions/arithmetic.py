@@ -78,7 +78,7 @@ def _scaled(function: Callable[..., relax.Expr], *, is_product: bool = False) ->
     """Return the rule that combines two quantized operands, broadcast as in numpy."""
 
     def convert(ctx: Context) -> relax.Expr:
-        lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+        (lhs, rhs), result = ctx.inputs(2), ctx.output()
         if lhs.dtype == rhs.dtype == "int16" and shifts_powers_of_two(ctx):
             return shifted_sum(ctx, clamp_range(ctx.options.activation, result))
         low, high = clamp_range(ctx.options.activation, result)
@@ -95,18 +95,23 @@ def _floats(function: Callable[..., relax.Expr], *, is_limited: bool = False) ->
     """Return the rule that combines two float32 operands, broadcast as in numpy."""
 
     def convert(ctx: Context) -> relax.Expr:
-        result = function(ctx.input(0).expr, ctx.input(1).expr)
+        result = function(*ctx.exprs(2))
         return limited(ctx.options.activation, ctx.emit(result)) if is_limited else result
 
     return convert
 
 
-def whole(function: Callable[..., relax.Expr]) -> Rule:
-    """Return the rule that combines integers, broadcast as in numpy; results beyond int32 wrap."""
+def whole(function: Callable[..., relax.Expr], count: int = 2) -> Rule:
+    """Return the rule that combines integers, broadcast as in numpy; results beyond int32 wrap.
+
+    Args:
+        function: of Relax.
+        count: of the operands.
+    """
 
     def convert(ctx: Context) -> relax.Expr:
         ctx.common_dtype("int16", "int32", "int64")
-        return _activated(ctx, _in_64_bits(ctx, function, *(each.expr for each in ctx.inputs())))
+        return _activated(ctx, _in_64_bits(ctx, function, *ctx.exprs(count)))
 
     return convert
 
@@ -152,7 +157,7 @@ def _unscaled(needed: Sequence[int], plain: Sequence[int] = ()) -> Rule:
 def _of_zeros(ctx: Context) -> relax.Expr:
     """Return the result's zero point in the shape of two operands."""
     # Their difference has the result's shape, as TVM checks.
-    difference = ctx.builder.typed(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
+    difference = ctx.builder.typed(R.subtract(*ctx.exprs(2)))
     return scales.zero_points(ctx.output(), spec_of(difference).shape)
 
 
@@ -164,7 +169,7 @@ def _means_nothing(tensor: Tensor) -> bool:
 
 def convert_prelu(ctx: Context) -> relax.Expr:
     """Multiply negative values by slopes, the second operand, which is broadcast."""
-    data, slopes, result = ctx.input(0), ctx.input(1), ctx.output()
+    (data, slopes), result = ctx.inputs(2), ctx.output()
     encodings = (*data.quantization, *slopes.quantization, *per_tensor(result))
     call = ctx.builder.typed(quantized_prelu(data.expr, slopes.expr, *encodings, result.dtype))
     if spec_of(call).shape != data.shape:
@@ -182,7 +187,7 @@ def convert_unscaled_prelu(ctx: Context) -> relax.Expr:
 
 def convert_quantized_squared_difference(ctx: Context) -> relax.Expr:
     """Square the difference of two quantized operands, broadcast as in numpy."""
-    lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+    (lhs, rhs), result = ctx.inputs(2), ctx.output()
     if result.dtype != "int8":
         raise UnsupportedError(f"tensors of type {result.dtype}, which TFLite does not square")
     return quantized_squared_difference(
@@ -195,7 +200,7 @@ def _extremum(function: Callable[..., relax.Expr]) -> Rule:
 
     def convert(ctx: Context) -> relax.Expr:
         ctx.common_dtype()
-        return function(ctx.input(0).expr, ctx.input(1).expr)
+        return function(*ctx.exprs(2))
 
     return convert
 
@@ -232,13 +237,13 @@ def _whole_sum(ctx: Context, lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
 
 def convert_squared_difference(ctx: Context) -> relax.Expr:
     """Square lhs - rhs."""
-    difference = ctx.emit(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
+    difference = ctx.emit(R.subtract(*ctx.exprs(2)))
     return rounded(ctx.emit(R.multiply(difference, difference)))
 
 
 def convert_quotient(ctx: Context) -> relax.Expr:
     """Divide by a table of the 65,536 quotients of two 8-bit values."""
-    lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+    (lhs, rhs), result = ctx.inputs(2), ctx.output()
     ctx.common_dtype()
     bounds = clamp_range(ctx.options.activation, result)
     encodings = lhs.quantization, rhs.quantization, per_tensor(result)
@@ -247,7 +252,7 @@ def convert_quotient(ctx: Context) -> relax.Expr:
 
 def convert_int16_quotient(ctx: Context) -> relax.Expr:
     """Divide; tables hold everything that depends on only one of the values."""
-    lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+    (lhs, rhs), result = ctx.inputs(2), ctx.output()
     scales.check_symmetric(lhs.tensor, rhs.tensor, result)
     bounds = clamp_range(ctx.options.activation, result)
     tables = quotient_tables_int16(lhs.quantization[0], rhs.quantization[0], per_tensor(result)[0])
@@ -285,7 +290,7 @@ def _look_up(ctx: Context, table: Array) -> relax.Expr:
 
 def convert_float_prelu(ctx: Context) -> relax.Expr:
     """Compute x if positive, otherwise alpha * x; alpha, the second operand, is broadcast."""
-    data, alpha = ctx.input(0).expr, ctx.input(1).expr
+    data, alpha = ctx.exprs(2)
     positive = R.greater_equal(data, relax.const(0.0, "float32"))
     return R.where(positive, data, R.multiply(data, alpha))
 
@@ -312,7 +317,7 @@ def convert_whole_quotient(ctx: Context) -> relax.Expr:
         size = R.floor_divide(R.abs(lhs), R.abs(divisor))
         return R.multiply(size, R.multiply(R.sign(lhs), R.sign(divisor)))
 
-    return _activated(ctx, _in_64_bits(ctx, divide, ctx.input(0).expr, ctx.input(1).expr))
+    return _activated(ctx, _in_64_bits(ctx, divide, *ctx.exprs(2)))
 
 
 def _difference_squared(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:

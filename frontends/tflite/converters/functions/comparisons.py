@@ -38,7 +38,7 @@ class _Comparison:
 
     def __call__(self, ctx: Context) -> relax.Expr:
         """Compare two tensors of one type."""
-        lhs, rhs = ctx.input(0), ctx.input(1)
+        lhs, rhs = ctx.inputs(2)
         dtype = lhs.dtype
         if rhs.dtype != dtype:
             raise QnnError(f"cannot compare {dtype} with {rhs.dtype}")
@@ -66,12 +66,12 @@ def compared_by_scale(code: str, tensor: Tensor) -> bool:
     return is_compared and tensor.quantization is not None
 
 
-def _logical(function: Callable[..., relax.Expr]) -> Rule:
-    """Return the rule that combines bool tensors."""
+def _logical(function: Callable[..., relax.Expr], count: int = 2) -> Rule:
+    """Return the rule that combines as many bool tensors."""
 
     def convert(ctx: Context) -> relax.Expr:
         ctx.common_dtype("bool")
-        return function(*(operand.expr for operand in ctx.inputs()))
+        return function(*ctx.exprs(count))
 
     return convert
 
@@ -175,7 +175,7 @@ OPERATORS.update(
         "LESS": Row(data=_Comparison(R.less), micro=MOVED),
         "LESS_EQUAL": Row(data=_Comparison(R.less_equal), micro=MOVED),
         "LOGICAL_AND": Row(data=_logical(R.logical_and), micro=MOVED, combines="all"),
-        "LOGICAL_NOT": Row(data=_logical(R.logical_not), micro=MOVED),
+        "LOGICAL_NOT": Row(data=_logical(R.logical_not, 1), micro=MOVED),
         "LOGICAL_OR": Row(data=_logical(R.logical_or), micro=MOVED, combines="any"),
     }
 )

@@ -205,7 +205,7 @@ OPERATORS.update(
         "ABS": Row(
             scaled=_tabulated(absolute_table, tables_int16.abs_table_int16, has_uint8=False),
             floats=_floats(R.abs),
-            whole=whole(R.abs),
+            whole=whole(R.abs, 1),
             is_for_every_scale=True,
         ),
         "CEIL": Row(floats=_floats(R.ceil)),
@@ -251,7 +251,7 @@ OPERATORS.update(
             quantized=_negative,
             int16=_int16_negative,
             floats=_floats(R.negative),
-            whole=whole(R.negative),
+            whole=whole(R.negative, 1),
             unscaled=_negative,
             is_for_every_scale=True,
         ),
@@ -260,7 +260,7 @@ OPERATORS.update(
             scaled=_tabulated(rsqrt_table, tables_int16.rsqrt_table_int16, has_uint8=False),
             floats=_floats(R.rsqrt),
         ),
-        "SIGN": Row(floats=_sign, whole=whole(R.sign)),
+        "SIGN": Row(floats=_sign, whole=whole(R.sign, 1)),
         "SIN": Row(floats=_floats(R.sin)),
         "SQRT": Row(
             scaled=_tabulated(sqrt_table, tables_int16.sqrt_table_int16, has_uint8=False),
