@@ -69,7 +69,7 @@ def convert_hybrid_transpose_conv(ctx: Context) -> relax.Expr:
     ctx.input(1, rank=4)  # the scales need its axes
     scales = _channel_scales(ctx, 0)
     batch, emit = data.shape[0], ctx.emit
-    rows = hybrid.quantized_rows(ctx, data.expr, batch, (batch, 1, 1, 1), asymmetric=True)
+    rows = hybrid.quantized_rows(ctx, data.expr, (batch, 1, 1, 1), asymmetric=True)
     centre = emit(R.subtract(R.astype(rows.values, "int32"), rows.zero_point))
     planes = emit(R.astype(ctx.weights(1).expr, "float32"))
     sums = transposed_sums(ctx, emit(R.astype(centre, "float32")), planes)
@@ -109,7 +109,7 @@ def _sums(
         widths = [0, 0, top, bottom, left, right, 0, 0]
         expr = ctx.emit(R.nn.pad(expr, widths, pad_value=0.0))
         window = window | {"padding": (0, 0, 0, 0)}
-    rows = hybrid.quantized_rows(ctx, expr, batch, (batch, 1, 1, 1), asymmetric=asymmetric)
+    rows = hybrid.quantized_rows(ctx, expr, (batch, 1, 1, 1), asymmetric=asymmetric)
     sums = quantized_conv2d(rows.values, kernel, *hybrid.SUMS, **window)
     others = tuple(i for i, letter in enumerate(window["kernel_layout"]) if letter != "O")
     return ctx.emit(sums), rows, array.sum(axis=others, dtype=np.int32)
@@ -125,18 +125,13 @@ def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
     options = ctx.options
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
     weight, weight_sums = _weights(ctx)
-    scales = relax.const(hybrid.scales_of(ctx, 1, units))
+    scales = hybrid.scales_of(ctx, 1, units)
     if 0 in (*outer, units):
         return R.zeros((*outer, units), "float32")
     if depth == 0:
         raise QnnError(f"{ctx.tensor(1).label} has no elements, which LiteRT does not add up")
-    count = prod(outer)
-    data = ctx.emit(reshaped(ctx.input(0).expr, (count, depth)))
-    asymmetric = options.asymmetric_quantize_inputs
-    rows = hybrid.quantized_rows(ctx, data, count, (count, 1), asymmetric=asymmetric)
-    sums = ctx.emit(quantized_dense(rows.values, weight, *hybrid.SUMS))
-    steps = hybrid.centred(ctx, sums, rows, weight_sums)
-    product = R.multiply(steps, R.multiply(rows.scale, scales))
+    data = ctx.emit(reshaped(ctx.input(0).expr, (prod(outer), depth)))
+    product = hybrid.dense_product(ctx, data, weight, weight_sums, scales)
     result = hybrid.bent(ctx, options.activation, ctx.emit(hybrid.with_bias(ctx, product, 2)))
     return reshaped(ctx.emit(result), (*outer, units))
 
@@ -179,7 +174,7 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
     if asymmetric and ends[1][0] > 1:
         raise UnsupportedError(f"{kernel.label} of shape {kernel.shape}")  # LiteRT's sums end
     count = prod(left[:-1])
-    rows = hybrid.quantized_rows(ctx, lhs, count, (count, 1), asymmetric=asymmetric)
+    rows = hybrid.quantized_rows(ctx, lhs, (count, 1), asymmetric=asymmetric)
     batches = np.broadcast_shapes(ends[0][:3], ends[1][:3])
     if prod(batches) * left[-2] > _MOST:
         raise QnnError(f"data of shape {data.shape} has more than {_MOST} rows")
@@ -234,7 +229,7 @@ def convert_dense_by_block(ctx: Context) -> relax.Expr:
         raise UnsupportedError(f"{ctx.tensor(1).label} has scales by block, and is not int4")
     emit, count, blocks = ctx.emit, prod(outer), scales.shape[1]
     data = emit(reshaped(ctx.input(0).expr, (count, depth)))
-    rows = hybrid.quantized_rows(ctx, data, count, (count, 1), asymmetric=True)
+    rows = hybrid.quantized_rows(ctx, data, (count, 1), asymmetric=True)
     parts = emit(reshaped(rows.values, (count, blocks, depth // blocks)))
     words = R.astype(emit(R.permute_dims(parts, [1, 0, 2])), "int16")
     columns = np.ascontiguousarray(array.transpose(1, 2, 0))  # [blocks, size, units]

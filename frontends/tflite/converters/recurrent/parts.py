@@ -12,9 +12,8 @@ from frontends import steps
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
-from frontends.tflite.converters.layers.hybrid import SUMS, centred, quantized_rows
+from frontends.tflite.converters.layers.hybrid import dense_product
 from frontends.tflite.model import Tensor
-from qnn_ops import quantized_dense
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
@@ -115,7 +114,7 @@ def products_of_rows(ctx: Context, tensors: Sequence[Tensor], rows: relax.Expr) 
 
     For weights of bytes each row is quantized separately.
     """
-    emit, count, name = ctx.emit, spec_of(rows).shape[0], ctx.builder.fresh("weights")
+    emit, name = ctx.emit, ctx.builder.fresh("weights")
     arrays = [tensor.array for tensor in tensors]
     if tensors[0].dtype not in _BYTES:
         columns = np.ascontiguousarray(np.concatenate(arrays).T)
@@ -126,12 +125,7 @@ def products_of_rows(ctx: Context, tensors: Sequence[Tensor], rows: relax.Expr) 
     ]
     joined = np.concatenate([array.view(np.int8) for array in arrays])
     weights = ctx.builder.add_constant(name, joined)
-    asymmetric = ctx.options.asymmetric_quantize_inputs
-    quantized = quantized_rows(ctx, rows, count, (count, 1), asymmetric=asymmetric)
-    sums = emit(quantized_dense(quantized.values, weights, *SUMS))
-    steps = centred(ctx, sums, quantized, joined.sum(axis=1))
-    scale = R.multiply(quantized.scale, relax.const(np.concatenate(scales)))
-    return emit(R.multiply(steps, scale))
+    return emit(dense_product(ctx, rows, weights, joined.sum(axis=1), np.concatenate(scales)))
 
 
 def products_of_steps(ctx: Context, weights: Sequence[Tensor], data: relax.Expr) -> relax.Expr:

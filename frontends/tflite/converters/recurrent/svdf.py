@@ -30,12 +30,9 @@ def hybrid_svdf(ctx: Context) -> relax.Expr:
     Source of the arithmetic: EvalHybridSVDF of TFLite's kernels/internal/reference/svdf.h. The
     memory is exact. Weights of time are the float32 values of their bytes.
     """
-    data, (weights, array) = ctx.input(0), hybrid.weights_of(ctx, 1)
-    asymmetric, batch = ctx.options.asymmetric_quantize_inputs, data.shape[0]
-    rows = hybrid.quantized_rows(ctx, data.expr, batch, (batch, 1), asymmetric=asymmetric)
-    sums = ctx.emit(quantized_dense(rows.values, weights, *hybrid.SUMS))
-    steps = hybrid.centred(ctx, sums, rows, array.sum(axis=1))
-    newest = R.multiply(steps, R.multiply(rows.scale, relax.const(hybrid.scales_of(ctx, 1, 1))))
+    weights, array = hybrid.weights_of(ctx, 1)
+    sums, scales = array.sum(axis=1), hybrid.scales_of(ctx, 1, 1)
+    newest = hybrid.dense_product(ctx, ctx.input(0).expr, weights, sums, scales)
     times = ctx.tensor(2)
     array = hybrid.weights_of(ctx, 2)[1].astype("float32") * hybrid.scales_of(ctx, 2, 1)
     return _weighed(ctx, newest, ctx.values.add_constant(times, "_real", array))
