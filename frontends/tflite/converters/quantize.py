@@ -136,7 +136,8 @@ def convert_cast(ctx: Context) -> relax.Expr:
 
 def _saturated(ctx: Context, data: relax.Expr, dtype: str, bits: int) -> relax.Expr:
     """Round towards zero and clamp to a number of bits; NaN becomes the highest number."""
-    low, high = (end >> (np.iinfo(dtype).bits - bits) for end in _ends(dtype))
+    ends = np.iinfo(dtype)
+    low, high = (int(end) >> (ends.bits - bits) for end in (ends.min, ends.max))
     most = np.float32(high)
     if int(most) > high:  # of int32 and int64: it is not a float32
         most = np.nextafter(most, np.float32(0))
@@ -144,10 +145,6 @@ def _saturated(ctx: Context, data: relax.Expr, dtype: str, bits: int) -> relax.E
     fits = ctx.emit(R.less_equal(data, highest))
     inside = R.maximum(R.where(fits, data, highest), relax.const(np.float32(low)))
     return R.where(fits, R.astype(inside, dtype), relax.const(high, dtype))
-
-
-def _ends(dtype: str) -> tuple[int, int]:
-    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 
 @converter("FAKE_QUANT", dtypes=("float32",))

@@ -12,7 +12,6 @@ from frontends.tflite.converters import scales
 from frontends.tflite.converters.activations import bounded, clamp_range, clamps, limited
 from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.fixed_point import number, product
-from frontends.tflite.model import Tensor
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
 from qnn_ops import (
     quantized_add,
@@ -82,7 +81,9 @@ def _scaled(function: Callable[..., relax.Expr], *, is_product: bool = False) ->
         if lhs.dtype == rhs.dtype == "int16" and shifts_powers_of_two(ctx):
             return shifted_sum(ctx, clamp_range(ctx.options.activation, result))
         low, high = clamp_range(ctx.options.activation, result)
-        if is_product and any(map(_means_nothing, (lhs.tensor, rhs.tensor))):
+        # A constant of zeros may have the scale 0.
+        known = [each.tensor.quantization for each in (lhs, rhs)]
+        if is_product and any(each and each.scale.tolist() == [0] for each in known):
             per_tensor(result)
             return _of_zeros(ctx)
         encodings = (*lhs.quantization, *rhs.quantization, *per_tensor(result))
@@ -161,12 +162,6 @@ def _of_zeros(ctx: Context) -> relax.Expr:
     return scales.zero_points(ctx.output(), spec_of(difference).shape)
 
 
-def _means_nothing(tensor: Tensor) -> bool:
-    """Tell whether a tensor's scale is 0; a constant of zeros may have this scale."""
-    known = tensor.quantization
-    return known is not None and not known.is_per_channel and known.scale[0] == 0
-
-
 def convert_prelu(ctx: Context) -> relax.Expr:
     """Multiply negative values by slopes, the second operand, which is broadcast."""
     (data, slopes), result = ctx.inputs(2), ctx.output()
@@ -205,34 +200,18 @@ def _extremum(function: Callable[..., relax.Expr]) -> Rule:
     return convert
 
 
-def _added(add: Callable[[Context, relax.Expr, relax.Expr], relax.Expr], *dtypes: str) -> Rule:
-    """Return the rule that adds tensors of one shape, one after the other.
-
-    Args:
-        add: adds two.
-        *dtypes: the types that LiteRT takes; without them the rule checks no type.
-    """
-
-    def convert(ctx: Context) -> relax.Expr:
-        if dtypes:
-            ctx.common_dtype(*dtypes)
-        first = ctx.input(0)
-        total = first.expr
-        for other in ctx.inputs()[1:]:
-            if other.shape != first.shape:
-                raise QnnError(f"shapes {first.shape} and {other.shape} differ")
-            total = add(ctx, total, other.expr)
-        return total
-
-    return convert
-
-
-def _float_sum(ctx: Context, lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
-    return rounded(ctx.emit(R.add(lhs, rhs)))
-
-
-def _whole_sum(ctx: Context, lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
-    return ctx.emit(_in_64_bits(ctx, R.add, lhs, rhs))
+def convert_sum(ctx: Context) -> relax.Expr:
+    """Add tensors of one shape, one after the other."""
+    first = ctx.input(0)
+    total, is_real = first.expr, spec_of(first.expr).dtype == "float32"
+    if not is_real:
+        ctx.common_dtype("int32")
+    for other in ctx.inputs()[1:]:
+        if other.shape != first.shape:
+            raise QnnError(f"shapes {first.shape} and {other.shape} differ")
+        pair = total, other.expr
+        total = rounded(ctx.emit(R.add(*pair))) if is_real else _in_64_bits(ctx, R.add, *pair)
+    return total
 
 
 def convert_squared_difference(ctx: Context) -> relax.Expr:
@@ -334,7 +313,7 @@ OPERATORS.update(
             micro=COMPUTED,
             combines="add",
         ),
-        "ADD_N": Row(floats=_added(_float_sum), whole=_added(_whole_sum, "int32")),
+        "ADD_N": Row(floats=convert_sum, whole=convert_sum),
         "ATAN2": Row(floats=_floats(R.atan2)),
         "DIV": Row(
             quantized=convert_quotient,

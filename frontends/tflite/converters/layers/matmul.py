@@ -45,7 +45,8 @@ def turned(ctx: Context, operand: Operand, is_swapped: bool) -> relax.Expr:
     """Return matrices, transposed if they are to be swapped."""
     if not is_swapped:
         return operand.expr
-    return ctx.emit(R.permute_dims(operand.expr, swapped(len(operand.shape))))
+    rank = len(operand.shape)
+    return ctx.emit(R.permute_dims(operand.expr, [*range(rank - 2), rank - 1, rank - 2]))
 
 
 def convert_batch_matmul(ctx: Context) -> relax.Expr:
@@ -118,11 +119,6 @@ def _product(ctx: Context, dtype: str) -> relax.Expr:
     matrices = map(partial(turned, ctx), ctx.inputs(), (options.adj_x, options.adj_y))
     factors = [ctx.emit(R.astype(matrix, dtype)) for matrix in matrices]
     return R.matmul(*factors, out_dtype=dtype)
-
-
-def swapped(rank: int) -> list[int]:
-    """Return the order of axes that transposes matrices."""
-    return [*range(rank - 2), rank - 1, rank - 2]
 
 
 def result_shape(lhs: tuple[int, ...], rhs: tuple[int, ...], options: Options) -> tuple[int, ...]:
