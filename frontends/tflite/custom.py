@@ -75,6 +75,8 @@ def custom(name: str) -> Callable[[CustomRule], CustomRule]:
     def decorate(rule: CustomRule) -> CustomRule:
         def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
             outputs = [ctx.output(index) for index in range(len(ctx.operator.outputs))]
+            if not hasattr(ctx.options, "content"):
+                raise QnnError("its file was read before its rule was given")
             return rule(CustomCall(tuple(ctx.inputs()), tuple(outputs), ctx.options.content))
 
         RAW.add(code)
