@@ -1,4 +1,4 @@
-"""Names of the TFLite schema: enumerations, and the options table of each operator."""
+"""Names of the TFLite schema: enumerations, tables of options, and the package's accessors."""
 
 from typing import Any
 
