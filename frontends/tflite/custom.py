@@ -10,7 +10,7 @@ from tvm import relax
 from frontends.tflite.converters.context import Context, Operand, per_tensor
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import OPERATORS, Row
-from frontends.tflite.options.custom import PREFIX, RAW, RUNTIME_ERRORS, RawOptions, is_foreign
+from frontends.tflite.options.custom import PREFIX, RAW, RUNTIME_ERRORS, is_foreign
 from qnn_ops.errors import QnnError
 
 
@@ -75,8 +75,9 @@ def custom(name: str) -> Callable[[CustomRule], CustomRule]:
     def decorate(rule: CustomRule) -> CustomRule:
         def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
             outputs = [ctx.output(index) for index in range(len(ctx.operator.outputs))]
-            content = ctx.options(RawOptions).content
-            return rule(CustomCall(tuple(ctx.inputs()), tuple(outputs), content))
+            if not hasattr(ctx.options, "content"):
+                raise QnnError("its file was read before its rule was given")
+            return rule(CustomCall(tuple(ctx.inputs()), tuple(outputs), ctx.options.content))
 
         RAW.add(code)
         OPERATORS[code] = Row(data=convert)

@@ -104,9 +104,9 @@ class Table(_Checked):
             position = self._accessor._tab.Pos + offset
             return int(self._accessor._tab.Get(Int32Flags, position))
 
-    def finite(self, field: str) -> float:
-        """Return a float that must be finite."""
-        value = float(self.scalar(field))
+    def number(self, field: str) -> Any:
+        """Return a number or bool; a float must be finite."""
+        value = self.scalar(field)
         if not np.isfinite(value):
             raise self.error(f"{field} is {value}, needs a finite number")
         return value

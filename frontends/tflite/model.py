@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 
 from frontends.tflite.options.base import Options
-from frontends.tflite.options.values import VarHandleOptions
 from frontends.tflite.quantization import Blocks, Quantization
 from qnn_ops.errors import QnnError
 
@@ -86,8 +85,7 @@ class Operator:
         version: the operator's version.
         inputs: tensor numbers; -1 stands for an optional input that is absent.
         outputs: tensor numbers.
-        options: a dataclass of `frontends.tflite.options`; None for an operator without
-            options or with options that are not read.
+        options: empty for an operator without options or with options that are not read.
         intermediates: numbers of tensors that only state the quantization of inner values.
     """
 
@@ -96,7 +94,7 @@ class Operator:
     version: int
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    options: Options | None = None
+    options: Options = field(default_factory=Options)
     intermediates: tuple[int, ...] = ()
 
 
@@ -185,7 +183,7 @@ def handles_of(model: Model) -> dict[int, tuple[str, str]]:
     return {
         index: (operator.options.container, operator.options.shared_name)
         for operator in model.operators
-        if isinstance(operator.options, VarHandleOptions)
+        if operator.code == "VAR_HANDLE"
         for index in operator.outputs
     }
 

@@ -1,4 +1,4 @@
-"""Names of the TFLite schema: enumerations, and the options table of each operator."""
+"""Names of the TFLite schema: enumerations, tables of options, and the package's accessors."""
 
 from typing import Any
 
@@ -48,6 +48,38 @@ ENUM_FIELDS: dict[str, dict[str, int]] = {
     "weights_format": _members(tflite.FullyConnectedOptionsWeightsFormat),
 }
 """Fields of options that are enumerations: their values by name."""
+
+
+class _StablehloCaseOptions(tflite.SqueezeOptions):
+    """One vector of int32, in the slot of SqueezeOptions' vector."""
+
+    BranchSubgraphIndicesAsNumpy = tflite.SqueezeOptions.SqueezeDimsAsNumpy
+    BranchSubgraphIndicesLength = tflite.SqueezeOptions.SqueezeDimsLength
+
+
+MEMBERS: dict[str, Any] = vars(tflite) | {
+    "StablehloCaseOptions": _StablehloCaseOptions,
+    "StablehloCaseOptionsStart": tflite.SqueezeOptionsStart,
+    "StablehloCaseOptionsStartBranchSubgraphIndicesVector": (
+        tflite.SqueezeOptionsStartSqueezeDimsVector
+    ),
+    "StablehloCaseOptionsAddBranchSubgraphIndices": tflite.SqueezeOptionsAddSqueezeDims,
+    "StablehloCaseOptionsEnd": tflite.SqueezeOptionsEnd,
+}
+"""Classes that read tables, and functions that write them, by the names that the package gives."""
+
+
+_VECTORS = {
+    "boundaries": "float32",
+    "branch_subgraph_indices": "int32",
+    "composite_attributes": "uint8",
+}
+
+
+def vector_dtype(table: str, field: str) -> str:
+    """Return the dtype of a vector of options."""
+    of_table = "int64" if table.startswith("Stablehlo") else "int32"
+    return _VECTORS.get(field, of_table)
 
 
 def pascal_case(field: str) -> str:

@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -136,7 +136,7 @@ def _operator(graph: Model, operator: Operator, reasons: dict[int, str]) -> Oper
         name=outputs[0].name if outputs else "",
         inputs=_notes(graph, operator.inputs),
         outputs=outputs,
-        options=_options(operator.options),
+        options={name: _plain(value) for name, value in vars(operator.options).items()},
         macs=0 if reason else _macs(graph, operator),
         lowering=UNSUPPORTED if reason else _lowering(graph, operator),
         reason=reason,
@@ -199,12 +199,6 @@ def _quantization(tensor: Tensor) -> str:
     points = np.unique(zero_point)
     zero = str(points[0]) if points.size == 1 else f"{points[0]} to {points[-1]}"
     return f"{text}, zero point {zero}"
-
-
-def _options(options: Any) -> dict[str, Any]:
-    if not is_dataclass(options):
-        return {}
-    return {field.name: _plain(getattr(options, field.name)) for field in fields(options)}
 
 
 def _plain(value: Any) -> Any:

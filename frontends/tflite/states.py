@@ -17,7 +17,6 @@ from frontends.tflite.model import (
     handles_of,
     variable_of,
 )
-from frontends.tflite.options.values import CallOnceOptions
 from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 
@@ -88,8 +87,7 @@ def _variables(model: Model) -> dict[tuple[str, str], Tensor]:
 
 def _first_values(model: Model, operator: Operator) -> dict[Key, Array]:
     """Run the subgraph of CALL_ONCE: assignments of constants and of folded operators."""
-    options = operator.options
-    number = options.init_subgraph_index if isinstance(options, CallOnceOptions) else 0
+    number = operator.options.init_subgraph_index
     if not 1 <= number <= len(model.subgraphs):
         raise QnnError(f"CALL_ONCE runs subgraph {number}, there are {len(model.subgraphs)} others")
     graph = model.subgraphs[number - 1]

@@ -12,22 +12,27 @@ import numpy.typing as npt
 
 from frontends.tflite.file_names import IDENTIFIER, METADATA
 from frontends.tflite.model import Entry
-from frontends.tflite.options.fields import MEMBERS
 from frontends.tflite.quantization import Blocks, Quantization
-from frontends.tflite.schema import DTYPES, ENUM_FIELDS, OPERATORS, OPTIONS_BY_OPERATOR, pascal_case
+from frontends.tflite.schema import (
+    DTYPES,
+    ENUM_FIELDS,
+    MEMBERS,
+    OPERATORS,
+    OPTIONS_BY_OPERATOR,
+    pascal_case,
+    vector_dtype,
+)
 from frontends.tflite.sparsity import BITS, Sparsity, pack
 from frontends.tflite.writer_tables import (
     OperatorToWrite,
+    TableToWrite,
     TensorToWrite,
-    encode_buffer,
-    encode_each,
-    encode_entry,
-    encode_offsets,
-    encode_operator,
-    encode_operator_code,
-    encode_subgraph,
-    encode_table,
-    encode_tensor,
+    encode,
+    entry_table,
+    integers,
+    operator_code_table,
+    operator_table,
+    tensor_table,
 )
 from qnn_ops.errors import QnnError
 
@@ -52,20 +57,6 @@ _INT8_VERSIONS = {
     ),
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FLOOR_DIV"), 3),
     "FULLY_CONNECTED": 4,
-}
-# Types of options that are vectors of other types than int32.
-_VECTORS = {
-    "boundaries": np.float32,
-    "composite_attributes": np.uint8,
-    **dict.fromkeys(
-        (
-            *("base_dilations", "collapsed_slice_dims", "edge_padding_high", "edge_padding_low"),
-            *("inserted_window_dims", "interior_padding", "offset_dims", "padding"),
-            *("scatter_dims_to_operand_dims", "slice_sizes", "start_index_map"),
-            *("update_window_dims", "window_dilations", "window_dimensions", "window_strides"),
-        ),
-        np.int64,
-    ),
 }
 # No runtime has the first version of these operators.
 _FIRST_VERSIONS = {"BROADCAST_TO": 2}
@@ -262,33 +253,30 @@ class ModelWriter:
         size = sum(map(len, self._buffers)) + 1024 * parts
         builder = flatbuffers.Builder(size)
         data = [*self._buffers, metadata] if metadata else self._buffers
-        buffers = encode_each(builder, encode_buffer, data)
-        about = []
-        if metadata:
-            name, last = builder.CreateString(METADATA), len(self._buffers)
-            about.append(encode_table(builder, "Metadata", Name=name, Buffer=last))
-        described = encode_offsets(builder, about)
-        subgraphs = encode_offsets(builder, [each._encode(builder) for each in graphs])
-        codes = encode_each(builder, encode_operator_code, self._codes)
-        named = encode_each(builder, encode_entry, entries) if entries else None
-        root = encode_table(
-            builder,
+        about = TableToWrite("Metadata", Name=METADATA, Buffer=len(self._buffers))
+        root = TableToWrite(
             "Model",
+            Buffers=[TableToWrite("Buffer", Data=each or None) for each in data],
+            Metadata=[about] if metadata else [],
+            Subgraphs=[each._table() for each in graphs],
+            OperatorCodes=[*map(operator_code_table, self._codes)],
+            SignatureDefs=[*map(entry_table, entries)] or None,
             Version=_SCHEMA_VERSION,
-            OperatorCodes=codes,
-            Subgraphs=subgraphs,
-            Description=builder.CreateString(description),
-            Buffers=buffers,
-            Metadata=described,
-            SignatureDefs=named,
+            Description=description,
         )
-        builder.Finish(root, file_identifier=IDENTIFIER)
+        builder.Finish(encode(builder, root), file_identifier=IDENTIFIER)
         return bytes(builder.Output())
 
-    def _encode(self, builder: Any) -> int:
-        tensors = encode_each(builder, encode_tensor, self._tensors)
-        operators = encode_each(builder, encode_operator, self._operators)
-        return encode_subgraph(builder, tensors, *self._ends, operators)
+    def _table(self) -> TableToWrite:
+        inputs, outputs = map(integers, self._ends)
+        return TableToWrite(
+            "SubGraph",
+            Tensors=[*map(tensor_table, self._tensors)],
+            Inputs=inputs,
+            Outputs=outputs,
+            Operators=[*map(operator_table, self._operators)],
+            Name="main",
+        )
 
     def _check_indices(self, where: str, indices: Sequence[int], lowest: int = 0) -> None:
         for index in indices:
@@ -311,7 +299,7 @@ def _option_value(where: str, options_type: str | None, field: str, value: Any) 
         known = [_snake_case(n[len(prefix) :]) for n in sorted(MEMBERS) if n.startswith(prefix)]
         raise QnnError(f"{where} has no option {field!r}; it has {', '.join(known) or 'none'}")
     if f"{options_type}Start{pascal_case(field)}Vector" in MEMBERS:
-        return np.asarray(value, _VECTORS.get(field, np.int32))
+        return np.asarray(value, vector_dtype(options_type, field))
     if field not in ENUM_FIELDS:
         return value
     if value not in ENUM_FIELDS[field]:

@@ -1,6 +1,6 @@
-"""Writes the tables of a .tflite file into a flatbuffer: one function, one kind of table."""
+"""The tables of a .tflite file, still in Python, and their encoding as a flatbuffer."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +9,16 @@ import tflite
 from flatbuffers import flexbuffers
 
 from frontends.tflite.model import Entry
-from frontends.tflite.options.fields import MEMBERS
 from frontends.tflite.quantization import Blocks, Quantization
-from frontends.tflite.schema import DTYPES, LATER_OPTIONS_TABLES, OPTIONS_TABLES, pascal_case
+from frontends.tflite.schema import (
+    DTYPES,
+    LATER_OPTIONS_TABLES,
+    MEMBERS,
+    OPTIONS_TABLES,
+    pascal_case,
+)
 from frontends.tflite.sparsity import Level, Sparsity
+from qnn_ops.arrays import Array
 
 _BY_BLOCK = 2  # details of a quantization
 _BUFFER_ALIGNMENT = 16  # the runtime expects this of constants, as the schema says
@@ -43,55 +49,41 @@ class OperatorToWrite:
     intermediates: tuple[int, ...]
 
 
-def encode_offsets(builder: Any, offsets: Sequence[int]) -> int:
-    """Return a vector of tables or strings."""
-    builder.StartVector(4, len(offsets), 4)
-    for offset in reversed(offsets):
-        builder.PrependUOffsetTRelative(offset)
-    return int(builder.EndVector())
+class TableToWrite:
+    """A table of any kind; fields that are None are left out."""
+
+    def __init__(self, kind: str, **fields: Any) -> None:
+        """Keep the fields, which hold what ``encode`` takes."""
+        self.kind, self.fields = kind, fields
 
 
-def encode_each(builder: Any, encode: Callable[[Any, Any], int], items: Iterable[Any]) -> int:
-    """Write a table of each item, and return their vector."""
-    return encode_offsets(builder, [encode(builder, each) for each in items])
+def encode(builder: Any, value: Any) -> Any:
+    """Write a table, a text, bytes, a vector of numbers or a list of tables; return its offset.
 
-
-def encode_table(builder: Any, kind: str, **fields: Any) -> int:
-    """Write a table of a kind and return its offset; fields that are None are left out."""
-    MEMBERS[f"{kind}Start"](builder)
-    for field, value in fields.items():
-        if value is not None:
-            MEMBERS[f"{kind}Add{field}"](builder, value)
-    return int(MEMBERS[f"{kind}End"](builder))
-
-
-def _integers(builder: Any, values: Sequence[int]) -> int:
-    return int(builder.CreateNumpyVector(np.array(values, np.int32)))
-
-
-def encode_buffer(builder: Any, data: bytes) -> int:
-    """Write the bytes of a constant, or none, and return the offset."""
-    return encode_table(builder, "Buffer", Data=_aligned_bytes(builder, data) if data else None)
-
-
-def encode_entry(builder: Any, entry: Entry) -> int:
-    """Write a signature, and return its offset."""
-
-    def named(pairs: Sequence[tuple[str, int]]) -> int:
-        maps = [
-            encode_table(builder, "TensorMap", Name=builder.CreateString(name), TensorIndex=tensor)
-            for name, tensor in pairs
-        ]
-        return encode_offsets(builder, maps)
-
-    return encode_table(
-        builder,
-        "SignatureDef",
-        Inputs=named(entry.inputs),
-        Outputs=named(entry.outputs),
-        SignatureKey=builder.CreateString(entry.key),
-        SubgraphIndex=entry.subgraph,
-    )
+    A number stays itself: it is written with its table.
+    """
+    if isinstance(value, str):
+        return builder.CreateString(value)
+    if isinstance(value, bytes):
+        return _aligned_bytes(builder, value)
+    if isinstance(value, np.ndarray):
+        return builder.CreateNumpyVector(value)
+    if isinstance(value, Blocks):
+        return _blocks(builder, value)
+    if isinstance(value, list):
+        offsets = [encode(builder, each) for each in value]
+        builder.StartVector(4, len(offsets), 4)
+        for offset in reversed(offsets):
+            builder.PrependUOffsetTRelative(offset)
+        return builder.EndVector()
+    if not isinstance(value, TableToWrite):
+        return value
+    given = {field: each for field, each in value.fields.items() if each is not None}
+    stored = {field: encode(builder, each) for field, each in given.items()}
+    MEMBERS[f"{value.kind}Start"](builder)
+    for field, each in stored.items():
+        MEMBERS[f"{value.kind}Add{field}"](builder, each)
+    return MEMBERS[f"{value.kind}End"](builder)
 
 
 def _aligned_bytes(builder: Any, data: bytes) -> int:
@@ -102,123 +94,106 @@ def _aligned_bytes(builder: Any, data: bytes) -> int:
     return int(builder.EndVector())
 
 
-def _quantization(builder: Any, known: Quantization | Blocks | None) -> int | None:
-    if known is None:
-        return None
-    if isinstance(known, Quantization):
-        return encode_table(
-            builder,
-            "QuantizationParameters",
-            Scale=builder.CreateNumpyVector(known.scale),
-            ZeroPoint=builder.CreateNumpyVector(known.zero_point),
-            QuantizedDimension=known.axis,
-        )
+def _blocks(builder: Any, blocks: Blocks) -> int:
     builder.StartObject(3)  # the package's schema does not know it
-    for slot, value in enumerate((known.scales, -1, known.size)):
+    for slot, value in enumerate((blocks.scales, -1, blocks.size)):
         builder.PrependInt32Slot(slot, value, 0)
-    details = builder.EndObject()
-    return encode_table(builder, "QuantizationParameters", DetailsType=_BY_BLOCK, Details=details)
+    return int(builder.EndObject())
 
 
-def _sparsity(builder: Any, sparsity: Sparsity | None) -> int | None:
-    if sparsity is None:
-        return None
-    levels = encode_each(builder, _level, sparsity.levels)
-    order, blocks = _integers(builder, sparsity.order), _integers(builder, sparsity.blocks)
-    fields = {"TraversalOrder": order, "BlockMap": blocks, "DimMetadata": levels}
-    return encode_table(builder, "SparsityParameters", **fields)
+def integers(values: Sequence[int] | Array) -> Array:
+    """Return a vector of int32."""
+    return np.array(values, np.int32)
 
 
-def _level(builder: Any, level: Level) -> int:
-    fields: dict[str, int] = {}
-    for field, numbers in (("Segments", level.segments), ("Indices", level.indices)):
-        if numbers is not None:
-            values = _integers(builder, numbers.tolist())
-            fields[f"Array{field}Type"] = tflite.SparseIndexVector.Int32Vector
-            fields[f"Array{field}"] = encode_table(builder, "Int32Vector", Values=values)
-    kind = int(bool(fields))
-    return encode_table(builder, "DimensionMetadata", Format=kind, DenseSize=level.size, **fields)
-
-
-def encode_tensor(builder: Any, tensor: TensorToWrite) -> int:
-    """Write a tensor's table and return its offset."""
-    name = builder.CreateString(tensor.name)
-    return encode_table(
-        builder,
-        "Tensor",
-        Shape=_integers(builder, tensor.shape),
-        Type=DTYPES[tensor.dtype],
-        Buffer=tensor.buffer,
-        Name=name,
-        IsVariable=tensor.is_variable,
-        Quantization=_quantization(builder, tensor.quantization),
-        Sparsity=_sparsity(builder, tensor.sparsity),
+def entry_table(entry: Entry) -> TableToWrite:
+    """Return a signature."""
+    inputs, outputs = (
+        [TableToWrite("TensorMap", Name=name, TensorIndex=tensor) for name, tensor in pairs]
+        for pairs in (entry.inputs, entry.outputs)
+    )
+    key, number = entry.key, entry.subgraph
+    return TableToWrite(
+        "SignatureDef", Inputs=inputs, Outputs=outputs, SignatureKey=key, SubgraphIndex=number
     )
 
 
-def _options(builder: Any, options_type: str, options: dict[str, Any]) -> int:
-    stored = {}
-    for field, value in options.items():
-        if isinstance(value, np.ndarray):
-            value = builder.CreateNumpyVector(value)
-        elif isinstance(value, str):
-            value = builder.CreateString(value)
-        stored[pascal_case(field)] = value
-    return encode_table(builder, options_type, **stored)
+def _quantization(known: Quantization | Blocks | None) -> TableToWrite | None:
+    kind = "QuantizationParameters"
+    if known is None:
+        return None
+    if isinstance(known, Blocks):
+        return TableToWrite(kind, DetailsType=_BY_BLOCK, Details=known)
+    return TableToWrite(
+        kind, Scale=known.scale, ZeroPoint=known.zero_point, QuantizedDimension=known.axis
+    )
 
 
-def encode_operator(builder: Any, operator: OperatorToWrite) -> int:
-    """Write an operator's table and return its offset."""
-    inputs = _integers(builder, operator.inputs)
-    outputs = _integers(builder, operator.outputs)
-    middle = _integers(builder, operator.intermediates) if operator.intermediates else None
-    name, fields = operator.options_type, dict[str, Any]()
+def _sparsity(sparsity: Sparsity | None) -> TableToWrite | None:
+    if sparsity is None:
+        return None
+    return TableToWrite(
+        "SparsityParameters",
+        TraversalOrder=integers(sparsity.order),
+        BlockMap=integers(sparsity.blocks),
+        DimMetadata=[_level(each) for each in sparsity.levels],
+    )
+
+
+def _level(level: Level) -> TableToWrite:
+    fields: dict[str, Any] = {}
+    for field, numbers in (("Segments", level.segments), ("Indices", level.indices)):
+        if numbers is not None:
+            fields[f"Array{field}Type"] = tflite.SparseIndexVector.Int32Vector
+            fields[f"Array{field}"] = TableToWrite("Int32Vector", Values=integers(numbers))
+    kind = int(bool(fields))
+    return TableToWrite("DimensionMetadata", Format=kind, DenseSize=level.size, **fields)
+
+
+def tensor_table(tensor: TensorToWrite) -> TableToWrite:
+    """Return a tensor's table."""
+    return TableToWrite(
+        "Tensor",
+        Shape=integers(tensor.shape),
+        Type=DTYPES[tensor.dtype],
+        Buffer=tensor.buffer,
+        Name=tensor.name,
+        IsVariable=tensor.is_variable,
+        Quantization=_quantization(tensor.quantization),
+        Sparsity=_sparsity(tensor.sparsity),
+    )
+
+
+def operator_table(operator: OperatorToWrite) -> TableToWrite:
+    """Return an operator's table."""
+    name, options, fields = operator.options_type, operator.options, dict[str, Any]()
     if name is not None:
         # The union of tables that has this type.
         union = "BuiltinOptions" if name in OPTIONS_TABLES else "BuiltinOptions2"
+        stored = {pascal_case(field): value for field, value in options.items()}
         fields[f"{union}Type"] = (OPTIONS_TABLES | LATER_OPTIONS_TABLES)[name]
-        fields[union] = _options(builder, name, operator.options)
-    elif operator.options:
-        content = operator.options.get("values", operator.options)
-        fields["CustomOptions"] = _aligned_bytes(builder, bytes(flexbuffers.Dumps(content)))
-    custom = fields.pop("CustomOptions", None)
-    return encode_table(
-        builder,
+        fields[union] = TableToWrite(name, **stored)
+    elif options:
+        fields["CustomOptions"] = bytes(flexbuffers.Dumps(options.get("values", options)))
+    middle = operator.intermediates
+    return TableToWrite(
         "Operator",
         OpcodeIndex=operator.code,
-        Inputs=inputs,
-        Outputs=outputs,
+        Inputs=integers(operator.inputs),
+        Outputs=integers(operator.outputs),
+        Intermediates=integers(middle) if middle else None,
         **fields,
-        Intermediates=middle,
-        CustomOptions=custom,
     )
 
 
-def encode_operator_code(builder: Any, key: tuple[int, int, str]) -> int:
-    """Write the kind, version and custom name of operators, and return the offset."""
+def operator_code_table(key: tuple[int, int, str]) -> TableToWrite:
+    """Return the table of operators' kind, version and custom name."""
     code, version, name = key
-    text = builder.CreateString(name) if name else None
-    return encode_table(
-        builder,
+    return TableToWrite(
         "OperatorCode",
         # Old readers know only one byte: larger codes put 127 there.
         DeprecatedBuiltinCode=min(code, tflite.BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES),
         BuiltinCode=code,
         Version=version,
-        CustomCode=text,
-    )
-
-
-def encode_subgraph(
-    builder: Any, tensors: int, inputs: Sequence[int], outputs: Sequence[int], operators: int
-) -> int:
-    """Write a subgraph's table and return its offset."""
-    return encode_table(
-        builder,
-        "SubGraph",
-        Tensors=tensors,
-        Inputs=_integers(builder, inputs),
-        Outputs=_integers(builder, outputs),
-        Operators=operators,
-        Name=builder.CreateString("main"),
+        CustomCode=name or None,
     )

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, prod
-from typing import TypeVar
 
 import numpy as np
 from tvm import relax
@@ -18,8 +17,6 @@ from frontends.tflite.values import Values
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import TensorSpec, spec_of
 from qnn_ops.errors import QnnError
-
-_O = TypeVar("_O", bound=Options)
 
 # Operators compute with these types; tensors of other types hold axes, sizes and the like.
 _COMPUTED = ("float32", "int8", "uint8")
@@ -77,12 +74,10 @@ class Context:
         """The function that emits an expression, so that it is computed once."""
         return self.builder.emit
 
-    def options(self, kind: type[_O]) -> _O:
-        """Return the operator's options."""
-        options = self.operator.options
-        if not isinstance(options, kind):
-            raise QnnError(f"has no {kind.__name__}")
-        return options
+    @property
+    def options(self) -> Options:
+        """The operator's options."""
+        return self.operator.options
 
     def has(self, position: int) -> bool:
         """Tell whether the operator has that input; optional ones may be left out."""
@@ -112,6 +107,10 @@ class Context:
         if count is not None and found > count:
             raise QnnError(f"has {found} inputs, needs {count}")
         return [self.input(position) for position in range(found if count is None else count)]
+
+    def exprs(self, count: int) -> list[relax.Expr]:
+        """Return the values of ``inputs`` as expressions."""
+        return [each.expr for each in self.inputs(count)]
 
     def weights(self, position: int) -> Operand:
         """Return an input that must be constant but is large: it becomes a parameter."""

@@ -12,14 +12,8 @@ from frontends.errors import UnsupportedError, UnsupportedOperatorError
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.folding import is_known
 from frontends.tflite.converters.rows import with_rows_put
-from frontends.tflite.model import HANDLE, Model
+from frontends.tflite.model import HANDLE, Model, Operator
 from frontends.tflite.operators import MOVED, converter
-from frontends.tflite.options.values import (
-    IfOptions,
-    StablehloCaseOptions,
-    StableHLOCompositeOptions,
-    WhileOptions,
-)
 from frontends.tflite.values import Values
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import TensorSpec, spec_of
@@ -154,7 +148,7 @@ def convert_if(ctx: Context) -> list[relax.Expr]:
 
     If a branch loops, the model runs only the chosen branch: the other's loop may never end.
     """
-    branches = [subgraph(ctx, number) for number in _subgraphs_of(ctx.options(IfOptions))]
+    branches = [subgraph(ctx, number) for number in _subgraphs_of(ctx.operator)]
     chosen, *arguments = operands(ctx)
     if isinstance(chosen, np.ndarray):
         return run_exprs(ctx, branches[0 if chosen.all() else 1], arguments)
@@ -167,7 +161,7 @@ def convert_case(ctx: Context) -> list[relax.Expr]:
 
     The rest is as in IF. Source: stablehlo_case.cc of LiteRT.
     """
-    numbers = ctx.options(StablehloCaseOptions).branch_subgraph_indices
+    numbers = ctx.options.branch_subgraph_indices
     if not 1 <= len(numbers) <= _MOST_BRANCHES:
         raise QnnError(f"must have 1 to {_MOST_BRANCHES} branches, got {len(numbers)}")
     branches = [subgraph(ctx, number) for number in numbers]
@@ -212,20 +206,21 @@ def _choice(
 @converter("STABLEHLO_COMPOSITE", runs_subgraphs=True, fills=True)
 def convert_composite(ctx: Context) -> list[relax.Expr]:
     """Run the subgraph and ignore the name that the file gives its computation."""
-    graph = subgraph(ctx, ctx.options(StableHLOCompositeOptions).decomposition_subgraph_index)
+    graph = subgraph(ctx, ctx.options.decomposition_subgraph_index)
     tensors = [ctx.tensor(position) for position in range(len(ctx.operator.inputs))]
     # Constants of any size may be weights.
     arguments = [each.array if each.is_constant else ctx.operand(each).expr for each in tensors]
     return run_exprs(ctx, graph, arguments)
 
 
-def _subgraphs_of(options: object) -> tuple[int, ...]:
+def _subgraphs_of(operator: Operator) -> tuple[int, ...]:
     """Return the numbers of the subgraphs that an operator without a loop runs."""
-    if isinstance(options, IfOptions):
+    options = operator.options
+    if operator.code == "IF":
         return options.then_subgraph_index, options.else_subgraph_index
-    if isinstance(options, StablehloCaseOptions):
-        return options.branch_subgraph_indices
-    if isinstance(options, StableHLOCompositeOptions):
+    if operator.code == "STABLEHLO_CASE":
+        return tuple(options.branch_subgraph_indices)
+    if operator.code == "STABLEHLO_COMPOSITE":
         return (options.decomposition_subgraph_index,)
     return ()
 
@@ -233,9 +228,9 @@ def _subgraphs_of(options: object) -> tuple[int, ...]:
 def _loops(graph: Model, seen: set[int]) -> bool:
     """Tell whether a subgraph, or one that it runs, has a loop."""
     for each in graph.operators:
-        if isinstance(each.options, WhileOptions):
+        if each.code == "WHILE":
             return True
-        for number in _subgraphs_of(each.options):
+        for number in _subgraphs_of(each):
             if 1 <= number <= len(graph.subgraphs) and number not in seen:
                 seen.add(number)
                 if _loops(graph.subgraphs[number - 1], seen):

@@ -1,5 +1,7 @@
 """TFLite_Detection_PostProcess, NON_MAX_SUPPRESSION_V4 and NON_MAX_SUPPRESSION_V5."""
 
+from typing import cast
+
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
@@ -24,7 +26,7 @@ def convert_detection(ctx: Context) -> list[relax.Expr]:
 
     If there are too few, LiteRT leaves the rest of its memory unwritten; here it is zero.
     """
-    options = ctx.options(DetectionPostProcessOptions)
+    options = cast(DetectionPostProcessOptions, ctx.options)
     encodings, predictions, anchors = (ctx.input(position) for position in range(3))
     _check_shapes(encodings, predictions, anchors, options.num_classes)
     if anchors.dtype != encodings.dtype:

@@ -28,8 +28,7 @@ from frontends.tflite.converters.folding import fold
 from frontends.tflite.converters.moves.gather import checked_indices, take_at
 from frontends.tflite.model import DTYPES, Model, Operator
 from frontends.tflite.operators import converter
-from frontends.tflite.options.custom import FLEX, TensorListOptions
-from frontends.tflite.options.values import WhileOptions
+from frontends.tflite.options.custom import FLEX
 from frontends.tflite.values import ElementsError
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
@@ -63,8 +62,8 @@ def reserved(ctx: Context, position: int, elements: tuple[int, ...]) -> relax.Ex
 
 
 def _zeros(ctx: Context, operator: Operator, elements: tuple[int, ...]) -> relax.Expr:
-    options = operator.options
-    if not isinstance(options, TensorListOptions) or options.dtype not in DTYPES:
+    dtype = operator.options.dtype
+    if dtype not in DTYPES:
         raise UnsupportedError("a list of elements of another type")
     data = ctx.model.tensors[operator.inputs[1]].data
     if data is None or data.size != 1:
@@ -72,7 +71,7 @@ def _zeros(ctx: Context, operator: Operator, elements: tuple[int, ...]) -> relax
     shape = int(data.ravel()[0]), *elements
     if shape[0] < 1 or prod(shape) > _MOST:
         raise UnsupportedError(f"a list of shape {shape}, of 1 to {_MOST} elements in all")
-    return R.zeros(shape, options.dtype)
+    return R.zeros(shape, dtype)
 
 
 @converter(f"{_LIST}SetItem")
@@ -88,7 +87,7 @@ def convert_set_item(ctx: Context) -> relax.Expr:
             raise ElementsError(ctx.tensor(0).index, item.shape)
         data = known
     index = _index(ctx, count)
-    if ctx.options(TensorListOptions).grows and not ctx.tensor(1).is_constant:
+    if ctx.options.grows and not ctx.tensor(1).is_constant:
         raise UnsupportedError("a list that grows if an index is beyond its end")
     indices = relax.const(np.arange(count, dtype=np.int32))
     is_there = reshaped(R.equal(indices, index), (count, *[1] * len(item.shape)))
@@ -112,7 +111,7 @@ def convert_list_gather(ctx: Context) -> relax.Expr:
 @converter(f"{_LIST}FromTensor", f"{_LIST}Stack")
 def convert_stack(ctx: Context) -> relax.Expr:
     """Return the list as a tensor."""
-    data, wanted = _list(ctx), ctx.options(TensorListOptions).count
+    data, wanted = _list(ctx), ctx.options.count
     if wanted not in (-1, spec_of(data).shape[0]):
         raise QnnError(f"{wanted} elements of a list of {spec_of(data).shape[0]}")
     return data
@@ -167,7 +166,7 @@ def convert_while(ctx: Context) -> list[relax.Expr]:
     A few iterations are unrolled if constants determine their number: each then knows its counter.
     Otherwise the two subgraphs become functions, and a loop runs them.
     """
-    options = ctx.options(WhileOptions)
+    options = ctx.options
     condition = subgraph(ctx, options.cond_subgraph_index)
     body = subgraph(ctx, options.body_subgraph_index)
     carried = operands(ctx)

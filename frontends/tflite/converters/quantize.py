@@ -12,7 +12,7 @@ from frontends.tflite.converters.context import Context, Operand, per_channel, p
 from frontends.tflite.converters.scales import EIGHT_BITS, zero_points
 from frontends.tflite.model import DTYPES, Tensor
 from frontends.tflite.operators import CONVERTED, Rule, converter
-from frontends.tflite.options.values import FakeQuantOptions
+from frontends.tflite.options.base import Options
 from frontends.tflite.sparsity import BITS
 from qnn_ops import dequantize, quantize, requantize
 from qnn_ops.arithmetic.fixed_point import round_half_away
@@ -136,7 +136,8 @@ def convert_cast(ctx: Context) -> relax.Expr:
 
 def _saturated(ctx: Context, data: relax.Expr, dtype: str, bits: int) -> relax.Expr:
     """Round towards zero and clamp to a number of bits; NaN becomes the highest number."""
-    low, high = (end >> (np.iinfo(dtype).bits - bits) for end in _ends(dtype))
+    ends = np.iinfo(dtype)
+    low, high = (int(end) >> (ends.bits - bits) for end in (ends.min, ends.max))
     most = np.float32(high)
     if int(most) > high:  # of int32 and int64: it is not a float32
         most = np.nextafter(most, np.float32(0))
@@ -146,10 +147,6 @@ def _saturated(ctx: Context, data: relax.Expr, dtype: str, bits: int) -> relax.E
     return R.where(fits, R.astype(inside, dtype), relax.const(high, dtype))
 
 
-def _ends(dtype: str) -> tuple[int, int]:
-    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-
-
 @converter("FAKE_QUANT", dtypes=("float32",))
 def convert_fake_quant(ctx: Context) -> relax.Expr:
     """Round float32 values to evenly spaced ones that include 0; half away from the lowest.
@@ -157,7 +154,7 @@ def convert_fake_quant(ctx: Context) -> relax.Expr:
     NaN becomes the lowest value. Source: FakeQuantizeArray of TFLite's
     kernels/internal/quantization_util.h.
     """
-    scale, low, high = _grid(ctx.options(FakeQuantOptions))
+    scale, low, high = _grid(ctx.options)
     data = ctx.builder.array(ctx.input(0).expr)
     distance: Any = np.minimum(np.where(data >= low, data, low), high) - low
     steps = distance * (np.float32(1) / scale)
@@ -167,7 +164,7 @@ def convert_fake_quant(ctx: Context) -> relax.Expr:
     return rounded(((whole * float(scale)).astype("float32") + low).expr)
 
 
-def _grid(options: FakeQuantOptions) -> tuple[np.float32, np.float32, np.float32]:
+def _grid(options: Options) -> tuple[np.float32, np.float32, np.float32]:
     """Return the distance of neighbours, and the lowest and the highest value."""
     low, high, bits = np.float32(options.min), np.float32(options.max), options.num_bits
     if options.narrow_range:

@@ -8,7 +8,7 @@ import numpy as np
 from frontends.tflite.interface.ends import needed_operators
 from frontends.tflite.model import Model, Operator
 from frontends.tflite.operators import row_of
-from frontends.tflite.options.moves import ConcatenationOptions
+from frontends.tflite.options.base import Options
 
 
 def with_rows_put(graph: Model) -> Model:
@@ -35,7 +35,7 @@ class _Finder:
     def put(self, operator: Operator) -> Operator | None:
         """Return the operands of the row's update; None if the operator is not one."""
         options = operator.options
-        if not isinstance(options, ConcatenationOptions) or options.activation != "NONE":
+        if operator.code != "CONCATENATION" or options.activation != "NONE":
             return None
         if options.axis != 0 or len(operator.inputs) != 3:
             return None
@@ -55,7 +55,10 @@ class _Finder:
             return None
         # The sizes of the rows before it are also an index: -1 is moved inside, to 0.
         return replace(
-            operator, code="DYNAMIC_UPDATE_SLICE", inputs=(data, row.index, sizes), options=None
+            operator,
+            code="DYNAMIC_UPDATE_SLICE",
+            inputs=(data, row.index, sizes),
+            options=Options(),
         )
 
     def _maker(self, index: int, *codes: str) -> Operator | None:

@@ -90,7 +90,7 @@ def are_plain(operator: Operator, tensors: Sequence[Tensor]) -> bool:
     known = [each.quantization for each in tensors if each.dtype in ENCODED]
     scales = {None if each is None else float(each.scale[0]) for each in known}
     return (
-        getattr(operator.options, "activation", "NONE") == "NONE"
+        operator.options.activation == "NONE"
         and len(scales) == 1
         and (scales == {None} or any(map(is_signed, tensors)))
     )
@@ -185,7 +185,7 @@ class _PositiveContext(Context):
     def output(self, position: int = 0) -> Tensor:
         tensor = super().output(position)
         known = tensor.quantization
-        activation = getattr(self.operator.options, "activation", "NONE")
+        activation = self.options.activation
         if known is not None and known.scale[0] < 0 and activation not in _KEEP_THEIR_BOUNDS:
             raise QnnError(f"{activation} of {tensor.label} of the scale {known.scale[0]}")
         return _with_positive(tensor)

@@ -14,7 +14,6 @@ from frontends.tflite.converters.moves.gather import checked_indices, flat_indic
 from frontends.tflite.converters.scales import EIGHT_BITS
 from frontends.tflite.model import DTYPES
 from frontends.tflite.operators import OPERATORS, Row, converter
-from frontends.tflite.options.moves import EmbeddingLookupSparseOptions, LSHProjectionOptions
 from qnn_ops import average_rows, hash_signs, scatter_rows
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.errors import QnnError
@@ -117,7 +116,7 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
     rows = reshaped(taken, (count, prod(shape[1:])))
     weighted = rounded(emit(R.multiply(rows, reshaped(weights.expr, (count, 1)))))
     flat = flat_indices(ctx, indices.expr, (*outer, 1))
-    combiner = ctx.options(EmbeddingLookupSparseOptions).combiner
+    combiner = ctx.options.combiner
     if combiner == "SUM":
         zeros = R.zeros((prod(outer), prod(shape[1:])), "float32")
         combined = scatter_rows(emit(zeros), flat, emit(weighted), "add")
@@ -137,7 +136,7 @@ def convert_lsh_projection(ctx: Context) -> relax.Expr:
     """
     functions, items = ctx.input(0), ctx.input(1)
     weights = ctx.input(2) if ctx.has(2) else None
-    kind, shape = ctx.options(LSHProjectionOptions).type, items.shape
+    kind, shape = ctx.options.type, items.shape
     dtypes = {each.dtype for each in (functions, weights) if each}
     if dtypes != {"float32"} or ctx.output().dtype != "int32" or kind == "UNKNOWN":
         raise UnsupportedError(f"{kind}, of {', '.join(sorted(dtypes))}, to {ctx.output().dtype}")

@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -34,22 +34,13 @@ _ATTRIBUTES, _KEY, _VALUE = 5, 1, 2
 _NUMBER, _FLAG, _TYPE = 3, 5, 6
 
 
-class TensorListOptions(Options):
-    """List of tensors.
-
-    Attributes:
-        dtype: of its elements; empty for a type without tensors here.
-        count: the required number of elements; -1 for any number.
-        grows: whether an index after its end makes it longer.
-    """
-
-    dtype: str = "float32"
-    count: int = -1
-    grows: bool = False
-
-
-def read_list_options(content: bytes) -> TensorListOptions:
+def read_list_options(content: bytes) -> Options:
     """Read the options of an operator on lists.
+
+    Returns:
+        ``dtype``: of its elements; empty for a type without tensors here. ``count``: the required
+        number of elements; -1 for any number. ``grows``: whether an index after its end makes it
+        longer.
 
     Raises:
         ValueError, IndexError, KeyError, TypeError, struct.error: they are damaged.
@@ -69,7 +60,7 @@ def read_list_options(content: bytes) -> TensorListOptions:
     def number(name: str, field: int, other: int) -> int:
         return int(found.get(name, {}).get(field, other))
 
-    return TensorListOptions(
+    return Options(
         dtype=_DTYPES.get(number("element_dtype", _TYPE, 0), ""),
         count=_signed(number("num_elements", _NUMBER, -1)),
         grows=bool(number("resize_if_index_out_of_bounds", _FLAG, 0)),
@@ -119,16 +110,7 @@ RUNTIME_ERRORS = (
 )
 
 
-class RawOptions(Options):
-    """Options of an operator with a user's rule.
-
-    Attributes:
-        content: their bytes in the file.
-    """
-
-    content: bytes = b""
-
-
+@dataclass(frozen=True)
 class DetectionPostProcessOptions(Options):
     """Detection: the fields have the file's names, and LiteRT's defaults."""
 
@@ -145,17 +127,15 @@ class DetectionPostProcessOptions(Options):
     w_scale: float = 0.0
 
 
-_CLASSES: dict[str, type[Any]] = {
-    "CUSTOM:TFLite_Detection_PostProcess": DetectionPostProcessOptions
-}
+_DETECTION = f"{PREFIX}TFLite_Detection_PostProcess"
 
 
 def is_foreign(code: str) -> bool:
     """Tell whether an operator is an unknown custom operator."""
-    return code.startswith(PREFIX) and code not in {*_CLASSES, *LISTS, *RAW}
+    return code.startswith(PREFIX) and code not in {_DETECTION, *LISTS, *RAW}
 
 
-def read_custom_options(code: str, operator: Table) -> Options | None:
+def read_custom_options(code: str, operator: Table) -> Options:
     """Read a custom operator's options.
 
     Args:
@@ -163,30 +143,29 @@ def read_custom_options(code: str, operator: Table) -> Options | None:
         operator: the operator's table.
 
     Returns:
-        The options; None if the operator is unknown.
+        The options, empty if the operator is unknown. ``content`` is their bytes in the file if a
+        user gave its rule.
 
     Raises:
         ModelFormatError: they are damaged, or belong to another operator.
     """
     if is_foreign(code):
-        return None
+        return Options()
     where = f"{operator.where} options"
     content = operator.vector("CustomOptions", "uint8").tobytes()
     if code in RAW:
-        return RawOptions(content)
+        return Options(content=content)
     if code in LISTS:
         try:
             return read_list_options(content)
         except RUNTIME_ERRORS as error:
             raise ModelFormatError(f"{where}: no node of TensorFlow ({error})") from error
-    cls = _CLASSES[code]
-    values = {}
-    for field in fields(cls):
+    values: dict[str, Any] = {}
+    for field in fields(DetectionPostProcessOptions):
         value = _value(content, field.name, where)
         if value is not None:
             values[field.name] = _converted(value, field.default, f"{where}: {field.name}")
-    options: Options = cls(**values)
-    return options
+    return DetectionPostProcessOptions(**values)
 
 
 def _value(content: bytes, name: str, where: str) -> bool | float | None:

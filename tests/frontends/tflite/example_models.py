@@ -8,12 +8,7 @@ import tflite
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
-from frontends.tflite.writer_tables import (
-    encode_buffer,
-    encode_offsets,
-    encode_subgraph,
-    encode_table,
-)
+from frontends.tflite.writer_tables import TableToWrite, encode, integers
 
 KERNEL = np.arange(-27, 27, dtype=np.int8).reshape(2, 3, 3, 3)
 
@@ -48,37 +43,28 @@ def raw_model(
 ) -> bytes:
     """Return a model with one tensor, its output, for what ModelWriter does not write."""
     builder = flatbuffers.Builder(1024)
-    custom, known = dict(code or {}), None
-    if quantization is not None:
-        stored = {key: builder.CreateNumpyVector(value) for key, value in quantization.items()}
-        known = encode_table(builder, "QuantizationParameters", **stored)
-    tensor = encode_table(
-        builder,
+    table = TableToWrite(
         "Tensor",
-        Shape=builder.CreateNumpyVector(np.array(shape, np.int32)),
+        Shape=integers(shape),
         Type=dtype,
         Buffer=1,
-        Name=builder.CreateString(name),
+        Name=name,
         IsVariable=is_variable,
-        Quantization=known,
+        Quantization=quantization and TableToWrite("QuantizationParameters", **quantization),
     )
-    operators, codes = [], []
+    tensor = encode(builder, table)  # repeated tensors are one table
+    operators, codes, none = [], [], integers(())
     if code is not None:
-        custom["CustomCode"] = builder.CreateString(custom.get("CustomCode", ""))
-        codes = [encode_table(builder, "OperatorCode", **custom)]
-        nothing = builder.CreateNumpyVector(np.zeros(0, np.int32))
-        operators = [encode_table(builder, "Operator", Inputs=nothing, Outputs=nothing)]
-    tensors, nodes = (encode_offsets(builder, each) for each in ([tensor] * repeat, operators))
-    subgraph = encode_subgraph(builder, tensors, (), (0,), nodes)
-    held = {"Data": builder.CreateByteVector(bytes(3))} if buffer is None else buffer
-    buffers = [encode_buffer(builder, b""), encode_table(builder, "Buffer", **held)]
-    model = encode_table(
-        builder,
+        codes = [TableToWrite("OperatorCode", **{"CustomCode": "", **code})]
+        operators = [TableToWrite("Operator", Inputs=none, Outputs=none)]
+    graph = {"Tensors": [tensor] * repeat, "Operators": operators}
+    held = {"Data": bytes(3)} if buffer is None else buffer
+    model = TableToWrite(
         "Model",
         Version=3,
-        OperatorCodes=encode_offsets(builder, codes),
-        Subgraphs=encode_offsets(builder, [subgraph]),
-        Buffers=encode_offsets(builder, buffers),
+        OperatorCodes=codes,
+        Subgraphs=[TableToWrite("SubGraph", **graph, Inputs=none, Outputs=integers((0,)))],
+        Buffers=[TableToWrite("Buffer"), TableToWrite("Buffer", **held)],
     )
-    builder.Finish(model, file_identifier=b"TFL3")
+    builder.Finish(encode(builder, model), file_identifier=b"TFL3")
     return bytes(builder.Output())

@@ -17,6 +17,7 @@ from frontends.tflite.custom import CustomCall, custom
 from frontends.tflite.operators import OPERATORS
 from frontends.tflite.options.custom import RAW
 from frontends.tflite.quantization import Quantization
+from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError, dequantize, quantize
 from tests.support.snippets import run_command, run_python
@@ -53,6 +54,13 @@ def soft_shrink(call: CustomCall) -> Any:
     bound = relax.const(np.float32(call.settings()["lambd"]))
     shrunk = R.multiply(R.sign(real), R.nn.relu(R.subtract(R.abs(real), bound)))
     return quantize(shrunk, *call.quantization(), call.outputs[0].dtype)
+
+
+def test_a_file_is_read_with_its_rules(tmp_path: Path) -> None:
+    graph = read_model(model(tmp_path, lambd=0.5))
+    custom("SoftShrink")(soft_shrink)
+    with pytest.raises(QnnError, match=r"SoftShrink.*: its file was read before its rule"):
+        qnn.from_tflite(graph)
 
 
 def test_a_rule_gets_tensors_and_options(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from frontends.errors import ModelFormatError
 from frontends.tflite.model import Model
-from frontends.tflite.options.layers import Conv2DOptions
-from frontends.tflite.options.moves import ReshapeOptions
+from frontends.tflite.options.base import Options
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
@@ -46,9 +45,15 @@ def test_reads_what_the_writer_wrote() -> None:
     assert (conv.index, conv.code, conv.version) == (0, "CONV_2D", 3)
     assert (conv.inputs, conv.outputs) == ((0, 1, 2), (3,))
     # Dilations were not written: the schema's default is 1.
-    assert conv.options == Conv2DOptions("VALID", (1, 2), (1, 1), "RELU", "float32")
+    assert conv.options == Options(
+        padding="VALID",
+        stride=(1, 2),
+        dilation=(1, 1),
+        activation="RELU",
+        quantized_bias_type="float32",
+    )
     assert (reshape.index, reshape.code) == (1, "RESHAPE")
-    assert reshape.options == ReshapeOptions(None)
+    assert reshape.options == Options(new_shape=None)
 
 
 def test_what_lies_behind_a_constant_is_not_read() -> None:

@@ -12,9 +12,7 @@ from frontends.tflite.converters import scales
 from frontends.tflite.converters.activations import bounded, clamp_range, clamps, limited
 from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.fixed_point import number, product
-from frontends.tflite.model import Tensor
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
-from frontends.tflite.options.values import ArithmeticOptions, SumOptions
 from qnn_ops import (
     quantized_add,
     quantized_multiply,
@@ -38,8 +36,7 @@ _MOST_SHIFT = 15
 
 def shifts_powers_of_two(ctx: Context) -> bool:
     """Tell whether an operator asks for shifts, and its scales are powers of two."""
-    options = ctx.operator.options
-    if not isinstance(options, SumOptions) or not options.pot_scale_int16:
+    if not ctx.options.pot_scale_int16:
         return False
     tensors = (ctx.tensor(0), ctx.tensor(1), ctx.output())
     return all(power_of_two(per_tensor(tensor)[0]) is not None for tensor in tensors)
@@ -76,20 +73,17 @@ def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> relax.Expr:
     return R.astype(R.minimum(R.maximum(total, low), high), "int16")
 
 
-def _activation(ctx: Context) -> str:
-    activation: str = getattr(ctx.operator.options, "activation", "NONE")
-    return activation
-
-
 def _scaled(function: Callable[..., relax.Expr], *, is_product: bool = False) -> Rule:
     """Return the rule that combines two quantized operands, broadcast as in numpy."""
 
     def convert(ctx: Context) -> relax.Expr:
-        lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+        (lhs, rhs), result = ctx.inputs(2), ctx.output()
         if lhs.dtype == rhs.dtype == "int16" and shifts_powers_of_two(ctx):
-            return shifted_sum(ctx, clamp_range(_activation(ctx), result))
-        low, high = clamp_range(_activation(ctx), result)
-        if is_product and any(map(_means_nothing, (lhs.tensor, rhs.tensor))):
+            return shifted_sum(ctx, clamp_range(ctx.options.activation, result))
+        low, high = clamp_range(ctx.options.activation, result)
+        # A constant of zeros may have the scale 0.
+        known = [each.tensor.quantization for each in (lhs, rhs)]
+        if is_product and any(each and each.scale.tolist() == [0] for each in known):
             per_tensor(result)
             return _of_zeros(ctx)
         encodings = (*lhs.quantization, *rhs.quantization, *per_tensor(result))
@@ -102,24 +96,29 @@ def _floats(function: Callable[..., relax.Expr], *, is_limited: bool = False) ->
     """Return the rule that combines two float32 operands, broadcast as in numpy."""
 
     def convert(ctx: Context) -> relax.Expr:
-        result = function(ctx.input(0).expr, ctx.input(1).expr)
-        return limited(_activation(ctx), ctx.emit(result)) if is_limited else result
+        result = function(*ctx.exprs(2))
+        return limited(ctx.options.activation, ctx.emit(result)) if is_limited else result
 
     return convert
 
 
-def whole(function: Callable[..., relax.Expr]) -> Rule:
-    """Return the rule that combines integers, broadcast as in numpy; results beyond int32 wrap."""
+def whole(function: Callable[..., relax.Expr], count: int = 2) -> Rule:
+    """Return the rule that combines integers, broadcast as in numpy; results beyond int32 wrap.
+
+    Args:
+        function: of Relax.
+        count: of the operands.
+    """
 
     def convert(ctx: Context) -> relax.Expr:
         ctx.common_dtype("int16", "int32", "int64")
-        return _activated(ctx, _in_64_bits(ctx, function, *(each.expr for each in ctx.inputs())))
+        return _activated(ctx, _in_64_bits(ctx, function, *ctx.exprs(count)))
 
     return convert
 
 
 def _activated(ctx: Context, result: relax.Expr) -> relax.Expr:
-    return bounded(_activation(ctx), ctx.emit(result), ctx.output().dtype)
+    return bounded(ctx.options.activation, ctx.emit(result), ctx.output().dtype)
 
 
 def _in_64_bits(
@@ -149,7 +148,7 @@ def _unscaled(needed: Sequence[int], plain: Sequence[int] = ()) -> Rule:
         if is_plain and {tensor.dtype for tensor in tensors} == {"int16"} and rule is not None:
             return rule(ctx)
         scales.check_one_scale([tensors[index] for index in needed])
-        if clamps(_activation(ctx)):
+        if clamps(ctx.options.activation):
             scales.check_one_scale(tensors[-1:])
         return _of_zeros(ctx)
 
@@ -159,19 +158,13 @@ def _unscaled(needed: Sequence[int], plain: Sequence[int] = ()) -> Rule:
 def _of_zeros(ctx: Context) -> relax.Expr:
     """Return the result's zero point in the shape of two operands."""
     # Their difference has the result's shape, as TVM checks.
-    difference = ctx.builder.typed(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
+    difference = ctx.builder.typed(R.subtract(*ctx.exprs(2)))
     return scales.zero_points(ctx.output(), spec_of(difference).shape)
-
-
-def _means_nothing(tensor: Tensor) -> bool:
-    """Tell whether a tensor's scale is 0; a constant of zeros may have this scale."""
-    known = tensor.quantization
-    return known is not None and not known.is_per_channel and known.scale[0] == 0
 
 
 def convert_prelu(ctx: Context) -> relax.Expr:
     """Multiply negative values by slopes, the second operand, which is broadcast."""
-    data, slopes, result = ctx.input(0), ctx.input(1), ctx.output()
+    (data, slopes), result = ctx.inputs(2), ctx.output()
     encodings = (*data.quantization, *slopes.quantization, *per_tensor(result))
     call = ctx.builder.typed(quantized_prelu(data.expr, slopes.expr, *encodings, result.dtype))
     if spec_of(call).shape != data.shape:
@@ -189,7 +182,7 @@ def convert_unscaled_prelu(ctx: Context) -> relax.Expr:
 
 def convert_quantized_squared_difference(ctx: Context) -> relax.Expr:
     """Square the difference of two quantized operands, broadcast as in numpy."""
-    lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+    (lhs, rhs), result = ctx.inputs(2), ctx.output()
     if result.dtype != "int8":
         raise UnsupportedError(f"tensors of type {result.dtype}, which TFLite does not square")
     return quantized_squared_difference(
@@ -202,61 +195,45 @@ def _extremum(function: Callable[..., relax.Expr]) -> Rule:
 
     def convert(ctx: Context) -> relax.Expr:
         ctx.common_dtype()
-        return function(ctx.input(0).expr, ctx.input(1).expr)
+        return function(*ctx.exprs(2))
 
     return convert
 
 
-def _added(add: Callable[[Context, relax.Expr, relax.Expr], relax.Expr], *dtypes: str) -> Rule:
-    """Return the rule that adds tensors of one shape, one after the other.
-
-    Args:
-        add: adds two.
-        *dtypes: the types that LiteRT takes; without them the rule checks no type.
-    """
-
-    def convert(ctx: Context) -> relax.Expr:
-        if dtypes:
-            ctx.common_dtype(*dtypes)
-        first = ctx.input(0)
-        total = first.expr
-        for other in ctx.inputs()[1:]:
-            if other.shape != first.shape:
-                raise QnnError(f"shapes {first.shape} and {other.shape} differ")
-            total = add(ctx, total, other.expr)
-        return total
-
-    return convert
-
-
-def _float_sum(ctx: Context, lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
-    return rounded(ctx.emit(R.add(lhs, rhs)))
-
-
-def _whole_sum(ctx: Context, lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
-    return ctx.emit(_in_64_bits(ctx, R.add, lhs, rhs))
+def convert_sum(ctx: Context) -> relax.Expr:
+    """Add tensors of one shape, one after the other."""
+    first = ctx.input(0)
+    total, is_real = first.expr, spec_of(first.expr).dtype == "float32"
+    if not is_real:
+        ctx.common_dtype("int32")
+    for other in ctx.inputs()[1:]:
+        if other.shape != first.shape:
+            raise QnnError(f"shapes {first.shape} and {other.shape} differ")
+        pair = total, other.expr
+        total = rounded(ctx.emit(R.add(*pair))) if is_real else _in_64_bits(ctx, R.add, *pair)
+    return total
 
 
 def convert_squared_difference(ctx: Context) -> relax.Expr:
     """Square lhs - rhs."""
-    difference = ctx.emit(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
+    difference = ctx.emit(R.subtract(*ctx.exprs(2)))
     return rounded(ctx.emit(R.multiply(difference, difference)))
 
 
 def convert_quotient(ctx: Context) -> relax.Expr:
     """Divide by a table of the 65,536 quotients of two 8-bit values."""
-    lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+    (lhs, rhs), result = ctx.inputs(2), ctx.output()
     ctx.common_dtype()
-    bounds = clamp_range(ctx.options(ArithmeticOptions).activation, result)
+    bounds = clamp_range(ctx.options.activation, result)
     encodings = lhs.quantization, rhs.quantization, per_tensor(result)
     return _look_up(ctx, quotient_table(*encodings, result.dtype, bounds))
 
 
 def convert_int16_quotient(ctx: Context) -> relax.Expr:
     """Divide; tables hold everything that depends on only one of the values."""
-    lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+    (lhs, rhs), result = ctx.inputs(2), ctx.output()
     scales.check_symmetric(lhs.tensor, rhs.tensor, result)
-    bounds = clamp_range(ctx.options(ArithmeticOptions).activation, result)
+    bounds = clamp_range(ctx.options.activation, result)
     tables = quotient_tables_int16(lhs.quantization[0], rhs.quantization[0], per_tensor(result)[0])
 
     def taken(table: Array, indices: Any) -> Any:
@@ -292,7 +269,7 @@ def _look_up(ctx: Context, table: Array) -> relax.Expr:
 
 def convert_float_prelu(ctx: Context) -> relax.Expr:
     """Compute x if positive, otherwise alpha * x; alpha, the second operand, is broadcast."""
-    data, alpha = ctx.input(0).expr, ctx.input(1).expr
+    data, alpha = ctx.exprs(2)
     positive = R.greater_equal(data, relax.const(0.0, "float32"))
     return R.where(positive, data, R.multiply(data, alpha))
 
@@ -319,7 +296,7 @@ def convert_whole_quotient(ctx: Context) -> relax.Expr:
         size = R.floor_divide(R.abs(lhs), R.abs(divisor))
         return R.multiply(size, R.multiply(R.sign(lhs), R.sign(divisor)))
 
-    return _activated(ctx, _in_64_bits(ctx, divide, ctx.input(0).expr, ctx.input(1).expr))
+    return _activated(ctx, _in_64_bits(ctx, divide, *ctx.exprs(2)))
 
 
 def _difference_squared(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
@@ -336,7 +313,7 @@ OPERATORS.update(
             micro=COMPUTED,
             combines="add",
         ),
-        "ADD_N": Row(floats=_added(_float_sum), whole=_added(_whole_sum, "int32")),
+        "ADD_N": Row(floats=convert_sum, whole=convert_sum),
         "ATAN2": Row(floats=_floats(R.atan2)),
         "DIV": Row(
             quantized=convert_quotient,

@@ -14,7 +14,6 @@ from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.scales import EIGHT_BITS, ENCODED
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import MOVED, OPERATORS, Row, Rule, converter, row_of
-from frontends.tflite.options.values import BucketizeOptions, IndexOptions
 from qnn_ops import top_indices
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import check_axis
@@ -39,7 +38,7 @@ class _Comparison:
 
     def __call__(self, ctx: Context) -> relax.Expr:
         """Compare two tensors of one type."""
-        lhs, rhs = ctx.input(0), ctx.input(1)
+        lhs, rhs = ctx.inputs(2)
         dtype = lhs.dtype
         if rhs.dtype != dtype:
             raise QnnError(f"cannot compare {dtype} with {rhs.dtype}")
@@ -67,12 +66,12 @@ def compared_by_scale(code: str, tensor: Tensor) -> bool:
     return is_compared and tensor.quantization is not None
 
 
-def _logical(function: Callable[..., relax.Expr]) -> Rule:
-    """Return the rule that combines bool tensors."""
+def _logical(function: Callable[..., relax.Expr], count: int = 2) -> Rule:
+    """Return the rule that combines as many bool tensors."""
 
     def convert(ctx: Context) -> relax.Expr:
         ctx.common_dtype("bool")
-        return function(*(operand.expr for operand in ctx.inputs()))
+        return function(*ctx.exprs(count))
 
     return convert
 
@@ -117,7 +116,7 @@ def _are_single(ctx: Context) -> bool:
 @converter("BUCKETIZE", dtypes=("int32", "int64", "float32"))
 def convert_bucketize(ctx: Context) -> relax.Expr:
     """Count the boundaries at or below each number; compare in float32."""
-    data, boundaries = ctx.input(0), ctx.options(BucketizeOptions).boundaries
+    data, boundaries = ctx.input(0), ctx.options.boundaries
     if not np.all(boundaries[:-1] <= boundaries[1:]):
         raise QnnError(f"the boundaries must be sorted, got {boundaries.tolist()}")
     if boundaries.size == 0:
@@ -134,7 +133,7 @@ def _arg(function: Callable[..., relax.Expr]) -> Rule:
     def convert(ctx: Context) -> relax.Expr:
         data = ctx.input(0)
         # The tensor's type in the file does not matter.
-        dtype = ctx.options(IndexOptions).output_type
+        dtype = ctx.options.output_type
         if dtype not in ("int32", "int64"):
             raise UnsupportedError(f"a result of type {dtype}")
         axis = check_axis(ctx.integer(1, ("int32", "int64")), len(data.shape))
@@ -176,7 +175,7 @@ OPERATORS.update(
         "LESS": Row(data=_Comparison(R.less), micro=MOVED),
         "LESS_EQUAL": Row(data=_Comparison(R.less_equal), micro=MOVED),
         "LOGICAL_AND": Row(data=_logical(R.logical_and), micro=MOVED, combines="all"),
-        "LOGICAL_NOT": Row(data=_logical(R.logical_not), micro=MOVED),
+        "LOGICAL_NOT": Row(data=_logical(R.logical_not, 1), micro=MOVED),
         "LOGICAL_OR": Row(data=_logical(R.logical_or), micro=MOVED, combines="any"),
     }
 )

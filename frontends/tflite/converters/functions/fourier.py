@@ -3,8 +3,6 @@
 A complex tensor is a float32 tensor here; its last axis holds the two parts.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
@@ -24,8 +22,10 @@ def convert_rfft2d(ctx: Context) -> relax.Expr:
 
     It is computed in float64, like LiteRT's, and rounded to float32.
     """
-    data = ctx.input(0)
-    height, width = lengths = _lengths(ctx)
+    data, lengths = ctx.input(0), ctx.integers(1)
+    if len(lengths) != 2:
+        raise QnnError(f"needs two lengths, got {lengths}")
+    height, width = lengths
     if data.dtype != "float32" or len(data.shape) < 2 or 0 in data.shape:
         raise UnsupportedError(f"of {data.dtype} of shape {data.shape}")
     if any(length < 1 or length & (length - 1) or length > _MOST for length in lengths):
@@ -59,13 +59,6 @@ def convert_size(ctx: Context) -> relax.Expr:
     wide = ctx.builder.array(ctx.input(0).expr).astype("float64")
     square = (wide * wide).sum(axis=wide.ndim - 1, dtype="float64")
     return R.astype(R.sqrt(square.expr), "float32")
-
-
-def _lengths(ctx: Context) -> Sequence[int]:
-    lengths = ctx.integers(1)
-    if len(lengths) != 2:
-        raise QnnError(f"needs two lengths, got {lengths}")
-    return lengths
 
 
 def _angles(rows: np.ndarray, columns: np.ndarray, length: int) -> np.ndarray:

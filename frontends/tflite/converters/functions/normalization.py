@@ -19,7 +19,6 @@ from frontends.tflite.converters.fixed_point import (
 )
 from frontends.tflite.converters.functions.unary import of_zero
 from frontends.tflite.operators import COMPUTED, OPERATORS, Row
-from frontends.tflite.options.values import SoftmaxOptions
 from qnn_ops import quantized_softmax
 from qnn_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from qnn_ops.dialect.attributes import dtype_range
@@ -46,7 +45,7 @@ def convert_softmax(ctx: Context) -> relax.Expr:
         *data.quantization,
         *quantization,
         result.dtype,
-        beta=ctx.options(SoftmaxOptions).beta,
+        beta=ctx.options.beta,
     )
 
 
@@ -54,7 +53,7 @@ def convert_float_softmax(ctx: Context) -> relax.Expr:
     """Apply softmax along the last axis; beta multiplies the distances from the largest value."""
     data = _rows(ctx)
     below = data - data.max([-1], keepdims=True)
-    powers = np.exp(below * np.float32(ctx.options(SoftmaxOptions).beta))
+    powers = np.exp(below * np.float32(ctx.options.beta))
     quotient: Any = powers / powers.sum(-1, np.float32, True)
     return quotient.value
 

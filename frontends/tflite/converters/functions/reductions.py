@@ -14,7 +14,6 @@ from frontends.tflite.converters import scales
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
 from frontends.tflite.converters.fixed_point import rescaled, saturated
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule, converter
-from frontends.tflite.options.values import CumsumOptions, ReducerOptions
 from qnn_ops import quantized_mean, requantize
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier
 from qnn_ops.dialect.checks import check_axis
@@ -37,14 +36,14 @@ def reduced(
     """Return a reduction of the first input; without axes, it reduces a new axis of size 1."""
     data, axes = ctx.input(0), axes_of(ctx)
     if axes:
-        return reduce(data.expr, axes, ctx.options(ReducerOptions).keep_dims)
+        return reduce(data.expr, axes, ctx.options.keep_dims)
     longer = ctx.emit(reshaped(data.expr, (*data.shape, 1)))
     return reduce(longer, [len(data.shape)], False)
 
 
 def _kept_shape(ctx: Context) -> list[int]:
     """Return the shape of a reduction of elements, or of none."""
-    axes, keep = axes_of(ctx), ctx.options(ReducerOptions).keep_dims
+    axes, keep = axes_of(ctx), ctx.options.keep_dims
     sizes = enumerate(ctx.input(0).shape)
     return [1 if axis in axes else size for axis, size in sizes if keep or axis not in axes]
 
@@ -217,7 +216,7 @@ def convert_unscaled_product(ctx: Context) -> relax.Expr | list[relax.Expr]:
 @converter("CUMSUM", dtypes=("float32", "int32", "int64"))
 def convert_cumsum(ctx: Context) -> relax.Expr:
     """Add up along an axis, from its beginning or from its end."""
-    options, data = ctx.options(CumsumOptions), ctx.input(0)
+    options, data = ctx.options, ctx.input(0)
     dtype, shape = data.dtype, data.shape
     axis = check_axis(ctx.integer(1), len(shape))
     if 0 in shape:

@@ -15,7 +15,6 @@ from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.functions.arithmetic import whole
 from frontends.tflite.converters.scales import check_one_scale, check_symmetric, with_least_scale
 from frontends.tflite.operators import COMPUTED, OPERATORS, Row, Rule
-from frontends.tflite.options import values
 from qnn_ops import quantized_lookup
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arrays import Array
@@ -38,7 +37,7 @@ def _tabulated(table_of: Callable[..., Array], *, option: str = "", has_uint8: b
 
     def convert(ctx: Context) -> relax.Expr:
         data, result = ctx.tensor(0), ctx.output()
-        first = [getattr(ctx.operator.options, option)] if option else []
+        first = [getattr(ctx.options, option)] if option else []
         if result.dtype == "int16":
             check_symmetric(data, result)
         ends = partial(lookup.Ends, *per_tensor(data), *per_tensor(result))
@@ -131,7 +130,7 @@ def convert_gelu(ctx: Context) -> relax.Expr:
     """Compute x times the normal distribution up to x, or its approximation by tanh."""
     data, one = ctx.builder.array(ctx.input(0).expr), relax.const(1.0, "float64")
     half = np.float32(0.5) * data
-    if ctx.options(values.GeluOptions).approximate:
+    if ctx.options.approximate:
         inner = np.float32(_ROOT) * (data + np.float32(0.044715) * (data * data * data))
         part = 1 + data.to(_in_float64(R.tanh, inner.expr))
     else:
@@ -150,7 +149,7 @@ def convert_hard_swish(ctx: Context) -> relax.Expr:
 
 def convert_leaky_relu(ctx: Context) -> relax.Expr:
     """Compute x if it is positive, and alpha * x otherwise."""
-    return R.nn.leakyrelu(ctx.input(0).expr, ctx.options(values.LeakyReluOptions).alpha)
+    return R.nn.leakyrelu(ctx.input(0).expr, ctx.options.alpha)
 
 
 def convert_local_response_normalization(ctx: Context) -> relax.Expr:
@@ -158,7 +157,7 @@ def convert_local_response_normalization(ctx: Context) -> relax.Expr:
 
     LiteRT leaves out the last of the ``radius`` neighbours on either side.
     """
-    options, data = ctx.options(values.LocalResponseNormalizationOptions), ctx.input(0)
+    options, data = ctx.options, ctx.input(0)
     if not data.shape:
         raise QnnError(f"{data.label} is a scalar, which has no last axis")
     rank, depth, radius = len(data.shape), data.shape[-1], options.radius
@@ -180,7 +179,7 @@ OPERATORS.update(
         "ABS": Row(
             scaled=_tabulated(lookup.absolute_table, has_uint8=False),
             floats=_floats(R.abs),
-            whole=whole(R.abs),
+            whole=whole(R.abs, 1),
             is_for_every_scale=True,
         ),
         "CEIL": Row(floats=_floats(R.ceil)),
@@ -223,7 +222,7 @@ OPERATORS.update(
         "NEG": Row(
             scaled=_negative,
             floats=_floats(R.negative),
-            whole=whole(R.negative),
+            whole=whole(R.negative, 1),
             unscaled=_negative,
             is_for_every_scale=True,
         ),
@@ -232,7 +231,7 @@ OPERATORS.update(
             scaled=_tabulated(lookup.rsqrt_table, has_uint8=False),
             floats=_floats(R.rsqrt),
         ),
-        "SIGN": Row(floats=_sign, whole=whole(R.sign)),
+        "SIGN": Row(floats=_sign, whole=whole(R.sign, 1)),
         "SIN": Row(floats=_floats(R.sin)),
         "SQRT": Row(
             scaled=_tabulated(lookup.sqrt_table, has_uint8=False),

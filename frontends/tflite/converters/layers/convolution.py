@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -12,11 +12,7 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import check_clamps, clamp_range
 from frontends.tflite.converters.context import Context, per_channel, per_tensor, reshaped
 from frontends.tflite.model import Tensor
-from frontends.tflite.options.layers import (
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-)
+from frontends.tflite.options.base import Options
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.sizes import is_open
 from qnn_ops.dialect.windows import window_count
@@ -117,33 +113,31 @@ def int16_bias_type(stated: str) -> str:
     return "int32" if stated == "int32" else "int64"
 
 
-AnyConv2D: TypeAlias = Conv2DOptions | DepthwiseConv2DOptions
+_DEPTHWISE = "DEPTHWISE_CONV_2D"
 
 
-def kind_of(ctx: Context) -> tuple[AnyConv2D, dict[str, Any]]:
-    """Return a convolution's options, and its window, layouts and groups as arguments.
+def kind_of(ctx: Context) -> dict[str, Any]:
+    """Return a convolution's window, layouts and groups as arguments.
 
     CONV_2D has groups if the kernel has fewer input channels than the data. In DEPTHWISE_CONV_2D
     each channel is a group, and the kernel is [1, height, width, C * M].
     """
-    data, kernel, options = ctx.input(0, rank=4), ctx.input(1, rank=4), ctx.operator.options
-    if isinstance(options, DepthwiseConv2DOptions):
+    data, kernel = ctx.input(0, rank=4), ctx.input(1, rank=4)
+    if ctx.operator.code == _DEPTHWISE:
         # The multiplier M follows from the shapes; old files state a wrong one.
         layout, groups = "IHWO", data.shape[3]
     else:
-        options = ctx.options(Conv2DOptions)
         layout, groups = "OHWI", data.shape[3] // max(1, kernel.shape[3])
-    window = window_of(options, data.shape[1:3], kernel.shape[1:3])
-    return options, {**window, "groups": groups, "data_layout": "NHWC", "kernel_layout": layout}
+    window = window_of(ctx.options, data.shape[1:3], kernel.shape[1:3])
+    return {**window, "groups": groups, "data_layout": "NHWC", "kernel_layout": layout}
 
 
 def convert_conv_2d(ctx: Context) -> relax.Expr:
     """Return a convolution, of all channels or of every channel by itself."""
     data, kernel, result = ctx.input(0), ctx.weights(1), ctx.output()
-    options, window = kind_of(ctx)
+    options, window, is_depthwise = ctx.options, kind_of(ctx), ctx.operator.code == _DEPTHWISE
     outer = window["kernel_layout"].index("O")
-    is_packed = bool(kernel.tensor.packed) and data.dtype == "int16"
-    if is_packed and isinstance(options, DepthwiseConv2DOptions):
+    if is_depthwise and kernel.tensor.packed and data.dtype == "int16":
         # LiteRT does not unpack such weights there.
         raise UnsupportedError("int4 weights beside int16 data")
     if 0 in data.shape[1:3]:
@@ -152,9 +146,7 @@ def convert_conv_2d(ctx: Context) -> relax.Expr:
     check_kernel(data.tensor, kernel.tensor, result)
     check_zero_point(kernel.tensor, kernel_zero_point)
     low, high = clamp_range(options.activation, result)
-    bias_type = "int64"
-    if isinstance(options, Conv2DOptions):
-        bias_type = int16_bias_type(options.quantized_bias_type)
+    bias_type = "int64" if is_depthwise else int16_bias_type(options.quantized_bias_type)
     bias = bias_of(ctx, 2, bias_type)
     is_wide = data.dtype == "int16" and bias_type == "int64"
     counts = _counts(options, data.shape[1:3], kernel.shape[1:3])
@@ -174,7 +166,7 @@ def convert_conv_2d(ctx: Context) -> relax.Expr:
     )
 
 
-def _counts(options: AnyConv2D, sizes: Sequence[int], window: Sequence[int]) -> list[int]:
+def _counts(options: Options, sizes: Sequence[int], window: Sequence[int]) -> list[int]:
     """Count the positions of a window without padding.
 
     In LiteRT, a window that is larger than the image by less than two steps has no position. A
@@ -187,12 +179,10 @@ def _counts(options: AnyConv2D, sizes: Sequence[int], window: Sequence[int]) -> 
     return counts
 
 
-def dense_options(ctx: Context) -> FullyConnectedOptions:
-    """Return the options of a dense layer; raise unless its weights are in their usual order."""
-    options = ctx.options(FullyConnectedOptions)
-    if options.weights_format != "DEFAULT":
-        raise UnsupportedError(f"weights in the format {options.weights_format}")
-    return options
+def check_format(ctx: Context) -> None:
+    """Raise unless the weights of a dense layer are in their usual order."""
+    if ctx.options.weights_format != "DEFAULT":
+        raise UnsupportedError(f"weights in the format {ctx.options.weights_format}")
 
 
 def convert_fully_connected(ctx: Context) -> relax.Expr:
@@ -200,7 +190,8 @@ def convert_fully_connected(ctx: Context) -> relax.Expr:
 
     The run may compute the weights.
     """
-    options = dense_options(ctx)
+    check_format(ctx)
+    options = ctx.options
     check_clamps(options.activation)
     data, weight, result = ctx.input(0), ctx.input(1), ctx.output()
     check_kernel(data.tensor, weight.tensor, result)
@@ -219,7 +210,7 @@ def convert_fully_connected(ctx: Context) -> relax.Expr:
         weight.expr,
         *encodings,
         result.dtype,
-        bias=_bias(ctx, options, weight.shape[0]),
+        bias=_bias(ctx, weight.shape[0]),
         out_min=low,
         out_max=high,
         rounding="tflite" if ctx.model.semantics == "tflm" else "float64",
@@ -249,8 +240,8 @@ def rows_of(ctx: Context, keep_num_dims: bool) -> tuple[tuple[int, ...], int, in
     return data.shape[:-1] if keep_num_dims else (count // depth,), depth, units
 
 
-def _bias(ctx: Context, options: FullyConnectedOptions, units: int) -> relax.Expr | None:
-    bias_type = int16_bias_type(options.quantized_bias_type)
+def _bias(ctx: Context, units: int) -> relax.Expr | None:
+    bias_type = int16_bias_type(ctx.options.quantized_bias_type)
     if ctx.tensor(0).dtype == "int16" and bias_type == "int32" and not ctx.has(2):
         # It states the width of the sums, even without a bias.
         return ctx.values.add_constant(ctx.output(), "_bias", np.zeros(units, np.int32))

@@ -12,7 +12,6 @@ from frontends.tflite.converters.activations import activate, check_clamps, floa
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.layers import convolution
 from frontends.tflite.converters.layers.transpose_conv import in_phases, output_shape
-from frontends.tflite.options.layers import Conv3DOptions, TransposeConvOptions
 from qnn_ops import float_conv2d
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
@@ -22,21 +21,22 @@ from qnn_ops.errors import QnnError
 def convert_float_conv_2d(ctx: Context) -> relax.Expr:
     """Return a convolution, of all channels or of every channel by itself."""
     data, kernel = ctx.input(0), ctx.input(1)
-    options, window = convolution.kind_of(ctx)
+    window = convolution.kind_of(ctx)
     groups, layout = window["groups"], window["kernel_layout"]
     channels, inputs = (kernel.shape[layout.index(letter)] for letter in "OI")
     if groups < 1 or inputs * groups != data.shape[3] or channels % groups:
         raise QnnError(f"a kernel of shape {kernel.shape} for data of shape {data.shape}")
     steps = (window[name] for name in ("strides", "padding", "dilation"))
     convolution.check_window(data.shape[1:3], kernel.shape[1:3], *steps)
-    low, high = float_range(options.activation)
+    low, high = float_range(ctx.options.activation)
     bias = bias_of(ctx, 2, channels)
     return float_conv2d(data.expr, kernel.expr, bias, **window, low=low, high=high)
 
 
 def convert_float_fully_connected(ctx: Context) -> relax.Expr:
     """Return a dense layer; unless the rank must be kept, the data becomes rows of K values."""
-    options = convolution.dense_options(ctx)
+    convolution.check_format(ctx)
+    options = ctx.options
     check_clamps(options.activation)
     outer, depth, units = convolution.rows_of(ctx, options.keep_num_dims)
     pixels = ctx.emit(reshaped(ctx.input(0).expr, (1, 1, prod(outer), depth)))
@@ -51,7 +51,7 @@ def convert_float_transpose_conv(ctx: Context) -> relax.Expr:
 
     LiteRT adds up pixel by pixel of the data; the convolutions here have the same order.
     """
-    options, kernel = ctx.options(TransposeConvOptions), ctx.input(1, rank=4)
+    options, kernel = ctx.options, ctx.input(1, rank=4)
     data = ctx.input(2, rank=4)
     bias = bias_of(ctx, 3, kernel.shape[0])
     if not ctx.tensor(1).is_constant or not (bias is None or ctx.tensor(3).is_constant):
@@ -78,7 +78,7 @@ def transposed_sums(ctx: Context, images: relax.Expr, planes: relax.Expr) -> rel
         images: float32 values of the data.
         planes: float32 values of the weights.
     """
-    options = ctx.options(TransposeConvOptions)
+    options = ctx.options
     kernel, data = ctx.input(1, rank=4), ctx.input(2, rank=4)
     shape, window = output_shape(ctx, kernel.shape, data), kernel.shape[1:3]
     emit = ctx.emit
@@ -125,7 +125,7 @@ def bias_of(ctx: Context, position: int, channels: int) -> relax.Expr | None:
 
 def convert_conv_3d(ctx: Context) -> relax.Expr:
     """Return a convolution of volumes; the kernel is [depth, height, width, in, out]."""
-    data, kernel, options = ctx.input(0), ctx.input(1), ctx.options(Conv3DOptions)
+    data, kernel, options = ctx.input(0), ctx.input(1), ctx.options
     _check_shapes(data.shape, kernel.shape, 3)
     window = convolution.window_of(options, data.shape[1:4], kernel.shape[:3])
     convolution.check_window(data.shape[1:4], kernel.shape[:3], **window)
@@ -138,7 +138,7 @@ def convert_conv_3d(ctx: Context) -> relax.Expr:
 def convert_conv_3d_transpose(ctx: Context) -> relax.Expr:
     """Return the transposed convolution; the kernel is [depth, height, width, out, in]."""
     shape, kernel, data = ctx.integers(0), ctx.input(1), ctx.input(2)
-    options, emit = ctx.options(Conv3DOptions), ctx.emit
+    options, emit = ctx.options, ctx.emit
     _check_shapes(data.shape, kernel.shape, 4)
     if options.dilation != (1, 1, 1):
         raise UnsupportedError(f"the dilation {options.dilation}")

@@ -11,7 +11,13 @@ from tvm.relax import op as R
 from frontends.tflite.converters.activations import activate, check_clamps
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.functions.integers import read_as
-from qnn_ops import QnnError, dynamic_encoding, dynamic_quantize, float_function
+from qnn_ops import (
+    QnnError,
+    dynamic_encoding,
+    dynamic_quantize,
+    float_function,
+    quantized_dense,
+)
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
@@ -36,18 +42,17 @@ class QuantizedRows:
 
 
 def quantized_rows(
-    ctx: Context, data: relax.Expr, count: int, each: Sequence[int], *, asymmetric: bool
+    ctx: Context, data: relax.Expr, each: Sequence[int], *, asymmetric: bool
 ) -> QuantizedRows:
-    """Quantize ``count`` rows of data separately, as LiteRT does.
+    """Quantize rows of data separately, as LiteRT does.
 
     Args:
         ctx: the operator.
         data: float32.
-        count: of the rows.
-        each: the shape of scales and zero points, one for each row.
+        each: the shape of scales and zero points, one for each row: their number, and sizes of 1.
         asymmetric: whether rows have zero points.
     """
-    emit, shape = ctx.emit, spec_of(data).shape
+    emit, shape, count = ctx.emit, spec_of(data).shape, each[0]
     if not count:
         point = emit(R.zeros(each, "int32")) if asymmetric else None
         return QuantizedRows(emit(R.zeros(shape, "int8")), emit(R.zeros(each, "float32")), point)
@@ -111,6 +116,29 @@ def centred(
             weight_sums = relax.const(weight_sums.astype(np.int32))
         sums = ctx.emit(R.subtract(sums, R.multiply(rows.zero_point, weight_sums)))
     return R.astype(sums, "float32")
+
+
+def dense_product(
+    ctx: Context,
+    data: relax.Expr,
+    weights: relax.Expr,
+    weight_sums: Array | relax.Expr,
+    scales: Array,
+) -> relax.Expr:
+    """Multiply separately quantized rows by weights, as the operator's options say.
+
+    Args:
+        ctx: the operator.
+        data: float32, [rows, size].
+        weights: int8, [units, size].
+        weight_sums: the sum of each row of the weights.
+        scales: of all weights, or of each row.
+    """
+    each, asymmetric = (spec_of(data).shape[0], 1), ctx.options.asymmetric_quantize_inputs
+    rows = quantized_rows(ctx, data, each, asymmetric=asymmetric)
+    sums = ctx.emit(quantized_dense(rows.values, weights, *SUMS))
+    steps = centred(ctx, sums, rows, weight_sums)
+    return R.multiply(steps, R.multiply(rows.scale, relax.const(scales)))
 
 
 def with_bias(ctx: Context, product: relax.Expr, position: int) -> relax.Expr:

@@ -11,10 +11,9 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.layers import hybrid
-from frontends.tflite.converters.layers.convolution import dense_options, kind_of, rows_of
+from frontends.tflite.converters.layers.convolution import check_format, kind_of, rows_of
 from frontends.tflite.converters.layers.float_layers import transposed_sums
 from frontends.tflite.converters.layers.matmul import result_shape, turned
-from frontends.tflite.options.layers import BatchMatMulOptions, TransposeConvOptions
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arrays import Array
@@ -31,7 +30,7 @@ def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
     equal ones) images have no zero point, and their scale is first multiplied by the kernel's.
     Otherwise they have one, and a sum is multiplied by the channel's scale, then by the image's.
     """
-    kernel, (options, window) = ctx.tensor(1), kind_of(ctx)
+    kernel, window = ctx.tensor(1), kind_of(ctx)
     scales = hybrid.scales_of(ctx, 1, kernel.shape[0])
     if window["groups"] == 1 and (kernel.dtype == "uint8" or np.all(scales == scales[0])):
         sums, rows, _ = _sums(ctx, window, asymmetric=False)
@@ -42,7 +41,7 @@ def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
         sums, rows, totals = _sums(ctx, window, asymmetric=True)
         steps = R.multiply(hybrid.centred(ctx, sums, rows, totals), relax.const(scales))
         product = R.multiply(rounded(ctx.emit(steps)), rows.scale)
-    return activate(options.activation, hybrid.with_bias(ctx, product, 2))
+    return activate(ctx.options.activation, hybrid.with_bias(ctx, product, 2))
 
 
 def convert_hybrid_depthwise_conv_2d(ctx: Context) -> relax.Expr:
@@ -51,12 +50,12 @@ def convert_hybrid_depthwise_conv_2d(ctx: Context) -> relax.Expr:
     Source of the arithmetic: DepthwiseConvHybridPerChannel of LiteRT: a sum is multiplied by the
     product of the channel's and the image's scales.
     """
-    options, window = kind_of(ctx)
+    window = kind_of(ctx)
     scales = _channel_scales(ctx, window["kernel_layout"].index("O"))
     sums, rows, totals = _sums(ctx, window, asymmetric=True)
     scale = R.multiply(relax.const(scales), rows.scale)
     product = R.multiply(hybrid.centred(ctx, sums, rows, totals), scale)
-    return activate(options.activation, hybrid.with_bias(ctx, product, 2))
+    return activate(ctx.options.activation, hybrid.with_bias(ctx, product, 2))
 
 
 def convert_hybrid_transpose_conv(ctx: Context) -> relax.Expr:
@@ -70,14 +69,13 @@ def convert_hybrid_transpose_conv(ctx: Context) -> relax.Expr:
     ctx.input(1, rank=4)  # the scales need its axes
     scales = _channel_scales(ctx, 0)
     batch, emit = data.shape[0], ctx.emit
-    rows = hybrid.quantized_rows(ctx, data.expr, batch, (batch, 1, 1, 1), asymmetric=True)
+    rows = hybrid.quantized_rows(ctx, data.expr, (batch, 1, 1, 1), asymmetric=True)
     centre = emit(R.subtract(R.astype(rows.values, "int32"), rows.zero_point))
     planes = emit(R.astype(ctx.weights(1).expr, "float32"))
     sums = transposed_sums(ctx, emit(R.astype(centre, "float32")), planes)
     scale = R.multiply(relax.const(scales), rows.scale)
     product = R.multiply(sums, scale)
-    options = ctx.options(TransposeConvOptions)
-    return activate(options.activation, hybrid.with_bias(ctx, product, 3))
+    return activate(ctx.options.activation, hybrid.with_bias(ctx, product, 3))
 
 
 def _channel_scales(ctx: Context, axis: int) -> Array:
@@ -111,7 +109,7 @@ def _sums(
         widths = [0, 0, top, bottom, left, right, 0, 0]
         expr = ctx.emit(R.nn.pad(expr, widths, pad_value=0.0))
         window = window | {"padding": (0, 0, 0, 0)}
-    rows = hybrid.quantized_rows(ctx, expr, batch, (batch, 1, 1, 1), asymmetric=asymmetric)
+    rows = hybrid.quantized_rows(ctx, expr, (batch, 1, 1, 1), asymmetric=asymmetric)
     sums = quantized_conv2d(rows.values, kernel, *hybrid.SUMS, **window)
     others = tuple(i for i, letter in enumerate(window["kernel_layout"]) if letter != "O")
     return ctx.emit(sums), rows, array.sum(axis=others, dtype=np.int32)
@@ -123,21 +121,17 @@ def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
     Source of the arithmetic: EvalHybridDense of LiteRT's fully_connected.cc: the scale of a row
     times that of the weights, times the sum, plus the bias, each rounded to float32.
     """
-    options = dense_options(ctx)
+    check_format(ctx)
+    options = ctx.options
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
     weight, weight_sums = _weights(ctx)
-    scales = relax.const(hybrid.scales_of(ctx, 1, units))
+    scales = hybrid.scales_of(ctx, 1, units)
     if 0 in (*outer, units):
         return R.zeros((*outer, units), "float32")
     if depth == 0:
         raise QnnError(f"{ctx.tensor(1).label} has no elements, which LiteRT does not add up")
-    count = prod(outer)
-    data = ctx.emit(reshaped(ctx.input(0).expr, (count, depth)))
-    asymmetric = options.asymmetric_quantize_inputs
-    rows = hybrid.quantized_rows(ctx, data, count, (count, 1), asymmetric=asymmetric)
-    sums = ctx.emit(quantized_dense(rows.values, weight, *hybrid.SUMS))
-    steps = hybrid.centred(ctx, sums, rows, weight_sums)
-    product = R.multiply(steps, R.multiply(rows.scale, scales))
+    data = ctx.emit(reshaped(ctx.input(0).expr, (prod(outer), depth)))
+    product = hybrid.dense_product(ctx, data, weight, weight_sums, scales)
     result = hybrid.bent(ctx, options.activation, ctx.emit(hybrid.with_bias(ctx, product, 2)))
     return reshaped(ctx.emit(result), (*outer, units))
 
@@ -159,7 +153,7 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
     a row's scale and the sums of weights by the sum of the batches' indices. If both operands have
     several batch axes, these values belong to another row.
     """
-    options = ctx.options(BatchMatMulOptions)
+    options = ctx.options
     data, kernel, asymmetric = ctx.input(0), ctx.tensor(1), options.asymmetric_quantize_inputs
     array = ctx.constant(1)
     if kernel.dtype != "int8":
@@ -180,7 +174,7 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
     if asymmetric and ends[1][0] > 1:
         raise UnsupportedError(f"{kernel.label} of shape {kernel.shape}")  # LiteRT's sums end
     count = prod(left[:-1])
-    rows = hybrid.quantized_rows(ctx, lhs, count, (count, 1), asymmetric=asymmetric)
+    rows = hybrid.quantized_rows(ctx, lhs, (count, 1), asymmetric=asymmetric)
     batches = np.broadcast_shapes(ends[0][:3], ends[1][:3])
     if prod(batches) * left[-2] > _MOST:
         raise QnnError(f"data of shape {data.shape} has more than {_MOST} rows")
@@ -225,7 +219,8 @@ def convert_dense_by_block(ctx: Context) -> relax.Expr:
     each block, times its scale, is added to the blocks before it. The zero point's share is
     subtracted, and the scale of the row and the bias follow, each rounded to float32.
     """
-    options = dense_options(ctx)
+    check_format(ctx)
+    options = ctx.options
     if options.activation != "NONE":  # LiteRT's own kernel forgets the bias, XNNPACK's does not
         raise UnsupportedError(f"{options.activation} behind weights with scales by block")
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
@@ -234,7 +229,7 @@ def convert_dense_by_block(ctx: Context) -> relax.Expr:
         raise UnsupportedError(f"{ctx.tensor(1).label} has scales by block, and is not int4")
     emit, count, blocks = ctx.emit, prod(outer), scales.shape[1]
     data = emit(reshaped(ctx.input(0).expr, (count, depth)))
-    rows = hybrid.quantized_rows(ctx, data, count, (count, 1), asymmetric=True)
+    rows = hybrid.quantized_rows(ctx, data, (count, 1), asymmetric=True)
     parts = emit(reshaped(rows.values, (count, blocks, depth // blocks)))
     words = R.astype(emit(R.permute_dims(parts, [1, 0, 2])), "int16")
     columns = np.ascontiguousarray(array.transpose(1, 2, 0))  # [blocks, size, units]

@@ -11,7 +11,7 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.fixed_point import rescaled, saturated
 from frontends.tflite.converters.scales import check_symmetric, zero_points
-from frontends.tflite.options.layers import BatchMatMulOptions
+from frontends.tflite.options.base import Options
 from qnn_ops import float_conv2d, float_matmul, quantized_dense, quantized_matmul
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier
 from qnn_ops.arithmetic.wide_sums import MOST_SHIFT
@@ -23,7 +23,7 @@ _MOST_DIMENSIONS = 5  # that LiteRT takes
 
 def convert_float_batch_matmul(ctx: Context) -> relax.Expr:
     """Multiply matrices; one or both may be transposed first."""
-    options = ctx.options(BatchMatMulOptions)
+    options = ctx.options
     lhs, rhs = ctx.input(0), ctx.input(1)
     shape = result_shape(lhs.shape, rhs.shape, options)
     if 0 in (*shape, *lhs.shape):
@@ -45,12 +45,13 @@ def turned(ctx: Context, operand: Operand, is_swapped: bool) -> relax.Expr:
     """Return matrices, transposed if they are to be swapped."""
     if not is_swapped:
         return operand.expr
-    return ctx.emit(R.permute_dims(operand.expr, swapped(len(operand.shape))))
+    rank = len(operand.shape)
+    return ctx.emit(R.permute_dims(operand.expr, [*range(rank - 2), rank - 1, rank - 2]))
 
 
 def convert_batch_matmul(ctx: Context) -> relax.Expr:
     """Multiply quantized matrices; a constant matrix makes it a dense layer that rounds twice."""
-    options, result = ctx.options(BatchMatMulOptions), ctx.output()
+    options, result = ctx.options, ctx.output()
     ctx.common_dtype("int8")
     lhs, rhs = ctx.input(0), ctx.tensor(1)
     sizes = rhs.shape if rhs.is_constant else ctx.input(1).shape
@@ -75,13 +76,13 @@ def convert_batch_matmul(ctx: Context) -> relax.Expr:
 
 def convert_unscaled_batch_matmul(ctx: Context) -> relax.Expr:
     """Return the result's zero point, which is added to sums that a multiplier of 0 scales."""
-    options, (lhs, rhs) = ctx.options(BatchMatMulOptions), (ctx.input(0), ctx.input(1))
+    options, (lhs, rhs) = ctx.options, (ctx.input(0), ctx.input(1))
     return zero_points(ctx.output(), result_shape(lhs.shape, rhs.shape, options))
 
 
 def convert_int16_batch_matmul(ctx: Context) -> relax.Expr:
     """Multiply int16 matrices by int16 ones, or by constant int8 ones, with sums of 64 bits."""
-    options, result = ctx.options(BatchMatMulOptions), ctx.output()
+    options, result = ctx.options, ctx.output()
     lhs, rhs = ctx.input(0), ctx.input(1)
     if rhs.dtype not in ("int16", "int8"):
         raise UnsupportedError(f"a matrix of type {rhs.dtype}")
@@ -106,7 +107,7 @@ def convert_summed_batch_matmul(ctx: Context) -> relax.Expr:
     lhs, rhs = ctx.input(0), ctx.input(1)
     if other := {lhs.dtype, rhs.dtype} - {"int8"}:
         raise UnsupportedError(f"a matrix of type {other.pop()}")
-    shape = result_shape(lhs.shape, rhs.shape, ctx.options(BatchMatMulOptions))
+    shape = result_shape(lhs.shape, rhs.shape, ctx.options)
     if 0 in (*shape, *lhs.shape):
         return R.zeros(shape, "int32")
     return _product(ctx, "int32")
@@ -114,20 +115,13 @@ def convert_summed_batch_matmul(ctx: Context) -> relax.Expr:
 
 def _product(ctx: Context, dtype: str) -> relax.Expr:
     """Multiply both matrices as numbers of a type; one or both may be transposed first."""
-    options = ctx.options(BatchMatMulOptions)
+    options = ctx.options
     matrices = map(partial(turned, ctx), ctx.inputs(), (options.adj_x, options.adj_y))
     factors = [ctx.emit(R.astype(matrix, dtype)) for matrix in matrices]
     return R.matmul(*factors, out_dtype=dtype)
 
 
-def swapped(rank: int) -> list[int]:
-    """Return the order of axes that transposes matrices."""
-    return [*range(rank - 2), rank - 1, rank - 2]
-
-
-def result_shape(
-    lhs: tuple[int, ...], rhs: tuple[int, ...], options: BatchMatMulOptions
-) -> tuple[int, ...]:
+def result_shape(lhs: tuple[int, ...], rhs: tuple[int, ...], options: Options) -> tuple[int, ...]:
     """Return the shape of a product.
 
     Raises:

@@ -19,7 +19,7 @@ from tvm.relax import op as R
 from frontends.tflite.converters.activations import clamp_range
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor, regrouped
 from frontends.tflite.converters.layers import convolution
-from frontends.tflite.options.layers import TransposeConvOptions
+from frontends.tflite.options.base import Options
 from qnn_ops import QnnError, quantized_concat, quantized_conv2d
 from qnn_ops.arrays import Array
 
@@ -110,7 +110,7 @@ def in_phases(
         join: concatenates channels.
         zero: the weight that means 0.
     """
-    options, sizes = ctx.options(TransposeConvOptions), ctx.input(2).shape[1:3]
+    options, sizes = ctx.options, ctx.input(2).shape[1:3]
     taps, stride = kernel.shape[1:3], options.stride
     padding = convolution.window_of(options, shape[1:3], taps)["padding"]
     numbers = zip(sizes, shape[1:3], taps, stride, padding[:2], strict=True)
@@ -147,12 +147,12 @@ def output_shape(ctx: Context, kernel: tuple[int, ...], data: Operand) -> tuple[
         )
     if min(shape[1:3]) < 1 or min(kernel) < 1 or min(data.shape) < 1:
         raise QnnError(f"data, weights and output must have elements, got the shape {shape}")
-    _check_size(ctx.options(TransposeConvOptions), shape[1:3], kernel[1:3], data.shape[1:3])
+    _check_size(ctx.options, shape[1:3], kernel[1:3], data.shape[1:3])
     return (batch, *shape[1:])
 
 
 def _check_size(
-    options: TransposeConvOptions, size: Sequence[int], window: Sequence[int], data: Sequence[int]
+    options: Options, size: Sequence[int], window: Sequence[int], data: Sequence[int]
 ) -> None:
     """Raise unless a convolution of the output has the data's size, as LiteRT demands."""
     counts = tuple(
@@ -172,7 +172,7 @@ def _convolve(ctx: Context, weights: Array, phases: int, padding: tuple[int, ...
     scale, zero_point = per_channel(kernel, 0)
     convolution.check_zero_point(kernel, zero_point)
     scale = scale * phases if isinstance(scale, list) else scale
-    bias, options, is_int16 = None, ctx.options(TransposeConvOptions), data.dtype == "int16"
+    bias, options, is_int16 = None, ctx.options, data.dtype == "int16"
     bias_type = convolution.int16_bias_type(options.quantized_bias_type) if is_int16 else "int32"
     if ctx.has(3):
         convolution.check_bias(ctx.tensor(3), bias_type)

@@ -14,8 +14,7 @@ from frontends.tflite.converters.layers.convolution import check_window, window_
 from frontends.tflite.converters.moves.pad import check_axes, spread
 from frontends.tflite.converters.scales import check_same_dtype
 from frontends.tflite.operators import COMPUTED, OPERATORS, Row, converter, row_of
-from frontends.tflite.options.layers import Pool2DOptions
-from frontends.tflite.options.moves import ReduceWindowOptions, StablehloReduceWindowOptions
+from frontends.tflite.options.base import Options
 from qnn_ops import quantized_pool2d, reduce_windows
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.dialect.sizes import is_open
@@ -28,7 +27,7 @@ _MOST_AXES = 6  # that LiteRT takes
 
 def convert_pool_2d(kind: str, ctx: Context) -> relax.Expr:
     """Pool integers: LiteRT assumes that input and output have one scale and zero point."""
-    options, data, result = ctx.options(Pool2DOptions), ctx.input(0, rank=4), ctx.output()
+    options, data, result = ctx.options, ctx.input(0, rank=4), ctx.output()
     check_same_dtype(data.tensor, result)
     if is_open(data.shape[3:]):
         raise QnnError(f"the channels must be a number, got {data.shape[3]}")
@@ -49,7 +48,7 @@ def convert_pool_2d(kind: str, ctx: Context) -> relax.Expr:
     )
 
 
-def _counts(options: Pool2DOptions, sizes: Sequence[int]) -> list[int]:
+def _counts(options: Options, sizes: Sequence[int]) -> list[int]:
     """Count the positions of a window along height and width.
 
     If a window without padding is wider than the image by two steps or more, LiteRT also gives the
@@ -68,7 +67,7 @@ def _counts(options: Pool2DOptions, sizes: Sequence[int]) -> list[int]:
 
 def convert_float_pool_2d(kind: str, ctx: Context) -> relax.Expr:
     """Pool the pixels inside the image; an L2 pooling is the root of the mean of squares."""
-    options, data = ctx.options(Pool2DOptions), ctx.input(0, rank=4)
+    options, data = ctx.options, ctx.input(0, rank=4)
     window = window_of(options, data.shape[1:3], options.filter)
     check_window(data.shape[1:3], options.filter, **window)
     pool = R.nn.max_pool2d if kind == "max" else R.nn.avg_pool2d
@@ -80,7 +79,7 @@ def convert_float_pool_2d(kind: str, ctx: Context) -> relax.Expr:
 @converter("STABLEHLO_REDUCE_WINDOW")
 def convert_stablehlo_reduce_window(ctx: Context) -> relax.Expr:
     """Reduce windows of data; a value pads the data around and between its elements."""
-    options, rank = ctx.options(StablehloReduceWindowOptions), len(ctx.input(0).shape)
+    options, rank = ctx.options, len(ctx.input(0).shape)
     codes = [each.code for each in subgraph(ctx, options.body_subgraph_index).operators]
     reduction = row_of(codes[0]).combines if len(codes) == 1 else ""
     if not reduction:
@@ -107,7 +106,7 @@ def convert_reduce_window(ctx: Context) -> relax.Expr:
     """Reduce windows, whose sizes, strides and dilations are operands."""
     data, start = _operands(ctx)
     operands = [ctx.integers(index, ("int64",)) for index in (2, 3, 4)]
-    function = ctx.options(ReduceWindowOptions).reduce_function
+    function = ctx.options.reduce_function
     if function == "UNSUPPORTED":
         raise UnsupportedError("states no function")
     reduction = "multiply" if function == "MUL" else function.lower()

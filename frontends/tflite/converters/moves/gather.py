@@ -12,7 +12,6 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, regrouped, reshaped
 from frontends.tflite.converters.fixed_point import number
 from frontends.tflite.operators import MOVED, converter
-from frontends.tflite.options.moves import GatherOptions, StablehloGatherOptions
 from qnn_ops import counted_indices
 from qnn_ops.dialect.checks import check_axis
 from qnn_ops.errors import QnnError
@@ -26,7 +25,7 @@ _MOST_ELEMENTS = 1 << 24
 @converter("GATHER", micro=MOVED, unpacks=("int4",))
 def convert_gather(ctx: Context) -> relax.Expr:
     """Return the elements at indices along an axis; each batch has its own indices."""
-    options, data, indices = ctx.options(GatherOptions), ctx.input(0), ctx.input(1)
+    options, data, indices = ctx.options, ctx.input(0), ctx.input(1)
     rank, shape, wanted = len(data.shape), data.shape, indices.shape
     axis, batches = check_axis(options.axis, rank), options.batch_dims
     batches += len(wanted) if batches < 0 else 0
@@ -114,7 +113,7 @@ def checked_indices(ctx: Context, position: int, sizes: tuple[int, ...]) -> rela
 @converter("STABLEHLO_GATHER", dtypes=DTYPES)
 def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
     """Return slices of one size at indices; a slice that would cross an end is moved inside."""
-    data, indices, options = ctx.input(0), ctx.input(1), ctx.options(StablehloGatherOptions)
+    data, indices, options = ctx.input(0), ctx.input(1), ctx.options
     shape, sizes = data.shape, options.slice_sizes
     rank = len(shape)
     if len(sizes) != rank or not all(0 <= s <= n for s, n in zip(sizes, shape, strict=True)):

@@ -14,7 +14,6 @@ from frontends.tflite.converters.context import Context, Operand, per_tensor
 from frontends.tflite.converters.scales import check_same_quantization
 from frontends.tflite.model import DTYPES
 from frontends.tflite.operators import MOVED, OPERATORS, Row, converter
-from frontends.tflite.options import moves
 from qnn_ops import quantized_pad
 from qnn_ops.dialect.checks import check_axis
 from qnn_ops.dialect.registry import TensorSpec, spec_of
@@ -78,7 +77,7 @@ def convert_mirror_pad(ctx: Context) -> relax.Expr:
     """Pad with the elements inside the edge; REFLECT leaves out the edge itself."""
     data = ctx.input(0)
     widths = _widths(ctx, len(data.shape), ("int32", "int64"))
-    is_symmetric = ctx.options(moves.MirrorPadOptions).mode == "SYMMETRIC"
+    is_symmetric = ctx.options.mode == "SYMMETRIC"
     result = data.expr
     sides = zip(data.shape, widths[::2], widths[1::2], strict=True)
     for axis, (size, before, after) in enumerate(sides):
@@ -112,7 +111,7 @@ def convert_reverse(ctx: Context) -> relax.Expr:
 @converter("REVERSE_SEQUENCE")
 def convert_reverse_sequence(ctx: Context) -> relax.Expr:
     """Reverse the first elements along an axis; each batch states their number."""
-    data, lengths, options = ctx.input(0), ctx.input(1), ctx.options(moves.ReverseSequenceOptions)
+    data, lengths, options = ctx.input(0), ctx.input(1), ctx.options
     shape, along, batch = data.shape, options.seq_dim, options.batch_dim
     if data.dtype in ("int8", "bool") or lengths.dtype not in ("int32", "int64"):
         raise UnsupportedError(f"of {data.dtype}, by lengths of {lengths.dtype}")
@@ -128,7 +127,7 @@ def convert_reverse_sequence(ctx: Context) -> relax.Expr:
 @converter("STABLEHLO_PAD", fills=True)
 def convert_stablehlo_pad(ctx: Context) -> relax.Expr:
     """Put a value before, after and between elements; negative numbers leave elements out."""
-    data, options = ctx.input(0), ctx.options(moves.StablehloPadOptions)
+    data, options = ctx.input(0), ctx.options
     dtype, shape = data.dtype, data.shape
     if not shape or dtype not in DTYPES:
         raise UnsupportedError(f"{data.label}, {dtype} of shape {shape}")

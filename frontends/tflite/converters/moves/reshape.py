@@ -15,7 +15,6 @@ from frontends.tflite.converters.context import Context, Operand, regrouped, res
 from frontends.tflite.converters.scales import check_same_quantization
 from frontends.tflite.model import HANDLE
 from frontends.tflite.operators import MOVED, UNKNOWN_SHAPE, converter
-from frontends.tflite.options.moves import BlockOptions, ReshapeOptions, SqueezeOptions
 from qnn_ops import quantized_pad
 from qnn_ops.dialect.checks import check_axis
 from qnn_ops.dialect.sizes import as_extent, is_open
@@ -73,7 +72,7 @@ def _new_shape(ctx: Context) -> tuple[int, ...]:
         return ctx.output().shape_signature or ctx.output().shape
     if ctx.has(1) and len(ctx.tensor(1).shape) == 1 and ctx.tensor(1).dtype == "int32":
         return ctx.integers(1)
-    new_shape = ctx.options(ReshapeOptions).new_shape or ()
+    new_shape = ctx.options.new_shape or ()
     # The operator's first versions had no other form for a scalar.
     return () if new_shape == (0,) else new_shape
 
@@ -83,7 +82,7 @@ def convert_squeeze(ctx: Context) -> relax.Expr:
     """Drop the given dimensions of size 1, or all of them."""
     data = ctx.input(0)
     sizes = data.sizes
-    dims = {check_axis(dim, len(sizes)) for dim in ctx.options(SqueezeOptions).dims}
+    dims = {check_axis(dim, len(sizes)) for dim in ctx.options.dims}
     if not dims:
         dims = {axis for axis, size in enumerate(sizes) if size == 1}
     if any(sizes[axis] != 1 for axis in dims):
@@ -194,7 +193,7 @@ def convert_zeros_like(ctx: Context) -> relax.Expr:
 @converter("DEPTH_TO_SPACE", micro=MOVED)
 def convert_depth_to_space(ctx: Context) -> relax.Expr:
     """Turn each pixel's channels into a block of pixels."""
-    data, size = ctx.input(0, rank=4), ctx.options(BlockOptions).block_size
+    data, size = ctx.input(0, rank=4), ctx.options.block_size
     batch, height, width, depth = data.shape
     if size < 1 or depth % (size * size):
         raise QnnError(f"cannot make blocks of {size} of shape {data.shape}")
@@ -207,7 +206,7 @@ def convert_depth_to_space(ctx: Context) -> relax.Expr:
 @converter("SPACE_TO_DEPTH", micro=MOVED)
 def convert_space_to_depth(ctx: Context) -> relax.Expr:
     """Turn each block of pixels into channels."""
-    data, size = ctx.input(0, rank=4), ctx.options(BlockOptions).block_size
+    data, size = ctx.input(0, rank=4), ctx.options.block_size
     batch, height, width, depth = data.shape
     if size < 1 or height % size or width % size:
         raise QnnError(f"cannot take blocks of {size} of shape {data.shape}")

@@ -8,7 +8,6 @@ from tvm.relax import op as R
 
 from frontends.tflite.converters.context import Context, Operand
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
-from frontends.tflite.options.moves import ResizeOptions
 from qnn_ops import QnnError, quantized_resize2d
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arrays import Array
@@ -25,7 +24,7 @@ def _resized(resize: Resize) -> Rule:
     """Return the rule that reads the size and the options."""
 
     def convert(ctx: Context) -> relax.Expr:
-        options, data, size = ctx.options(ResizeOptions), ctx.input(0, rank=4), _size(ctx)
+        options, data, size = ctx.options, ctx.input(0, rank=4), _size(ctx)
         if 0 in (*data.shape, *size):
             return R.zeros((data.shape[0], *size, data.shape[3]), data.dtype)
         return resize(ctx, data, size, **vars(options))

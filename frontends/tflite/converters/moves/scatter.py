@@ -14,7 +14,6 @@ from frontends.tflite.converters.control import subgraph
 from frontends.tflite.converters.functions.reductions import beginning
 from frontends.tflite.converters.moves import gather
 from frontends.tflite.operators import converter, row_of
-from frontends.tflite.options.moves import OneHotOptions, StablehloScatterOptions
 from qnn_ops import scatter_rows
 from qnn_ops.dialect.registry import TensorSpec
 from qnn_ops.errors import QnnError
@@ -145,7 +144,7 @@ def convert_stablehlo_scatter(ctx: Context) -> relax.Expr:
     Elements outside the data are left out.
     """
     data, indices, updates = ctx.inputs(3)
-    options, emit = ctx.options(StablehloScatterOptions), ctx.emit
+    options, emit = ctx.options, ctx.emit
     shape, dtype, named = data.shape, data.dtype, options.scatter_dims_to_operand_dims
     if dtype not in gather.DTYPES or updates.dtype != dtype:
         raise UnsupportedError(f"{updates.dtype} in {dtype}")
@@ -235,7 +234,7 @@ def convert_one_hot(ctx: Context) -> relax.Expr:
     """Put one value at each given index along a new axis, and another value elsewhere."""
     indices, depth = ctx.input(0), ctx.integer(1)
     values = [ctx.single(position, ctx.output().dtype) for position in (2, 3)]
-    rank, axis = len(indices.shape), ctx.options(OneHotOptions).axis
+    rank, axis = len(indices.shape), ctx.options.axis
     axis = rank if axis == -1 else axis
     if indices.dtype not in ("int32", "int64"):
         raise QnnError(f"{indices.label} must be int32 or int64")

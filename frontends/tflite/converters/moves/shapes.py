@@ -8,7 +8,6 @@ from frontends.errors import UnsupportedError
 from frontends.ranges import of_sizes
 from frontends.tflite.converters.context import Context
 from frontends.tflite.operators import UNKNOWN_SHAPE, converter
-from frontends.tflite.options.moves import ShapeOptions
 from qnn_ops.dialect.known_values import equal
 from qnn_ops.dialect.sizes import broadcast
 from qnn_ops.errors import QnnError
@@ -34,7 +33,7 @@ def convert_rank(ctx: Context) -> relax.Expr:
 @converter("SHAPE", kind="known", of_shape=True)
 def convert_shape(ctx: Context) -> relax.Expr:
     """Return the sizes."""
-    return _sizes(ctx, ctx.input(0).sizes, ctx.options(ShapeOptions).out_type)
+    return _sizes(ctx, ctx.input(0).sizes, ctx.options.out_type)
 
 
 def _sizes(ctx: Context, sizes: tuple[int, ...], dtype: str) -> relax.Expr:

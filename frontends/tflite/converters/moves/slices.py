@@ -10,13 +10,12 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.ranges import OpenRange, count_of, index_range
 from frontends.splits import split
-from frontends.tflite.axes import sliced_axes, sliced_ranges, split_sizes
+from frontends.tflite.axes import sliced_axes
 from frontends.tflite.converters.activations import activate, check_clamps
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.scales import check_same_quantization, check_symmetric
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import MOVED, OPERATORS, Row, converter
-from frontends.tflite.options import moves
 from qnn_ops import quantized_concat
 from qnn_ops.dialect.checks import check_axis
 from qnn_ops.dialect.sizes import as_extent, is_open
@@ -45,7 +44,7 @@ def convert_concatenation(ctx: Context) -> relax.Expr:
 
 def _joined_axis(ctx: Context) -> int:
     """Return the axis of a concatenation; raise if it has an activation, too."""
-    options = ctx.options(moves.ConcatenationOptions)
+    options = ctx.options
     if options.activation != "NONE":
         raise UnsupportedError(f"fused activation {options.activation}")
     return options.axis
@@ -75,7 +74,7 @@ def convert_unscaled_concatenation(ctx: Context) -> relax.Expr:
 
 def convert_plain_concatenation(ctx: Context) -> relax.Expr:
     """Join tensors of one type without scales; only float32 may have an activation."""
-    options, dtype = ctx.options(moves.ConcatenationOptions), ctx.output().dtype
+    options, dtype = ctx.options, ctx.output().dtype
     operands, is_bent = ctx.inputs(), options.activation != "NONE" and dtype != "float32"
     if any(operand.dtype != dtype for operand in operands) or is_bent:
         raise UnsupportedError(f"from {[operand.dtype for operand in operands]} to {dtype}")
@@ -92,7 +91,7 @@ def convert_pack(ctx: Context) -> relax.Expr:
         _check_alike(operand.tensor, ctx.output())
         if operand.shape != shape:
             raise QnnError(f"{operand.label} is of shape {operand.shape}, not {shape}")
-    axis = check_axis(ctx.options(moves.PackOptions).axis, len(shape) + 1)
+    axis = check_axis(ctx.options.axis, len(shape) + 1)
     longer = [*shape[:axis], 1, *shape[axis:]]
     parts = [ctx.emit(reshaped(operand.expr, longer)) for operand in operands]
     return R.concat(parts, axis) if len(parts) > 1 else parts[0]
@@ -101,7 +100,7 @@ def convert_pack(ctx: Context) -> relax.Expr:
 @converter("UNPACK", micro=MOVED)
 def convert_unpack(ctx: Context) -> list[relax.Expr]:
     """Split a tensor into parts of size 1 along an axis, and remove the axis."""
-    options, data = ctx.options(moves.UnpackOptions), ctx.input(0)
+    options, data = ctx.options, ctx.input(0)
     axis = check_axis(options.axis, len(data.shape))
     if options.num != data.shape[axis]:
         raise QnnError(f"unpacks {options.num} along axis {axis} of shape {data.shape}")
@@ -125,7 +124,7 @@ def _check_alike(data: Tensor, result: Tensor) -> None:
 @converter("SPLIT", micro=MOVED)
 def convert_split(ctx: Context) -> list[relax.Expr]:
     """Split into parts of equal size; the axis is the first input."""
-    count, data = ctx.options(moves.SplitOptions).num_splits, ctx.input(1)
+    count, data = ctx.options.num_splits, ctx.input(1)
     axis = check_axis(ctx.integer(0), len(data.shape))
     if data.shape[axis] % count:
         raise QnnError(f"cannot split {data.shape[axis]} along axis {axis} into {count}")
@@ -137,7 +136,12 @@ def convert_split_v(ctx: Context) -> list[relax.Expr]:
     """Split into given sizes along the third input's axis; -1 means the rest."""
     data, given = ctx.input(0), ctx.integers(1, ("int32", "int64"))
     axis = check_axis(ctx.integer(2), len(data.shape))
-    return _parts(ctx, data, split_sizes(given, data.shape[axis], axis), axis)
+    size, sizes = data.shape[axis], [*given]
+    if sizes.count(-1) == 1:
+        sizes[sizes.index(-1)] = size - sum(part for part in sizes if part != -1)
+    if any(part < 0 for part in sizes) or sum(sizes) != size:
+        raise QnnError(f"cannot split {size} along axis {axis} into {sizes}")
+    return _parts(ctx, data, sizes, axis)
 
 
 def _parts(ctx: Context, data: Operand, sizes: list[int], axis: int) -> list[relax.Expr]:
@@ -153,24 +157,28 @@ def _parts(ctx: Context, data: Operand, sizes: list[int], axis: int) -> list[rel
 
 @converter("SLICE", micro=MOVED, unpacks=("int4",))
 def convert_slice(ctx: Context) -> relax.Expr:
-    """Slice from constant beginnings, with the given sizes."""
-    data = ctx.input(0)
+    """Slice from constant beginnings, with the given sizes; -1 means the rest."""
+    data, ranges = ctx.input(0), []
     begins, sizes = (ctx.integers(position, ("int32", "int64")) for position in (1, 2))
-    return _take(ctx, data, sliced_ranges(data.shape, begins, sizes))
+    if not len(begins) == len(sizes) == len(data.shape):
+        raise QnnError(f"begin {begins} and size {sizes} do not fit shape {data.shape}")
+    for begin, size, extent in zip(begins, sizes, data.shape, strict=True):
+        end = extent if size == -1 else begin + size
+        if not 0 <= begin <= end <= extent:
+            raise QnnError(f"elements {begin} to {end} are outside a dimension of {extent}")
+        ranges.append(index_range(begin, end))
+    return _take(ctx, data, ranges)
 
 
 @converter("STRIDED_SLICE", micro=MOVED)
 def convert_strided_slice(ctx: Context) -> relax.Expr:
     """Return a Python slice with constant bounds; masks may open bounds, drop and insert axes."""
-    options, data = ctx.options(moves.StridedSliceOptions), ctx.input(0)
+    data = ctx.input(0)
     begins, ends, steps = (ctx.integers(position) for position in (1, 2, 3))
     if not len(begins) == len(ends) == len(steps):
         raise QnnError(f"begin {begins}, end {ends} and strides {steps} differ in length")
-    axes = sliced_axes(data.shape, begins, ends, steps, options)
-    taken = _take(ctx, data, [axis.indices for axis in axes if not axis.is_new])
-    return reshaped(
-        ctx.emit(taken), [count_of(axis.indices) for axis in axes if not axis.is_dropped]
-    )
+    ranges, shape = sliced_axes(data.shape, begins, ends, steps, ctx.options)
+    return reshaped(ctx.emit(_take(ctx, data, ranges)), shape)
 
 
 def _take(ctx: Context, data: Operand, ranges: Sequence[range | OpenRange]) -> relax.Expr:

@@ -1,7 +1,7 @@
 """An LSTM of float32, with weights of float32 or of bytes (hybrid)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,13 @@ from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.layers.hybrid import bent
 from frontends.tflite.converters.recurrent.lstm_operands import LstmOperands
 from frontends.tflite.converters.recurrent.parts import (
-    RowWeights,
     check_constants,
     gates_of,
     products_of_rows,
+    products_of_steps,
     real_of,
     run_steps,
 )
-from frontends.tflite.options.layers import AnyLSTM
 from qnn_ops import float_function
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
@@ -31,7 +30,6 @@ _LEAST_VARIANCE = 1e-8
 def float_lstm(
     ctx: Context,
     operands: LstmOperands,
-    options: AnyLSTM,
     data: relax.Expr,
     hidden: relax.Expr,
     cells: relax.Expr,
@@ -46,29 +44,26 @@ def float_lstm(
     Args:
         ctx: the operator.
         operands: of it.
-        options: of it.
         data: float32, [batch, steps, size].
         hidden: float32, [batch, outputs].
         cells: float32, [batch, cells].
         beside: a second sequence, in the data's form, with weights of its own.
     """
-    _check(operands, options)
+    _check(ctx, operands)
     emit, (batch, steps, _) = ctx.emit, spec_of(data).shape
-    asymmetric = options.asymmetric_quantize_inputs
-    sums = products_of_rows(ctx, operands.weights, data, asymmetric=asymmetric)
+    sums = products_of_steps(ctx, operands.weights, data)
     if beside is not None:
-        more = products_of_rows(ctx, operands.beside, beside, asymmetric=asymmetric)
-        sums = emit(R.add(sums, more))
+        sums = emit(R.add(sums, products_of_steps(ctx, operands.beside, beside)))
     if not operands.norm:
         bias = np.concatenate([real_of(tensor) for tensor in operands.biases])
         sums = emit(R.add(sums, relax.const(bias)))
     sums = emit(reshaped(sums, (batch, steps, spec_of(sums).shape[1])))
-    step = _Step(operands, options)
-    outputs, hidden, cells = run_steps(ctx, sums, (hidden, cells), step.write)
+    outputs, hidden, cells = run_steps(ctx, sums, (hidden, cells), partial(_step, operands))
     return outputs, hidden, cells
 
 
-def _check(operands: LstmOperands, options: AnyLSTM) -> None:
+def _check(ctx: Context, operands: LstmOperands) -> None:
+    options = ctx.options
     if options.activation == "NONE" and operands.weights[-1].dtype == "float32":
         raise UnsupportedError("no activation: LiteRT then multiplies by what memory held")
     for clip in (options.cell_clip, options.proj_clip):
@@ -79,63 +74,54 @@ def _check(operands: LstmOperands, options: AnyLSTM) -> None:
     check_constants([*operands.biases, *operands.norm, *operands.projection[1:]], "float32")
 
 
-@dataclass(frozen=True)
-class _Step:
-    """Emits one step of an LSTM."""
+def _step(
+    operands: LstmOperands, ctx: Context, sums: relax.Expr, states: Sequence[relax.Expr]
+) -> tuple[relax.Expr, relax.Expr]:
+    """Emit one step, and return the new hidden values and cells.
 
-    operands: LstmOperands
-    options: AnyLSTM
+    Args:
+        operands: of the operator.
+        ctx: the operator, with the builder to emit to.
+        sums: products of the data for all gates, [batch, gates · cells].
+        states: hidden values, [batch, outputs], and cells, [batch, cells].
+    """
+    hidden, cells = states
+    emit, names, options = ctx.emit, operands.gates, ctx.options
+    both = emit(R.add(sums, products_of_rows(ctx, operands.recurrent, hidden)))
+    parts = gates_of(ctx, both, len(names), operands.count)
+    gates = dict(zip(names, parts, strict=True))
+    seen = [name for name in names if name != "cell"]
+    peepholes = dict(zip(seen, operands.peepholes, strict=False))
 
-    def write(
-        self, ctx: Context, sums: relax.Expr, states: Sequence[relax.Expr]
-    ) -> tuple[relax.Expr, relax.Expr]:
-        """Return the new hidden values and cells.
+    def whole(name: str) -> relax.Expr:
+        if not operands.norm:
+            return gates[name]
+        index = names.index(name)
+        parts = (relax.const(real_of(part[index])) for part in (operands.norm, operands.biases))
+        return _normalized(ctx, gates[name], *parts)
 
-        Args:
-            ctx: the operator, with the builder to emit to.
-            sums: products of the data for all gates, [batch, gates · cells].
-            states: hidden values, [batch, outputs], and cells, [batch, cells].
-        """
-        hidden, cells = states
-        emit, names, operands = ctx.emit, self.operands.gates, self.operands
-        asymmetric = self.options.asymmetric_quantize_inputs
-        recurrent = RowWeights.of(operands.recurrent, asymmetric=asymmetric)
-        both = emit(R.add(sums, recurrent.product(ctx, hidden)))
-        parts = gates_of(ctx, both, len(names), operands.count)
-        gates = dict(zip(names, parts, strict=True))
-        seen = [name for name in names if name != "cell"]
-        peepholes = dict(zip(seen, operands.peepholes, strict=False))
+    def opened(name: str, seen_cells: relax.Expr) -> relax.Expr:
+        if name in peepholes:
+            weights = relax.const(real_of(peepholes[name]))
+            gates[name] = emit(R.add(gates[name], R.multiply(seen_cells, weights)))
+        return emit(float_function(whole(name), "logistic"))
 
-        def whole(name: str) -> relax.Expr:
-            if not operands.norm:
-                return gates[name]
-            index = names.index(name)
-            parts = (relax.const(real_of(part[index])) for part in (operands.norm, operands.biases))
-            return _normalized(ctx, gates[name], *parts)
-
-        def opened(name: str, seen_cells: relax.Expr) -> relax.Expr:
-            if name in peepholes:
-                weights = relax.const(real_of(peepholes[name]))
-                gates[name] = emit(R.add(gates[name], R.multiply(seen_cells, weights)))
-            return emit(float_function(whole(name), "logistic"))
-
-        forget = opened("forget", cells)
-        one = relax.const(np.float32(1))
-        let_in = opened("input", cells) if "input" in names else emit(R.subtract(one, forget))
-        proposed = emit(bent(ctx, self.options.activation, whole("cell")))
-        new = emit(R.add(R.multiply(forget, cells), R.multiply(let_in, proposed)))
-        new = _clipped(ctx, new, self.options.cell_clip)
-        # Without an activation LiteRT uses the cell gate's result, not the cells.
-        activation = self.options.activation
-        seen_new = proposed if activation == "NONE" else bent(ctx, activation, new)
-        given = emit(R.multiply(opened("output", new), seen_new))
-        if operands.projection:
-            weights = RowWeights.of(operands.projection[:1], asymmetric=asymmetric)
-            given = weights.product(ctx, given)
-            for bias in operands.projection[1:]:
-                given = emit(R.add(given, relax.const(real_of(bias))))
-            given = _clipped(ctx, given, self.options.proj_clip)
-        return given, new
+    forget = opened("forget", cells)
+    one = relax.const(np.float32(1))
+    let_in = opened("input", cells) if "input" in names else emit(R.subtract(one, forget))
+    proposed = emit(bent(ctx, options.activation, whole("cell")))
+    new = emit(R.add(R.multiply(forget, cells), R.multiply(let_in, proposed)))
+    new = _clipped(ctx, new, options.cell_clip)
+    # Without an activation LiteRT uses the cell gate's result, not the cells.
+    is_bent = options.activation != "NONE"
+    seen_new = bent(ctx, options.activation, new) if is_bent else proposed
+    given = emit(R.multiply(opened("output", new), seen_new))
+    if operands.projection:
+        given = products_of_rows(ctx, operands.projection[:1], given)
+        for bias in operands.projection[1:]:
+            given = emit(R.add(given, relax.const(real_of(bias))))
+        given = _clipped(ctx, given, options.proj_clip)
+    return given, new
 
 
 def _normalized(

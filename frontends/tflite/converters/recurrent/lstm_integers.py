@@ -14,7 +14,6 @@ from frontends.tflite.converters.layers.hybrid import SUMS
 from frontends.tflite.converters.recurrent import parts
 from frontends.tflite.converters.recurrent.lstm_operands import LstmOperands
 from frontends.tflite.model import Tensor
-from frontends.tflite.options.layers import AnyLSTM, LSTMOptions
 from qnn_ops import float_function, quantized_dense, quantized_lookup, quantized_lstm
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier
 from qnn_ops.arrays import Array
@@ -117,7 +116,7 @@ def check_basic(ctx: Context, needed: Sequence[str]) -> int:
     if len(ctx.operator.inputs) != CELLS + 1 or len(ctx.operator.outputs) != _GATES:
         counts = len(ctx.operator.inputs), len(ctx.operator.outputs)
         raise QnnError(f"needs 5 inputs and 4 outputs, got {counts[0]} and {counts[1]}")
-    if ctx.options(LSTMOptions).activation != "TANH":
+    if ctx.options.activation != "TANH":
         raise UnsupportedError("the basic kernel with another activation than TANH")
     operands = [ctx.input(index) for index in range(CELLS + 1)]
     data, hidden, weights, bias, cells = operands
@@ -153,8 +152,8 @@ def float_basic_lstm(ctx: Context) -> list[relax.Expr]:
     emit = ctx.emit
     data, hidden, cells = (ctx.input(index) for index in (DATA, HIDDEN, CELLS))
     rows = emit(R.concat([data.expr, hidden.expr], axis=1))
-    weights = parts.RowWeights.of([ctx.tensor(WEIGHTS)], asymmetric=False)
-    both = emit(R.add(weights.product(ctx, rows), ctx.weights(BIAS).expr))
+    products = parts.products_of_rows(ctx, [ctx.tensor(WEIGHTS)], rows)
+    both = emit(R.add(products, ctx.weights(BIAS).expr))
     gates = zip(parts.gates_of(ctx, both, _GATES, units), _FUNCTIONS, strict=True)
     let_in, proposed, forget, given = (emit(float_function(*gate)) for gate in gates)
     new = emit(R.add(R.multiply(let_in, proposed), R.multiply(forget, cells.expr)))
@@ -165,7 +164,6 @@ def float_basic_lstm(ctx: Context) -> list[relax.Expr]:
 def integer_lstm(
     ctx: Context,
     operands: LstmOperands,
-    options: AnyLSTM,
     data: relax.Expr,
     hidden: relax.Expr,
     cells: relax.Expr,
@@ -178,12 +176,11 @@ def integer_lstm(
     Args:
         ctx: the operator.
         operands: of it.
-        options: of it.
         data: int8, [batch, steps, size].
         hidden: int8, [batch, outputs].
         cells: int16, [batch, cells].
     """
-    steps = spec_of(data).shape[1]
+    options, steps = ctx.options, spec_of(data).shape[1]
     _check(ctx, operands, data, time_major=options.time_major)
     *gate_tensors, inner = (ctx.model.tensors[index] for index in ctx.operator.intermediates)
     exponent = _exponent(operands.cells)

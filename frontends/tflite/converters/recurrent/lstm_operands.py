@@ -16,34 +16,37 @@ _SEEING = ("input", "forget", "output")
 
 @dataclass(frozen=True)
 class Places:
-    """The indices of an LSTM's operands: the first of each kind, in the gates' order.
+    """The indices of a layer's operands: the first of each kind, in the gates' order.
 
     Attributes:
-        counts: the allowed numbers of operands.
         data: the data.
-        weights: of the data.
+        weights: of the data; in a plain recurrent layer the weights of hidden values, the bias and
+            the state follow, and it has no others.
         recurrent: weights of the hidden values.
         peepholes: weights of the cells.
         biases: of the gates.
         projection: weights, and after them the bias.
         hidden: the state of hidden values, and after it the state of cells.
         norm: weights of the normalization; None if the operator has none.
+        counts: the allowed numbers of operands.
         beside: a second sequence and its weights; None if there is none.
+        backward: whether the last step is the first.
     """
 
-    counts: tuple[int, ...]
     data: int
     weights: int
-    recurrent: int
-    peepholes: int
-    biases: int
-    projection: int
-    hidden: int
+    recurrent: int = 0
+    peepholes: int = 0
+    biases: int = 0
+    projection: int = 0
+    hidden: int = 0
     norm: int | None = None
+    counts: tuple[int, ...] = ()
     beside: tuple[int, int] | None = None
+    backward: bool = False
 
 
-ALONE = Places((20, 24), 0, 1, 5, 9, 12, 16, 18, 20)
+ALONE = Places(0, 1, 5, 9, 12, 16, 18, 20, counts=(20, 24))
 """The operands' indices of a unidirectional LSTM."""
 
 

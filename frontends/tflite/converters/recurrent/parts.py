@@ -1,9 +1,7 @@
 """Parts of recurrent layers: their states, weights for rows of float32, and the loop of steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -14,9 +12,8 @@ from frontends import steps
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
-from frontends.tflite.converters.layers.hybrid import SUMS, centred, quantized_rows
+from frontends.tflite.converters.layers.hybrid import dense_product
 from frontends.tflite.model import Tensor
-from qnn_ops import quantized_dense
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
@@ -43,60 +40,51 @@ def state_of(ctx: Context, tensor: Tensor, batch: int, size: int, dtype: str) ->
     return ctx.emit(reshaped(ctx.values.of(tensor), (batch, size)))
 
 
-def turned(ctx: Context, sequence: relax.Expr, *, time_major: bool) -> relax.Expr:
+def _turned(ctx: Context, sequence: relax.Expr) -> relax.Expr:
     """Swap steps and batch if steps come first."""
     first, second, size = spec_of(sequence).shape
-    if not time_major:
+    if not ctx.options.time_major:
         return sequence
     if 1 in (first, second):
         return ctx.emit(reshaped(sequence, (second, first, size)))
     return ctx.emit(R.permute_dims(sequence, [1, 0, 2]))
 
 
-@dataclass(frozen=True)
-class Way:
-    """The order in which a layer reads a sequence.
-
-    Attributes:
-        time_major: whether steps come before the batch.
-        backward: whether the last step is the first.
-    """
-
-    time_major: bool
-    backward: bool = False
-
-    def begin(self, ctx: Context, place: int) -> relax.Expr:
-        """Return an input as [batch, steps, size], in the order of steps; rank 2 means one step."""
-        data = ctx.input(place)
-        if len(data.shape) == 2:
-            return ctx.emit(reshaped(data.expr, (data.shape[0], 1, data.shape[1])))
-        return self._reversed(ctx, turned(ctx, data.expr, time_major=self.time_major))
-
-    def end(self, ctx: Context, result: relax.Expr, rank: int) -> relax.Expr:
-        """Return results, [batch, steps, size], in the operator's form."""
-        if rank == 2:
-            batch, _, size = spec_of(result).shape
-            return reshaped(result, (batch, size))
-        return turned(ctx, self._reversed(ctx, result), time_major=self.time_major)
-
-    def begin_beside(self, ctx: Context, place: int, first: relax.Expr) -> relax.Expr:
-        """Return a second sequence, with as many steps as the first one.
-
-        Raises:
-            QnnError: it has another number of steps, or is not float32.
-        """
-        tensor = ctx.tensor(place)
-        if tensor.dtype != "float32" or len(ctx.input(place).shape) != 3:
-            raise QnnError(f"{tensor.label} is {tensor.dtype} of shape {tensor.shape}")
-        sequence = self.begin(ctx, place)
-        if spec_of(sequence).shape[:2] != spec_of(first).shape[:2] or 0 in tensor.shape:
-            raise QnnError(f"{tensor.label} of shape {tensor.shape} does not fit the data")
+def _reversed(ctx: Context, sequence: relax.Expr, backward: bool) -> relax.Expr:
+    if not backward or spec_of(sequence).shape[1] == 1:
         return sequence
+    return ctx.emit(R.flip(sequence, 1))
 
-    def _reversed(self, ctx: Context, sequence: relax.Expr) -> relax.Expr:
-        if not self.backward or spec_of(sequence).shape[1] == 1:
-            return sequence
-        return ctx.emit(R.flip(sequence, 1))
+
+def begin(ctx: Context, place: int, backward: bool) -> relax.Expr:
+    """Return an input as [batch, steps, size], in the order of steps; rank 2 means one step."""
+    data = ctx.input(place)
+    if len(data.shape) == 2:
+        return ctx.emit(reshaped(data.expr, (data.shape[0], 1, data.shape[1])))
+    return _reversed(ctx, _turned(ctx, data.expr), backward)
+
+
+def end(ctx: Context, result: relax.Expr, rank: int, backward: bool) -> relax.Expr:
+    """Return results, [batch, steps, size], in the operator's form."""
+    if rank == 2:
+        batch, _, size = spec_of(result).shape
+        return reshaped(result, (batch, size))
+    return _turned(ctx, _reversed(ctx, result, backward))
+
+
+def begin_beside(ctx: Context, place: int, backward: bool, first: relax.Expr) -> relax.Expr:
+    """Return a second sequence, with as many steps as the first one.
+
+    Raises:
+        QnnError: it has another number of steps, or is not float32.
+    """
+    tensor = ctx.tensor(place)
+    if tensor.dtype != "float32" or len(ctx.input(place).shape) != 3:
+        raise QnnError(f"{tensor.label} is {tensor.dtype} of shape {tensor.shape}")
+    sequence = begin(ctx, place, backward)
+    if spec_of(sequence).shape[:2] != spec_of(first).shape[:2] or 0 in tensor.shape:
+        raise QnnError(f"{tensor.label} of shape {tensor.shape} does not fit the data")
+    return sequence
 
 
 def check_constants(tensors: Sequence[Tensor], dtype: str) -> None:
@@ -121,54 +109,29 @@ def gates_of(ctx: Context, sums: relax.Expr, count: int, size: int) -> list[rela
     return [ctx.emit(R.strided_slice(sums, [1], [begin], [end])) for begin, end in ends]
 
 
-@dataclass(frozen=True)
-class RowWeights:
-    """Weights of rows of float32.
+def products_of_rows(ctx: Context, tensors: Sequence[Tensor], rows: relax.Expr) -> relax.Expr:
+    """Multiply rows of float32, [count, size], by the joined weights of gates, [results, size].
 
-    Attributes:
-        array: float32 or int8, [results, size].
-        scales: of each result, for int8.
-        asymmetric: whether rows that are multiplied by int8 have zero points.
+    For weights of bytes each row is quantized separately.
     """
-
-    array: Array
-    scales: Array | None
-    asymmetric: bool
-
-    @classmethod
-    def of(cls, tensors: Sequence[Tensor], *, asymmetric: bool) -> RowWeights:
-        """Join the weights of gates."""
-        arrays = [tensor.array for tensor in tensors]
-        if tensors[0].dtype not in _BYTES:
-            return cls(np.concatenate(arrays), None, asymmetric)
-        scales = [
-            np.full(len(array), per_tensor(tensor)[0], np.float32)
-            for tensor, array in zip(tensors, arrays, strict=True)
-        ]
-        joined = np.concatenate([array.view(np.int8) for array in arrays])
-        return cls(joined, np.concatenate(scales), asymmetric)
-
-    def product(self, ctx: Context, rows: relax.Expr) -> relax.Expr:
-        """Multiply rows, [count, size]; for int8 weights each row is quantized separately."""
-        emit, count = ctx.emit, spec_of(rows).shape[0]
-        name = ctx.builder.fresh("weights")
-        if self.scales is None:
-            weights = ctx.builder.add_constant(name, np.ascontiguousarray(self.array.T))
-            return emit(R.matmul(rows, weights))
-        weights = ctx.builder.add_constant(name, self.array)
-        quantized = quantized_rows(ctx, rows, count, (count, 1), asymmetric=self.asymmetric)
-        sums = emit(quantized_dense(quantized.values, weights, *SUMS))
-        steps = centred(ctx, sums, quantized, self.array.sum(axis=1))
-        return emit(R.multiply(steps, R.multiply(quantized.scale, relax.const(self.scales))))
+    emit, name = ctx.emit, ctx.builder.fresh("weights")
+    arrays = [tensor.array for tensor in tensors]
+    if tensors[0].dtype not in _BYTES:
+        columns = np.ascontiguousarray(np.concatenate(arrays).T)
+        return emit(R.matmul(rows, ctx.builder.add_constant(name, columns)))
+    scales = [
+        np.full(len(array), per_tensor(tensor)[0], np.float32)
+        for tensor, array in zip(tensors, arrays, strict=True)
+    ]
+    joined = np.concatenate([array.view(np.int8) for array in arrays])
+    weights = ctx.builder.add_constant(name, joined)
+    return emit(dense_product(ctx, rows, weights, joined.sum(axis=1), np.concatenate(scales)))
 
 
-def products_of_rows(
-    ctx: Context, weights: Sequence[Tensor], data: relax.Expr, *, asymmetric: bool
-) -> relax.Expr:
+def products_of_steps(ctx: Context, weights: Sequence[Tensor], data: relax.Expr) -> relax.Expr:
     """Multiply all steps, [batch, steps, size], by the weights of gates: [batch · steps, …]."""
     batch, steps, size = spec_of(data).shape
-    rows = ctx.emit(reshaped(data, (batch * steps, size)))
-    return RowWeights.of(weights, asymmetric=asymmetric).product(ctx, rows)
+    return products_of_rows(ctx, weights, ctx.emit(reshaped(data, (batch * steps, size))))
 
 
 def real_of(tensor: Tensor) -> Array:

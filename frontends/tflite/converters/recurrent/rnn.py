@@ -1,7 +1,7 @@
 """RNN, LSTM and similar layers, unidirectional and bidirectional."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tvm import relax
 from tvm.relax import op as R
@@ -20,7 +20,6 @@ from frontends.tflite.converters.recurrent.lstm_integers import (
 from frontends.tflite.converters.recurrent.lstm_operands import ALONE, LstmOperands, Places
 from frontends.tflite.converters.scales import check_real
 from frontends.tflite.operators import converter
-from frontends.tflite.options import layers
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 
@@ -30,23 +29,13 @@ _DTYPES = ("float32", "int8", "uint8")
 @converter("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")
 def convert_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run an LSTM over one step or a sequence, from the state of the previous run."""
-    if not isinstance(ctx.operator.options, layers.LSTMOptions):
-        options = ctx.options(layers.UnidirectionalSequenceLSTMOptions)
-        return run_lstm(ctx, options, ALONE, parts.Way(options.time_major))
-    if not ctx.operator.options.kernel_type:
-        return run_lstm(ctx, ctx.operator.options, ALONE, parts.Way(time_major=False))
+    if ctx.operator.code != "LSTM" or not ctx.options.kernel_type:
+        return run_lstm(ctx, ALONE)
     return float_basic_lstm(ctx) if ctx.tensor(DATA).dtype == "float32" else basic_lstm(ctx)
 
 
-def run_lstm(ctx: Context, options: layers.AnyLSTM, at: Places, way: parts.Way) -> relax.Expr:
-    """Return the results of one LSTM of an operator, and change its states.
-
-    Args:
-        ctx: the operator.
-        options: of it.
-        at: the indices of the operands.
-        way: the order in which it reads its data.
-    """
+def run_lstm(ctx: Context, at: Places) -> relax.Expr:
+    """Return the results of one LSTM of an operator, and change its states."""
     operands = LstmOperands.of(ctx, at)
     data = ctx.input(at.data)
     dtypes = data.dtype, operands.weights[-1].dtype
@@ -55,18 +44,20 @@ def run_lstm(ctx: Context, options: layers.AnyLSTM, at: Places, way: parts.Way) 
     rule, kept, counted = _RULES[dtypes]
     if 0 in data.shape:
         raise QnnError(f"{data.label} has no elements")
-    rows = way.begin(ctx, at.data)
+    rows = parts.begin(ctx, at.data, at.backward)
     batch, steps, _ = spec_of(rows).shape
     hidden = parts.state_of(ctx, operands.hidden, batch, operands.outputs, kept)
     cells = parts.state_of(ctx, operands.cells, batch, operands.count, counted)
     if ctx.output().dtype != dtypes[0]:
         raise UnsupportedError(f"an {ctx.output().dtype} result of {dtypes[0]} data")
-    beside = {} if at.beside is None else {"beside": way.begin_beside(ctx, at.beside[0], rows)}
-    results = rule(ctx, operands, options, rows, hidden, cells, **beside)
+    others = {}
+    if at.beside is not None:
+        others["beside"] = parts.begin_beside(ctx, at.beside[0], at.backward, rows)
+    results = rule(ctx, operands, rows, hidden, cells, **others)
     for tensor, new in zip((operands.hidden, operands.cells), results[1:], strict=True):
         ctx.values.change(tensor, reshaped(new, tensor.shape))
     result = ctx.emit(reshaped(results[0], (batch, steps, operands.outputs)))
-    return way.end(ctx, result, len(data.shape))
+    return parts.end(ctx, result, len(data.shape), at.backward)
 
 
 _RULES = {
@@ -76,71 +67,42 @@ _RULES = {
 """By types of data and weights: the rule, and the types of hidden values and cells."""
 
 
-@dataclass(frozen=True)
-class RnnPlaces:
-    """The indices of a plain recurrent layer's operands.
-
-    Attributes:
-        data: the data.
-        weights: of the data; after them come the weights of hidden values, the bias and the state.
-        beside: a second sequence and its weights; None if there is none.
-    """
-
-    data: int = 0
-    weights: int = 1
-    beside: tuple[int, int] | None = None
-
-
 @converter("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN")
 def convert_rnn(ctx: Context) -> relax.Expr:
     """Run a plain recurrent layer over one step or a sequence, from the previous run's state."""
-    if isinstance(ctx.operator.options, layers.RNNOptions):
-        return run_rnn(ctx, ctx.operator.options, RnnPlaces(), parts.Way(time_major=False), 2)
-    options = ctx.options(layers.SequenceRNNOptions)
-    return run_rnn(ctx, options, RnnPlaces(), parts.Way(options.time_major), 3)
+    return run_rnn(ctx, Places(0, 1))
 
 
-def run_rnn(
-    ctx: Context, options: layers.AnyRNN, at: RnnPlaces, way: parts.Way, rank: int
-) -> relax.Expr:
+def run_rnn(ctx: Context, at: Places) -> relax.Expr:
     """Return the results of one layer of an operator, and change its hidden values.
 
     Source of the arithmetic: RnnBatchStep of TFLite's kernels/internal/kernel_utils.cc.
-
-    Args:
-        ctx: the operator.
-        options: of it.
-        at: the indices of the operands.
-        way: the order in which it reads its data.
-        rank: of the data.
     """
     weights, recurrent, bias, kept = (ctx.tensor(at.weights + index) for index in range(4))
+    rank = 2 if ctx.operator.code == "RNN" else 3
     _check(ctx, at, rank)
-    emit, units, asymmetric = ctx.emit, bias.shape[0], options.asymmetric_quantize_inputs
-    sequence = way.begin(ctx, at.data)
+    emit, units = ctx.emit, bias.shape[0]
+    sequence = parts.begin(ctx, at.data, at.backward)
     batch, steps, _ = spec_of(sequence).shape
     hidden = parts.state_of(ctx, kept, batch, units, "float32")
-    sums = parts.products_of_rows(ctx, [weights], sequence, asymmetric=asymmetric)
+    sums = parts.products_of_steps(ctx, [weights], sequence)
     sums = emit(R.add(sums, relax.const(parts.real_of(bias))))
     if at.beside is not None:
-        beside, weights_beside = way.begin_beside(ctx, at.beside[0], sequence), at.beside[1]
-        more = parts.products_of_rows(
-            ctx, [ctx.tensor(weights_beside)], beside, asymmetric=asymmetric
-        )
+        beside = parts.begin_beside(ctx, at.beside[0], at.backward, sequence)
+        more = parts.products_of_steps(ctx, [ctx.tensor(at.beside[1])], beside)
         sums = emit(R.add(sums, more))
     sums = emit(reshaped(sums, (batch, steps, units)))
 
     def step(inner: Context, row: relax.Expr, states: Sequence[relax.Expr]) -> Sequence[relax.Expr]:
-        product = parts.RowWeights.of([recurrent], asymmetric=asymmetric).product(inner, states[0])
-        both = inner.builder.emit(R.add(row, product))
-        return [inner.builder.emit(bent(inner, options.activation, both))]
+        both = inner.emit(R.add(row, parts.products_of_rows(inner, [recurrent], states[0])))
+        return [inner.emit(bent(inner, ctx.options.activation, both))]
 
     outputs, new = parts.run_steps(ctx, sums, [hidden], step)
     ctx.values.change(kept, reshaped(new, kept.shape))
-    return way.end(ctx, outputs, rank)
+    return parts.end(ctx, outputs, rank, at.backward)
 
 
-def _check(ctx: Context, at: RnnPlaces, rank: int) -> None:
+def _check(ctx: Context, at: Places, rank: int) -> None:
     """Raise unless the operands fit one another."""
     data = ctx.tensor(at.data)
     weights, recurrent, bias = (ctx.tensor(at.weights + index) for index in range(3))
@@ -164,76 +126,67 @@ def _check(ctx: Context, at: RnnPlaces, rank: int) -> None:
 
 
 # One layer forward, then one backward. A second sequence has weights for both or for none.
-_LSTMS = (Places((48,), 0, 1, 5, 9, 12, 16, 35), Places((48,), 0, 18, 22, 26, 29, 33, 37))
-_LSTM_BESIDE, _LSTM_WEIGHTS = 39, (40, 44)
+_LSTMS = (
+    Places(0, 1, 5, 9, 12, 16, 35, counts=(48,), beside=(39, 40)),
+    Places(0, 18, 22, 26, 29, 33, 37, counts=(48,), beside=(39, 44), backward=True),
+)
+_RNNS = (Places(0, 1, beside=(9, 10)), Places(0, 5, beside=(9, 11), backward=True))
 _FORGET = 1  # the first gate that each LSTM has
-_RNNS = (RnnPlaces(0, 1), RnnPlaces(0, 5))
-_RNN_BESIDE, _RNN_WEIGHTS = 9, (10, 11)
 
 
 @converter("BIDIRECTIONAL_SEQUENCE_LSTM")
 def convert_bidirectional_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run one LSTM over a sequence forwards, and another one backwards."""
-    options = ctx.options(layers.BidirectionalSequenceLSTMOptions)
+    options = ctx.options
     if ctx.tensor(0).dtype != "float32":
         raise UnsupportedError(f"of {ctx.tensor(0).dtype} data")
     if options.merge_outputs and not options.time_major and ctx.input(0).shape[0] > 1:
         raise UnsupportedError(
             "of several images with one result: LiteRT looks for their states beyond the tensors"
         )
-    results = []
-    indices = [weights + _FORGET for weights in _LSTM_WEIGHTS]
-    data, has_weights = _sequences(ctx, _LSTM_BESIDE, indices)
-    for number, at in enumerate(_LSTMS):
-        beside = (_LSTM_BESIDE, _LSTM_WEIGHTS[number]) if has_weights else None
-        way = parts.Way(options.time_major, backward=bool(number))
-        results.append(run_lstm(ctx, options, replace(at, data=data[number], beside=beside), way))
-    return _joined(ctx, results, merged=options.merge_outputs)
+    return _joined(ctx, [run_lstm(ctx, at) for at in _used(ctx, _LSTMS, _FORGET)])
 
 
 @converter("BIDIRECTIONAL_SEQUENCE_RNN")
 def convert_bidirectional_rnn(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run one plain recurrent layer over a sequence forwards, and another one backwards."""
-    options = ctx.options(layers.BidirectionalSequenceRNNOptions)
-    results = []
-    data, has_weights = _sequences(ctx, _RNN_BESIDE, _RNN_WEIGHTS)
-    _check_rnn(ctx, data, has_weights=has_weights, time_major=options.time_major)
-    for number, at in enumerate(_RNNS):
-        beside = (_RNN_BESIDE, _RNN_WEIGHTS[number]) if has_weights else None
-        way = parts.Way(options.time_major, backward=bool(number))
-        at = replace(at, data=data[number], beside=beside)
-        results.append(run_rnn(ctx, options, at, way, 3))
-    return _joined(ctx, results, merged=options.merge_outputs)
-
-
-def _check_rnn(ctx: Context, data: tuple[int, int], *, has_weights: bool, time_major: bool) -> None:
-    """Raise if LiteRT reads wrong numbers, or reads beyond its tensors."""
+    places, time_major = _used(ctx, _RNNS), ctx.options.time_major
+    # LiteRT reads wrong numbers, or reads beyond its tensors.
     if time_major and ctx.tensor(1).dtype != "float32":
         raise UnsupportedError("hybrid, with steps before the batch: LiteRT mixes up both")
-    if data[1] and not time_major:
+    if places[1].data and not time_major:
         raise UnsupportedError("a second sequence without weights, with the batch before steps")
-    if has_weights and ctx.input(_RNN_BESIDE).shape[-1:] != ctx.input(0).shape[-1:]:
+    beside = places[1].beside
+    if beside and ctx.input(beside[0]).shape[-1:] != ctx.input(0).shape[-1:]:
         raise UnsupportedError("a second sequence of another size: LiteRT mixes up both")
+    return _joined(ctx, [run_rnn(ctx, at) for at in places])
 
 
-def _sequences(ctx: Context, beside: int, weights: Sequence[int]) -> tuple[tuple[int, int], bool]:
-    """Return the input of each layer, and whether both also read a second sequence.
+def _used(ctx: Context, layers: Sequence[Places], gate: int = 0) -> list[Places]:
+    """Return the places of both layers, without the weights of a second sequence if it has none.
 
     The backward layer reads a second sequence without weights.
+
+    Args:
+        ctx: the operator.
+        layers: the places with a second sequence.
+        gate: the number of the gate that every layer has.
 
     Raises:
         QnnError: there are weights for one layer alone.
     """
-    has = {ctx.has(index) for index in weights}
+    pairs = [at.beside for at in layers if at.beside]
+    has = {ctx.has(weights + gate) for _, weights in pairs}
     if len(has) > 1:
         raise QnnError("a second sequence with weights for one of the two layers")
-    has_weights = has.pop()
-    return (0, beside if ctx.has(beside) and not has_weights else 0), has_weights
+    if has.pop():
+        return [*layers]
+    sequence = pairs[0][0] if ctx.has(pairs[0][0]) else 0
+    return [replace(at, data=sequence * at.backward, beside=None) for at in layers]
 
 
-def _joined(
-    ctx: Context, results: list[relax.Expr], *, merged: bool
-) -> relax.Expr | list[relax.Expr]:
+def _joined(ctx: Context, results: list[relax.Expr]) -> relax.Expr | list[relax.Expr]:
+    merged = ctx.options.merge_outputs
     needed = 1 if merged else len(results)
     if len(ctx.operator.outputs) != needed:
         raise QnnError(f"needs {needed} outputs, got {len(ctx.operator.outputs)}")

@@ -11,7 +11,6 @@ from frontends.tflite.converters.layers import hybrid
 from frontends.tflite.converters.layers.convolution import bias_of
 from frontends.tflite.converters.scales import check_real
 from frontends.tflite.operators import OPERATORS, Row
-from frontends.tflite.options.layers import SVDFOptions
 from qnn_ops import quantized_dense, quantized_svdf, quantized_svdf_state
 from qnn_ops.errors import QnnError
 
@@ -31,12 +30,9 @@ def hybrid_svdf(ctx: Context) -> relax.Expr:
     Source of the arithmetic: EvalHybridSVDF of TFLite's kernels/internal/reference/svdf.h. The
     memory is exact. Weights of time are the float32 values of their bytes.
     """
-    data, (weights, array) = ctx.input(0), hybrid.weights_of(ctx, 1)
-    asymmetric, batch = ctx.options(SVDFOptions).asymmetric_quantize_inputs, data.shape[0]
-    rows = hybrid.quantized_rows(ctx, data.expr, batch, (batch, 1), asymmetric=asymmetric)
-    sums = ctx.emit(quantized_dense(rows.values, weights, *hybrid.SUMS))
-    steps = hybrid.centred(ctx, sums, rows, array.sum(axis=1))
-    newest = R.multiply(steps, R.multiply(rows.scale, relax.const(hybrid.scales_of(ctx, 1, 1))))
+    weights, array = hybrid.weights_of(ctx, 1)
+    sums, scales = array.sum(axis=1), hybrid.scales_of(ctx, 1, 1)
+    newest = hybrid.dense_product(ctx, ctx.input(0).expr, weights, sums, scales)
     times = ctx.tensor(2)
     array = hybrid.weights_of(ctx, 2)[1].astype("float32") * hybrid.scales_of(ctx, 2, 1)
     return _weighed(ctx, newest, ctx.values.add_constant(times, "_real", array))
@@ -44,7 +40,7 @@ def hybrid_svdf(ctx: Context) -> relax.Expr:
 
 def _weighed(ctx: Context, newest: relax.Expr, times: relax.Expr) -> relax.Expr:
     """Store the newest values, and return the weighted stored values."""
-    options, state, emit = ctx.options(SVDFOptions), ctx.input(4), ctx.emit
+    options, state, emit = ctx.options, ctx.input(4), ctx.emit
     check_real([ctx.output()])
     filters, steps = _checked(ctx, options.rank)
     batch, units = state.shape[0], filters // options.rank
@@ -96,7 +92,7 @@ def convert_svdf(ctx: Context) -> relax.Expr:
 
 def _integer_svdf(ctx: Context) -> relax.Expr:
     """Filter in integers; the result's quantization contains the fused activation, as in LiteRT."""
-    options = ctx.options(SVDFOptions)
+    options = ctx.options
     data, features, times, state = (ctx.input(position) for position in (0, 1, 2, 4))
     if options.activation != "RELU":  # LiteRT runs no other activation
         raise UnsupportedError(f"fused activation {options.activation}")

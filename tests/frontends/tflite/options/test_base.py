@@ -5,16 +5,15 @@ import pytest
 import tflite
 
 from frontends.errors import ModelFormatError
-from frontends.tflite.options import layers, moves, values
-from frontends.tflite.options.base import _CLASSES, Options
+from frontends.tflite.options.base import TABLES
 from frontends.tflite.reader import read_model
 from frontends.tflite.schema import OPTIONS_BY_OPERATOR
 from frontends.tflite.writer import ModelWriter
 from tests.support.errors import failing, giving
 
 
-def read_back(code: str, with_table: bool = True, **fields: Any) -> Options | None:
-    """Return the options of an operator that the writer wrote with the given fields."""
+def read_back(code: str, with_table: bool = True, **fields: Any) -> tuple[Any, ...]:
+    """Return the options of an operator that the writer wrote with the given fields, in order."""
     writer = ModelWriter()
     x, y = writer.tensor("x", (1,), "float32"), writer.tensor("y", (1,), "float32")
     writer.operator(code, [x], [y], **fields)
@@ -22,7 +21,7 @@ def read_back(code: str, with_table: bool = True, **fields: Any) -> Options | No
     if not with_table:
         operator = tflite.Model.GetRootAs(data, 0).Subgraphs(0).Operators(0)
         data[operator._tab.Pos + operator._tab.Offset(10)] = tflite.BuiltinOptions.NONE
-    return read_model(bytes(data)).operators[0].options
+    return tuple(vars(read_model(bytes(data)).operators[0].options).values())
 
 
 WINDOW = {"padding": "VALID", "stride_h": 2, "stride_w": 3}
@@ -35,20 +34,12 @@ test_fields = giving(
     (
         "CONV_2D",
         {**DILATED, **RELU6, "quantized_bias_type": "int64"},
-        layers.Conv2DOptions("VALID", (2, 3), (4, 5), "RELU6", "int64"),
+        ("VALID", (2, 3), (4, 5), "RELU6", "int64"),
     ),
-    (
-        "DEPTHWISE_CONV_2D",
-        {**DILATED, "depth_multiplier": 6},
-        layers.DepthwiseConv2DOptions("VALID", (2, 3), (4, 5), 6, "NONE"),
-    ),
-    ("TRANSPOSE_CONV", WINDOW, layers.TransposeConvOptions("VALID", (2, 3), "NONE", "float32")),
+    ("DEPTHWISE_CONV_2D", {**DILATED, "depth_multiplier": 6}, ("VALID", (2, 3), (4, 5), 6, "NONE")),
+    ("TRANSPOSE_CONV", WINDOW, ("VALID", (2, 3), "NONE", "float32")),
     *(
-        (
-            code,
-            {**WINDOW, "filter_height": 6, "filter_width": 7},
-            layers.Pool2DOptions("VALID", (2, 3), (6, 7), "NONE"),
-        )
+        (code, {**WINDOW, "filter_height": 6, "filter_width": 7}, ("VALID", (2, 3), (6, 7), "NONE"))
         for code in ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
     ),
     (
@@ -58,28 +49,28 @@ test_fields = giving(
             "fused_activation_function": "RELU_N1_TO_1",
             "quantized_bias_type": "int32",
         },
-        layers.FullyConnectedOptions("RELU_N1_TO_1", True, "DEFAULT", False, "int32"),
+        ("RELU_N1_TO_1", True, "DEFAULT", False, "int32"),
     ),
     (
         "FULLY_CONNECTED",
         {"weights_format": "SHUFFLED4x16INT8", "asymmetric_quantize_inputs": True},
-        layers.FullyConnectedOptions("NONE", False, "SHUFFLED4x16INT8", True, "float32"),
+        ("NONE", False, "SHUFFLED4x16INT8", True, "float32"),
     ),
-    ("SOFTMAX", {"beta": 0.3}, values.SoftmaxOptions(float(np.float32(0.3)))),
-    ("CONCATENATION", {"axis": -2, **RELU6}, moves.ConcatenationOptions(-2, "RELU6")),
-    ("ADD", RELU6, values.SumOptions("RELU6", True)),
-    ("SUB", {**RELU6, "pot_scale_int16": False}, values.SumOptions("RELU6", False)),
-    ("MUL", RELU6, values.ArithmeticOptions("RELU6")),
-    ("DIV", RELU6, values.ArithmeticOptions("RELU6")),
-    ("MEAN", {"keep_dims": True}, values.ReducerOptions(True)),
-    ("SUM", {"keep_dims": False}, values.ReducerOptions(False)),
-    ("RESHAPE", {"new_shape": [2, -1]}, moves.ReshapeOptions((2, -1))),
-    ("RESHAPE", {"new_shape": []}, moves.ReshapeOptions(())),
-    ("RESHAPE", {}, moves.ReshapeOptions(None)),
-    ("SQUEEZE", {"squeeze_dims": [1, -1]}, moves.SqueezeOptions((1, -1))),
-    ("SQUEEZE", {}, moves.SqueezeOptions(())),
-    ("RESIZE_BILINEAR", {"align_corners": True}, moves.ResizeOptions(True, False)),
-    ("RESIZE_NEAREST_NEIGHBOR", {"half_pixel_centers": True}, moves.ResizeOptions(False, True)),
+    ("SOFTMAX", {"beta": 0.3}, (float(np.float32(0.3)),)),
+    ("CONCATENATION", {"axis": -2, **RELU6}, (-2, "RELU6")),
+    ("ADD", RELU6, ("RELU6", True)),
+    ("SUB", {**RELU6, "pot_scale_int16": False}, ("RELU6", False)),
+    ("MUL", RELU6, ("RELU6",)),
+    ("DIV", RELU6, ("RELU6",)),
+    ("MEAN", {"keep_dims": True}, (True,)),
+    ("SUM", {"keep_dims": False}, (False,)),
+    ("RESHAPE", {"new_shape": [2, -1]}, ((2, -1),)),
+    ("RESHAPE", {"new_shape": []}, ((),)),
+    ("RESHAPE", {}, (None,)),
+    ("SQUEEZE", {"squeeze_dims": [1, -1]}, ((1, -1),)),
+    ("SQUEEZE", {}, ((),)),
+    ("RESIZE_BILINEAR", {"align_corners": True}, (True, False)),
+    ("RESIZE_NEAREST_NEIGHBOR", {"half_pixel_centers": True}, (False, True)),
     (
         "STRIDED_SLICE",
         {
@@ -90,36 +81,33 @@ test_fields = giving(
             "shrink_axis_mask": 16,
             "offset": True,
         },
-        moves.StridedSliceOptions(1, 2, 4, 8, 16, True),
+        (1, 2, 4, 8, 16, True),
     ),
-    ("SPLIT", {"num_splits": 3}, moves.SplitOptions(3)),
-    ("SPLIT_V", {"num_splits": 3}, moves.SplitOptions(3)),
-    ("ARG_MAX", {"output_type": "int64"}, values.IndexOptions("int64")),
-    ("ARG_MIN", {"output_type": "int32"}, values.IndexOptions("int32")),
-    ("LEAKY_RELU", {"alpha": 0.5}, values.LeakyReluOptions(0.5)),
-    ("MIRROR_PAD", {"mode": "SYMMETRIC"}, moves.MirrorPadOptions("SYMMETRIC")),
-    ("TRANSPOSE", {}, None),
-    ("RELU", {}, None),
+    ("SPLIT", {"num_splits": 3}, (3,)),
+    ("SPLIT_V", {"num_splits": 3}, (3,)),
+    ("ARG_MAX", {"output_type": "int64"}, ("int64",)),
+    ("ARG_MIN", {"output_type": "int32"}, ("int32",)),
+    ("LEAKY_RELU", {"alpha": 0.5}, (0.5,)),
+    ("MIRROR_PAD", {"mode": "SYMMETRIC"}, ("SYMMETRIC",)),
+    ("TRANSPOSE", {}, ()),
+    ("RELU", {}, ()),
 )
 
 
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("ADD", values.SumOptions("NONE", True)),
-        ("SOFTMAX", values.SoftmaxOptions(0.0)),
-        ("CONCATENATION", moves.ConcatenationOptions(0, "NONE")),
-        (
-            "FULLY_CONNECTED",
-            layers.FullyConnectedOptions("NONE", False, "DEFAULT", False, "float32"),
-        ),
-        ("RESHAPE", moves.ReshapeOptions(None)),
-        ("SQUEEZE", moves.SqueezeOptions(())),
-        ("STRIDED_SLICE", moves.StridedSliceOptions(0, 0, 0, 0, 0, False)),
+        ("ADD", ("NONE", True)),
+        ("SOFTMAX", (0.0,)),
+        ("CONCATENATION", (0, "NONE")),
+        ("FULLY_CONNECTED", ("NONE", False, "DEFAULT", False, "float32")),
+        ("RESHAPE", (None,)),
+        ("SQUEEZE", ((),)),
+        ("STRIDED_SLICE", (0, 0, 0, 0, 0, False)),
     ],
 )
 @pytest.mark.parametrize("with_table", [True, False])
-def test_defaults_of_the_schema(code: str, expected: Options, with_table: bool) -> None:
+def test_defaults_of_the_schema(code: str, expected: tuple[Any, ...], with_table: bool) -> None:
     assert read_back(code, with_table) == expected
 
 
@@ -137,7 +125,6 @@ def test_floats_have_to_be_finite() -> None:
         read_back("SOFTMAX", beta=float("nan"))
 
 
-def test_every_class_is_a_table_of_an_operator() -> None:
-    tables = {name for name, cls in _CLASSES.items() if not cls.__module__.endswith("custom")}
-    assert len(tables) > 20
-    assert tables <= set(OPTIONS_BY_OPERATOR.values())
+def test_every_row_is_a_table_of_an_operator() -> None:
+    assert len(TABLES) > 20
+    assert set(TABLES) <= set(OPTIONS_BY_OPERATOR.values())

@@ -223,6 +223,15 @@ def test_what_moves_numbers_equals_litert(dtype: str) -> None:
     sheet.check()
 
 
+test_more_operands_than_two_are_refused = refused(
+    *(
+        (f"{code}.*: has 3 inputs, needs 2", one(code, *[x(3, dtype=dtype)] * 3))
+        for code in ("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "SQUARED_DIFFERENCE", "GREATER")
+        for dtype in ("float32", "int32", "int8")
+    ),
+    ("ABS.*: has 2 inputs, needs 1", one("ABS", *[x(3, dtype="int32")] * 2)),
+)
+
 test_what_litert_does_not_add_or_negate_is_refused = refused(
     ("from int64 to int64", one("ADD_N", x(3, dtype="int64"))),
     ("from bool to bool", one("ADD_N", x(3, dtype="bool"))),
