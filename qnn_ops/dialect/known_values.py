@@ -144,19 +144,11 @@ def _taken(call: relax.Call, data: Array, indices: Array) -> Array:
     return np.take(data, indices.astype(np.int64), call.attrs.axis, mode="clip")
 
 
-def _running_sums(call: relax.Call, data: Array) -> Array:
-    axis = None if call.attrs.axis is None else int(call.attrs.axis)
-    if call.attrs.exclusive:
-        data = np.insert(np.delete(data, -1, axis), 0, 0, axis)
-    return np.cumsum(data, axis, str(call.ty.dtype))
-
-
 _OTHERS: dict[str, Callable[..., Any]] = {
     "arange": lambda _, *ends: np.arange(*ends),
     "astype": _converted,
     "broadcast_to": lambda call, data, _: np.broadcast_to(data, _shape(call)),
     "concat": lambda call, parts: np.concatenate(parts, int(call.attrs.axis)),
-    "cumsum": _running_sums,
     "expand_dims": lambda call, data: data.reshape(_shape(call)),
     "flip": lambda call, data: np.flip(data, int(call.attrs.axis)),
     "full": lambda call, _, value: np.full(_shape(call), value),

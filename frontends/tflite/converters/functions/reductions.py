@@ -1,6 +1,7 @@
 """Reductions along axes, MEAN and CUMSUM."""
 
 from collections.abc import Callable
+from itertools import accumulate
 from math import prod
 
 import numpy as np
@@ -19,7 +20,7 @@ from qnn_ops.dialect.checks import check_axis
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 
-_MOST_IN_ORDER = 128  # each factor is an operator of its own
+_MOST_IN_ORDER = 128  # each element is an operator of its own
 
 
 def axes_of(ctx: Context) -> list[int]:
@@ -221,8 +222,40 @@ def convert_cumsum(ctx: Context) -> relax.Expr:
     if 0 in shape:
         return R.zeros(shape, dtype)
     expr = ctx.emit(R.flip(data.expr, axis)) if options.reverse else data.expr
-    sums = R.cumsum(expr, axis, exclusive=options.exclusive)
+    if options.exclusive:
+        expr = _moved(ctx, expr, axis, 1)
+    sums = (_one_by_one if dtype == "float32" else _by_doubling)(ctx, expr, axis)
     return R.flip(ctx.emit(sums), axis) if options.reverse else sums
+
+
+def _moved(ctx: Context, expr: relax.Expr, axis: int, count: int) -> relax.Expr:
+    """Shift elements along an axis, and fill with zeros."""
+    shape = spec_of(ctx.builder.typed(expr)).shape
+    size = shape[axis]
+    zeros = R.zeros([*shape[:axis], min(count, size), *shape[axis + 1 :]], ctx.output().dtype)
+    if count >= size:
+        return zeros
+    first = R.strided_slice(expr, [axis], [0], [size - count])
+    return ctx.emit(R.concat([zeros, ctx.emit(first)], axis))
+
+
+def _by_doubling(ctx: Context, expr: relax.Expr, axis: int) -> relax.Expr:
+    """Add up integers, whose order does not matter, in as many steps as the size has bits."""
+    count = 1
+    while count < ctx.input(0).shape[axis]:
+        expr = ctx.emit(R.add(expr, _moved(ctx, expr, axis, count)))
+        count *= 2
+    return expr
+
+
+def _one_by_one(ctx: Context, expr: relax.Expr, axis: int) -> relax.Expr:
+    """Add up in LiteRT's order."""
+    size = ctx.input(0).shape[axis]
+    if size > _MOST_IN_ORDER:
+        raise UnsupportedError(f"of {size} numbers of float32")
+    parts = map(ctx.emit, split(ctx.builder, expr, [1] * size, axis))
+    sums = [*accumulate(parts, lambda total, part: ctx.emit(R.add(total, part)))]
+    return R.concat(sums, axis) if len(sums) > 1 else sums[0]
 
 
 OPERATORS.update(
