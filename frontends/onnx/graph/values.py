@@ -47,13 +47,15 @@ def of_open_sizes(graph: Graph, node: Any, operands: dict[str, Array]) -> Array 
         int64, bool, or ``Size`` objects among numbers. None if the operator's results are not
         exact, an operand is real, or no expression of open sizes can represent the value.
     """
-    if node.op_type not in EXACT or any(each.dtype.kind == "f" for each in operands.values()):
+    is_whole = all(each.dtype.kind in "biuO" for each in operands.values())
+    # Folding computes a Range, whose numbers may be too many.
+    if node.op_type not in EXACT - {"Range"} or not is_whole:
         return None
     shape = None
-    if node.op_type in (*BROADCASTING, *UNARY):  # the package takes one dtype, and no scalars
-        shape = np.broadcast_shapes(*(each.shape for each in operands.values()))
-        operands = {name: np.atleast_1d(each.astype(object)) for name, each in operands.items()}
     with suppress(Exception):  # of numpy, the package onnx or open sizes
+        if node.op_type in (*BROADCASTING, *UNARY):  # the package takes one dtype, and no scalars
+            shape = np.broadcast_shapes(*(each.shape for each in operands.values()))
+            operands = {name: np.atleast_1d(each.astype(object)) for name, each in operands.items()}
         if (rule := _OF_SIZES.get(node.op_type)) is None:
             found = evaluated(graph, node, operands)[0]
         else:
@@ -73,7 +75,8 @@ def plain(value: Array) -> Array:
 def _cast(attributes: Attributes, sizes: Array) -> Array:
     if attributes["to"] not in (INT32, INT64):
         raise OpenSizeError("a size is cast to no integer")
-    return sizes
+    numbers = [int(each) if isinstance(each, bool | np.bool_) else each for each in sizes.flat]
+    return np.array([*numbers, None], object)[:-1].reshape(sizes.shape)
 
 
 def _gather(attributes: Attributes, sizes: Array, indices: Array) -> Any:

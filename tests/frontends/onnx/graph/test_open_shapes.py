@@ -20,6 +20,8 @@ CONSTANTS: dict[str, Any] = {
     **{f"v{number}": np.array([number]) for number in (-1, 0, 1, 2, 4)},
     "ones": np.array([1, 1, 1]),
     "pair": np.array([0, 2]),
+    "few": np.array([0, 3, 0]),
+    "huge": np.array(10**6),
     "long": np.array([2**31 - 1]),
     "half": np.float32(0.5),
     "table": RNG.normal(size=(16, 8)).astype(np.float32),
@@ -81,6 +83,14 @@ CASES: dict[str, list[Node]] = {
         ("Where", "same half half", "a"),
         ("Add", "x a", "y"),
     ],
+    "a truth value as a number": [
+        ("Equal", "shape shape", "same"),
+        ("Cast", "same", "counted", {"to": 7}),
+        ("Max", "counted few", "numbers"),
+        ("ReduceSum", "numbers", "total", {"keepdims": 0}),
+        ("Cast", "total", "a", {"to": 1}),
+        ("Mul", "x a", "y"),
+    ],
     "sizes as a result": [("Identity", "shape", "y")],
 }
 
@@ -106,6 +116,18 @@ def test_shapes_follow_from_open_sizes(case: str) -> None:
         found = library.run(data)
         assert found.dtype == wanted.dtype
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_range_that_is_too_long_is_refused() -> None:
+    nodes: list[Node] = [
+        ("Mul", "batch huge", "last"),
+        ("Range", "i0 last i1", "numbers"),
+        ("ReduceMax", "numbers", "highest", {"keepdims": 0}),
+        ("Cast", "highest", "a", {"to": 1}),
+        ("Mul", "x a", "y"),
+    ]
+    shapes = {"x": (1000, range(1, 17), 8)}
+    fails("operator .* Range: .* bytes", from_onnx, model_of(nodes), shapes)
 
 
 def sentences(batch: int, length: int) -> dict[str, Array]:
