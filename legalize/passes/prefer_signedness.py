@@ -126,7 +126,7 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
             back = requantize(
                 self.variables[variable], 1.0, zero_points[0], 1.0, zero_points[1], other
             )
-            relax.expr._update_type(back, variable.ty)  # which spares the rule of types
+            relax.expr._update_type(back, variable.ty)  # the type is known
             return back
 
         def _inputs(self, attrs: Attrs, operand: relax.Expr) -> relax.Expr:
