@@ -4,17 +4,24 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import tvm_ffi
 
 from qnn_ops.errors import QnnError
 
+_PLAIN = (bool, int, float, str, type(None))
 _KEPT_ARRAYS = 512  # more than the lists of any network's channels
 
 
 def plain(value: Any) -> Any:
-    """Return the Python value of an attribute that TVM holds; arrays become tuples."""
-    if isinstance(value, (bool, int, float, str)) or value is None:
+    """Return the Python value of an attribute; arrays become tuples, and dtypes their names."""
+    if type(value) in _PLAIN:
         return value
+    for kind in (int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+    if isinstance(value, np.dtype):
+        return str(value)
     if isinstance(value, tvm_ffi.Array):
         return _items(Same(value))
     if isinstance(value, Sequence):

@@ -156,6 +156,8 @@ def _check_sizes(attrs: Attrs, planes: int, height: int, width: int) -> None:
 
 def _check_channels(attrs: Attrs, in_channels: int, out_channels: int, per_group: int) -> None:
     groups = attrs.groups
+    if not out_channels:
+        raise QnnError("quantized_kernel has no output channels")
     if groups < 1 or in_channels % groups or out_channels % groups:
         raise QnnError(
             f"groups must divide the {in_channels} input and {out_channels} output channels, "

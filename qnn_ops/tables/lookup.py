@@ -201,7 +201,7 @@ def absolute_table(ends: Ends) -> Array:
 
 
 def negative_table(dtype: str) -> Array:
-    """Return the table of the negated integers, whatever they mean, modulo 256.
+    """Return the table of the negated integers, whatever they mean; the lowest one stays.
 
     Source: Negate of TFLite's kernels/internal/reference/neg.h, which ignores zero points.
     """

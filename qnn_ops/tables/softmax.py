@@ -152,7 +152,10 @@ def powers_reached(total: Any, exponents: range) -> Any:
 
 
 def product(a: Any, b: Any, bits: int = 32) -> Any:
-    """Return gemmlowp's doubling high product of int32 values in int64, except -2^31 by -2^31."""
+    """Return gemmlowp's doubling high product of integers of some bits, held in int64.
+
+    The product of two lowest integers is beyond their range.
+    """
     return (a * b + (1 << (bits - 2))) >> (bits - 1)
 
 

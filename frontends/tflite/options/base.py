@@ -110,8 +110,8 @@ class Options(SimpleNamespace):
         dims: the dimensions to squeeze; none means all that are 1.
         kernel_type: of LSTM, 0 for a tensor of weights for each gate.
         new_shape: None if only an input states it.
-        offset: whether STRIDED_SLICE counts end from begin. Bit i of its masks is about entry i of
-            begin, end and strides.
+        offset: whether STRIDED_SLICE counts end from begin. Bit i of each mask of STRIDED_SLICE is
+            about entry i of begin, end and strides.
         pot_scale_int16: asks for shifts if all scales are powers of two.
         quantized_bias_type: that of the bias beside int16 data, "float32" where it is not stated.
         rank: the number of filters that make one result of SVDF.

@@ -275,6 +275,7 @@ test_operands_that_do_not_fit_are_named = failing(
     ([np.zeros((1, 5, 5, 4), np.float32), np.zeros((6, 3, 3, 4), np.int8)], "quantized_data"),
     ([np.zeros((5, 5, 4), np.int8), np.zeros((6, 3, 3, 4), np.int8)], "4 dimensions"),
     ([np.zeros((1, 5, 5, 4), np.int8), np.zeros((6, 0, 3, 4), np.int8)], "got window 0"),
+    ([np.zeros((1, 5, 5, 4), np.int8), np.zeros((0, 3, 3, 4), np.int8)], "no output channels"),
     (
         [
             np.zeros((1, 5, 5, 4), np.int8),

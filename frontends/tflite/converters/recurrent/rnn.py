@@ -151,7 +151,7 @@ def convert_bidirectional_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
 def convert_bidirectional_rnn(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run one plain recurrent layer over a sequence forwards, and another one backwards."""
     places, time_major = _used(ctx, _RNNS), ctx.options.time_major
-    # LiteRT reads wrong numbers, or reads beyond its tensors.
+    # In these cases LiteRT reads wrong numbers, or reads beyond its tensors.
     if time_major and ctx.tensor(1).dtype != "float32":
         raise UnsupportedError("hybrid, with steps before the batch: LiteRT mixes up both")
     if places[1].data and not time_major:
