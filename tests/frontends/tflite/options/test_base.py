@@ -1,9 +1,12 @@
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tflite
 
+import frontends.tflite
 from frontends.errors import ModelFormatError
 from frontends.tflite.options.base import TABLES
 from frontends.tflite.reader import read_model
@@ -128,3 +131,14 @@ def test_floats_have_to_be_finite() -> None:
 def test_every_row_is_a_table_of_an_operator() -> None:
     assert len(TABLES) > 20
     assert set(TABLES) <= set(OPTIONS_BY_OPERATOR.values())
+
+
+def test_converters_use_options_that_are_read() -> None:
+    """Type checkers do not know the fields."""
+    sources = Path(frontends.tflite.__file__).parent.rglob("*.py")
+    texts = [file.read_text("utf-8") for file in sources]
+    used = {name for text in texts for name in re.findall(r"ctx\.options\.(\w+)", text)}
+    assert len(used) > 20
+    of_custom_operators = {"content", "count", "grows"}
+    fields = {field for fields in TABLES.values() for field in fields.split()}
+    assert used - fields == of_custom_operators
