@@ -13,7 +13,7 @@ from tests.support.cases import random_concat
 from tests.support.encodings import encodings
 from tests.support.errors import failing, fails
 from tests.support.litert import litert
-from tests.support.operators import check_round_trips, module_of
+from tests.support.operators import module_of
 
 PLAIN = encodings(
     input_scales=[0.5, 0.25], input_zero_points=[10, 0], output=(0.5, 10), out_dtype="uint8"
@@ -79,13 +79,6 @@ def test_a_variable_of_a_tuple_type_is_an_operand_too() -> None:
     pair = relax.Var("pair", relax.TupleType(tensors))
     call = relax.BlockBuilder().normalize(quantized_concat(pair, **PLAIN))
     assert [int(size) for size in call.ty.shape] == [1, 5]
-
-
-def test_round_trips() -> None:
-    inputs = [np.zeros((1, 2), np.uint8), np.zeros((1, 3), np.uint8)]
-    check_round_trips(quantized_concat, [inputs], **PLAIN)
-    one = {**PLAIN, "input_scales": [0.5], "input_zero_points": [3], "axis": 0}
-    check_round_trips(quantized_concat, [inputs[:1]], **one)
 
 
 def test_int8_inputs_that_litert_rejects_are_named() -> None:

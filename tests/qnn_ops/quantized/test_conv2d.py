@@ -19,7 +19,7 @@ from tests.support.cases import convolutions
 from tests.support.encodings import encodings
 from tests.support.errors import failing
 from tests.support.litert import litert
-from tests.support.operators import check_round_trips, module_of
+from tests.support.operators import module_of
 
 PLAIN = encodings(
     input=(0.05, 3),
@@ -231,14 +231,6 @@ def test_equals_litert_where_the_multiplier_decides(kernel_layout: str, style: s
         actual = quantized_conv2d.evaluate(data, kernel, bias=bias, data_layout="NHWC", **attrs)
         expected = conv_on_litert(data, kernel, bias, actual.shape, attrs, padding="VALID")
         np.testing.assert_array_equal(actual, expected)
-
-
-def test_round_trips() -> None:
-    data, kernel = np.zeros((1, 5, 5, 4), np.int8), np.zeros((6, 3, 3, 2), np.int8)
-    bias = np.zeros(6, np.int32)
-    attrs = {**PLAIN, "kernel_scale": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], "groups": 2}
-    check_round_trips(quantized_conv2d, [data, kernel, bias], **attrs)
-    check_round_trips(quantized_conv2d, [data, kernel], **attrs, channels=6, kernel_size=(3, 3))
 
 
 test_what_does_not_fit_is_named = failing(

@@ -11,7 +11,7 @@ from tests.support.arrays import full_range
 from tests.support.encodings import encodings
 from tests.support.errors import failing
 from tests.support.litert import litert
-from tests.support.operators import check_round_trips, module_of
+from tests.support.operators import module_of
 
 PLAIN = encodings(input=(0.05, 3), kernel=(0.01, 0), output=(0.1, -5), out_dtype="int8")
 
@@ -142,15 +142,6 @@ def test_equals_litert_where_the_multiplier_decides(style: str) -> None:
         other = quantized_dense.evaluate(data, weight, bias=bias, rounding="upward", **attrs)
         disagreeing += int(np.count_nonzero(other != expected))
     assert disagreeing > 0
-
-
-def test_round_trips() -> None:
-    data, weight = np.zeros((2, 3), np.int8), np.zeros((4, 3), np.int8)
-    bias = np.zeros(4, np.int32)
-    check_round_trips(
-        quantized_dense, [data, weight, bias], **{**PLAIN, "kernel_scale": [0.1, 0.2, 0.3, 0.4]}
-    )
-    check_round_trips(quantized_dense, [data, weight], **PLAIN, units=4)
 
 
 test_what_does_not_fit_is_named = failing(

@@ -8,7 +8,6 @@ from qnn_ops import dynamic_encoding, dynamic_quantize
 from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 from tests.support.litert import litert
-from tests.support.operators import check_round_trips
 
 VALUES = [("x", 1), ("q", 2), ("scale", 1), ("point", 2)]  # names, and ONNX's numbers of dtypes
 
@@ -74,10 +73,6 @@ def test_rows_are_of_float32_and_not_empty() -> None:
             dynamic_encoding.evaluate(np.zeros(shape, np.float32), False)
 
 
-def test_round_trips() -> None:
-    check_round_trips(dynamic_encoding, [np.zeros((2, 3), np.float32)], asymmetric=True)
-
-
 def test_equals_onnx_runtime() -> None:
     helper = pytest.importorskip("onnx", reason="onnx is not installed").helper
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -125,8 +120,3 @@ def test_operands_must_fit() -> None:
         dynamic_quantize.evaluate(data, encoding[:1])
     with pytest.raises(QnnError, match="out_dtype must be int8 or uint8, got int16"):
         dynamic_quantize.evaluate(data, encoding, "int16")
-
-
-def test_round_trips_of_dynamic_quantize() -> None:
-    arrays = [np.zeros((2, 4), np.float32), np.zeros((2, 3), np.float32)]
-    check_round_trips(dynamic_quantize, arrays, out_dtype="uint8")

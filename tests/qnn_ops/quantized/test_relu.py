@@ -7,7 +7,7 @@ from tests.support.arrays import every_value, full_range
 from tests.support.encodings import encodings
 from tests.support.errors import failing
 from tests.support.litert import litert
-from tests.support.operators import check_round_trips, module_of
+from tests.support.operators import module_of
 
 per_tensor = Quantization.per_tensor
 
@@ -62,10 +62,6 @@ def test_its_multiplier_is_a_float32_quotient_unlike_that_of_requantize() -> Non
             relu = quantized_relu.evaluate(data, *scales)
             differing += int(np.count_nonzero(relu != requantize.evaluate(data, *scales)))
     assert differing > 0
-
-
-def test_round_trips() -> None:
-    check_round_trips(quantized_relu, [np.zeros((2, 3), np.int8)], **PLAIN, kind="relu6")
 
 
 test_what_does_not_fit_is_named = failing(
