@@ -33,17 +33,6 @@ def rows(rng: np.random.Generator, kind: int, shape: tuple[int, int] = (200, 6))
     return data
 
 
-def test_by_hand() -> None:
-    data = np.array([[-1, 0.5], [0, 0], [0, 2.55]], np.float32)
-    symmetric = dynamic_encoding.evaluate(data, False)
-    np.testing.assert_array_equal(symmetric[0], np.array([1 / 127, 127, 0], np.float32))
-    np.testing.assert_array_equal(symmetric[1], [1, 1, 0])
-    asymmetric = dynamic_encoding.evaluate(data, True)
-    np.testing.assert_allclose(asymmetric[0], [1.5 / 255, 170, 42], rtol=1e-6)
-    np.testing.assert_array_equal(asymmetric[1], [1, 1, 0])
-    np.testing.assert_allclose(asymmetric[2], [0.01, 100, -128], rtol=1e-6)
-
-
 @pytest.mark.parametrize("asymmetric", [False, True])
 def test_equals_litert(asymmetric: bool) -> None:
     # Through an identity of weights its FULLY_CONNECTED gives back what it made of the data.

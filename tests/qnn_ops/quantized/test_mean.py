@@ -14,16 +14,6 @@ PLAIN = encodings(axis=[1], keepdims=False, input=(0.5, 0), output=(0.5, 0), out
 AXES = [[1, 2], [2, 1], [0], [3], [-1], [0, 1, 2, 3], [2], [1, 2, 3], [-2, -3], [1, 1], [0, 3], []]
 
 
-def test_by_hand() -> None:
-    data = np.array([[3, 4, 5, 6], [-3, -4, -5, -6], [127, 127, 127, 127]], np.int8)
-    result = quantized_mean.evaluate(data, **PLAIN)
-    # 4.5 and its negative round away from zero.
-    np.testing.assert_array_equal(result, np.array([5, -5, 127], np.int8))
-    result = quantized_mean.evaluate(data, **{**PLAIN, "axis": [0], "keepdims": True})
-    # 127 / 3 = 42.33
-    np.testing.assert_array_equal(result, np.array([[42, 42, 42, 42]], np.int8))
-
-
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_equals_litert(dtype: str) -> None:
     rng = np.random.default_rng(1)

@@ -11,12 +11,6 @@ from tests.support.litert import litert
 from tests.support.operators import module_of
 
 
-def test_one_row_by_hand() -> None:
-    data = np.array([[1, 2]], np.uint8)
-    result = quantized_pad.evaluate(data, [0, 1, 2, 0], 9)
-    np.testing.assert_array_equal(result, np.array([[9, 9, 1, 2], [9, 9, 9, 9]], np.uint8))
-
-
 def test_a_scalar_has_no_axis_to_pad() -> None:
     result = quantized_pad.evaluate(np.array(5, np.int8), [], 0)
     np.testing.assert_array_equal(result, np.array(5, np.int8))

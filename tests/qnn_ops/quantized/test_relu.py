@@ -14,21 +14,6 @@ per_tensor = Quantization.per_tensor
 PLAIN = encodings(input=(0.5, 2), output=(0.25, -3), out_dtype="int8")
 
 
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        # -1, -0.5, 0, 0.5, 7 in the data are -7, -5, -3, -1, 25 in the result, before clamping.
-        ("relu", [-3, -3, -3, -1, 25]),
-        ("relu6", [-3, -3, -3, -1, 21]),
-        ("relu_n1_to_1", [-7, -5, -3, -1, 1]),
-    ],
-)
-def test_each_kind_by_hand(kind: str, expected: list[int]) -> None:
-    data = np.array([0, 1, 2, 3, 16], np.int8)
-    result = quantized_relu.evaluate(data, **PLAIN, kind=kind)
-    np.testing.assert_array_equal(result, np.array(expected, np.int8))
-
-
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("kind", ["relu", "relu6", "relu_n1_to_1"])
 def test_equals_litert(kind: str, dtype: str) -> None:
