@@ -7,22 +7,21 @@ import pytest
 import tvm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tvm import relax
 
-from legalize import lower
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
 from qnn_ops import quantized_conv2d
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.layouts import permutation
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
-from tests.support.modules import module
-from tests.support.operators import run
+from tests.support.kernels import Call, check_layer, lowered
 from tests.support.x86 import PROCESSORS, each_isa, examples, optimized
 
 TARGETS = {
     isa: tvm.target.Target({"kind": "llvm", "mcpu": mcpu}) for isa, (mcpu, _) in PROCESSORS.items()
 }
+TENSORS = quantized_conv2d.tensors
+
 
 sizes = st.integers(1, 3)
 pads = st.integers(0, 2)
@@ -86,20 +85,10 @@ def depthwise(draw: st.DrawFn) -> tuple[list[Any], dict[str, Any]]:
     return operands, attrs
 
 
-def lowered(operands: list[Any], attrs: dict[str, Any], target: tvm.target.Target) -> tvm.IRModule:
-    data, kernel, bias = operands
-    constants = {"bias": None if bias is None else relax.const(bias), **attrs}
-    mod = module({"data": data}, lambda x: quantized_conv2d(x, relax.const(kernel), **constants))
-    return lower(mod, target)
-
-
 def check(operands: list[Any], attrs: dict[str, Any], target: tvm.target.Target) -> None:
-    data, kernel, bias = operands
-    mod = lowered(operands, attrs, target)
+    mod = check_layer(Call(quantized_conv2d, operands, attrs), target)
     names = [name.name_hint for name in mod.get_global_vars()]
     assert any(name.startswith("z_depthwise_conv2d") for name in names)
-    expected = quantized_conv2d.evaluate(data, kernel, bias=bias, **attrs)
-    np.testing.assert_array_equal(run(mod, [data], target), expected)
 
 
 @each_isa
@@ -126,7 +115,7 @@ def test_equals_the_reference(isa: Isa) -> None:
 )
 def test_code_multiplies_as_the_instruction_set_does(isa: Isa, instruction: str) -> None:
     kernel = np.full((1, 3, 3, 64), 255, np.uint8)
-    operands = [np.zeros((1, 8, 8, 64), np.uint8), kernel, None]
+    operands = [np.zeros((1, 8, 8, 64), np.uint8), kernel]
     attrs = encodings(
         input=(0.5, 3),
         kernel=(0.5, 0),
@@ -136,7 +125,7 @@ def test_code_multiplies_as_the_instruction_set_does(isa: Isa, instruction: str)
         data_layout="NHWC",
         kernel_layout="IHWO",
     )
-    mod = lowered(operands, attrs, TARGETS[isa])
+    mod = lowered(Call(quantized_conv2d, operands, attrs), TARGETS[isa], TENSORS[1:])
     (name,) = (n for n in mod.get_global_vars() if n.name_hint.startswith("z_depthwise"))
     library = tvm.compile(
         mod[name].with_attr("global_symbol", "f"), target=optimized(PROCESSORS[isa][0])
@@ -162,5 +151,6 @@ def test_other_convolutions_are_left_alone(change: dict[str, Any]) -> None:
         **change,
     }
     kernel = np.zeros((8, 3, 3, 8 // change["groups"]), np.uint8)
-    mod = lowered([np.zeros((1, 8, 8, 8), np.uint8), kernel, None], attrs, TARGETS[AVX512_VNNI])
+    call = Call(quantized_conv2d, [np.zeros((1, 8, 8, 8), np.uint8), kernel], attrs)
+    mod = lowered(call, TARGETS[AVX512_VNNI], TENSORS[1:])
     assert not [n for n in mod.get_global_vars() if n.name_hint.startswith("z_depthwise")]
