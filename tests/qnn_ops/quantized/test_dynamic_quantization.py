@@ -9,8 +9,6 @@ from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 from tests.support.litert import litert
 
-VALUES = [("x", 1), ("q", 2), ("scale", 1), ("point", 2)]  # names, and ONNX's numbers of dtypes
-
 
 def rows(rng: np.random.Generator, kind: int, shape: tuple[int, int] = (200, 6)) -> Array:
     """Make rows of several kinds: of any numbers, of ties, on one side of 0, of few numbers."""
@@ -63,20 +61,16 @@ def test_rows_are_of_float32_and_not_empty() -> None:
 
 
 def test_equals_onnx_runtime() -> None:
-    helper = pytest.importorskip("onnx", reason="onnx is not installed").helper
-    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    node = helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "scale", "point"])
-    values = [helper.make_tensor_value_info(name, kind, None) for name, kind in VALUES]
-    graph = helper.make_graph([node], "one", values[:1], values[1:])
-    opsets = [helper.make_opsetid("", 17)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
-    session = runtime.InferenceSession(model.SerializeToString())
+    from tests.support.onnx_graphs import Net, on_runtime
+
+    data = np.zeros((10, 30), np.float32)
+    model = Net([("DynamicQuantizeLinear", "x", "q scale point")], {"x": data}).model
     rng = np.random.default_rng(7)
     for case in range(40):
         data = rows(rng, case % 4, (10, 30))
         if case == 39:
             data[:] = 0
-        values, scale, point = session.run(None, {"x": data})
+        values, scale, point = on_runtime(model, {"x": data})
         encoding = dynamic_encoding.evaluate(data, True, arithmetic="onnxruntime", whole=True)
         np.testing.assert_array_equal(encoding[::2], [scale, np.float32(point) - 128])
         ours = dynamic_quantize.evaluate(data, encoding, "uint8", arithmetic="onnxruntime")
