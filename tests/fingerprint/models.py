@@ -10,11 +10,10 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from frontends.mxnet import from_mxnet
 from frontends.tflite import from_tflite
 from tests.differential.graphs import Graph
 from tests.differential.growth import grow
-from tests.support.mxnet import SHARED
+from tests.support.mxnet import SHARED, fixture, imported
 from tvm_qnn import digits, zoo
 
 RANDOM_FILES = 25
@@ -78,19 +77,20 @@ def _random(seed: int) -> tvm.IRModule:
     return _from_tflite(file.writer.finish(file.inputs, file.outputs))
 
 
-def _from_mxnet(symbol: Path, shapes: Mapping[str, tuple[int, ...]]) -> tvm.IRModule:
-    params = symbol.with_name(symbol.name.replace(_SYMBOL, "-0000.params"))
+def _from_mxnet(symbol: Path, inputs: Mapping[str, np.ndarray]) -> tvm.IRModule:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _bound(from_mxnet(symbol, shapes, arg_params=params))
+        return _bound(imported(_prefix(symbol), inputs))
+
+
+def _prefix(symbol: Path) -> Path:
+    return symbol.with_name(symbol.name.removesuffix(_SYMBOL))
 
 
 def _fixture(symbol: Path) -> tvm.IRModule:
-    with np.load(symbol.with_name(symbol.name.replace(_SYMBOL, ".npz"))) as arrays:
-        inputs = {key: arrays[key].shape for key in arrays if not key.startswith("output")}
-    return _from_mxnet(symbol, inputs)
+    return _from_mxnet(symbol, fixture(_prefix(symbol))[0])
 
 
 def _shared_mxnet(symbol: Path) -> tvm.IRModule:
     network = symbol.name.split("-")[0]
-    return _from_mxnet(symbol, {"data": np.load(symbol.with_name(f"{network}-input.npy")).shape})
+    return _from_mxnet(symbol, {"data": np.load(symbol.with_name(f"{network}-input.npy"))})

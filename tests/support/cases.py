@@ -76,11 +76,17 @@ def convolutions(
     layouts: Sequence[str] = ("NHWC", "NCHW"),
     most_groups: int = 3,
     most_channels: int = 3,
+    *,
+    is_depthwise: bool = False,
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Operands and attributes; ``layouts`` of data and result, ``most_channels`` in a group."""
+    """Operands and attributes; ``layouts`` of data and result, ``most_channels`` in a group.
+
+    A depthwise one has at least two groups, of one input channel each.
+    """
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    groups = draw(st.integers(1, most_groups))
+    groups = draw(st.integers(1 + is_depthwise, most_groups))
     per_group, multiplier = (draw(st.integers(1, most_channels)) for _ in range(2))
+    per_group = 1 if is_depthwise else per_group
     window = [draw(st.integers(1, 3)) for _ in range(2)]
     dilation = [draw(st.integers(1, 2)) for _ in range(2)]
     size = [

@@ -4,16 +4,18 @@ One run of an emulator answers for many of them, so they are drawn from a seed a
 hypothesis.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from legalize.kernels.conv2d.calls import fixed_point
-from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from qnn_ops.arithmetic.rounding import scale_down
 from tests.support.definition import accumulators
+from tests.support.programs import Case
 
 MIDDLE = {"uint8": 128, "int8": 0}
 
@@ -71,11 +73,8 @@ class Problem:
     @property
     def result(self) -> np.ndarray:
         """The output by the definition."""
-        if self.kernel.ndim == 3:
-            sums = _depthwise_sums(self)
-        else:
-            zero_point = self.kernel_zero_point
-            sums = accumulators(self.spec, self.data, self.kernel, zero_point, self.bias)
+        constants = self.kernel, self.kernel_zero_point, self.bias
+        sums = accumulators(self.spec, self.data, *constants)
         return rescaled(self.spec, sums, self.real_multiplier)
 
     @property
@@ -89,6 +88,25 @@ class Problem:
             ((0, 0), (top, bottom), (left, right), (0, spec.staged_channels - spec.in_channels)),
             constant_values=spec.staged_zero_point,
         )
+
+    def case(self, plan: Ready, data: np.ndarray | None = None) -> Case:
+        """Return the call of a planned function with the data, or with what it is copied to."""
+        inputs = [self.data if data is None else data, *plan.constants]
+        return Case(plan.build(), inputs, self.spec.out_shape, self.spec.output.dtype)
+
+
+def check_results(problems: Sequence[Problem], results: Sequence[np.ndarray]) -> None:
+    """Assert that results, with their borders, are in the tensors, and nothing beside parts."""
+    for problem, result in zip(problems, results, strict=True):
+        spec, wanted = problem.spec, problem.result
+        if spec.fusion.border is not None:
+            top, left, bottom, right = spec.fusion.border.widths
+            widths = (0, 0), (top, bottom), (left, right), (0, 0)
+            wanted = np.pad(wanted, widths, constant_values=spec.fusion.border.value)
+        own = slice(spec.target.first, spec.target.first + spec.out_channels)
+        np.testing.assert_array_equal(result[..., own], wanted, err_msg=str(spec))
+        rest = np.delete(result, np.r_[own], axis=-1)
+        assert np.unique(rest).size <= 1, "written beside the part"
 
 
 def rescaled(spec: ConvSpec, sums: np.ndarray, real_multiplier: np.ndarray) -> np.ndarray:
@@ -105,14 +123,6 @@ def rescaled(spec: ConvSpec, sums: np.ndarray, real_multiplier: np.ndarray) -> n
         bounds,
         spec.output.dtype,
     )
-
-
-def _depthwise_sums(problem: Problem) -> np.ndarray:
-    channels = problem.spec.out_channels
-    dense = np.full((channels, *problem.kernel.shape), problem.kernel_zero_point, np.int64)
-    dense[np.arange(channels), :, :, np.arange(channels)] = problem.kernel.transpose(2, 0, 1)
-    zero_point = problem.kernel_zero_point
-    return accumulators(problem.spec, problem.data, dense, zero_point, problem.bias)
 
 
 def problem_of(
@@ -149,6 +159,12 @@ def problem_of(
         rng.integers(-(1 << 14), 1 << 14, spec.out_channels, dtype=np.int32),
         np.minimum(_multipliers(rng, exponent, spec.out_channels), limit),
     )
+
+
+def problems_of(specs: Iterable[ConvSpec], **options: Any) -> list[Problem]:
+    """Return arrays for several convolutions, as ``problem_of`` draws them."""
+    rng = np.random.default_rng(0)
+    return [problem_of(spec, rng, **options) for spec in specs]
 
 
 def _multipliers(rng: np.random.Generator, exponent: float, channels: int) -> np.ndarray:

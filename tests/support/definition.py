@@ -20,13 +20,15 @@ def accumulators(
         ((0, 0), (top, bottom), (left, right), (0, 0)),
     )
     w = kernel.astype(np.int64) - kernel_zero_point
+    # Taps first: of matrices, or of a depthwise convolution's rows.
+    w, product = (w, "nyxc,c->nyxc") if w.ndim == 3 else (w.transpose(1, 2, 0, 3), "nyxc,oc->nyxo")
     _, rows, columns, _ = spec.out_shape
     total = np.zeros(spec.out_shape, np.int64) + (0 if bias is None else bias)
     for i in range(spec.kernel_height):
         for j in range(spec.kernel_width):
             y, z = i * spec.dilation[0], j * spec.dilation[1]
             window = x[:, y:, z:][:, :: spec.strides[0], :: spec.strides[1]]
-            total += np.einsum("nyxc,oc->nyxo", window[:, :rows, :columns], w[:, i, j])
+            total += np.einsum(product, window[:, :rows, :columns], w[i, j])
     return total
 
 

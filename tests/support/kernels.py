@@ -16,7 +16,7 @@ from legalize.kernels.kernel import IS_KERNEL
 from legalize.lower import lower
 from qnn_ops.dialect.registry import Operator, constant_of
 from tests.support import arm, x86
-from tests.support.operators import flat, module_of
+from tests.support.operators import flat, module_of, run
 from tests.support.programs import Case
 
 
@@ -147,6 +147,27 @@ def check_calls(place: Place, calls: Iterable[Call], constants: Sequence[str] = 
         np.testing.assert_array_equal(result, wanted, err_msg=what)
 
 
+def check_layer(call: Call, target: Any, variety: int = 1) -> tvm.IRModule:
+    """Assert that a layer of constant weights and bias gives the results of the numpy reference.
+
+    Args:
+        call: the layer.
+        target: that this machine can run or emulate.
+        variety: how many values the result has at least.
+
+    Returns:
+        The lowered module.
+    """
+    names = call.operator.tensors
+    mod = lowered(call, target, names[1:3])
+    expected = call.operator.evaluate(**dict(zip(names, call.operands, strict=False)), **call.attrs)
+    assert np.unique(expected).size >= variety
+    actual = run(mod, [call.operands[0], *flat(call.operands[3:])], target)
+    assert actual.dtype == expected.dtype
+    np.testing.assert_array_equal(actual, expected)
+    return mod
+
+
 def _case(call: Call, target: Any, result: np.ndarray, constants: Sequence[str]) -> Case:
     mod = lowered(call, target, constants)
     operands = [
@@ -154,16 +175,20 @@ def _case(call: Call, target: Any, result: np.ndarray, constants: Sequence[str])
         for name, operand in zip(call.operator.tensors, call.operands, strict=False)
         if name not in constants
     ]
-    arrays = dict(zip(mod["main"].params, flat(operands), strict=True))
-    (binding,) = (
-        binding
-        for block in mod["main"].body.blocks
-        for binding in block.bindings
-        if isinstance(binding.value, relax.Call)
-        and binding.value.op == tvm.ir.Op.get("relax.call_tir")
+    return only_case(mod, flat(operands), result)
+
+
+def only_case(mod: tvm.IRModule, arrays: Sequence[np.ndarray], result: np.ndarray) -> Case:
+    """Return the only call of ``main``, given the arrays of its parameters and its result."""
+    main = mod["main"]
+    known = dict(zip(main.params, arrays, strict=True))
+    (call,) = (
+        value
+        for value in relax.analysis.get_var2val(main).values()
+        if isinstance(value, relax.Call) and value.op == tvm.ir.Op.get("relax.call_tir")
     )
-    variable, operands = binding.value.args[:2]
-    given = (arrays.get(field, constant_of(field)) for field in operands.fields)
+    variable, operands = call.args[:2]
+    given = (known.get(field, constant_of(field)) for field in operands.fields)
     inputs = [array for array in given if array is not None]
     assert len(inputs) == len(operands.fields)
     function = mod[variable].with_attr("global_symbol", variable.name_hint)

@@ -9,6 +9,8 @@ import pytest
 import tvm
 from tvm import tirx
 
+from legalize.kernels.conv2d.plan import Ready
+from tests.support.convolutions import Problem, check_results
 from tests.support.programs import Case
 from tvm_qnn.footprint.boards import BOARDS, missing, run
 from tvm_qnn.standalone.functions import compile_functions
@@ -60,6 +62,20 @@ def run_cases(core: str, cases: Sequence[Case], folder: Path) -> list[np.ndarray
     _write(folder, calls, len(data), size)
     answer = run(BOARDS[core], folder, [np.frombuffer(data, np.uint8)]).outputs[0]
     return _outputs(np.frombuffer(answer, np.uint8), cases, places)
+
+
+def check_problems(
+    core: str,
+    problems: Sequence[Problem],
+    planned: Callable[[Problem], Ready | None],
+    folder: Path,
+) -> list[Ready]:
+    """Assert that planned convolutions give their results; return the plans that there are."""
+    plans = [planned(problem) for problem in problems]
+    served = [(each, plan) for each, plan in zip(problems, plans, strict=True) if plan is not None]
+    results = run_cases(core, [problem.case(plan) for problem, plan in served], folder)
+    check_results([problem for problem, _ in served], results)
+    return [plan for _, plan in served]
 
 
 def _write(

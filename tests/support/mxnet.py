@@ -5,14 +5,34 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
+import tvm
 
 from frontends.mxnet import from_mxnet
 from tvm_qnn import build
 
 SHARED = Path(__file__).parents[3] / "shared"
 TINY = SHARED / "models" / "mxnet" / "tiny"
+
+
+def fixture(prefix: Path) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
+    """Return the inputs of a pair of files by name, and MXNet's outputs in order."""
+    with np.load(f"{prefix}.npz") as file:
+        arrays = dict(file)
+    count = sum(name.startswith("output") for name in arrays)
+    outputs = [arrays.pop(f"output{index}") for index in range(count)]
+    return arrays, outputs
+
+
+def imported(
+    prefix: Path, inputs: Mapping[str, np.ndarray], **options: Any
+) -> tuple[tvm.IRModule, dict[str, Any]]:
+    """Import a pair of files for inputs of these shapes; ``options`` are those of from_mxnet."""
+    shapes = {name: array.shape for name, array in inputs.items()}
+    files = f"{prefix}-symbol.json", f"{prefix}-0000.params"
+    return from_mxnet(files[0], shapes, arg_params=files[1], **options)
 
 
 def results_of(
@@ -30,12 +50,7 @@ def results_of(
         kernels: whether to use kernels.
         semantics: as ``from_mxnet`` takes it.
     """
-    mod, params = from_mxnet(
-        f"{prefix}-symbol.json",
-        {name: array.shape for name, array in inputs.items()},
-        arg_params=f"{prefix}-0000.params",
-        semantics=semantics,
-    )
+    mod, params = imported(prefix, inputs, semantics=semantics)
     library = build(mod, "host" if kernels else "llvm", params, kernels=kernels)
     results = library.run(*(inputs[info.name] for info in library.inputs))
     return list(results.values()) if isinstance(results, dict) else [results]

@@ -9,6 +9,7 @@ import tvm
 
 from frontends.mxnet.graph import Entry, Graph, Node
 from frontends.mxnet.importer import from_mxnet
+from tests.support.mxnet import fixture, imported
 from tests.support.unchecked import unchecked
 from tvm_qnn import build
 
@@ -24,19 +25,13 @@ def check_family(family: str, close: Mapping[str, float] | None = None) -> None:
         close: by how a case's name begins, the largest difference, relative to the case's largest
             value; who calls says where it comes from.
     """
-    with np.load(_FOLDER / f"{family}.npz") as file:
-        arrays = dict(file)
-    inputs = {name: array for name, array in arrays.items() if not name.startswith("output")}
-    mod, params = from_mxnet(
-        str(_FOLDER / f"{family}-symbol.json"),
-        {name: array.shape for name, array in inputs.items()},
-        arg_params=str(_FOLDER / f"{family}-0000.params"),
-    )
+    prefix = _FOLDER / family
+    inputs, outputs = fixture(prefix)
+    mod, params = imported(prefix, inputs)
     with unchecked():
         library = build(mod, "llvm", params)
     results = library.run(*(inputs[info.name] for info in library.inputs)).values()
-    for index, (info, actual) in enumerate(zip(library.outputs, results, strict=True)):
-        expected = arrays[f"output{index}"]
+    for info, actual, expected in zip(library.outputs, results, outputs, strict=True):
         assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype), info.name
         tolerance = max(
             [limit for start, limit in (close or {}).items() if info.name.startswith(start)],

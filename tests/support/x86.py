@@ -148,6 +148,13 @@ def _run(function: Callable[..., Any], case: Case) -> np.ndarray:
     return output
 
 
+def case_of(plan: Plan, data: np.ndarray, weights: Weights) -> Case:
+    """Return the call of a planned function with data, as the plan reads it."""
+    packed = plan.pack(weights)
+    inputs = [data, *packed.constants]
+    return Case(plan.function(packed), inputs, plan.spec.target_shape, plan.spec.output.dtype)
+
+
 def run_convs(
     convolutions: Sequence[tuple[ConvSpec, np.ndarray, Weights]],
     isa: Isa = AVX512_VNNI,
@@ -166,8 +173,6 @@ def run_convs(
     staged = iter(run_cases(mcpu, copies) if copies else [])
     cases = []
     for spec, data, weights in convolutions:
-        plan = planned(spec, isa)
-        packed = plan.pack(weights)
-        inputs = [next(staged) if spec.needs_staging else data, *packed.constants]
-        cases.append(Case(plan.function(packed), inputs, spec.out_shape, spec.output.dtype))
+        own = next(staged) if spec.needs_staging else data
+        cases.append(case_of(planned(spec, isa), own, weights))
     return run_cases(mcpu, cases)

@@ -14,7 +14,6 @@ import numpy as np
 import tvm
 
 from frontends.errors import UnsupportedOperatorError
-from frontends.mxnet import from_mxnet
 from frontends.onnx import from_onnx
 from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
@@ -22,6 +21,7 @@ from qnn_ops.arrays import Array
 from tests.differential.tflite_file import tflite_file
 from tests.legalize.passes.test_fused_models import Network
 from tests.support.arrays import full_range
+from tests.support.mxnet import fixture, imported
 from tests.support.onnx_networks import NETWORKS, Style
 from tests.targets.families import every_family
 from tvm_qnn import digits, zoo
@@ -259,28 +259,13 @@ def _random_graphs(seed: int) -> Loaded:
 
 
 def _fixture(prefix: Path, tolerance: float = 0.0) -> Loaded:
-    with np.load(f"{prefix}.npz") as file:
-        arrays = dict(file)
-    outputs = sorted((name for name in arrays if name.startswith("output")), key=_number)
-    inputs = {name: array for name, array in arrays.items() if name not in outputs}
-    mod, params = _imported(prefix, inputs)
-    return Loaded(mod, params, inputs, [arrays[name] for name in outputs], tolerance)
-
-
-def _number(name: str) -> int:
-    return int(name.removeprefix("output") or 0)
+    inputs, outputs = fixture(prefix)
+    mod, params = imported(prefix, inputs)
+    return Loaded(mod, params, inputs, outputs, tolerance)
 
 
 def _stored(prefix: Path) -> Loaded:
     data = f"{str(prefix).rsplit('-sg-auto', 1)[0]}-input.npy"
     inputs = {"data": np.load(data)}
-    mod, params = _imported(prefix, inputs)
+    mod, params = imported(prefix, inputs)
     return Loaded(mod, params, inputs, [np.load(f"{prefix}-output.npy")])
-
-
-def _imported(prefix: Path, inputs: Mapping[str, Array]) -> tuple[tvm.IRModule, Mapping[str, Any]]:
-    return from_mxnet(
-        f"{prefix}-symbol.json",
-        {name: array.shape for name, array in inputs.items()},
-        arg_params=f"{prefix}-0000.params",
-    )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from frontends.tflite.quantization import Blocks, Quantization
+from frontends.tflite.quantization import Quantization
 from frontends.tflite.sparsity import Level, Sparsity
 from frontends.tflite.writer import ModelWriter
 from tests.support.composites import runs
@@ -27,11 +27,9 @@ def cases() -> Iterator[tuple[str, bytes, str, str]]:
     yield from _variables()
     yield from _sparse()
     yield from _bits()
-    yield from _projections()
     yield from _read_as()
     yield from _lstms()
     yield from _floats()
-    yield from _blocks()
     yield from _long()
 
 
@@ -254,22 +252,6 @@ _OF_COUNT = {
 }
 
 
-def _projections() -> Iterator[tuple[str, bytes, str, str]]:
-    for name, functions, items, weights, error, message in (
-        ("no_items", (2, 3), (0,), None, _UNSUPPORTED, "items of shape (0,)"),
-        ("no_functions", (0, 3), (4,), None, _UNSUPPORTED, "functions of (0, 3)"),
-        ("items_of_nothing", (2, 3), (4, 0), None, _UNSUPPORTED, "items of shape (4, 0)"),
-        ("33_bits", (2, 33), (4,), None, "QnnError", "at most 32 bits"),
-        ("one_axis", (6,), (4,), None, "QnnError", "has shape (6,)"),
-        ("weights_missing", (2, 3), (4,), (3,), "QnnError", "has shape (3,), needs (4,)"),
-        ("item_huge", (2, 3), (4, _HUGE), None, "QnnError", "at most 60 bytes"),
-    ):
-        operands = [_ones(*functions), x(*items)]
-        operands += [_ones(*weights)] if weights else []
-        sheet = one("LSH_PROJECTION", *operands, gives="int32", type="DENSE")
-        yield f"projection_{name}", sheet.model(), error, message
-
-
 def _ones(*shape: int) -> Operand:
     return fixed(np.ones(shape), "float32")
 
@@ -312,30 +294,6 @@ def _floats() -> Iterator[tuple[str, bytes, str, str]]:
     ):
         sheet.add("RELU", x(1))
         yield f"float_{name}", sheet.model(), "QnnError", message
-
-
-def _blocks() -> Iterator[tuple[str, bytes, str, str]]:
-    """Yield dense layers of int4 weights whose scales by block do not fit."""
-    for name, changes, error, message in (
-        ("of_no_tensor", {"at": 99}, _FORMAT, "its scales are tensor 99 of 4"),
-        ("of_nothing", {"size": 0}, _FORMAT, "its blocks have 0 weights"),
-        ("of_a_result", {"at": 3}, "QnnError", "must be 8 constants of float16"),
-        ("of_themselves", {"at": 2}, "QnnError", "must be 8 constants of float16"),
-        ("of_odd_size", {"size": 3}, "QnnError", "has blocks of 3"),
-        ("huge", {"size": _HUGE}, "QnnError", f"has blocks of {_HUGE}"),
-    ):
-        yield f"blocks_{name}", _block(**changes), error, message
-
-
-def _block(at: int = 1, size: int = 16) -> bytes:
-    writer = ModelWriter()
-    data = writer.tensor("x", (2, 32), "float32")
-    writer.tensor("s", (4, 2), "float16", None, np.ones((4, 2), np.float16))
-    numbers = np.ones((4, 32), np.int8)
-    weights = writer.tensor("w", (4, 32), "int4", Blocks(at, size), numbers)
-    result = writer.tensor("y", (2, 4), "float32")
-    writer.operator("FULLY_CONNECTED", [data, weights], [result], version=9)
-    return writer.finish([data], [result])
 
 
 def _long() -> Iterator[tuple[str, bytes, str, str]]:

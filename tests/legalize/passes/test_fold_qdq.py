@@ -15,7 +15,7 @@ from legalize.lower import lower
 from legalize.passes.fold_qdq import FoldQdq, fold_qdq
 from legalize.passes.rewriter import Facts
 from qnn_ops import quantized_add, quantized_conv2d, quantized_dense, quantized_mean
-from qnn_ops.dialect.registry import attrs_of
+from qnn_ops.dialect.registry import Attrs, attrs_of
 from qnn_ops.dialect.signature import ARITHMETIC
 from qnn_ops.errors import LeftInFloatWarning, QnnError
 from tests.support.errors import fails
@@ -238,15 +238,22 @@ def xnnpack(mod: tvm.IRModule) -> list[str]:
         return calls(fold_qdq(mod, "xnnpack"))
 
 
+def xnnpack_attrs(mod: tvm.IRModule) -> Attrs:
+    """Return the attributes of the only call that is left."""
+    main = relax.transform.DeadCodeElimination()(fold_qdq(mod, "xnnpack"))["main"]
+    (call,) = (
+        binding.value
+        for binding in main.body.blocks[0].bindings
+        if isinstance(binding.value, relax.Call)
+    )
+    return attrs_of(call)
+
+
 def test_xnnpack_bounds_a_convolution_by_its_activation() -> None:
     mod = module(image("int8"), lambda x: conv(x, "int8", (5.0, 7), relu=True))
     assert xnnpack(mod) == ["relax.qnn.quantized_conv2d"]
-    (call,) = [
-        binding.value
-        for binding in fold_qdq(mod, "xnnpack")["main"].body.blocks[0].bindings
-        if isinstance(binding.value, relax.Call)
-    ]
-    assert (attrs_of(call).out_min, attrs_of(call).out_max) == (7, 127)
+    attrs = xnnpack_attrs(mod)
+    assert (attrs.out_min, attrs.out_max) == (7, 127)
 
 
 def test_xnnpack_bounds_integers_that_have_their_activation_later() -> None:
@@ -275,12 +282,7 @@ def test_xnnpack_quantizes_before_it_pads() -> None:
 
     mod = module(image("int8"), body)
     assert xnnpack(mod) == ["relax.qnn.quantized_pad"]
-    (call,) = [
-        binding.value
-        for binding in fold_qdq(mod, "xnnpack")["main"].body.blocks[0].bindings
-        if isinstance(binding.value, relax.Call)
-    ]
-    assert attrs_of(call).pad_value == 5
+    assert xnnpack_attrs(mod).pad_value == 5
 
 
 def test_xnnpack_makes_a_table_of_an_activation_between_two_scales() -> None:
@@ -295,15 +297,7 @@ def test_xnnpack_ends_a_convolution_in_an_activation_of_another_scale() -> None:
         made = dq(conv(x, "int8", (5.0, 7)), 5.0, 7, "int8")
         return q(R.clip(made, 0.0, 30.0), 0.5, -128, "int8")
 
-    mod = module(image("int8"), body)
-    (call,) = [
-        binding.value
-        for binding in relax.transform.DeadCodeElimination()(fold_qdq(mod, "xnnpack"))["main"]
-        .body.blocks[0]
-        .bindings
-        if isinstance(binding.value, relax.Call)
-    ]
-    attrs = attrs_of(call)
+    attrs = xnnpack_attrs(module(image("int8"), body))
     assert (attrs.output_scale, attrs.output_zero_point, attrs.out_max) == (0.5, -128, -68)
 
 

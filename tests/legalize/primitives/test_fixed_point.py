@@ -47,49 +47,30 @@ def every_shift(lowest: int, highest: int) -> tuple[Array, Array]:
     return multiplier, shift
 
 
-def test_double_rounding_equals_numpy_for_every_shift() -> None:
-    values = accumulators(2)
-    # Left shifts wrap in int32, as they do in numpy's version.
-    multiplier, shift = every_shift(-31, 31)
-    actual = computed(
-        lambda x: arithmetic.scaled_twice(x, multiplier, shift),
-        values,
-    )
-    expected = arithmetic.multiply_by_quantized_multiplier(values, multiplier, shift)
-    np.testing.assert_array_equal(actual, expected)
+def _once(x: Any, multiplier: Array, shift: Any) -> Any:
+    return arithmetic.scaled_once(x, multiplier, shift, 31)
 
 
-@pytest.mark.parametrize("shift", [-31, -9, -1, 0, 1, 5])
-def test_double_rounding_equals_numpy_for_a_scalar_multiplier(shift: int) -> None:
-    values, multiplier = accumulators(3), np.array(1518500250)
-    actual = computed(
-        lambda x: arithmetic.scaled_twice(x, multiplier, shift),
-        values,
-    )
-    expected = arithmetic.multiply_by_quantized_multiplier(values, multiplier, shift)
-    np.testing.assert_array_equal(actual, expected)
+_TWICE = arithmetic.scaled_twice, arithmetic.multiply_by_quantized_multiplier
+_FEW = np.arange(-(2**10), 2**10, dtype=np.int32)
+# Left shifts of two roundings wrap in int32, as they do in numpy's version; that of one is exact
+# where int32 holds it.
+SCALINGS: dict[str, tuple[Any, Any, Array, Array, Any]] = {
+    "twice, every shift": (*_TWICE, accumulators(2), *every_shift(-31, 31)),
+    "once, every shift": (_once, _once, accumulators(4), *every_shift(-31, 0)),
+    "once, to the left": (_once, _once, _FEW, *every_shift(0, 19)),
+    **{
+        f"twice, by {shift}": (*_TWICE, accumulators(3), np.array(1518500250), shift)
+        for shift in (-31, -9, -1, 0, 1, 5)
+    },
+}
 
 
-def test_single_rounding_equals_numpy_for_every_shift() -> None:
-    values = accumulators(4)
-    multiplier, shift = every_shift(-31, 0)
-    actual = computed(
-        lambda x: arithmetic.scaled_once(x, multiplier, shift, 31),
-        values,
-    )
-    expected = arithmetic.scaled_once(values, multiplier, shift, 31)
-    np.testing.assert_array_equal(actual, expected)
-
-
-def test_single_rounding_to_the_left_is_exact_where_int32_holds_it() -> None:
-    values = np.arange(-(2**10), 2**10, dtype=np.int32)
-    multiplier, shift = every_shift(0, 19)
-    actual = computed(
-        lambda x: arithmetic.scaled_once(x, multiplier, shift, 31),
-        values,
-    )
-    expected = arithmetic.scaled_once(values, multiplier, shift, 31)
-    np.testing.assert_array_equal(actual, expected)
+@pytest.mark.parametrize("name", SCALINGS)
+def test_scaling_equals_numpy(name: str) -> None:
+    compiled, in_numpy, values, multiplier, shift = SCALINGS[name]
+    actual = computed(lambda x: compiled(x, multiplier, shift), values)
+    np.testing.assert_array_equal(actual, in_numpy(values, multiplier, shift))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -144,8 +125,7 @@ def test_float_products_beyond_int32_saturate(rounding_name: str) -> None:
     values = np.array(EDGES, np.int32)
     bounds = (-(2**31), 2**31 - 1)
     actual = computed(
-        lambda x: rounding.scale_down(x, 1e30, rounding_name, 0, bounds, "int32"),
-        values,
+        lambda x: rounding.scale_down(x, 1e30, rounding_name, 0, bounds, "int32"), values
     )
     expected = rounding.scale_down(values, np.array(1e30), rounding_name, 0, bounds, "int32")
     np.testing.assert_array_equal(actual, expected)

@@ -5,7 +5,7 @@ import pytest
 
 from qnn_ops import quantized_svdf, quantized_svdf_state
 from tests.support.arrays import full_range
-from tests.support.operators import check_operator, check_round_trips
+from tests.support.operators import check_operator
 
 
 @pytest.mark.parametrize(("dtype", "point"), [("int16", 0), ("int8", -7)])
@@ -26,13 +26,6 @@ def test_primitives_equal_the_reference(dtype: str, point: int, has_bias: bool) 
     )
 
 
-def test_round_trips() -> None:
-    arrays = [np.zeros((1, 4), np.int16), np.zeros((2, 2), np.int16), np.zeros(2, np.int32)]
-    scales = {"state_scale": 0.5, "weights_scale": 0.5, "output_scale": 0.5}
-    points = {"state_zero_point": 0, "output_zero_point": 3}
-    check_round_trips(quantized_svdf, arrays, rank=1, **scales, **points)
-
-
 @pytest.mark.parametrize(("dtype", "point"), [("int16", 0), ("int8", -7)])
 @pytest.mark.parametrize("steps", [1, 5])
 def test_primitives_equal_the_reference_of_quantized_svdf_state(
@@ -51,9 +44,3 @@ def test_primitives_equal_the_reference_of_quantized_svdf_state(
         state_scale=0.06 if dtype == "int16" else 50.0,
         state_zero_point=point,
     )
-
-
-def test_round_trips_of_quantized_svdf_state() -> None:
-    arrays = [np.zeros((1, 2), np.int32), np.zeros((1, 6), np.int16)]
-    scales = {"input_scale": 0.5, "weights_scale": 0.5, "state_scale": 0.5}
-    check_round_trips(quantized_svdf_state, arrays, state_zero_point=0, **scales)

@@ -71,6 +71,7 @@ def test_every_operator_is_whole(name: str) -> None:
     assert op._type_rule is not None
     assert op._references["tflite"] is not None
     assert name in legalize.primitives.PRIMITIVES
+    assert op.op.get_attr("FLegalize") is not None
     assert hasattr(R_QNN, op.name)
     assert repr(op) == f"<operator {name}>"
 
@@ -186,8 +187,9 @@ def test_scales_survive_script_and_json_to_the_last_bit() -> None:
     rng = np.random.default_rng(1)
     scales = np.exp2(rng.uniform(-126, 127, 50)).astype(np.float32)
     data = np.zeros((2, 50), np.float32)
-    check_round_trips(quantize, [data], scale=scales.tolist(), zero_point=0, out_dtype="int8")
-    call = quantize(relax.const(data), scales.tolist(), 0, "int8")
+    attrs = {"scale": scales.tolist(), "zero_point": 0, "out_dtype": "int8"}
+    check_round_trips(module_of(quantize, [data], **attrs))
+    call = quantize(relax.const(data), **attrs)
     np.testing.assert_array_equal(np.array(attrs_of(call).scale, np.float32), scales)
 
 

@@ -7,11 +7,6 @@ from hypothesis import given, settings
 from frontends.tflite.quantization import Quantization
 from qnn_ops import quantized_conv2d
 from qnn_ops.arithmetic.activations import activation_range
-from qnn_ops.arithmetic.fixed_point import (
-    conv_multiplier,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-)
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.layouts import permutation
 from tests.support.arrays import full_range
@@ -19,7 +14,7 @@ from tests.support.cases import convolutions
 from tests.support.encodings import encodings
 from tests.support.errors import failing
 from tests.support.litert import litert
-from tests.support.operators import check_round_trips, module_of
+from tests.support.operators import module_of
 
 PLAIN = encodings(
     input=(0.05, 3),
@@ -29,16 +24,6 @@ PLAIN = encodings(
     data_layout="NHWC",
     kernel_layout="OHWI",
 )
-
-
-def test_one_window_by_hand() -> None:
-    data = np.array([[[[1], [2]], [[3], [4]]]], np.int8)
-    kernel = np.array([[[[5], [6]], [[7], [8]]]], np.int8)
-    result = quantized_conv2d.evaluate(
-        data, kernel, 1.0, 1, 1.0, 0, 2.0, 10, "int8", data_layout="NHWC", kernel_layout="OHWI"
-    )
-    # 0*5 + 1*6 + 2*7 + 3*8 = 44, halved, plus the zero point.
-    np.testing.assert_array_equal(result, np.array([[[[32]]]], np.int8))
 
 
 @given(convolutions())
@@ -68,28 +53,6 @@ def test_reference_equals_the_sum_written_out(case: tuple[list[Any], dict[str, A
                         ohwi[channel, tap_row, tap_column, inner] - zero_point
                     )
     assert out[batch, row, column, channel] == total
-
-
-def test_scale_product_is_rounded_to_float32_for_uint8_kernels_only() -> None:
-    # Scales whose product is not a float32 number.
-    data, kernel, output = (float(np.float32(scale)) for scale in (0.1, 0.3, 0.7))
-    exact = data * kernel / output
-    rounded = float(np.float32(data) * np.float32(kernel)) / output
-    assert exact != rounded
-    assert conv_multiplier(data, kernel, output, "int8") == exact
-    assert conv_multiplier(data, kernel, output, "uint8") == rounded
-
-
-def test_clamp_is_applied_after_the_zero_point() -> None:
-    data = np.arange(-8, 8, dtype=np.int8).reshape(1, 4, 4, 1)
-    kernel = np.ones((1, 1, 1, 1), np.int8)
-    attrs = {**PLAIN, "input_zero_point": 0, "kernel_scale": 2.0, "output_zero_point": 4}
-    result = quantized_conv2d.evaluate(data, kernel, **attrs, out_min=4, out_max=7)
-    scaled = multiply_by_quantized_multiplier(
-        data.astype(np.int32), *quantize_multiplier(conv_multiplier(0.05, 2.0, 0.1, "int8"))
-    )
-    np.testing.assert_array_equal(result, np.clip(scaled + 4, 4, 7).astype(np.int8))
-    assert set(np.unique(result)) == {4, 5, 6, 7}
 
 
 def conv_on_litert(
@@ -231,14 +194,6 @@ def test_equals_litert_where_the_multiplier_decides(kernel_layout: str, style: s
         actual = quantized_conv2d.evaluate(data, kernel, bias=bias, data_layout="NHWC", **attrs)
         expected = conv_on_litert(data, kernel, bias, actual.shape, attrs, padding="VALID")
         np.testing.assert_array_equal(actual, expected)
-
-
-def test_round_trips() -> None:
-    data, kernel = np.zeros((1, 5, 5, 4), np.int8), np.zeros((6, 3, 3, 2), np.int8)
-    bias = np.zeros(6, np.int32)
-    attrs = {**PLAIN, "kernel_scale": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], "groups": 2}
-    check_round_trips(quantized_conv2d, [data, kernel, bias], **attrs)
-    check_round_trips(quantized_conv2d, [data, kernel], **attrs, channels=6, kernel_size=(3, 3))
 
 
 test_what_does_not_fit_is_named = failing(

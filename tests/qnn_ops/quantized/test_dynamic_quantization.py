@@ -8,9 +8,6 @@ from qnn_ops import dynamic_encoding, dynamic_quantize
 from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 from tests.support.litert import litert
-from tests.support.operators import check_round_trips
-
-VALUES = [("x", 1), ("q", 2), ("scale", 1), ("point", 2)]  # names, and ONNX's numbers of dtypes
 
 
 def rows(rng: np.random.Generator, kind: int, shape: tuple[int, int] = (200, 6)) -> Array:
@@ -32,17 +29,6 @@ def rows(rng: np.random.Generator, kind: int, shape: tuple[int, int] = (200, 6))
     data[1::5] = -np.abs(data[1::5])
     data[2::5] = 0
     return data
-
-
-def test_by_hand() -> None:
-    data = np.array([[-1, 0.5], [0, 0], [0, 2.55]], np.float32)
-    symmetric = dynamic_encoding.evaluate(data, False)
-    np.testing.assert_array_equal(symmetric[0], np.array([1 / 127, 127, 0], np.float32))
-    np.testing.assert_array_equal(symmetric[1], [1, 1, 0])
-    asymmetric = dynamic_encoding.evaluate(data, True)
-    np.testing.assert_allclose(asymmetric[0], [1.5 / 255, 170, 42], rtol=1e-6)
-    np.testing.assert_array_equal(asymmetric[1], [1, 1, 0])
-    np.testing.assert_allclose(asymmetric[2], [0.01, 100, -128], rtol=1e-6)
 
 
 @pytest.mark.parametrize("asymmetric", [False, True])
@@ -74,25 +60,17 @@ def test_rows_are_of_float32_and_not_empty() -> None:
             dynamic_encoding.evaluate(np.zeros(shape, np.float32), False)
 
 
-def test_round_trips() -> None:
-    check_round_trips(dynamic_encoding, [np.zeros((2, 3), np.float32)], asymmetric=True)
-
-
 def test_equals_onnx_runtime() -> None:
-    helper = pytest.importorskip("onnx", reason="onnx is not installed").helper
-    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    node = helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "scale", "point"])
-    values = [helper.make_tensor_value_info(name, kind, None) for name, kind in VALUES]
-    graph = helper.make_graph([node], "one", values[:1], values[1:])
-    opsets = [helper.make_opsetid("", 17)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
-    session = runtime.InferenceSession(model.SerializeToString())
+    from tests.support.onnx_graphs import Net, on_runtime
+
+    data = np.zeros((10, 30), np.float32)
+    model = Net([("DynamicQuantizeLinear", "x", "q scale point")], {"x": data}).model
     rng = np.random.default_rng(7)
     for case in range(40):
         data = rows(rng, case % 4, (10, 30))
         if case == 39:
             data[:] = 0
-        values, scale, point = session.run(None, {"x": data})
+        values, scale, point = on_runtime(model, {"x": data})
         encoding = dynamic_encoding.evaluate(data, True, arithmetic="onnxruntime", whole=True)
         np.testing.assert_array_equal(encoding[::2], [scale, np.float32(point) - 128])
         ours = dynamic_quantize.evaluate(data, encoding, "uint8", arithmetic="onnxruntime")
@@ -125,8 +103,3 @@ def test_operands_must_fit() -> None:
         dynamic_quantize.evaluate(data, encoding[:1])
     with pytest.raises(QnnError, match="out_dtype must be int8 or uint8, got int16"):
         dynamic_quantize.evaluate(data, encoding, "int16")
-
-
-def test_round_trips_of_dynamic_quantize() -> None:
-    arrays = [np.zeros((2, 4), np.float32), np.zeros((2, 3), np.float32)]
-    check_round_trips(dynamic_quantize, arrays, out_dtype="uint8")

@@ -12,23 +12,7 @@ from tests.support.arrays import full_range
 from tests.support.cases import poolings
 from tests.support.errors import failing
 from tests.support.litert import litert
-from tests.support.operators import check_round_trips, module_of
-
-
-def test_averages_by_hand() -> None:
-    data = np.array([1, 2, -1, -2, 0, 1, 127, 127], np.int8).reshape(1, 1, 8, 1)
-    result = quantized_pool2d.evaluate(data, "avg", (1, 2), strides=(1, 2), layout="NHWC")
-    # Ties go away from zero: 3/2 -> 2, -3/2 -> -2, 1/2 -> 1.
-    np.testing.assert_array_equal(result.ravel(), [2, -2, 1, 127])
-
-
-def test_padding_does_not_count() -> None:
-    data = np.array([-5, -7, -9], np.int8).reshape(1, 1, 3, 1)
-    for pool_type, expected in (("max", [-5, -5, -7]), ("avg", [-6, -7, -8])):
-        result = quantized_pool2d.evaluate(
-            data, pool_type, (1, 3), padding=(0, 1, 0, 1), layout="NHWC"
-        )
-        np.testing.assert_array_equal(result.ravel(), expected)
+from tests.support.operators import module_of
 
 
 def test_ties_to_even_by_hand() -> None:
@@ -92,18 +76,6 @@ def test_equals_litert(dtype: str, code: str, pool_type: str) -> None:
             fused_activation_function=kind.upper(),
         )
         np.testing.assert_array_equal(result, expected)
-
-
-@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
-def test_round_trips(layout: str) -> None:
-    data = np.zeros((1, 5, 5, 4), np.int8)
-    check_round_trips(
-        quantized_pool2d, [data], pool_type="avg", pool_size=3, padding=1, layout=layout
-    )
-    check_round_trips(
-        quantized_pool2d, [data], pool_type="max", pool_size=(2, 3), strides=2, layout=layout,
-        out_min=0, out_max=6,
-    )  # fmt: skip
 
 
 test_what_does_not_fit_is_named = failing(

@@ -7,26 +7,11 @@ from tests.support.arrays import every_value, full_range
 from tests.support.encodings import encodings
 from tests.support.errors import failing
 from tests.support.litert import litert
-from tests.support.operators import check_round_trips, module_of
+from tests.support.operators import module_of
 
 per_tensor = Quantization.per_tensor
 
 PLAIN = encodings(input=(0.5, 2), output=(0.25, -3), out_dtype="int8")
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        # -1, -0.5, 0, 0.5, 7 in the data are -7, -5, -3, -1, 25 in the result, before clamping.
-        ("relu", [-3, -3, -3, -1, 25]),
-        ("relu6", [-3, -3, -3, -1, 21]),
-        ("relu_n1_to_1", [-7, -5, -3, -1, 1]),
-    ],
-)
-def test_each_kind_by_hand(kind: str, expected: list[int]) -> None:
-    data = np.array([0, 1, 2, 3, 16], np.int8)
-    result = quantized_relu.evaluate(data, **PLAIN, kind=kind)
-    np.testing.assert_array_equal(result, np.array(expected, np.int8))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -62,10 +47,6 @@ def test_its_multiplier_is_a_float32_quotient_unlike_that_of_requantize() -> Non
             relu = quantized_relu.evaluate(data, *scales)
             differing += int(np.count_nonzero(relu != requantize.evaluate(data, *scales)))
     assert differing > 0
-
-
-def test_round_trips() -> None:
-    check_round_trips(quantized_relu, [np.zeros((2, 3), np.int8)], **PLAIN, kind="relu6")
 
 
 test_what_does_not_fit_is_named = failing(

@@ -7,33 +7,13 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from qnn_ops import quantized_resize2d
-from qnn_ops.quantized.resize2d import FRACTION_BITS, fixed_point_taps, float32_taps, nearest_pixels
+from qnn_ops.quantized.resize2d import FRACTION_BITS, fixed_point_taps, float32_taps
 from tests.support.arrays import full_range
 from tests.support.errors import failing
 from tests.support.litert import litert
-from tests.support.operators import check_round_trips, module_of
+from tests.support.operators import module_of
 
 CENTERS = [(False, False), (True, False), (False, True)]
-
-
-def test_nearest_pixels_by_hand() -> None:
-    def pixels(align_corners: bool, half_pixel_centers: bool) -> list[int]:
-        found = nearest_pixels(
-            3, 5, align_corners=align_corners, half_pixel_centers=half_pixel_centers
-        )
-        return [int(pixel) for pixel in found]
-
-    assert pixels(False, False) == [0, 0, 1, 1, 2]  # 0, 0.6, 1.2, 1.8, 2.4, rounded down
-    assert pixels(True, False) == [0, 1, 1, 2, 2]  # 0, 0.5, 1, 1.5, 2, half away from zero
-    assert pixels(False, True) == [0, 0, 1, 2, 2]  # 0.3, 0.9, 1.5, 2.1, 2.7, rounded down
-
-
-def test_taps_by_hand() -> None:
-    for taps, one in ((float32_taps, 1), (fixed_point_taps, 1 << FRACTION_BITS)):
-        found = taps(2, 4, align_corners=False, half_pixel_centers=True)
-        np.testing.assert_array_equal(found.lower, [0, 0, 0, 1])
-        np.testing.assert_array_equal(found.upper, [0, 1, 1, 1])
-        np.testing.assert_array_equal(found.distance, np.array([-0.25, 0.25, 0.75, 0.25]) * one)
 
 
 @pytest.mark.parametrize(("align_corners", "half_pixel_centers"), CENTERS)
@@ -59,17 +39,6 @@ def test_pixels_stay_on_the_image(align_corners: bool, half_pixel_centers: bool)
 
 
 CODES = {"bilinear": "RESIZE_BILINEAR", "nearest_neighbor": "RESIZE_NEAREST_NEIGHBOR"}
-
-
-def test_bilinear_by_hand() -> None:
-    for dtype in ("int8", "uint8"):
-        data = np.array([[0, 3], [10, 21]], dtype).reshape(1, 2, 2, 1)
-        result = quantized_resize2d.evaluate(data, (3, 3), "bilinear", align_corners=True)
-        # 1.5, 15.5 and 8.5 round up.
-        np.testing.assert_array_equal(result[0, :, :, 0], [[0, 2, 3], [5, 9, 12], [10, 16, 21]])
-    data = np.array([[0, -3], [-10, -21]], np.int8).reshape(1, 2, 2, 1)
-    result = quantized_resize2d.evaluate(data, (3, 3), "bilinear", align_corners=True)
-    np.testing.assert_array_equal(result[0, :, :, 0], [[0, -2, -3], [-5, -9, -12], [-10, -16, -21]])
 
 
 @pytest.mark.parametrize("method", ["bilinear", "nearest_neighbor"])
@@ -139,19 +108,6 @@ def test_int8_stays_on_the_image_where_litert_reads_beyond_it() -> None:
     result = quantized_resize2d.evaluate(data, (1, 224), "bilinear")
     # A step of 1024 * 8 / 224 = 36.57, rounded to 37, reaches 222 * 37 > 8 * 1024.
     assert (result[0, 0, -28:, 0] == 7).all()
-
-
-def test_round_trips() -> None:
-    data = np.zeros((1, 3, 4, 2), np.uint8)
-    check_round_trips(quantized_resize2d, [data], size=(5, 7), method="bilinear")
-    check_round_trips(
-        quantized_resize2d,
-        [data],
-        size=(5, 7),
-        method="nearest_neighbor",
-        align_corners=True,
-        layout="NCHW",
-    )
 
 
 test_what_does_not_fit_is_named = failing(

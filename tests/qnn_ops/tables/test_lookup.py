@@ -53,37 +53,36 @@ def test_unary_table_of_a_function_with_poles() -> None:
     assert set(nothing.tolist()) == {3}
 
 
+def swish_scales(rng: np.random.Generator, case: int) -> tuple[float, float]:
+    scale = random_scale(rng, *((-12, 4) if case % 20 else (-40, -12)))
+    ratio = random_scale(rng, *((-4, 4) if case % 10 else (-25, 6.9)))
+    return scale, float(np.float32(scale / ratio))
+
+
+# The table, and scales of the data and the result.
+Scales = Callable[[np.random.Generator, int], tuple[float, float]]
+_DRAWN: dict[str, tuple[Callable[[Ends], Array], Scales]] = {
+    "LOGISTIC": (tables.logistic_table, lambda rng, _: (random_scale(rng, -10, 1), 1 / 256)),
+    "TANH": (
+        tables.tanh_table,
+        lambda rng, _: (random_scale(rng, -10, 1), random_scale(rng, -9, -5)),
+    ),
+    "HARD_SWISH": (tables.hard_swish_table, swish_scales),
+}
+
+
 @DTYPES
-def test_logistic_equals_litert(dtype: str) -> None:
+@pytest.mark.parametrize("code", _DRAWN)
+def test_tables_of_any_scales_equal_litert(code: str, dtype: str) -> None:
     rng = np.random.default_rng(1)
-    for _ in range(300):
-        zero_point, other = random_points(rng, dtype)
-        lowest = -128 if dtype == "int8" else 0
-        parameters = Ends(
-            random_scale(rng, -10, 1),
-            zero_point,
-            1 / 256,
-            other if rng.integers(2) else lowest,
-            dtype,
-        )
-        expected = litert_table("LOGISTIC", parameters)
-        np.testing.assert_array_equal(tables.logistic_table(parameters), expected)
-
-
-@DTYPES
-def test_tanh_equals_litert(dtype: str) -> None:
-    rng = np.random.default_rng(2)
-    for _ in range(300):
-        input_point, output_point = random_points(rng, dtype)
-        parameters = Ends(
-            random_scale(rng, -10, 1),
-            input_point,
-            random_scale(rng, -9, -5),
-            output_point,
-            dtype,
-        )
-        expected = litert_table("TANH", parameters)
-        np.testing.assert_array_equal(tables.tanh_table(parameters), expected)
+    table_of, scales = _DRAWN[code]
+    for case in range(300):
+        zero_point, result_point = random_points(rng, dtype)
+        if case % 2:
+            result_point = int(np.iinfo(dtype).min)
+        scale, result_scale = scales(rng, case)
+        ends = Ends(scale, zero_point, result_scale, result_point, dtype)
+        np.testing.assert_array_equal(table_of(ends), litert_table(code, ends))
 
 
 @DTYPES
@@ -100,24 +99,6 @@ def test_tanh_without_a_c_library_is_at_most_one_away(
     without = tables.tanh_table(parameters)
     # Older C libraries' tanhf is off by more than rounding, which may decide a tie.
     assert np.abs(without.astype(int) - with_library.astype(int)).max() <= 1
-
-
-@DTYPES
-def test_hard_swish_equals_litert(dtype: str) -> None:
-    rng = np.random.default_rng(3)
-    for case in range(300):
-        input_scale = random_scale(rng, *((-12, 4) if case % 20 else (-40, -12)))
-        ratio = random_scale(rng, *((-4, 4) if case % 10 else (-25, 6.9)))
-        input_point, output_point = random_points(rng, dtype)
-        parameters = Ends(
-            input_scale,
-            input_point,
-            float(np.float32(input_scale / ratio)),
-            output_point,
-            dtype,
-        )
-        expected = litert_table("HARD_SWISH", parameters)
-        np.testing.assert_array_equal(tables.hard_swish_table(parameters), expected)
 
 
 def test_hard_swish_refuses_what_litert_refuses() -> None:

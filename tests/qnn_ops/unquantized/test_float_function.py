@@ -5,7 +5,6 @@ import pytest
 
 from qnn_ops import QnnError, float_function
 from tests.support.errors import fails
-from tests.support.operators import check_round_trips
 
 
 def numbers() -> np.ndarray:
@@ -83,7 +82,3 @@ def test_the_function_is_a_known_one() -> None:
     ):
         float_function.evaluate(np.zeros(3, np.float32), "sin")
     fails("data must be float32", float_function.evaluate, np.zeros(3, np.int8), "erf")
-
-
-def test_round_trips() -> None:
-    check_round_trips(float_function, [np.zeros((2, 3), np.float32)], function="erf")

@@ -9,7 +9,7 @@ from qnn_ops import suppress_boxes, suppress_by_class
 from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 from tests.support.errors import failing, fails
-from tests.support.operators import check_round_trips, module_of
+from tests.support.operators import module_of
 
 ATTRS: dict[str, Any] = {"most": 3, "score_threshold": 0.1, "iou_threshold": 0.75}
 # The second one overlaps the first by as much as the threshold; the last one has no area.
@@ -29,10 +29,6 @@ def test_a_box_without_area_is_chosen_again_and_again() -> None:
 def test_scores_must_be_above_the_threshold() -> None:
     scores = np.full(4, 0.1, np.float32)
     assert suppress_boxes.evaluate(BOXES, scores, **ATTRS).tolist() == [0, 0, 0, 0]
-
-
-def test_round_trips() -> None:
-    check_round_trips(suppress_boxes, [BOXES, np.zeros(4, np.float32)], **ATTRS)
 
 
 test_what_does_not_fit_is_named = failing(
@@ -64,15 +60,6 @@ def test_the_count_is_as_many_as_there_is_room_for() -> None:
         BOXES_SUPPRESS_BY_CLASS, SCORES, np.array([9]), LIMITS, most=1
     )
     assert found.tolist() == [[2, 2, 2], [0, 0, 0], [0, 1, 3]]
-
-
-def test_round_trips_of_suppress_by_class() -> None:
-    check_round_trips(
-        suppress_by_class,
-        [BOXES_SUPPRESS_BY_CLASS, SCORES, COUNT, LIMITS],
-        most=3,
-        has_centers=True,
-    )
 
 
 @pytest.mark.parametrize(

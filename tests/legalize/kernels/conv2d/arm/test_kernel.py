@@ -18,7 +18,14 @@ from tests.support.arm import (
     run_cases,
 )
 from tests.support.arm_assembly import assembly_of, inner_loops
-from tests.support.convolutions import SPEC, Problem, changed, problem_of, random_problem
+from tests.support.convolutions import (
+    SPEC,
+    Problem,
+    changed,
+    check_results,
+    problem_of,
+    random_problem,
+)
 from tests.support.programs import Case
 
 ISAS = {CORTEX_A72: NEON, CORTEX_A76: DOTPROD, MAX: I8MM, CORTEX_A15: ARMV7}
@@ -30,9 +37,7 @@ ROUNDINGS = {
 
 def case_of(isa: Isa, problem: Problem) -> Case:
     """Return the call that solves a problem."""
-    spec, plan = problem.spec, pack_conv2d(problem.spec, problem.weights, isa)
-    inputs = [problem.staged, *plan.constants]
-    return Case(plan.build(), inputs, spec.out_shape, spec.output.dtype)
+    return problem.case(pack_conv2d(problem.spec, problem.weights, isa), problem.staged)
 
 
 def check(core: Core, problems: list[Problem]) -> None:
@@ -43,9 +48,7 @@ def check(core: Core, problems: list[Problem]) -> None:
         if problem.spec.run_length >= isa.depth and problem.spec.out_pixels >= isa.pixels
     ]
     assert len(fitting) > len(problems) / 3
-    results = run_cases(core, [case_of(isa, problem) for problem in fitting])
-    for problem, result in zip(fitting, results, strict=True):
-        np.testing.assert_array_equal(result, problem.result, err_msg=str(problem.spec))
+    check_results(fitting, run_cases(core, [case_of(isa, problem) for problem in fitting]))
 
 
 @each_core

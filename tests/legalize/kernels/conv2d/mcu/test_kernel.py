@@ -18,13 +18,23 @@ from legalize.kernels.conv2d.mcu.rules import plan_conv2d
 from legalize.kernels.conv2d.plan import Ready
 from legalize.kernels.rescale import Form
 from tests.support import mcu
-from tests.support.convolutions import SPEC, Problem, changed, problem_of, random_problem
-from tests.support.programs import Case
-from tests.support.x86 import run_on
+from tests.support.convolutions import (
+    SPEC,
+    Problem,
+    changed,
+    check_results,
+    problem_of,
+    random_problem,
+)
+from tests.support.x86 import run_cases, run_on
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.target.target import parse_target
 
 POINTWISE = replace(SPEC, kernel_height=1, kernel_width=1)
+
+
+def with_pairs(problem: Problem) -> Ready | None:
+    return plan_conv2d(problem.spec, problem.weights, has_pairs=True)
 
 
 def planned(problem: Problem, *, has_pairs: bool = False) -> Ready:
@@ -34,11 +44,8 @@ def planned(problem: Problem, *, has_pairs: bool = False) -> Ready:
 
 
 def check(problem: Problem, plan: Ready) -> None:
-    spec = problem.spec
-    inputs = [problem.data, *plan.constants]
-    shape, dtype = spec.out_shape, spec.output.dtype
-    result = run_on("nehalem", plan.build(), inputs, shape, dtype)
-    np.testing.assert_array_equal(result, problem.result, err_msg=str(spec))
+    case = problem.case(plan)
+    check_results([problem], run_cases("nehalem", [case]))
 
 
 def test_equals_the_definition() -> None:
@@ -84,11 +91,6 @@ def test_every_kind_of_form_is_computed_as_numpy_does(
     np.testing.assert_array_equal(result, np.clip(form(sums), -128, 127))
 
 
-def case_of(problem: Problem, plan: Ready) -> Case:
-    spec, inputs = problem.spec, [problem.data, *plan.constants]
-    return Case(plan.build(), inputs, spec.out_shape, spec.output.dtype)
-
-
 @mcu.emulated
 def test_pairs_equal_the_definition(tmp_path: Path) -> None:
     rng = np.random.default_rng(6)
@@ -102,13 +104,8 @@ def test_pairs_equal_the_definition(tmp_path: Path) -> None:
     drawn.append(problem_of(replace(SPEC, padding=(1, 1, 1, 1)), rng))
     window = replace(SPEC, in_height=3, in_width=3, in_channels=60)
     drawn += [problem_of(replace(window, in_dtype=dtype), rng) for dtype in ("int8", "uint8")]
-    plans = [plan_conv2d(each.spec, each.weights, has_pairs=True) for each in drawn]
-    served = [(each, plan) for each, plan in zip(drawn, plans, strict=True) if plan is not None]
-    assert {plan.build.keywords["tile"].is_joined for _, plan in served} == {True, False}
-    cases = [case_of(each, plan) for each, plan in served]
-    results = mcu.run_cases("cortex-m4", cases, tmp_path)
-    for (problem, _), result in zip(served, results, strict=True):
-        np.testing.assert_array_equal(result, problem.result, err_msg=str(problem.spec))
+    plans = mcu.check_problems("cortex-m4", drawn, with_pairs, tmp_path)
+    assert {plan.build.keywords["tile"].is_joined for plan in plans} == {True, False}
 
 
 def test_weights_of_two_channels_are_one_pair() -> None:
@@ -157,10 +154,7 @@ def test_layers_of_many_sizes_are_one_function(sizes: list[tuple[int, int, int]]
 @mcu.emulated
 def test_layers_of_many_sizes_equal_the_definition(tmp_path: Path) -> None:
     problems = [problem for sizes in SIZES for problem in of_sizes(sizes)]
-    cases = [case_of(each, planned(each, has_pairs=True)) for each in problems]
-    results = mcu.run_cases("cortex-m4", cases, tmp_path)
-    for problem, result in zip(problems, results, strict=True):
-        np.testing.assert_array_equal(result, problem.result, err_msg=str(problem.spec))
+    assert len(mcu.check_problems("cortex-m4", problems, with_pairs, tmp_path)) == len(problems)
 
 
 def test_a_bias_that_the_form_has_joins_no_sum() -> None:

@@ -11,9 +11,9 @@ from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, SSE41
 from legalize.lower import lower
 from qnn_ops import quantized_add, quantized_conv2d, quantized_subtract
 from qnn_ops.arrays import Array
-from qnn_ops.dialect.registry import Operator, constant_of
+from qnn_ops.dialect.registry import Operator
 from tests.support.arrays import full_range
-from tests.support.kernels import X86_PLACES, Place, each_x86_product
+from tests.support.kernels import X86_PLACES, Place, each_x86_product, only_case
 from tests.support.modules import module
 from tests.support.programs import Case
 
@@ -83,21 +83,7 @@ class Problem:
 
     def case(self, target: Any) -> Case:
         """Return the kernel, which must be the only one, with its arguments."""
-        mod = self.lowered(target)
-        (call,) = (
-            value
-            for value in relax.analysis.get_var2val(mod["main"]).values()
-            if isinstance(value, relax.Call) and value.op == tvm.ir.Op.get("relax.call_tir")
-        )
-        variable, operands = call.args[:2]
-        arrays = dict(zip(mod["main"].params, [self.data, self.tensor], strict=True))
-        inputs = []
-        for field in operands.fields:
-            array = arrays[field] if field in arrays else constant_of(field)
-            assert array is not None
-            inputs.append(array)
-        function = mod[variable].with_attr("global_symbol", variable.name_hint)
-        return Case(function, inputs, self.result.shape, str(self.result.dtype))
+        return only_case(self.lowered(target), [self.data, self.tensor], self.result)
 
 
 def check(place: Place, problems: list[Problem]) -> None:

@@ -22,11 +22,10 @@ from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE4
 from legalize.kernels.kernel import SAME_CODE, Slice
 from qnn_ops.dialect.attributes import dtype_range
 from tests.support.arrays import full_range
-from tests.support.convolutions import SPEC, Problem, changed, problem_of
+from tests.support.convolutions import SPEC, Problem, changed, check_results, problem_of
 from tests.support.kernels import Place, at_x86
-from tests.support.programs import Case
 from tests.support.unchecked import unchecked
-from tests.support.x86 import TARGET, needs_native_vnni
+from tests.support.x86 import TARGET, case_of, needs_native_vnni
 
 ISAS = {isa.name: isa for isa in (AVX512_VNNI, AVX512BW, AVX2, SSE41)}
 UINT8 = changed(
@@ -108,40 +107,21 @@ def problem(spec: ConvSpec, seed: int) -> Problem:
     return replace(own, spec=replace(own.spec, fusion=spec.fusion))
 
 
-def expected(given: Problem) -> Any:
-    """Return the result in the tensor that is written; parts leave the rest 0."""
-    fusion, result = given.spec.fusion, given.result
-    if fusion.border is not None:
-        top, left, bottom, right = fusion.border.widths
-        widths = (0, 0), (top, bottom), (left, right), (0, 0)
-        return np.pad(result, widths, constant_values=fusion.border.value)
-    if fusion.part is None:
-        return result
-    first, whole = fusion.part.first, fusion.part.whole
-    last = whole - first - result.shape[-1]
-    return np.pad(result, ((0, 0), (0, 0), (0, 0), (first, last)))
-
-
 @at_x86(ISAS)
 def test_functions_that_read_sizes_are_the_reference(place: Place) -> None:
     isa = ISAS[place.name]
     every = [(way, spec) for way, specs in ALIKE.values() for spec in specs]
-    wanted, cases = [], []
+    problems, cases = [], []
     for seed, (way, spec) in enumerate([*every, *OTHERS]):
         given = problem(spec, seed)
         plan = way(given.spec, isa, given.weights, inf)
         if plan is None:
             assert way is winograd
             continue
-        packed = plan.pack(given.weights)
-        inputs = [replace(given, spec=plan.spec).staged, *packed.constants]
-        shape, dtype = plan.spec.target_shape, plan.spec.output.dtype
-        cases.append(Case(plan.function(packed), inputs, shape, dtype))
-        wanted.append((plan.spec, expected(given)))
-    for result, (spec, value) in zip(place.run(cases), wanted, strict=True):
-        part = spec.target
-        own = slice(part.first, part.first + spec.out_channels)
-        np.testing.assert_array_equal(result[..., own], value[..., own])
+        given = replace(given, spec=plan.spec)
+        problems.append(given)
+        cases.append(case_of(plan, given.staged, given.weights))
+    check_results(problems, place.run(cases))
 
 
 @pytest.mark.parametrize("name", ALIKE)

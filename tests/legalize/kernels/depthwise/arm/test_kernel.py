@@ -9,7 +9,14 @@ from legalize.kernels.depthwise.arm.plan import choose_plan, split_weights
 from legalize.kernels.isa.arm import ARMV7, NEON, Isa
 from tests.support.arm import CORTEX_A15, CORTEX_A72, Core, on_cores, run_cases
 from tests.support.arm_assembly import assembly_of, inner_loops
-from tests.support.convolutions import SPEC, Problem, changed, problem_of, random_problem
+from tests.support.convolutions import (
+    SPEC,
+    Problem,
+    changed,
+    check_results,
+    problem_of,
+    random_problem,
+)
 from tests.support.programs import Case
 
 ISAS = {CORTEX_A72: NEON, CORTEX_A15: ARMV7}
@@ -18,16 +25,11 @@ each_kind = on_cores(*ISAS)
 
 
 def case_of(isa: Isa, problem: Problem) -> Case:
-    spec = problem.spec
-    plan = pack_depthwise(spec, problem.weights, isa)
-    inputs = [problem.staged, *plan.constants]
-    return Case(plan.build(), inputs, spec.out_shape, spec.output.dtype)
+    return problem.case(pack_depthwise(problem.spec, problem.weights, isa), problem.staged)
 
 
 def check(core: Core, problems: list[Problem]) -> None:
-    results = run_cases(core, [case_of(ISAS[core], problem) for problem in problems])
-    for problem, result in zip(problems, results, strict=True):
-        np.testing.assert_array_equal(result, problem.result, err_msg=str(problem.spec))
+    check_results(problems, run_cases(core, [case_of(ISAS[core], each) for each in problems]))
 
 
 @each_kind

@@ -4,19 +4,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from legalize.kernels.conv2d.plan import Ready
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.mcu.columns import kind_of, serves
 from legalize.kernels.depthwise.mcu.helium import lanes_of
 from legalize.kernels.depthwise.mcu.helium_plan import groups_of, plan_helium
 from tests.support import mcu
 from tests.support.convolutions import SPEC, Problem, changed, problem_of, random_problem
-from tests.support.programs import Case
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.target.target import parse_target
 
 
 def with_channels(spec: ConvSpec, channels: int) -> ConvSpec:
     return replace(spec, in_channels=channels, out_channels=channels)
+
+
+def planned(problem: Problem) -> Ready | None:
+    return plan_helium(problem.spec, problem.weights)
 
 
 WIDE = replace(with_channels(SPEC, 32), padding=(1, 1, 1, 1))
@@ -38,7 +42,7 @@ def of_all_kinds(rng: np.random.Generator) -> list[Problem]:
                 scales = np.where(odd, 2.0 ** (6 - bits), 2.0**-5) * near
                 bias = np.where(odd, (1 << bits) - 5000, 0).astype(np.int32)
                 problems.append(replace(problem, real_multiplier=scales, bias=bias))
-    plans = [plan_helium(each.spec, each.weights) for each in problems]
+    plans = [planned(each) for each in problems]
     kinds = [
         kind_of(plan.spec, plan.build.keywords["epilogue"]) for plan in plans if plan is not None
     ]
@@ -69,18 +73,10 @@ def test_equals_the_definition(tmp_path: Path) -> None:
     for how in ("ends", "min", "max"):
         for spec in (WIDE, LARGE):
             drawn.append(problem_of(spec, rng, how=how, is_depthwise=True))
-    plans = [plan_helium(problem.spec, problem.weights) for problem in drawn]
-    served = [(each, plan) for each, plan in zip(drawn, plans, strict=True) if plan is not None]
-    by_columns = ["groups" not in plan.build.keywords for _, plan in served]
+    plans = mcu.check_problems("cortex-m55", drawn, planned, tmp_path)
+    by_columns = ["groups" not in plan.build.keywords for plan in plans]
     assert by_columns.count(True) > 80
     assert by_columns.count(False) > 12
-    cases = [
-        Case(plan.build(), [problem.data, *plan.constants], problem.spec.out_shape, "int8")
-        for problem, plan in served
-    ]
-    results = mcu.run_cases("cortex-m55", cases, tmp_path)
-    for (problem, _), result in zip(served, results, strict=True):
-        np.testing.assert_array_equal(result, problem.result, err_msg=str(problem.spec))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +101,7 @@ def test_layers_of_many_sizes_are_one_function() -> None:
         problem = problem_of(spec, rng, is_depthwise=True)
         zeros = np.zeros_like(problem.bias)
         problem = replace(problem, real_multiplier=scales, bias=zeros)
-        plan = plan_helium(spec, problem.weights)
+        plan = planned(problem)
         assert plan is not None
         functions[f"f{channels}"] = plan.build()
     compiled = compile_functions(functions, {n: n for n in functions}, parse_target("cortex-m55"))
@@ -131,7 +127,7 @@ def test_a_product_and_its_addend_are_one_instruction() -> None:
 
 
 def code_of(problem: Problem) -> str:
-    plan = plan_helium(problem.spec, problem.weights)
+    plan = planned(problem)
     assert plan is not None
     return mcu.assembly_of(plan.build(), "cortex-m55")
 

@@ -10,17 +10,14 @@ import numpy as np
 import pytest
 import tvm
 
-from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.depthwise.x86.pack import pack_depthwise
 from legalize.kernels.depthwise.x86.plan import Cells, Plan
 from legalize.kernels.isa.x86 import AVX512_VNNI, Isa
 from qnn_ops.arrays import Array
-from tests.support.arrays import full_range
-from tests.support.convolutions import changed
-from tests.support.definition import rescaled
+from tests.support.convolutions import Problem, changed, check_results, problems_of
 from tests.support.programs import Case
-from tests.support.x86 import PROCESSORS, TARGET, each_isa, needs_vnni, run_cases, run_on, runs_here
+from tests.support.x86 import PROCESSORS, TARGET, each_isa, needs_vnni, run_cases, runs_here
 
 SPEC = ConvSpec(
     1,
@@ -37,33 +34,6 @@ SPEC = ConvSpec(
 )
 
 
-def sums(spec: ConvSpec, data: Array, centred: Array, bias: Array) -> Array:
-    """Σ(x − zx)(w − zw) + bias as the definition says."""
-    top, left, bottom, right = spec.padding
-    x = np.pad(
-        data.astype(np.int64) - spec.input_zero_point,
-        ((0, 0), (top, bottom), (left, right), (0, 0)),
-    )
-    _, rows, columns, _ = spec.out_shape
-    total = np.zeros(spec.out_shape, np.int64) + bias
-    for i in range(spec.kernel_height):
-        for j in range(spec.kernel_width):
-            window = x[:, i * spec.dilation[0] :, j * spec.dilation[1] :]
-            window = window[:, :: spec.strides[0], :: spec.strides[1]]
-            total += window[:, :rows, :columns] * centred[i, j]
-    return total
-
-
-def constants_of(spec: ConvSpec, seed: int = 0) -> tuple[Array, Array, Array, Array]:
-    rng = np.random.default_rng(seed)
-    shape = (spec.kernel_height, spec.kernel_width, spec.in_channels)
-    kernel = full_range(rng, spec.kernel_dtype, shape)
-    bias = rng.integers(-(1 << 14), 1 << 14, spec.in_channels, dtype=np.int32)
-    multiplier = rng.integers(1 << 30, (1 << 31) - 1, spec.in_channels, dtype=np.int32)
-    shift = rng.integers(-11, -6, spec.in_channels).astype(np.int32)
-    return kernel, bias, multiplier, shift
-
-
 class Example(NamedTuple):
     """A convolution; ``large`` are the only taps with weights of more than 8 bits."""
 
@@ -74,19 +44,18 @@ class Example(NamedTuple):
 
     def case(self, isa: Isa) -> tuple[Case, Array]:
         """Return the call of the kernel, and the result by the definition."""
-        spec, zero_point = self.spec, self.zero_point
-        data = full_range(np.random.default_rng(1), spec.in_dtype, spec.in_shape)
-        kernel, bias, multiplier, shift = constants_of(spec)
+        (problem,) = problems_of([self.spec], kernel_zero_point=self.zero_point, is_depthwise=True)
         if self.large is not None:
-            kernel = np.clip(kernel, zero_point - 128, zero_point + 127).astype(kernel.dtype)
+            lowest = self.zero_point - 128
+            kernel = np.clip(problem.kernel, lowest, lowest + 255).astype(problem.kernel.dtype)
             for row, column in self.large:
                 kernel[row, column, ::7] = 255
-        weights = Weights(kernel, zero_point, bias, multiplier, shift)
-        plan = pack_depthwise(spec, weights, isa, self.plan)
-        centred = kernel.astype(np.int64) - zero_point
-        expected = rescaled(spec, sums(spec, data, centred, bias), multiplier, shift)
-        inputs = [data, *plan.constants]
-        return Case(plan.build(), inputs, spec.out_shape, spec.output.dtype), expected
+            problem = replace(problem, kernel=kernel)
+        return case_of(problem, isa, self.plan), problem.result
+
+
+def case_of(problem: Problem, isa: Isa, plan: Plan | None = None) -> Case:
+    return problem.case(pack_depthwise(problem.spec, problem.weights, isa, plan))
 
 
 def check(*examples: Example, isa: Isa = AVX512_VNNI) -> None:
@@ -123,8 +92,7 @@ def test_an_image_of_three_pixels(isa: Isa) -> None:
 @pytest.mark.parametrize("batch", [1, 3])
 def test_shared_out_to_threads(batch: int) -> None:
     spec = with_channels(64, batch=batch, in_height=61, in_width=60)
-    kernel, *_ = constants_of(spec)
-    assert "T.parallel" in pack_depthwise(spec, Weights(kernel), AVX512_VNNI).build().script()
+    assert "T.parallel" in Example(spec).case(AVX512_VNNI)[0].function.script()
     check(Example(spec))
 
 
@@ -230,15 +198,16 @@ def test_the_largest_sums_are_exact(isa: Isa, end: int, weight: int) -> None:
         kernel_dtype="uint8",
         input_zero_point=ends[1 - end],
     )
-    data = np.full(spec.in_shape, ends[end], in_dtype)
-    kernel = np.full((3, 3, 64), weight, np.uint8)
-    plan = pack_depthwise(spec, Weights(kernel, 255 - weight), isa)
-    mcpu, _ = PROCESSORS[isa]
-    got = run_on(mcpu, plan.build(), [data, *plan.constants], spec.out_shape, "int32")
-    assert abs(got).max() == 9 * 255 * 255
-    centred = kernel.astype(np.int64) - (255 - weight)
-    expected = sums(spec, data, centred, np.zeros(64, np.int64))
-    np.testing.assert_array_equal(got, expected)
+    (problem,) = problems_of([spec], kernel_zero_point=255 - weight, is_depthwise=True)
+    problem = replace(
+        problem,
+        data=np.full_like(problem.data, ends[end]),
+        kernel=np.full_like(problem.kernel, weight),
+        bias=np.zeros_like(problem.bias),
+    )
+    results = run_cases(PROCESSORS[isa][0], [case_of(problem, isa)])
+    assert abs(results[0]).max() == 9 * 255 * 255
+    check_results([problem], results)
 
 
 @needs_vnni
@@ -250,9 +219,8 @@ def test_reads_nothing_past_the_data(channels: int, stride: int) -> None:
     if not runs_here(TARGET["mcpu"]):
         check(Example(spec))  # in the emulator every array lies so
         return
-    kernel, bias, multiplier, shift = constants_of(spec)
-    weights = Weights(kernel, 0, bias, multiplier, shift)
-    plan = pack_depthwise(spec, weights, AVX512_VNNI)
+    (problem,) = problems_of([spec], is_depthwise=True)
+    plan = pack_depthwise(spec, problem.weights, AVX512_VNNI)
     size = int(np.prod(spec.in_shape))
     pages = -(-size // mmap.PAGESIZE)
     memory = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
@@ -263,10 +231,9 @@ def test_reads_nothing_past_the_data(channels: int, stride: int) -> None:
     start = pages * mmap.PAGESIZE - size
     assert start % 64 == 0
     data = bytes_of[start : start + size].view(np.int8).reshape(spec.in_shape)
-    data[:] = full_range(np.random.default_rng(1), "int8", spec.in_shape)
+    data[:] = problem.data
     library = tvm.compile(plan.build(), target=tvm.target.Target({**TARGET, "opt-level": 3}))
     output = tvm.runtime.tensor(np.zeros(spec.out_shape, np.int8))
     constants = [tvm.runtime.tensor(array) for array in plan.constants]
     library["depthwise_conv2d"](tvm.runtime.from_dlpack(data), *constants, output)
-    expected = rescaled(spec, sums(spec, data, kernel, bias), multiplier, shift)
-    np.testing.assert_array_equal(output.numpy(), expected)
+    check_results([problem], [output.numpy()])

@@ -9,20 +9,12 @@ from legalize.kernels.conv2d.plan import Ready
 from legalize.kernels.isa.helium_sums import COLUMNS, FEW, MANY, ONE, ONE_ROWS
 from tests.support import mcu
 from tests.support.convolutions import SPEC, Problem, problem_of, random_problem
-from tests.support.programs import Case
 
 POINTWISE = replace(SPEC, in_channels=64, kernel_height=1, kernel_width=1)
 
 
-def planned(problem: Problem) -> Ready:
-    plan = plan_helium(problem.spec, problem.weights)
-    assert plan is not None
-    return plan
-
-
-def case_of(problem: Problem, plan: Ready) -> Case:
-    spec, inputs = problem.spec, [problem.data, *plan.constants]
-    return Case(plan.build(), inputs, spec.out_shape, spec.output.dtype)
+def planned(problem: Problem) -> Ready | None:
+    return plan_helium(problem.spec, problem.weights)
 
 
 @mcu.emulated
@@ -43,16 +35,12 @@ def test_equals_the_definition(tmp_path: Path) -> None:
         drawn.append(problem_of(spec, rng))
         drawn.append(problem_of(replace(spec, batch=2, kernel_width=2, kernel_height=1), rng))
         drawn.append(problem_of(replace(spec, in_width=3, padding=(0, 0, 0, 2)), rng))
-    plans = [plan_helium(problem.spec, problem.weights) for problem in drawn]
-    served = [(each, plan) for each, plan in zip(drawn, plans, strict=True) if plan is not None]
-    assert len(served) > 20
-    results = mcu.run_cases("cortex-m55", [case_of(*each) for each in served], tmp_path)
-    for (problem, _), result in zip(served, results, strict=True):
-        np.testing.assert_array_equal(result, problem.result, err_msg=str(problem.spec))
+    assert len(mcu.check_problems("cortex-m55", drawn, planned, tmp_path)) > 20
 
 
 def code_of(problem: Problem) -> str:
     plan = planned(problem)
+    assert plan is not None
     return mcu.assembly_of(plan.build(), "cortex-m55")
 
 
@@ -88,9 +76,9 @@ def test_neighbours_in_a_row_read_what_they_share_once() -> None:
 def test_data_of_other_kinds_is_left_to_other_kernels() -> None:
     rng = np.random.default_rng(5)
     problem = problem_of(replace(POINTWISE, in_dtype="uint8"), rng)
-    assert plan_helium(problem.spec, problem.weights) is None
+    assert planned(problem) is None
     problem = problem_of(POINTWISE, rng, kernel_zero_point=3)
-    assert plan_helium(problem.spec, problem.weights) is None
+    assert planned(problem) is None
 
 
 def test_rows_are_as_loops_read_them() -> None:

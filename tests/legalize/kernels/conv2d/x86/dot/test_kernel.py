@@ -10,7 +10,8 @@ from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
 from legalize.kernels.conv2d.x86.tiling import shares_columns
 from legalize.kernels.isa.x86 import AVX512_VNNI, AVX_VNNI, Isa
-from tests.legalize.kernels.conv2d.x86.test_kernel import Example, check, inner_loops
+from tests.legalize.kernels.conv2d.x86.test_kernel import check, inner_loops
+from tests.support.convolutions import problems_of
 from tests.support.x86 import each_isa, optimized
 
 # Of 16 × 16 outputs.
@@ -31,7 +32,7 @@ SPEC = ConvSpec(1, 18, 18, 16, 3, 3, 16, input_zero_point=3, output=OutputStage(
 )
 def test_pixels_side_by_side_equal_the_definition(isa: Isa, changes: dict[str, Any]) -> None:
     spec = replace(SPEC, **changes)
-    check([Example(replace(spec, out_channels=count)) for count in (8, 13, 16, 40)], isa)
+    check(problems_of(replace(spec, out_channels=count) for count in (8, 13, 16, 40)), isa)
 
 
 @pytest.mark.parametrize(

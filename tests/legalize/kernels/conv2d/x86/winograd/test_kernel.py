@@ -15,7 +15,14 @@ from qnn_ops import quantized_add
 from tests.legalize.kernels.conv2d.x86.test_fusions import DTYPES, in_float32
 from tests.legalize.kernels.conv2d.x86.test_fusions import Problem as Sum
 from tests.legalize.kernels.conv2d.x86.test_fusions import check as check_sums
-from tests.support.convolutions import Problem, changed, problem_of, random_problem
+from tests.support import x86
+from tests.support.convolutions import (
+    Problem,
+    changed,
+    check_results,
+    problem_of,
+    random_problem,
+)
 from tests.support.kernels import Place, at_x86
 from tests.support.programs import Case
 
@@ -55,13 +62,9 @@ def problems(seed: int, count: int, isa: Isa) -> list[Problem]:
 
 
 def case_of(problem: Problem, isa: Isa, plan: WinogradPlan | None = None) -> Case:
-    spec = problem.spec
-    plan = plan or cut(spec, isa)
+    plan = plan or cut(problem.spec, isa)
     assert plan is not None
-    packed = plan.pack(problem.weights)
-    function = plan.function(packed)
-    inputs = [problem.staged, *packed.constants]
-    return Case(function, inputs, spec.target_shape, spec.output.dtype)
+    return x86.case_of(plan, problem.staged, problem.weights)
 
 
 TOLD_APART = {
@@ -84,9 +87,7 @@ def test_outputs_equal_the_definition(place: Place) -> None:
     isa = ISAS[place.name]
     every = problems(1, max(TOLD_APART[isa]) + 1, isa)
     drawn = [every[number] for number in TOLD_APART[isa]]
-    results = place.run([case_of(problem, isa) for problem in drawn])
-    for problem, result in zip(drawn, results, strict=True):
-        np.testing.assert_array_equal(result, problem.result, err_msg=str(problem.spec))
+    check_results(drawn, place.run([case_of(problem, isa) for problem in drawn]))
 
 
 @at_x86([AVX512_VNNI.name])
@@ -100,8 +101,7 @@ def test_outputs_are_right_though_their_parts_leave_int32(place: Place) -> None:
     assert wraps_back(plan.transform, problem.weights.centred)
     largest = int(np.abs(problem.result.astype(np.int64)).max())
     assert largest * plan.transform.scale > 2**31
-    (result,) = place.run([case_of(problem, AVX512_VNNI)])
-    np.testing.assert_array_equal(result, problem.result)
+    check_results([problem], place.run([case_of(problem, AVX512_VNNI)]))
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,7 @@ def test_panels_and_tasks_share_an_image(place: Place) -> None:
         sections = tuple(replace(section, mr=group) for section in plan.tiling)
         cases.append(case_of(problem, isa, replace(plan, panel=panel, tiling=sections)))
     assert any("T.parallel" in case.function.script() for case in cases)
-    for result in place.run(cases):
-        np.testing.assert_array_equal(result, problem.result)
+    check_results([problem] * len(cases), place.run(cases))
 
 
 @each_place
@@ -149,15 +148,9 @@ def test_outputs_are_parts_and_have_borders(place: Place) -> None:
     plain = changed(plain, dtype="uint8", out_channels=channels, zero_point=3)
     problem = problem_of(changed(plain, low=0, high=255), np.random.default_rng(1))
     border, part = Border((1, 2, 0, 1), 77), Slice(channels + 9, 4)
-    spec = problem.spec
-    ended = [changed(spec, border=border), changed(spec, part=part)]
-    cases = [case_of(replace(problem, spec=spec), isa) for spec in ended]
-    bordered, whole = place.run(cases)
-    widths = (0, 0), (1, 0), (2, 1), (0, 0)
-    np.testing.assert_array_equal(bordered, np.pad(problem.result, widths, constant_values=77))
-    np.testing.assert_array_equal(whole[..., 4 : 4 + channels], problem.result)
-    rest = np.delete(whole, np.r_[4 : 4 + channels], axis=-1)
-    assert np.unique(rest).size <= 1, "written beside the part"
+    specs = changed(problem.spec, border=border), changed(problem.spec, part=part)
+    ended = [replace(problem, spec=spec) for spec in specs]
+    check_results(ended, place.run([case_of(each, isa) for each in ended]))
 
 
 @each_place
