@@ -137,13 +137,12 @@ def far(graph: Graph, first: Any, size: tuple[int, int], left: int, right: int) 
     Returns:
         A tensor that broadcasts to scores; empty if no token is too far.
     """
-    bounds = [("Greater", right)] * (right >= 0) + [("Less", -left)] * (left >= 0)
     if isinstance(first, int):
         rows, columns = (np.arange(each) for each in size)
-        distances, outside = columns - rows.reshape(-1, 1) - first, np.zeros(size, np.bool_)
-        for comparison, bound in bounds:
-            outside |= distances > bound if comparison == "Greater" else distances < bound
+        distances = columns - rows.reshape(-1, 1) - first
+        outside = ((distances > right) & (right >= 0)) | ((distances < -left) & (left >= 0))
         return graph.constant(outside) if outside.any() else ""
+    bounds = [("Greater", right)] * (right >= 0) + [("Less", -left)] * (left >= 0)
     seen = numbers(graph, size[1], (1, 1, 1, -1))
     own = graph.add("Add", first, numbers(graph, size[0], (1, 1, -1, 1)))
     found = [
