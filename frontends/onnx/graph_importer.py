@@ -85,10 +85,10 @@ class _GraphImporter(ONNXGraphImporter):
         number, node = next(self.numbers)
         values = [self._value(name, each) for name, each in zip(node.input, inputs, strict=False)]
         stated = {name: each for name, each in attrs.items() if name != "tvm_custom"}
-        call = Call(op_name, self.bb, list(inputs), stated, list(node.output), opset)
+        call = Call(op_name, self.bb, list(inputs), stated, list(node.output), opset, values)
         try:
             if op_name in OPEN and any(map(_has_open_size, (*values, *inputs))):
-                return self._kept(OPEN[op_name](call, values))
+                return self._kept(OPEN[op_name](call))
             if op_name not in CONVERTERS:
                 for index in DECIDING.get(op_name, ()):
                     if index < len(inputs) and not _is_known(inputs[index]):
