@@ -203,10 +203,8 @@ def _write_step(
     is_seen = _seen_past(graph, firsts, size, heads.tokens, window)
     before = graph.add("Where", is_seen, before, LOWEST)
     own = heads.capped(heads.scores(queries, keys, scale), cap)
-    offsets = np.arange(heads.tokens)[:, None] - np.arange(heads.tokens)
-    is_near = (offsets >= 0) & ((offsets < window) | (window <= 0))
-    if not is_near.all():
-        own = graph.add("Where", graph.constant(is_near[None, None]), own, LOWEST)
+    if hidden := far(graph, 0, (heads.tokens, heads.tokens), window - 1, 0):
+        own = graph.add("Where", hidden, LOWEST, own)
     weights = heads.weights(graph.add("Concat", before, own, axis=3), _sinks(call, sinks))
     shares = slices(graph, weights, [size, heads.tokens], 3)
     sums = map(heads.mixed, shares, (pasts[1], values))
@@ -229,10 +227,10 @@ def _sinks(call: Call, sinks: str) -> str:
 
 def _seen_past(graph: Graph, firsts: str, size: int, tokens: int, window: int) -> str:
     """Return which tokens of the past each token sees, [batch, 1, tokens or 1, size]."""
-    numbers = graph.constant(np.arange(size).reshape(1, 1, 1, size))
+    seen = numbers(graph, size, (1, 1, 1, -1))
     column = graph.add("Reshape", firsts, (-1, 1, 1, 1))
-    is_past = graph.add("Less", numbers, column)
+    is_past = graph.add("Less", seen, column)
     if window <= 0:
         return is_past
     last = graph.add("Add", column, (np.arange(tokens) - window).reshape(1, 1, tokens, 1))
-    return graph.add("And", is_past, graph.add("Less", last, numbers))
+    return graph.add("And", is_past, graph.add("Less", last, seen))
