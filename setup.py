@@ -22,7 +22,6 @@ INSTALL = [
     "flatbuffers>=24.3,<27",  # writes TFLite files (the tflite package only reads)
     "click>=8.1,<9",  # the command line
     "rich>=13.7,<16",  # its tables and progress display
-    "typing-extensions>=4.1,<5",  # tells type checkers what the base of TFLite's options makes
     "tomli>=2,<3; python_version < '3.11'",  # reads TOML, as tomllib does from 3.11 on
 ]
 

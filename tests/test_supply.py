@@ -31,7 +31,6 @@ SPELLINGS = {
 # Packages that are imported by another name.
 MODULES = {"apache-tvm": "tvm", "apache-tvm-ffi": "tvm_ffi", "ai-edge-litert": "ai_edge_litert"}
 MODULES |= {"pillow": "PIL", "scikit-learn": "sklearn", "ray[data]": "ray"}
-MODULES |= {"typing-extensions": "typing_extensions"}
 
 
 def table(heading: str) -> list[list[str]]:

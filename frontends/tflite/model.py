@@ -94,7 +94,7 @@ class Operator:
     version: int
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    options: Options = field(default_factory=Options)
+    options: Options = field(default_factory=Options, hash=False)
     intermediates: tuple[int, ...] = ()
 
 

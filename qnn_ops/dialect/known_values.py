@@ -145,10 +145,10 @@ def _taken(call: relax.Call, data: Array, indices: Array) -> Array:
 
 
 def _running_sums(call: relax.Call, data: Array) -> Array:
-    axis = int(call.attrs.axis)
+    axis = None if call.attrs.axis is None else int(call.attrs.axis)
     if call.attrs.exclusive:
         data = np.insert(np.delete(data, -1, axis), 0, 0, axis)
-    return np.cumsum(data, axis, data.dtype)
+    return np.cumsum(data, axis, str(call.ty.dtype))
 
 
 _OTHERS: dict[str, Callable[..., Any]] = {

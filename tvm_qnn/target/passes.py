@@ -147,7 +147,7 @@ def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:
     statements in vain.
     """
     has_wide_loops = False
-    are_kernels = is_flat = all(IS_KERNEL in function.attrs for function in functions)
+    is_flat = all(IS_KERNEL in function.attrs for function in functions)
 
     def see_loop(node: Any) -> None:
         nonlocal has_wide_loops
@@ -167,8 +167,7 @@ def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:
     some = (_COMPACT,) if any(buffers) else _OF_BUFFERS
     return (
         *(() if all(buffers) else some),
-        *((_MERGE,) if all(map(is_final, functions)) else ()),
-        *(_OF_PRIMITIVES if are_kernels else ()),
+        *((_MERGE, *_OF_PRIMITIVES) if all(map(is_final, functions)) else ()),
         *(_OF_INDICES if is_flat else ()),
         *(() if has_wide_loops else (_NARROW,)),
     )

@@ -121,8 +121,8 @@ class _Kernel:
             shared = self.is_shared
             data = tables.parameter("data", spec.in_shape, spec.dtype, is_any=shared)
             if self.is_average:
-                size = (prod(spec.window) + 1, COLUMNS)
-                self.divisors = T.arg("divisors", T.buffer(size, "uint16"))
+                size = (prod(spec.window) + 1) * COLUMNS
+                self.divisors = T.arg("divisors", T.buffer((size,), "uint16"))
             if shared:
                 sizes = tables.parameter("sizes", (len(self.sizes),), "int32")
             output = tables.parameter("output", spec.out_shape, spec.dtype, is_any=shared)
@@ -375,7 +375,7 @@ class _Kernel:
         """Return a column of ``divisors`` for ``taps`` pixels, in each lane."""
         if isinstance(taps, int):
             return splat("uint16", int(divisors(taps)[taps, column]), size)
-        return T.broadcast(self.divisors[taps, column], size)
+        return T.broadcast(self.divisors[taps * COLUMNS + column], size)
 
     def _average(self, total: Vector, taps: Index, size: int) -> Vector:
         """Return averages, uint16."""

@@ -39,7 +39,9 @@ def _pool(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa)
     if channels < isa.size and channels % LEAST_CHANNELS:
         return None
     spec = pool_spec(attrs, data, out_shape)
-    constants = [relax.const(divisors(prod(attrs.pool_size)), "uint16")] if is_average else []
+    constants = (
+        [relax.const(divisors(prod(attrs.pool_size)).ravel(), "uint16")] if is_average else []
+    )
     # Only x86-64 has registers for sizes that are read. Pixels of less than a vector need code for
     # their own number of channels.
     is_x86 = isinstance(isa, X86Vectors)

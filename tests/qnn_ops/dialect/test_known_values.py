@@ -42,6 +42,7 @@ def calls() -> dict[str, list[relax.Expr]]:
         "broadcast_to": [R.broadcast_to(small, (2, 3))],
         "clip": [R.clip(a, -2, 4), R.clip(real, -1.0, 1.0)],
         "concat": [R.concat([a, b], 0), R.concat([a, b], -1)],
+        "cumsum": [R.cumsum(a, 1), R.cumsum(a, exclusive=True), R.cumsum(b, 0, "int64", True)],
         "divide": [R.divide(real, relax.const(np.float32(3)))],
         "expand_dims": [R.expand_dims(a, [0, 3])],
         "flip": [R.flip(a, 1)],
