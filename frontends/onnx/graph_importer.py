@@ -91,7 +91,8 @@ class _GraphImporter(ONNXGraphImporter):
                 return self._kept(OPEN[op_name](call))
             if op_name not in CONVERTERS:
                 for index in DECIDING.get(op_name, ()):
-                    if index < len(inputs) and not _is_known(inputs[index]):
+                    given = inputs[index] if index < len(inputs) else None
+                    if given is not None and constant_of(given) is None:
                         raise UnsupportedError(f"{node.input[index]!r} {_DEPENDS}")
                 inputs[:] = counted_operands(call)
                 return self._kept(super()._convert_operator(op_name, inputs, attrs, opset))
@@ -129,11 +130,6 @@ def _tensor(array: Any) -> Any:
         with contextlib.suppress(BufferError, RuntimeError, TypeError, ValueError):
             return tvm.runtime.from_dlpack(array)
     return tvm.runtime.tensor(array)
-
-
-def _is_known(operand: Any) -> bool:
-    """Tell whether an operand is constant or left out."""
-    return operand is None or constant_of(operand) is not None
 
 
 def import_graph(graph: Graph) -> Imported:

@@ -69,7 +69,7 @@ def _value(graph: Graph, node: Any, shapes: Mapping[str, Shape]) -> Array | None
         return None if shape is None else told_size(node, shape)
     operands = {name: each for name in node.input if (each := _known(graph, name)) is not None}
     is_known = operands.keys() >= {*filter(None, node.input)}
-    follows = any(name in graph.values or graph.is_open(name) for name in node.input)
+    follows = any(name in graph.values or each.dtype == object for name, each in operands.items())
     return of_open_sizes(graph, node, operands) if is_known and follows else None
 
 
