@@ -137,7 +137,7 @@ def far(graph: Graph, first: Any, size: tuple[int, int], left: int, right: int) 
     Returns:
         A tensor that broadcasts to scores; empty if no token is too far.
     """
-    if isinstance(first, int):
+    if not isinstance(first, str):
         rows, columns = (np.arange(each) for each in size)
         distances = columns - rows.reshape(-1, 1) - first
         outside = ((distances > right) & (right >= 0)) | ((distances < -left) & (left >= 0))
