@@ -85,13 +85,14 @@ class _GraphImporter(ONNXGraphImporter):
         number, node = next(self.numbers)
         values = [self._value(name, each) for name, each in zip(node.input, inputs, strict=False)]
         stated = {name: each for name, each in attrs.items() if name != "tvm_custom"}
-        call = Call(op_name, self.bb, list(inputs), stated, list(node.output), opset)
+        call = Call(op_name, self.bb, list(inputs), stated, list(node.output), opset, values)
         try:
             if op_name in OPEN and any(map(_has_open_size, (*values, *inputs))):
-                return self._kept(OPEN[op_name](call, values))
+                return self._kept(OPEN[op_name](call))
             if op_name not in CONVERTERS:
                 for index in DECIDING.get(op_name, ()):
-                    if index < len(inputs) and not _is_known(inputs[index]):
+                    given = inputs[index] if index < len(inputs) else None
+                    if given is not None and constant_of(given) is None:
                         raise UnsupportedError(f"{node.input[index]!r} {_DEPENDS}")
                 inputs[:] = counted_operands(call)
                 return self._kept(super()._convert_operator(op_name, inputs, attrs, opset))
@@ -129,11 +130,6 @@ def _tensor(array: Any) -> Any:
         with contextlib.suppress(BufferError, RuntimeError, TypeError, ValueError):
             return tvm.runtime.from_dlpack(array)
     return tvm.runtime.tensor(array)
-
-
-def _is_known(operand: Any) -> bool:
-    """Tell whether an operand is constant or left out."""
-    return operand is None or constant_of(operand) is not None
 
 
 def import_graph(graph: Graph) -> Imported:

@@ -1,4 +1,4 @@
-"""Shape, Pad, Tile, Expand, ReverseSequence and SpaceToDepth: data that moves unchanged."""
+"""Shape, Pad, ReverseSequence and SpaceToDepth: data that moves unchanged."""
 
 from typing import Any
 
@@ -67,17 +67,6 @@ def _widths(given: Any, axes: relax.Expr | None, rank: int) -> list[tuple[int, i
     ):
         widths[int(axis) % rank] = (int(before), int(after))
     return widths
-
-
-@converter("Tile")
-def _tile(call: Call) -> relax.Expr:
-    return R.tile(call.given[0], call.constant(1, "its numbers").tolist())
-
-
-@converter("Expand")
-def _expand(call: Call) -> relax.Expr:
-    (data,), shape = call.operands(1), call.constant(1, "its numbers").tolist()
-    return R.broadcast_to(data, np.broadcast_shapes(spec_of(data).shape, tuple(shape)))
 
 
 @converter("ReverseSequence")

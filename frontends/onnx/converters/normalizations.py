@@ -75,25 +75,31 @@ def normalized(
     return data.to(fused).reshape(*shape)
 
 
-_LEAST_LAYER = 8
-"""Elements of a row that MLAS has vectors for."""
+_ORDERS = {
+    "LayerNormalization": (8, "vectors", "welford"),
+    "RMSNormalization": (16, "vector_squares", "squares"),
+}
+"""The fewest elements of a row that MLAS has vectors for; the order of such rows, and of others."""
 
 
-@converter("LayerNormalization")
-def _layer_normalization(call: Call) -> Any:
+@converter("LayerNormalization", "RMSNormalization")
+def _normalization(call: Call) -> Any:
     """Return the normalized data, and perhaps the mean and the reciprocal of the deviation.
 
-    The arithmetic is that of MLAS on x86 with AVX2; short rows are added element by element. A
-    stated order replaces both, as that of ONNX Runtime's operators with a sum before the
-    normalization.
+    An RMSNormalization divides the data by the root of the mean of their squares. The arithmetic is
+    that of MLAS on x86 with AVX2; short rows are added element by element. A stated order replaces
+    both, as that of ONNX Runtime's operators with a sum before the normalization.
     """
     data, scale, bias = call.arrays(3)
-    shape = data.shape
-    if data.dtype != "float32":
+    shape, (least, of_vectors, of_elements) = data.shape, _ORDERS[call.op]
+    is_other = call.op == "RMSNormalization" and call.integer("stash_type", 1) != 1
+    if data.dtype != "float32" or is_other:
         raise UnsupportedError("it must be of float32")
-    axis = call.axis(len(shape), -1)
-    usual = "vectors" if prod(shape[axis:]) >= _LEAST_LAYER else "welford"
-    order = call.text("order", usual)
+    axis = call.integer("axis", -1)
+    if axis not in range(-len(shape), len(shape)):
+        raise UnsupportedError(f"axis {axis} of data of shape {list(shape)}")
+    axis %= len(shape)
+    order = call.text("order", of_vectors if prod(shape[axis:]) >= least else of_elements)
     epsilon = call.attributes.get("epsilon", 1e-5)
     result = normalized(data, axis, order, epsilon, (scale, bias))
     count = len(call.outputs)
@@ -104,30 +110,6 @@ def _layer_normalization(call: Call) -> Any:
     columns = (*shape[:axis], *[1] * (len(shape) - axis))
     found = [mean.reshape(*columns), reciprocal.reshape(*columns)]
     return relax.Tuple([each.expr for each in (result, *found)][:count])
-
-
-_LEAST_RMS = 16
-"""Elements of a row that MLAS has vectors for."""
-
-
-@converter("RMSNormalization")
-def _rms_normalization(call: Call) -> Any:
-    """Divide the data by the root of the mean of their squares, and multiply by the scale.
-
-    The arithmetic is that of MLAS on x86 with AVX2. Rows are added element by element if they are
-    short, or if ONNX Runtime's SkipSimplifiedLayerNormalization states that order.
-    """
-    data, scale = call.arrays(2)
-    shape = data.shape
-    if data.dtype != "float32" or call.integer("stash_type", 1) != 1:
-        raise UnsupportedError("it must be of float32")
-    axis = call.integer("axis", -1)
-    if axis not in range(-len(shape), len(shape)):
-        raise UnsupportedError(f"axis {axis} of data of shape {list(shape)}")
-    axis %= len(shape)
-    usual = "vector_squares" if prod(shape[axis:]) >= _LEAST_RMS else "squares"
-    epsilon = call.attributes.get("epsilon", 1e-5)
-    return normalized(data, axis, call.text("order", usual), epsilon, (scale, None))
 
 
 @converter("LpNormalization")

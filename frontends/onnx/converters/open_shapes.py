@@ -1,13 +1,12 @@
-"""Operators on tensors of open sizes, for which TVM's importer requires numbers."""
+"""Operators whose results have stated sizes, which may be open: TVM's importer requires numbers."""
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.onnx.converters.registry import Call
+from frontends.onnx.converters.registry import Call, Converter, converter
 from frontends.onnx.graph.open_shapes import RULES, ends_of_range, length_of, sizes_of, slices_of
 from frontends.onnx.read.constants import array_of
 from frontends.ranges import of_sizes
@@ -15,40 +14,39 @@ from qnn_ops.dialect.registry import as_const, spec_of
 from qnn_ops.dialect.sizes import as_extent
 from qnn_ops.modules import Rules
 
-Array = np.ndarray[Any, Any]
-Values = Sequence["Array | None"]
-OpenRule = Callable[[Call, Values], Any]
-"""``rule(call, values)``; the value of an operand is None if it is not known."""
-
-OPEN = Rules[str, OpenRule]()
-"""By the name of the operator."""
+OPEN = Rules[str, Converter]()
+"""By the name of the operator, for tensors of open sizes."""
 
 
 def _shapes(call: Call) -> list[Any]:
     return [None if each is None else spec_of(each).shape for each in call.given]
 
 
-def _result_shape(call: Call, values: Values) -> list[Any]:
-    return list(map(as_extent, RULES[call.op](_shapes(call), values, call.attributes)))
+def _result_shape(call: Call) -> list[Any]:
+    return list(map(as_extent, RULES[call.op](_shapes(call), call.values, call.attributes)))
 
 
-@OPEN.of("Expand", "Flatten", "Reshape")
-def _reshape(call: Call, values: Values) -> Any:
-    operator = R.broadcast_to if call.op == "Expand" else R.reshape
-    return operator(call.given[0], _result_shape(call, values))
+@converter("Expand")
+def _expand(call: Call) -> Any:
+    return R.broadcast_to(call.given[0], _result_shape(call))
+
+
+@OPEN.of("Flatten", "Reshape")
+def _reshape(call: Call) -> Any:
+    return R.reshape(call.given[0], _result_shape(call))
 
 
 @OPEN.of("ConstantOfShape")
-def _constant_of_shape(call: Call, values: Values) -> Any:
+def _constant_of_shape(call: Call) -> Any:
     given = call.attributes.get("value")
     value = np.zeros(1, np.float32) if given is None else array_of(given)
     fill = as_const(value.reshape(()))
-    return R.broadcast_to(fill, _result_shape(call, values))
+    return R.broadcast_to(fill, _result_shape(call))
 
 
 @OPEN.of("Range")
-def _range(call: Call, values: Values) -> Any:
-    begin, end, step = ends_of_range(values)
+def _range(call: Call) -> Any:
+    begin, end, step = ends_of_range(call.values)
     steps = R.arange(0, as_extent(length_of(begin, end, step)), 1, "int64")
     scaled = R.multiply(call.emit(steps), relax.const(step, "int64"))
     first = of_sizes(call.builder, np.array([begin], object))
@@ -56,12 +54,12 @@ def _range(call: Call, values: Values) -> Any:
 
 
 @OPEN.of("Slice")
-def _slice(call: Call, values: Values) -> Any:
-    found = slices_of(_shapes(call), values, call.attributes)
+def _slice(call: Call) -> Any:
+    found = slices_of(_shapes(call), call.values, call.attributes)
     columns = ([as_extent(each) for each in column] for column in zip(*found.values(), strict=True))
     return R.strided_slice(call.given[0], [*found], *columns, assume_inbound=True)
 
 
-@OPEN.of("Tile")
-def _tile(call: Call, values: Values) -> Any:
-    return R.tile(call.given[0], list(map(as_extent, sizes_of(values[1]))))
+@converter("Tile")
+def _tile(call: Call) -> Any:
+    return R.tile(call.given[0], list(map(as_extent, sizes_of(call.values[1]))))

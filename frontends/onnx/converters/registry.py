@@ -29,6 +29,7 @@ class Call:
         attributes: by name.
         outputs: the names of the results; empty for a result that is left out.
         opset: the version of the standard's operators.
+        values: of the operands, numbers and perhaps open sizes; None for what is not known.
     """
 
     op: str
@@ -37,6 +38,7 @@ class Call:
     attributes: dict[str, Any]
     outputs: Sequence[str]
     opset: int
+    values: Sequence[Array | None]
 
     @property
     def emit(self) -> Callable[[relax.Expr], relax.Expr]:

@@ -10,10 +10,11 @@ import numpy as np
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import infer
-from frontends.onnx.graph.values import evaluated
+from frontends.onnx.graph.values import evaluated, told_size
 from frontends.onnx.read.constants import Array, range_of
 from frontends.onnx.read.deciding import EXACT
 from frontends.onnx.read.names import read_by
+from qnn_ops.dialect.sizes import is_open
 
 _OF_VALUES = ("Compress", "NonZero", "Unique")
 """Operators whose values decide the result's size: at most one number per element and axis."""
@@ -73,7 +74,7 @@ def _known_results(graph: Graph) -> dict[str, Array]:
             known = {node.output[0]: graph.values[node.output[0]]}
             found, values = found | known, values | known
             continue
-        if any(map(_is_open, (shapes.get(name, ()) for name in (*node.input, *node.output)))):
+        if any(map(is_open, (shapes.get(name, ()) for name in (*node.input, *node.output)))):
             continue
         size = sum(prod(_bound(node, name, shapes)) for name in node.output)
         is_kept = not kept.isdisjoint(node.output)
@@ -85,10 +86,6 @@ def _known_results(graph: Graph) -> dict[str, Array]:
             values |= folded
             left -= size
     return found
-
-
-def _is_open(shape: tuple[int, ...]) -> bool:
-    return not all(isinstance(size, int) for size in shape)
 
 
 def _bound(node: Any, name: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
@@ -103,19 +100,16 @@ def _results(
 ) -> list[Array] | None:
     """Compute a node's results; return None if an operand is unknown or the operator fails."""
     if node.op_type in ("Shape", "Size"):
-        if node.input[0] not in shapes:
-            return None
-        # Every tensor of that shape gives the same result.
-        operands = {node.input[0]: np.broadcast_to(np.int8(0), shapes[node.input[0]])}
-    else:
-        names = [name for name in node.input if name]
-        if not all(name in known and known[name].dtype != object for name in names):
-            return None
-        operands = {name: known[name] for name in names}
-        if node.op_type == "Range":
-            with suppress(UnsupportedError):
-                return [range_of(*(known[name] for name in names))]
-            return None
+        shape = shapes.get(node.input[0])
+        return None if shape is None else [told_size(node, shape)]
+    names = [name for name in node.input if name]
+    if not all(name in known and known[name].dtype != object for name in names):
+        return None
+    operands = {name: known[name] for name in names}
+    if node.op_type == "Range":
+        with suppress(UnsupportedError):
+            return [range_of(*(known[name] for name in names))]
+        return None
     try:
         return evaluated(graph, node, operands)
     except Exception:  # of numpy or the package onnx; an importer's rule then reports the fault

@@ -261,10 +261,6 @@ class Graph:
             raise UnsupportedError(f"{name!r} must be a constant")
         return self.constants[name]
 
-    def is_open(self, name: str) -> bool:
-        """Tell whether a tensor is a constant of open sizes."""
-        return name in self.constants and self.constants.is_open(name)
-
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of a tensor.
 

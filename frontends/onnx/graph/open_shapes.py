@@ -9,15 +9,15 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.graph.values import of_open_sizes, plain
+from frontends.onnx.graph.values import of_open_sizes, told_size
+from frontends.onnx.read.constants import Array
 from frontends.onnx.read.names import attributes_of
 from frontends.onnx.read.standard import BROADCASTING, DOMAINS, UNARY
 from frontends.ranges import clamped, whole_shape
 from qnn_ops.dialect.sizes import OpenSizeError, Size, broadcast
 
-Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
-Rule = Callable[[list[Shape | None], Sequence["Array | None"], dict[str, Any]], Shape]
+Rule = Callable[[list[Shape | None], Sequence[Array | None], dict[str, Any]], Shape]
 """``rule(shapes, values, attributes)`` returns the shape of the first result.
 
 Shapes and values are those of the operands; None for an operand that is left out or unknown.
@@ -35,8 +35,7 @@ def follow(graph: Graph) -> bool:
     for node in graph.node:
         if node.domain not in DOMAINS:
             continue
-        attributes = attributes_of(node)
-        if (value := _value(graph, node, shapes, attributes)) is not None:
+        if (value := _value(graph, node, shapes)) is not None:
             graph.values[node.output[0]] = value
             shapes.setdefault(node.output[0], value.shape)
         name = node.output[0]
@@ -44,7 +43,7 @@ def follow(graph: Graph) -> bool:
             continue
         known = [_known(graph, each) for each in node.input]
         with suppress(ValueError, TypeError, LookupError):
-            given = [shapes.get(each) for each in node.input]
+            given, attributes = [shapes.get(each) for each in node.input], attributes_of(node)
             shapes[name] = graph.sized[name] = RULES[node.op_type](given, known, attributes)
     return len(graph.sized) + len(graph.values) > before
 
@@ -61,21 +60,16 @@ _MOST = 1 << 12
 """The most values of a tensor of sizes."""
 
 
-def _value(
-    graph: Graph, node: Any, shapes: Mapping[str, Shape], attributes: dict[str, Any]
-) -> Array | None:
+def _value(graph: Graph, node: Any, shapes: Mapping[str, Shape]) -> Array | None:
     """Return the value of a node that computes open sizes; None for any other node."""
     if not node.input or node.output[0] in graph.values:
         return None
     shape = shapes.get(node.input[0])
     if node.op_type in ("Shape", "Size"):
-        if shape is None:
-            return None
-        sizes = shape[attributes.get("start", 0) : attributes.get("end")]
-        return plain(np.array(prod(shape) if node.op_type == "Size" else sizes, object))
+        return None if shape is None else told_size(node, shape)
     operands = {name: each for name in node.input if (each := _known(graph, name)) is not None}
     is_known = operands.keys() >= {*filter(None, node.input)}
-    follows = any(name in graph.values or graph.is_open(name) for name in node.input)
+    follows = any(name in graph.values or each.dtype == object for name, each in operands.items())
     return of_open_sizes(graph, node, operands) if is_known and follows else None
 
 

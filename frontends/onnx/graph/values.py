@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,13 @@ def of_open_sizes(graph: Graph, node: Any, operands: dict[str, Array]) -> Array 
             found = rule(attributes_of(node), *(operands[name] for name in node.input))
         return plain(np.asarray(found) if shape is None else np.reshape(found, shape))
     return None
+
+
+def told_size(node: Any, shape: tuple[int, ...]) -> Array:
+    """Return the value of a Shape or Size of data of a shape, whose sizes may be open."""
+    given = attributes_of(node)
+    sizes = shape[given.get("start", 0) : given.get("end")]
+    return plain(np.array(prod(shape) if node.op_type == "Size" else sizes, object))
 
 
 def plain(value: Array) -> Array:

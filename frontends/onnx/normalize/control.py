@@ -186,8 +186,6 @@ def _close(node: Any, graph: Graph) -> None:
             continue
         value = helper.make_tensor_value_info(inner, graph.kinds.get(name, 0), None)
         body.input.append(value)
-        body.node.append(helper.make_node("Identity", [inner], [f"{inner}_kept"]))
-        value.name = f"{inner}_kept"
         body.output.append(value)
         node.input.append(name)
         node.output.append(f"{stem}out_{name}")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from frontends.errors import ModelFormatError, UnsupportedError
-from frontends.onnx.read.names import inner_graphs, is_of_standard, numbers_of
+from frontends.onnx.read.names import inner_graphs, is_of_standard, line_of, numbers_of
 from frontends.onnx.read.package import copied, onnx_package
 
 _TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
@@ -196,8 +196,8 @@ def _shapes(proto: Any) -> dict[str, list[Shape]]:
     try:
         proto = onnx_package().shape_inference.infer_shapes(proto, data_prop=True)
     except Exception as error:  # of the package's library
-        text = " ".join(str(error).split())[:300]
-        raise ModelFormatError(f"the ONNX model's shapes do not fit: {text}") from None
+        text = f"the ONNX model's shapes do not fit: {line_of(error)}"
+        raise ModelFormatError(text) from None
     found: dict[str, list[Shape]] = {}
     for graph in (proto.graph, *inner_graphs(proto.graph)):
         for tensor in graph.initializer:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import ModelFormatError
+from frontends.onnx.read.names import line_of
 from frontends.onnx.read.package import copied, onnx_package
 
 Array = np.ndarray[Any, Any]
@@ -50,8 +51,7 @@ def map_constants(proto: Any, folder: str) -> None:
             tensor.data_location = tensor.DEFAULT
         helper.load_external_data_for_model(proto, folder)
     except Exception as error:  # of onnx.checker, OSError, ValueError, OverflowError
-        text = " ".join(str(error).split())[:300] or type(error).__name__
-        raise ModelFormatError(f"the model's external data: {text}") from None
+        raise ModelFormatError(f"the model's external data: {line_of(error)}") from None
     for tensor, entries in found:
         tensor.data_location = tensor.EXTERNAL
         for key, value in entries.items():

@@ -1,13 +1,11 @@
 """ONNX Runtime's own attention operators, as standard nodes."""
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.standard import FLOAT, INT32
-from frontends.onnx.replacements.heads import LOWEST, OF_HEADS, OF_TOKENS, TOKENS_LAST
+from frontends.onnx.replacements.heads import LOWEST, OF_HEADS, OF_TOKENS, TOKENS_LAST, slices
 from frontends.onnx.replacements.products import product
 from frontends.onnx.replacements.registry import Call, rule
 from frontends.onnx.replacements.standard_attention import standard_attention
@@ -58,7 +56,7 @@ def _write_joined(
         masks: as in ``_seen``.
         past: a tensor of past keys and values; empty for none.
     """
-    parts = _parts(call.graph, whole, _widths(call, *constants))
+    parts = slices(call.graph, whole, _widths(call, *constants), OF_TOKENS - 1)
     pasts = [call.add("Gather", past, index, axis=0) if past else "" for index in range(2)]
     presents = _seen(call, parts, masks, pasts)
     if output := call.result(1):
@@ -83,7 +81,7 @@ def _multi_head_attention(call: Call) -> None:
     parts = [query, key, value]
     if bias:
         width = graph.value(bias).size // _PARTS
-        biases = _parts(graph, bias, [width] * _PARTS, axis=0)
+        biases = slices(graph, bias, [width] * _PARTS, 0)
         parts = [graph.add("Add", *each) for each in zip(parts, biases, strict=True)]
     presents = _seen(call, parts, (mask, addend), [past_key, past_value])
     for index, present in enumerate(presents, 1):
@@ -118,15 +116,6 @@ def _widths(call: Call, weights: str, bias: str) -> list[int]:
     if not fit or any(width < 1 or width % heads for width in widths):
         raise UnsupportedError(f"widths {widths} of {whole} columns for {heads} heads")
     return widths
-
-
-def _parts(graph: Graph, whole: str, widths: list[int], axis: int = OF_TOKENS - 1) -> list[str]:
-    """Split a tensor along one axis."""
-    ends = np.cumsum(widths).tolist()
-    return [
-        graph.add("Slice", whole, [end - width], [end], [axis])
-        for width, end in zip(widths, ends, strict=True)
-    ]
 
 
 def _seen(call: Call, parts: list[str], masks: tuple[str, str], past: list[str]) -> tuple[str, str]:
@@ -246,8 +235,7 @@ def _between(graph: Graph, scores: str, mask: str, sentences: int = 0) -> str:
     count = graph.shapes.get(mask, (sentences,))[0]
     if count not in (sentences, 2 * sentences) and sentences:
         raise UnsupportedError(f"a mask of {count} numbers for {sentences} sentences")
-    sides: Iterable[str] = [mask]
-    if sentences and count > sentences:
-        sides = (graph.add("Slice", mask, [end - sentences], [end]) for end in (sentences, count))
+    is_two = 0 < sentences < count
+    sides = slices(graph, mask, [sentences] * 2, 0) if is_two else [mask]
     before = [graph.add("Less", numbers, graph.add("Reshape", side, column)) for side in sides]
     return graph.add("And", before[0], graph.add("Not", before[1])) if before[1:] else before[0]

@@ -3,7 +3,6 @@
 A decoder step is a form of it: the caller keeps the past, and appends new tokens to it.
 """
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.standard import INT64
-from frontends.onnx.replacements.heads import LOWEST, Heads
+from frontends.onnx.replacements.heads import LOWEST, Heads, far, numbers, slices
 from frontends.onnx.replacements.registry import Call, rule
 from frontends.onnx.replacements.rotations import Rotation
 from qnn_ops.dialect.sizes import is_open
@@ -73,8 +72,9 @@ def _group_query_attention(call: Call) -> None:
     if bias:
         scores = _biased(graph, scores, bias, (known, size))
     window = call.integer("local_window_size", -1)
-    is_seen = _seen(graph, firsts, (tokens, size), window)
-    scores = graph.add("Where", is_seen, scores, LOWEST)
+    column = graph.add("Reshape", firsts, (-1, 1, 1, 1))
+    hidden = far(graph, column, (tokens, size), window - 1, 0)
+    scores = graph.add("Where", hidden, LOWEST, scores)
     result = heads.mixed(heads.weights(scores, _sinks(call, sinks)), kept[1])
     heads.joined(result, call.node.output[0])
 
@@ -94,7 +94,7 @@ def _positions(graph: Graph, tokens: int, firsts: str, given: str, *, is_first: 
         return given
     if given:
         firsts = graph.add("Slice", graph.add("Reshape", given, [-1]), [0], [1])
-    return graph.add("Add", firsts, _numbers(graph, tokens, (1, -1)))
+    return graph.add("Add", firsts, numbers(graph, tokens, (1, -1)))
 
 
 def _biased(graph: Graph, scores: str, bias: str, sizes: tuple[int, int]) -> str:
@@ -120,7 +120,7 @@ def _biased(graph: Graph, scores: str, bias: str, sizes: tuple[int, int]) -> str
 def _parts(heads: Heads, data: tuple[str, str, str]) -> list[str]:
     """Return queries, keys and values, [batch, tokens, heads, width]; the file may join them."""
     (query, key, value), add = data, heads.graph.add
-    counts = heads.count, heads.shared, heads.shared
+    counts = [heads.count, heads.shared, heads.shared]
     start = heads.batch, heads.tokens
     if key and value:
         return [
@@ -128,8 +128,7 @@ def _parts(heads: Heads, data: tuple[str, str, str]) -> list[str]:
             for each, count in zip(data, counts, strict=True)
         ]
     whole = add("Reshape", query, (*start, sum(counts), heads.width))
-    ends = pairwise(np.cumsum((0, *counts)).tolist())
-    return [add("Slice", whole, [begin], [end], [2]) for begin, end in ends]
+    return slices(heads.graph, whole, counts, 2)
 
 
 def _present(
@@ -147,7 +146,7 @@ def _present(
     graph, (own, past), (before, size, is_first) = heads.graph, data, sizes
     if is_first:
         return _padded(heads, heads.turned(own), size - heads.tokens, output)
-    offsets = graph.add("Sub", _numbers(graph, size, (1, -1)), firsts)
+    offsets = graph.add("Sub", numbers(graph, size, (1, -1)), firsts)
     if is_open([heads.tokens]):
         inside = graph.add("Min", graph.add("Max", offsets, 0), heads.tokens - 1)
     else:
@@ -178,33 +177,6 @@ def _padded(heads: Heads, data: str, count: int, output: str = "") -> str:
     return graph.add("Concat", data, zeros, output=output, axis=2)
 
 
-def _seen(graph: Graph, firsts: str, size: tuple[int, int], window: int) -> str:
-    """Return which tokens a token sees: itself and earlier ones, within a window if there is one.
-
-    Args:
-        graph: the model.
-        firsts: the position of the first token, [batch, 1].
-        size: number of tokens, and of tokens that they may see.
-        window: number of tokens in the window; negative for all tokens.
-    """
-    tokens, seen = size
-    numbers = _numbers(graph, seen, (1, 1, 1, -1))
-    column = graph.add("Reshape", firsts, (-1, 1, 1, 1))
-    own = graph.add("Add", column, _numbers(graph, tokens, (1, 1, -1, 1)))
-    hidden = graph.add("Less", own, numbers)
-    if window > 0:
-        far = graph.add("Less", window - 1, graph.add("Sub", own, numbers))
-        hidden = graph.add("Or", hidden, far)
-    return graph.add("Not", hidden)
-
-
-def _numbers(graph: Graph, count: int, shape: tuple[int, ...]) -> str:
-    """Return the numbers from 0 to below a count, which may be an open size, in a shape."""
-    if not is_open([count]):
-        return graph.constant(np.arange(count).reshape(shape))
-    return graph.add("Reshape", graph.add("Range", 0, count, 1), shape)
-
-
 STEP = "tvm_qnn_step"
 """The attribute of a GroupQueryAttention that reads its past keys as columns, [batch, heads, width,
 size], and gives the keys and values of its own tokens alone, [batch, heads, tokens, width]."""
@@ -231,15 +203,11 @@ def _write_step(
     is_seen = _seen_past(graph, firsts, size, heads.tokens, window)
     before = graph.add("Where", is_seen, before, LOWEST)
     own = heads.capped(heads.scores(queries, keys, scale), cap)
-    offsets = np.arange(heads.tokens)[:, None] - np.arange(heads.tokens)
-    is_near = (offsets >= 0) & ((offsets < window) | (window <= 0))
-    if not is_near.all():
-        own = graph.add("Where", graph.constant(is_near[None, None]), own, LOWEST)
+    if hidden := far(graph, 0, (heads.tokens, heads.tokens), window - 1, 0):
+        own = graph.add("Where", hidden, LOWEST, own)
     weights = heads.weights(graph.add("Concat", before, own, axis=3), _sinks(call, sinks))
-    sums = [
-        heads.mixed(graph.add("Slice", weights, [begin], [end], [3]), each)
-        for begin, end, each in ((0, size, pasts[1]), (size, size + heads.tokens, values))
-    ]
+    shares = slices(graph, weights, [size, heads.tokens], 3)
+    sums = map(heads.mixed, shares, (pasts[1], values))
     heads.joined(graph.add("Add", *sums), call.node.output[0])
 
 
@@ -259,10 +227,10 @@ def _sinks(call: Call, sinks: str) -> str:
 
 def _seen_past(graph: Graph, firsts: str, size: int, tokens: int, window: int) -> str:
     """Return which tokens of the past each token sees, [batch, 1, tokens or 1, size]."""
-    numbers = graph.constant(np.arange(size).reshape(1, 1, 1, size))
+    seen = numbers(graph, size, (1, 1, 1, -1))
     column = graph.add("Reshape", firsts, (-1, 1, 1, 1))
-    is_past = graph.add("Less", numbers, column)
+    is_past = graph.add("Less", seen, column)
     if window <= 0:
         return is_past
     last = graph.add("Add", column, (np.arange(tokens) - window).reshape(1, 1, tokens, 1))
-    return graph.add("And", is_past, graph.add("Less", last, numbers))
+    return graph.add("And", is_past, graph.add("Less", last, seen))

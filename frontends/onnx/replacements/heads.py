@@ -1,11 +1,14 @@
 """Attention of heads of known shapes. Heads may share keys and values."""
 
 from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
+from qnn_ops.dialect.sizes import is_open
 
 LOWEST = float(np.finfo(np.float32).min)
 """The addend of the score of a hidden token."""
@@ -103,3 +106,47 @@ class Heads:
         if self.count == self.shared:
             return data
         return self.graph.add("Reshape", data, (self.batch, self.count, self.tokens, width))
+
+
+def slices(graph: Graph, whole: str, widths: list[int], axis: int) -> list[str]:
+    """Return parts of a tensor, one after the other along an axis."""
+    ends = np.cumsum(widths).tolist()
+    return [
+        graph.add("Slice", whole, [end - width], [end], [axis])
+        for width, end in zip(widths, ends, strict=True)
+    ]
+
+
+def numbers(graph: Graph, count: int, shape: tuple[int, ...]) -> str:
+    """Return the numbers from 0 to below a count, which may be an open size, in a shape."""
+    if not is_open([count]):
+        return graph.constant(np.arange(count).reshape(shape))
+    return graph.add("Reshape", graph.add("Range", 0, count, 1), shape)
+
+
+def far(graph: Graph, first: Any, size: tuple[int, int], left: int, right: int) -> str:
+    """Return which tokens are too far behind, or before, the token that looks.
+
+    Args:
+        graph: the model.
+        first: the position of the first token that looks, a number or a tensor [batch, 1, 1, 1].
+        size: number of tokens that look, and of tokens that they may see.
+        left: how many tokens behind it a token sees; negative for all.
+        right: how many tokens before it, likewise.
+
+    Returns:
+        A tensor that broadcasts to scores; empty if no token is too far.
+    """
+    if not isinstance(first, str):
+        rows, columns = (np.arange(each) for each in size)
+        distances = columns - rows.reshape(-1, 1) - first
+        outside = ((distances > right) & (right >= 0)) | ((distances < -left) & (left >= 0))
+        return graph.constant(outside) if outside.any() else ""
+    bounds = [("Greater", right)] * (right >= 0) + [("Less", -left)] * (left >= 0)
+    seen = numbers(graph, size[1], (1, 1, 1, -1))
+    own = graph.add("Add", first, numbers(graph, size[0], (1, 1, -1, 1)))
+    found = [
+        graph.add(comparison, seen, graph.add("Add", own, bound) if bound else own)
+        for comparison, bound in bounds
+    ]
+    return reduce(partial(graph.add, "Or"), found)

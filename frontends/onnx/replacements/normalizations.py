@@ -44,21 +44,21 @@ def _quick_gelu(call: Call) -> None:
     call.end("Mul", data, call.add("Sigmoid", scaled))
 
 
-@rule("SkipLayerNormalization")
+_AFTER_SUM = {
+    "SkipLayerNormalization": ("LayerNormalization", 5, "welford"),
+    "SkipSimplifiedLayerNormalization": ("RMSNormalization", 4, "squares"),
+}
+"""By name: the normalization, the most operands, and the order of its sums."""
+
+
+@rule(*_AFTER_SUM)
 def _after_sum(call: Call) -> None:
-    """Write a sum and its LayerNormalization."""
-    data, skip, scale, offset, bias = call.operands(3, 5)
-    total = _residual(call, [data, skip, bias])
-    operands = [name for name in (total, scale, offset) if name]
-    _normalized(call, "LayerNormalization", operands, "welford")
-
-
-@rule("SkipSimplifiedLayerNormalization")
-def _simplified_after_sum(call: Call) -> None:
-    """Write a sum and its RMSNormalization."""
-    data, skip, scale, bias = call.operands(3, 4)
-    total = _residual(call, [data, skip, bias])
-    _normalized(call, "RMSNormalization", [total, scale], "squares")
+    """Write a sum and its normalization."""
+    op, most, order = _AFTER_SUM[call.node.op_type]
+    data, skip, *parameters, bias = call.operands(3, most)
+    _check_results(call, (0, _SUM))
+    total = _sum(call, [name for name in (data, skip, bias) if name], call.result(_SUM))
+    _normalized(call, op, [total, *filter(None, parameters)], order)
 
 
 @rule("SimplifiedLayerNormalization")
@@ -100,11 +100,6 @@ def _rows(call: Call, table: str, indices: str, name: str) -> str:
 def _check_results(call: Call, known: tuple[int, ...]) -> None:
     if any(name for index, name in enumerate(call.node.output) if index not in known):
         raise UnsupportedError("mean and deviation as results are not imported")
-
-
-def _residual(call: Call, operands: list[str]) -> str:
-    _check_results(call, (0, _SUM))
-    return _sum(call, [name for name in operands if name], call.result(_SUM))
 
 
 def _sum(call: Call, operands: list[str], output: str) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.standard import FLOAT
-from frontends.onnx.replacements.heads import LOWEST, OF_HEADS, OF_TOKENS, Heads
+from frontends.onnx.replacements.heads import LOWEST, OF_HEADS, OF_TOKENS, Heads, far
 from frontends.onnx.replacements.registry import Call
 
 _RESULTS = 3
@@ -38,15 +38,15 @@ def standard_attention(call: Call) -> None:
     stages.append(scores)
     before = graph.shape(past_key)[2] if past_key else 0
     size = heads.tokens, before + graph.shape(key)[-2]
-    bounds = _bounds(call)
-    if lengths and not past_key and bounds:
-        hidden = _hidden_by_length(graph, bounds, size, lengths)
-    else:
-        hidden = _hidden(graph, bounds, size, before)
+    ends = graph.add("Reshape", lengths, [-1, 1, 1, 1]) if lengths else ""
+    sides = _sides(call)
+    first: Any = before
+    if lengths and not past_key and max(sides) >= 0:  # a length counts all tokens
+        first = graph.add("Sub", ends, heads.tokens)
+    hidden = far(graph, first, size, *sides)
     if addend := _addend(graph, mask, size, hidden):
         scores = graph.add("Add", scores, addend)
     if lengths:
-        ends = graph.add("Reshape", lengths, [-1, 1, 1, 1])
         is_there = graph.add("Less", np.arange(size[1]), ends)
         scores = graph.add("Where", is_there, scores, LOWEST)
     stages.append(scores)
@@ -101,52 +101,10 @@ def _heads(call: Call, data: list[str]) -> Heads:
     return Heads(call.graph, query[0], count, shared, query[1], *widths)
 
 
-def _bounds(call: Call) -> list[tuple[str, int]]:
-    """Return comparisons of a token's distance with a number; each of them hides the token."""
+def _sides(call: Call) -> tuple[int, int]:
+    """Return how many tokens behind, and before, a token sees; negative for any number."""
     left, right = (call.integer(f"{side}_window_size", -1) for side in ("left", "right"))
-    if call.integer("is_causal"):
-        right = 0
-    return [("Greater", right)] * (right >= 0) + [("Less", -left)] * (left >= 0)
-
-
-def _hidden_by_length(
-    graph: Graph, bounds: list[tuple[str, int]], size: tuple[int, int], lengths: str
-) -> str:
-    """Return which tokens are too far behind, or before, the token that looks.
-
-    Args:
-        graph: the model.
-        bounds: of distances; at least one.
-        size: number of tokens, and of tokens that they see.
-        lengths: for each sentence, the number of all tokens, past and computed ones.
-    """
-    ends = graph.add("Reshape", lengths, [-1, 1, 1, 1])
-    positions = graph.add("Add", ends, np.arange(size[0]).reshape(-1, 1) - size[0])
-    found = []
-    for comparison, distance in bounds:
-        bound = graph.add("Add", positions, [distance])
-        found.append(graph.add(comparison, np.arange(size[1]), bound))
-    return found[0] if len(found) == 1 else graph.add("Or", *found)
-
-
-def _hidden(graph: Graph, bounds: list[tuple[str, int]], size: tuple[int, int], before: int) -> str:
-    """Return which tokens are hidden, if all sentences have the same number of past tokens.
-
-    Args:
-        graph: the model.
-        bounds: of distances.
-        size: number of tokens, and of tokens that they see.
-        before: number of tokens before the first one whose result is computed.
-
-    Returns:
-        A constant; empty if no token is hidden.
-    """
-    rows, columns = (np.arange(each) for each in size)
-    distances = columns - rows.reshape(-1, 1) - before
-    outside = np.zeros(size, np.bool_)
-    for comparison, distance in bounds:
-        outside |= distances > distance if comparison == "Greater" else distances < distance
-    return graph.constant(outside) if outside.any() else ""
+    return left, 0 if call.integer("is_causal") else right
 
 
 def _addend(graph: Graph, mask: str, size: tuple[int, int], hidden: str) -> str:
