@@ -67,7 +67,7 @@ QUICK := $(addprefix tests/, \
     mxnet/converters/test_quantized_convolution.py onnx/replacements/test_quantized.py \
     tflite/converters/layers/test_convolution.py tflite/test_importer.py tflite/test_reader.py \
     torch/test_package.py) \
-  $(addprefix legalize/, kernels/mean kernels/test_table.py passes/test_legalize_qnn.py \
+  $(addprefix legalize/, kernels/test_mean.py kernels/test_table.py passes/test_legalize_qnn.py \
     primitives/test_layers.py test_lower.py) \
   $(addprefix tvm_qnn/, cli/test_program.py library/test_library.py test_build.py) \
   test_docstrings.py)

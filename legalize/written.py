@@ -65,3 +65,13 @@ def own_sizes(shape: Sequence[Any], own: dict[str, Any]) -> tuple[Any, ...]:
         own.setdefault(str(size), tirx.Var("size", "int64")) if is_open([size]) else size
         for size in shape
     )
+
+
+def arguments(**kinds: tuple[Sequence[Any], str]) -> list[Any]:
+    """Declare a function's arguments by name, each of a shape and a dtype.
+
+    Returns:
+        The arguments as buffers with a single dimension.
+    """
+    declared = [T.arg(name, T.buffer(*kind)) for name, kind in kinds.items()]
+    return list(map(flat, declared))

@@ -1,6 +1,6 @@
 """Calls of kernels, and their addition to a module."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeAlias
@@ -73,6 +73,18 @@ def call_tir(
         return builder.emit(relax.call_tir(variable, operands, ty))
     last = len(operands)
     return builder.emit(relax.op.call_tir_inplace(variable, [*operands, into], last, ty))
+
+
+def call_written(
+    builder: Builder, function: tirx.PrimFunc, operands: Sequence[relax.Expr]
+) -> relax.Expr:
+    """Add a function of known sizes to the module and call it.
+
+    The function has its own symbol as its name, and the result is its last parameter.
+    """
+    name, output = str(function.attrs["global_symbol"]), function.params[-1]
+    shape = tuple(map(int, output.shape))
+    return call_tir(builder, name, function, list(operands), shape, str(output.dtype))
 
 
 def shares_code(builder: Builder, data: relax.Expr) -> bool:

@@ -10,17 +10,16 @@ from typing import Any
 import tvm
 from tvm import relax
 
+from legalize.kernels import convert, dynamic, mean, pad, resize, svdf
 from legalize.kernels.blockwise import rules as blockwise
 from legalize.kernels.conv2d.arm import rules as conv2d_arm
 from legalize.kernels.conv2d.calls import Scaling
 from legalize.kernels.conv2d.mcu import rules as conv2d_mcu
 from legalize.kernels.conv2d.x86 import fusions as conv2d_fusions
 from legalize.kernels.conv2d.x86 import rules as conv2d_x86
-from legalize.kernels.convert import rules as convert
 from legalize.kernels.depthwise.arm import rules as depthwise_arm
 from legalize.kernels.depthwise.mcu import rules as depthwise_mcu
 from legalize.kernels.depthwise.x86 import rules as depthwise_x86
-from legalize.kernels.dynamic import rules as dynamic
 from legalize.kernels.elementwise import mcu as elementwise_mcu
 from legalize.kernels.elementwise import rules as elementwise
 from legalize.kernels.float_conv2d import rules as float_conv2d
@@ -39,14 +38,10 @@ from legalize.kernels.kernel import (
     has_features,
 )
 from legalize.kernels.matmul import rules as matmul
-from legalize.kernels.mean import rules as mean
-from legalize.kernels.pad import rules as pad
 from legalize.kernels.pool import mcu as pool_mcu
 from legalize.kernels.pool import rules as pool
-from legalize.kernels.resize import rules as resize
 from legalize.kernels.softmax import mcu as softmax_mcu
 from legalize.kernels.softmax import rules as softmax
-from legalize.kernels.svdf import rules as svdf
 from qnn_ops.dialect.registry import Operator
 
 _VECTORS: tuple[VectorIsa, ...] = (*x86_vectors.VECTORS, *neon_vectors.VECTORS)

@@ -3,9 +3,9 @@
 import tvm
 from tvm import relax
 
-from legalize.kernels.call import call_tir
+from legalize.kernels.call import call_written
 from legalize.kernels.table import vectors_for
-from legalize.kernels.transpose.kernel import is_served, transpose
+from legalize.kernels.transpose import is_served, transpose
 from legalize.passes.channels_last_rules import static_shape
 from legalize.passes.rewriter import CallRewriter, call_pass
 from qnn_ops.dialect.checks import QUANTIZED
@@ -33,7 +33,6 @@ def TransposeBytes(target: tvm.target.Target) -> tvm.transform.Pass:
         if spec.dtype not in QUANTIZED or not is_served(spec.shape, order):
             return None
         function = transpose(vectors[0].size, spec.shape, order, spec.dtype)
-        shape = tuple(spec.shape[axis] for axis in order)
-        return call_tir(writer.builder_, "transpose", function, [data], shape, spec.dtype)
+        return call_written(writer.builder_, function, [data])
 
     return call_pass({"relax.permute_dims": rule} if vectors else {}, "TransposeBytes")

@@ -31,6 +31,7 @@ from legalize.kernels.blockwise.kernel import AHEAD, Weights, declared
 from legalize.kernels.blockwise.spec import GROUP, QUAD, Blockwise
 from legalize.kernels.ir.arithmetic import magnitude_bits, round_half_even, rounded_apart
 from legalize.kernels.ir.rows import store_lanes
+from legalize.kernels.ir.sums import zeros
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import (
     Buffer,
@@ -260,8 +261,8 @@ class _Tile:
         row = kept(row)
         units = [kept((vector + number) * lanes) for number in range(self.size)]
         places = self._places(units)
-        totals, sums = (self._vectors(dtype) for dtype in ("float32", "int32"))
-        self._clear(totals, "float32")
+        totals = zeros(self.rows, self.size, lanes)
+        sums = [[local_vector(lanes) for _ in row] for row in totals]
         with T.serial(spec.blocks) as block:
             numbers = [self.weights.numbers(group, block, first, lanes) for group, first in places]
             for number, own in enumerate(sums):
@@ -298,14 +299,6 @@ class _Tile:
             first = kept(unit - group * adjacent)
             places += [(group, first + number * lanes) for number in range(together)]
         return places
-
-    def _vectors(self, dtype: str) -> list[list[Buffer]]:
-        lanes = self.isa.lanes
-        return [[local_vector(lanes, dtype) for _ in range(self.size)] for _ in range(self.rows)]
-
-    def _clear(self, vectors: list[list[Buffer]], dtype: str) -> None:
-        for each in (each for row in vectors for each in row):
-            set_lanes(each, splat(dtype, 0, self.isa.lanes), self.isa.lanes)
 
     def _add_products(
         self, sums: list[list[Buffer]], places: list[tuple[Index, Index]], row: Index, pair: Index

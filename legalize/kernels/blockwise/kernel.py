@@ -22,6 +22,7 @@ from legalize.kernels.blockwise.spec import GROUP, Blockwise
 from legalize.kernels.float_matmul.kernel import TileKernel
 from legalize.kernels.float_matmul.spec import FloatMatmul, View
 from legalize.kernels.ir.rows import store_lanes
+from legalize.kernels.ir.sums import zeros
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import (
     Buffer,
@@ -30,7 +31,6 @@ from legalize.kernels.ir.vectors import (
     fetch,
     get_lanes,
     kept,
-    local_vector,
     set_lanes,
     splat,
     spread,
@@ -172,9 +172,7 @@ def _block(
 
     def write(turn: Index) -> None:
         group = kept(first + turn * size)
-        sums = [[local_vector(GROUP, "float32") for _ in range(size)] for _ in range(spec.rows)]
-        for each in (each for row in sums for each in row):
-            set_lanes(each, splat("float32", 0.0, GROUP), GROUP)
+        sums = zeros(spec.rows, size, GROUP)
 
         def block(number: Index, loop: Callable[..., None]) -> None:
             numbers = [weights.numbers(group + place, number, 0, GROUP) for place in range(size)]

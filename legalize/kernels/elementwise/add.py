@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
-from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.elementwise.affine import affine_form, stated_form
-from legalize.kernels.elementwise.pairs import Shape, pairwise
 from legalize.kernels.ir.arithmetic import (
     divided_by_power,
     fused_multiply_add,
     rescaled,
     round_half_even,
 )
-from legalize.kernels.ir.vectors import Vector, clamped, kept, lanes_in, splat
-from legalize.kernels.isa.base import AffineForm, PairForm, VectorIsa
+from legalize.kernels.ir.vectors import Vector, kept, lanes_in, splat
+from legalize.kernels.isa.base import AffineForm, VectorIsa
 from qnn_ops import quantized_subtract
 from qnn_ops.arithmetic.onnxruntime import is_onnxruntime, moved_by, sum_terms
 from qnn_ops.arithmetic.xnnpack import is_xnnpack
@@ -73,6 +71,29 @@ class FloatForm:
         inner = fused_multiply_add(first, splat("float32", factor, lanes), addend)
         return fused_multiply_add(last, splat("float32", other, lanes), inner)
 
+    def of_steps(self, dtypes: Sequence[str]) -> FloatForm:
+        """Return the sum of steps from the lowest values of the dtypes of lhs, rhs and result."""
+        lhs, rhs, result = (
+            moved - dtype_range(dtype)[0] for moved, dtype in zip(self.moved, dtypes, strict=True)
+        )
+        return replace(self, moved=(lhs, rhs, result))
+
+    def quarters(self, isa: VectorIsa, lhs: Vector, rhs: Vector) -> list[Vector]:
+        """Return the sums of two vectors of bytes: see ``pairs.Form``."""
+        sums = []
+        operands = (_reals(isa, *each) for each in zip((lhs, rhs), self.moved, strict=False))
+        for left, right in zip(*operands, strict=True):
+            whole = round_half_even(self.emit(left, right))
+            sums.append(whole - splat("int32", -self.moved[2], lanes_in(whole)))
+        return sums
+
+
+def _reals(isa: VectorIsa, value: Vector, moved: int) -> list[Vector]:
+    """Return bytes, which exceed the values of the model, as four vectors of float32."""
+    halves = [half + splat("int16", -moved, lanes_in(half)) for half in isa.widen(value)]
+    words = [quarter for half in halves for quarter in isa.widen_words(half)]
+    return [T.Cast(f"float32x{lanes_in(word)}", word) for word in words]
+
 
 def float_form(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> FloatForm | None:
     """Return the sum of ONNX Runtime; None if it leaves the range of ``round_half_even``."""
@@ -110,10 +131,6 @@ def sum_form(
     return affine_form(operator, attrs, dtypes, sign)
 
 
-# Roughly what one thread adds.
-_BYTES_PER_MICROSECOND = 8_000
-
-
 @dataclass(frozen=True)
 class Terms:
     """A sum as the reference computes it, for scales that have no affine form.
@@ -130,88 +147,24 @@ class Terms:
     multipliers: tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
     is_bounded: bool
 
+    def quarters(self, isa: VectorIsa, lhs: Vector, rhs: Vector) -> list[Vector]:
+        """Return the sums of two vectors of bytes: see ``pairs.Form``."""
+        pairs = zip(isa.widen_all(lhs), isa.widen_all(rhs), strict=True)
+        return [self._sum(*pair) for pair in pairs]
 
-@cache
-def add(
-    isa: VectorIsa,
-    shapes: tuple[Shape, Shape],
-    form: AffineForm | FloatForm | Terms,
-    dtypes: tuple[str, str, str],
-    bounds: tuple[int, int],
-) -> tirx.PrimFunc:
-    """Build the function that adds two tensors.
-
-    Args:
-        isa: the instruction set.
-        shapes: the shapes of the tensors; they broadcast, and nothing is empty.
-        form: the sum.
-        dtypes: the dtypes of lhs, rhs and the output: int8 or uint8 each.
-        bounds: the lowest and highest output, as steps from the dtype's lowest value.
-
-    Returns:
-        A function of lhs, rhs and the output.
-    """
-    lowest = [dtype_range(dtype)[0] for dtype in dtypes]
-
-    def combine(lhs: Vector, rhs: Vector) -> Vector:
-        if isinstance(form, AffineForm):
-            sums = affine_sums(isa, form, lhs, rhs)
-        elif isinstance(form, FloatForm):
-            sums = _float_sums(isa, form, lowest, lhs, rhs)
-        else:
-            quarters = zip(isa.widen_all(lhs), isa.widen_all(rhs), strict=True)
-            sums = [_sum(form, *quarter) for quarter in quarters]
-        return clamped(isa.narrow_all(sums), *bounds)
-
-    return pairwise(isa, "add", shapes, dtypes, _BYTES_PER_MICROSECOND, combine)
-
-
-def affine_sums(isa: VectorIsa, form: AffineForm, lhs: Vector, rhs: Vector) -> list[Vector]:
-    """Return the sums of two vectors of bytes, int32, in the order of ``isa.narrow_all``."""
-    return [rounded(form, kept(total)) for total in isa.affine(form, lhs, rhs)]
-
-
-def _float_sums(
-    isa: VectorIsa, form: FloatForm, lowest: list[int], lhs: Vector, rhs: Vector
-) -> list[Vector]:
-    """Return the sums as ``affine_sums`` does; ``lowest`` has each dtype's lowest value."""
-    # Converts between steps from the lowest value and values of the model.
-    offsets = [low - moved for low, moved in zip(lowest, form.moved, strict=True)]
-
-    def reals(value: Vector, offset: int) -> list[Vector]:
-        halves = [half + splat("int16", offset, lanes_in(half)) for half in isa.widen(value)]
-        words = [quarter for half in halves for quarter in isa.widen_words(half)]
-        return [T.Cast(f"float32x{lanes_in(word)}", word) for word in words]
-
-    sums = []
-    for left, right in zip(reals(lhs, offsets[0]), reals(rhs, offsets[1]), strict=True):
-        whole = round_half_even(form.emit(left, right))
-        sums.append(whole - splat("int32", offsets[2], lanes_in(whole)))
-    return sums
-
-
-def rounded(form: AffineForm | PairForm, total: Vector) -> Vector:
-    """Shift an affine form right, with rounding: int32."""
-    lanes = lanes_in(total)
-    if form.corrects:
-        none, below = splat("int32", 0, lanes), splat("int32", form.below, lanes)
-        total = total + T.Select(total < splat("int32", form.zero, lanes), below, none)
-    return T.shift_right(total, splat("int32", form.shift, lanes))
-
-
-def _sum(terms: Terms, lhs: Vector, rhs: Vector) -> Vector:
-    lanes = lanes_in(lhs)
-    left, right = (
-        _term(kept(value - splat("int32", zero_point, lanes)), *multiplier)
-        for value, zero_point, multiplier in zip(
-            (lhs, rhs), terms.zero_points, terms.multipliers, strict=False
+    def _sum(self, lhs: Vector, rhs: Vector) -> Vector:
+        lanes = lanes_in(lhs)
+        left, right = (
+            _term(kept(value - splat("int32", zero_point, lanes)), *multiplier)
+            for value, zero_point, multiplier in zip(
+                (lhs, rhs), self.zero_points, self.multipliers, strict=False
+            )
         )
-    )
-    total = kept(left + right if terms.sign > 0 else left - right)
-    if terms.is_bounded:
-        limit = splat("int32", LARGEST_TERM, lanes)
-        total = kept(T.max(T.min(total, limit), -limit))
-    return rescaled(total, *terms.multipliers[2]) + splat("int32", terms.zero_points[2], lanes)
+        total = kept(left + right if self.sign > 0 else left - right)
+        if self.is_bounded:
+            limit = splat("int32", LARGEST_TERM, lanes)
+            total = kept(T.max(T.min(total, limit), -limit))
+        return rescaled(total, *self.multipliers[2]) + splat("int32", self.zero_points[2], lanes)
 
 
 def _term(x: Vector, multiplier: int, shift: int) -> Vector:

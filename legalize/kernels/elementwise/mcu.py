@@ -9,7 +9,7 @@ from typing import Any
 from tvm import relax, tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.call import call_tir
+from legalize.kernels.call import call_written
 from legalize.kernels.elementwise.add import sum_form
 from legalize.kernels.ir.rows import ramp
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, splat, vector_of
@@ -109,14 +109,11 @@ def _sum(
     form = sum_form(operator, attrs, lhs, rhs, fuses=True)
     if not isinstance(form, AffineForm):
         return None
-    dtypes = lhs.dtype, rhs.dtype
+    dtypes = lhs.dtype, rhs.dtype, attrs.out_dtype
     bounds = attrs.out_min, attrs.out_max
     flat = [builder.emit(relax.op.reshape(each, (prod(lhs.shape),))) for each in operands]
-    out_dtypes = (*dtypes, attrs.out_dtype)
-    function = add(prod(lhs.shape), form, out_dtypes, bounds, lanes=lanes)
-    shape = (prod(lhs.shape),)
-    result = call_tir(builder, "add", function, flat, shape, attrs.out_dtype)
-    return relax.op.reshape(result, lhs.shape)
+    function = add(prod(lhs.shape), form, dtypes, bounds, lanes=lanes)
+    return relax.op.reshape(call_written(builder, function, flat), lhs.shape)
 
 
 ROWS: list[Row] = [

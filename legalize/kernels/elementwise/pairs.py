@@ -1,19 +1,21 @@
 """Elementwise functions of two tensors of bytes, which broadcast as in numpy."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Hashable
+from functools import cache
 from math import prod
+from typing import Protocol
 
 import numpy as np
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.rows import for_each_piece, offset_of, ramp
+from legalize.kernels.ir.rows import for_each_piece, merged, offset_of, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import (
     Index,
     Vector,
     as_unsigned,
+    clamped,
     filled,
     first_lanes,
     flipped,
@@ -25,34 +27,14 @@ from legalize.written import flat, new_function
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Loops:
-    """The axes of a result. Neighbouring axes are merged if both operands are contiguous there.
+class Form(Hashable, Protocol):
+    """The arithmetic of a function."""
 
-    Attributes:
-        extents: the sizes of the merged axes; at least one.
-        strides: each operand's stride along each merged axis: 0 if it broadcasts.
-    """
+    def quarters(self, isa: VectorIsa, lhs: Vector, rhs: Vector) -> list[Vector]:
+        """Return the results of two vectors, int32, in the order of ``isa.narrow_all``.
 
-    extents: Shape
-    strides: tuple[Shape, Shape]
-
-
-def merged_loops(lhs: Shape, rhs: Shape) -> Loops:
-    """Return the fewest loops over the result of two shapes that broadcast."""
-    shape = np.broadcast_shapes(lhs, rhs)
-    rows: list[Shape] = [(1, 0, 0)]
-    for extent, *strides in zip(shape, _strides(lhs, shape), _strides(rhs, shape), strict=True):
-        if extent == 1:
-            continue
-        outer, *before = rows[-1]
-        if all(stride == own * extent for stride, own in zip(before, strides, strict=True)):
-            rows[-1] = (outer * extent, *strides)
-        else:
-            rows.append((extent, *strides))
-    axes = [row for row in rows if row[0] > 1] or rows
-    extents, left, right = zip(*axes, strict=True)
-    return Loops(extents, (left, right))
+        All count steps from the lowest values of their dtypes.
+        """
 
 
 def _strides(own: Shape, shape: Shape) -> list[int]:
@@ -61,13 +43,15 @@ def _strides(own: Shape, shape: Shape) -> list[int]:
     return [0 if size == 1 else stride for size, stride in zip(own, strides, strict=True)]
 
 
+@cache
 def pairwise(
     isa: VectorIsa,
     name: str,
     shapes: tuple[Shape, Shape],
+    form: Form,
     dtypes: tuple[str, str, str],
+    bounds: tuple[int, int],
     bytes_per_microsecond: int,
-    combine: Callable[[Vector, Vector], Vector],
 ) -> tirx.PrimFunc:
     """Build the function that combines two tensors.
 
@@ -75,17 +59,17 @@ def pairwise(
         isa: the instruction set.
         name: the function's name.
         shapes: the shapes of lhs and rhs; they broadcast, and nothing is empty.
+        form: the arithmetic.
         dtypes: the dtypes of lhs, rhs and the output: int8 or uint8 each.
+        bounds: the lowest and highest output, as steps from the dtype's lowest value.
         bytes_per_microsecond: roughly what one thread writes.
-        combine: returns the result of two vectors; all are uint8x(isa.size), and count steps from
-            the lowest values of their dtypes.
 
     Returns:
         A function of lhs, rhs and the output.
     """
     out_shape = np.broadcast_shapes(*shapes)
-    loops = merged_loops(*shapes)
-    *outer, inner = loops.extents
+    axes = merged(out_shape, *(_strides(shape, out_shape) for shape in shapes)) or [(1, 0, 0)]
+    (*outer, inner), *strides = zip(*axes, strict=True)
     rows, size = prod(outer), prod(out_shape)
     with new_function(name) as builder:
         tensors = [
@@ -97,17 +81,17 @@ def pairwise(
         sources, target = [flat(each) for each in tensors[:2]], flat(tensors[2], "uint8")
 
         def operand(which: int, start: Index, offset: Index, width: int) -> Vector:
-            stride = loops.strides[which][-1]
-            index = ramp(start + offset, width) if stride else start
+            index = ramp(start + offset, width) if strides[which][-1] else start
             return kept(filled(as_unsigned(sources[which][index], dtypes[which]), isa.size))
 
         def piece(starts: list[Index], start: Index, offset: Index, width: int) -> None:
-            value = combine(*(operand(which, starts[which], offset, width) for which in (0, 1)))
+            lhs, rhs = (operand(which, starts[which], offset, width) for which in (0, 1))
+            value = clamped(isa.narrow_all(form.quarters(isa, lhs, rhs)), *bounds)
             value = value if dtypes[2] == "uint8" else flipped(value)
             T.buffer_store(target, first_lanes(value, width), [ramp(start + offset, width)])
 
         def row(number: Index, tasks: int = 1) -> None:
-            starts = [offset_of(number, outer, strides[:-1]) for strides in loops.strides]
+            starts = [offset_of(number, outer, each[:-1]) for each in strides]
             for_each_piece(
                 inner,
                 lambda offset, width: piece(starts, number * inner, offset, width),

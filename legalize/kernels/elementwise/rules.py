@@ -1,20 +1,16 @@
 """Rules for sums, differences, products and squared differences."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from legalize.kernels.call import call_tir
-from legalize.kernels.elementwise.add import Terms, add, sum_form
+from legalize.kernels.call import call_written
+from legalize.kernels.elementwise.add import FloatForm, Terms, sum_form
 from legalize.kernels.elementwise.float_steps import float_steps, square_steps
-from legalize.kernels.elementwise.multiply import (
-    Rescaling,
-    Rounding,
-    Squares,
-    multiply,
-    squared_difference,
-)
+from legalize.kernels.elementwise.multiply import Products, Rescaling, Rounding, Squares
+from legalize.kernels.elementwise.pairs import Form, pairwise
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import Builder, Lowered, Operands
 from qnn_ops import (
@@ -36,79 +32,75 @@ from qnn_ops.quantized.elementwise import product_multiplier, sum_multipliers
 _LARGEST_LIFTED = 2**31 - 1 - 255
 
 
-def _sum(
-    builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa, operator: Operator[Any]
+def _combine(
+    builder: Builder,
+    attrs: Attrs,
+    operands: Operands,
+    *,
+    isa: VectorIsa,
+    name: str,
+    form_of: Callable[[Attrs, TensorSpec, TensorSpec, VectorIsa], Form | None],
+    bytes_per_microsecond: int = 8_000,
 ) -> Lowered:
+    """Lower a call whose arithmetic is ``form_of(attrs, lhs, rhs, isa)``; None if it has none."""
     lhs, rhs = (spec_of(operand) for operand in operands)
-    shape = _shape(lhs, rhs)
-    if shape is None:
+    shape = np.broadcast_shapes(lhs.shape, rhs.shape)
+    if 0 in shape or not shape:
         return None
-    exact: Any = sum_form(operator, attrs, lhs, rhs, fuses=isa.fuses_products)
-    if exact is None and attrs.arithmetic == LITERT:
-        exact = _terms(operator, attrs, (lhs.dtype, rhs.dtype))
-    if exact is None:
+    form = form_of(attrs, lhs, rhs, isa)
+    if form is None:
         return None
-    dtypes = lhs.dtype, rhs.dtype, attrs.out_dtype
-    function = add(isa, (lhs.shape, rhs.shape), exact, dtypes, _bounds(attrs))
-    return call_tir(builder, "add", function, list(operands), shape, attrs.out_dtype)
+    dtypes, shapes = (lhs.dtype, rhs.dtype, attrs.out_dtype), (lhs.shape, rhs.shape)
+    function = pairwise(isa, name, shapes, form, dtypes, _bounds(attrs), bytes_per_microsecond)
+    return call_written(builder, function, operands)
 
 
-def _terms(operator: Operator[Any], attrs: Attrs, dtypes: tuple[str, str]) -> Terms:
+def _sum(
+    attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec, isa: VectorIsa, *, operator: Operator[Any]
+) -> Form | None:
+    exact = sum_form(operator, attrs, lhs, rhs, fuses=isa.fuses_products)
+    if isinstance(exact, FloatForm):
+        return exact.of_steps((lhs.dtype, rhs.dtype, attrs.out_dtype))
+    if exact is not None or attrs.arithmetic != LITERT:
+        return exact
     reals, sign = sum_multipliers(attrs), -1 if operator is quantized_subtract else 1
-    return Terms(sign, _zero_points(attrs, dtypes), _integers(reals), reals[2] >= 1)
+    left, right, whole = map(_integer, reals)
+    points = _zero_points(attrs, lhs, rhs)
+    return Terms(sign, points, (left, right, whole), is_bounded=reals[2] >= 1)
 
 
-def _zero_points(attrs: Attrs, dtypes: tuple[str, str]) -> tuple[int, int, int]:
+def _zero_points(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> tuple[int, int, int]:
+    """Return the zero points of lhs, rhs and the output, as steps from their lowest values."""
     return (
-        attrs.lhs_zero_point - dtype_range(dtypes[0])[0],
-        attrs.rhs_zero_point - dtype_range(dtypes[1])[0],
+        attrs.lhs_zero_point - dtype_range(lhs.dtype)[0],
+        attrs.rhs_zero_point - dtype_range(rhs.dtype)[0],
         attrs.output_zero_point - dtype_range(attrs.out_dtype)[0],
     )
 
 
-def _integers(
-    reals: tuple[float, float, float],
-) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
-    """Return multipliers with their shifts."""
-    multipliers = [quantize_multiplier(real) for real in reals]
-    left, right, whole = ((int(multiplier), int(shift)) for multiplier, shift in multipliers)
-    return left, right, whole
+def _integer(real: float) -> tuple[int, int]:
+    """Return a multiplier with its shift."""
+    multiplier, shift = quantize_multiplier(real)
+    return int(multiplier), int(shift)
 
 
-def _squared_difference(
-    builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa
-) -> Lowered:
-    lhs, rhs = (spec_of(operand) for operand in operands)
-    shape = _shape(lhs, rhs)
-    if shape is None:
-        return None
-    zero_points = _zero_points(attrs, (lhs.dtype, rhs.dtype))
-    reals = square_multipliers(attrs)
+def _squares(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec, _isa: VectorIsa) -> Form:
+    *points, zero_point = _zero_points(attrs, lhs, rhs)
+    *reals, real = square_multipliers(attrs)
     # On their common scale, operands are at most half of 255, shifted.
     most = (255 << SQUARE_SHIFT) + 2
-    exact = multiply_by_quantized_multiplier(np.arange(most) ** 2, *quantize_multiplier(reals[2]))
-    outputs = np.clip(exact.astype(np.int64) + zero_points[2], *_bounds(attrs))
-    steps = square_steps(outputs, reals[2], _bounds(attrs))
-    squares = Squares(zero_points, _integers(reals), steps)
-    dtypes = lhs.dtype, rhs.dtype, attrs.out_dtype
-    function = squared_difference(isa, (lhs.shape, rhs.shape), squares, dtypes, _bounds(attrs))
-    name = "squared_difference"
-    return call_tir(builder, name, function, list(operands), shape, attrs.out_dtype)
+    exact = multiply_by_quantized_multiplier(np.arange(most) ** 2, *quantize_multiplier(real))
+    outputs = np.clip(exact.astype(np.int64) + zero_point, *_bounds(attrs))
+    rescaling = Rescaling(square_steps(outputs, real, _bounds(attrs)), *_integer(real), zero_point)
+    left, right = map(_integer, reals)
+    return Squares((points[0], points[1]), (left, right), rescaling)
 
 
-def _multiply(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
-    lhs, rhs = (spec_of(operand) for operand in operands)
-    shape = _shape(lhs, rhs)
-    if shape is None:
-        return None
-    dtypes = lhs.dtype, rhs.dtype, attrs.out_dtype
-    zero_points = _zero_points(attrs, (lhs.dtype, rhs.dtype))[:2]
+def _products(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec, _isa: VectorIsa) -> Form | None:
+    zero_points = _zero_points(attrs, lhs, rhs)[:2]
     is_litert = attrs.arithmetic == LITERT
     rescaling = _rescaling(attrs, zero_points) if is_litert else _rounding(attrs)
-    if rescaling is None:
-        return None
-    function = multiply(isa, (lhs.shape, rhs.shape), zero_points, rescaling, dtypes, _bounds(attrs))
-    return call_tir(builder, "multiply", function, list(operands), shape, attrs.out_dtype)
+    return None if rescaling is None else Products(zero_points, rescaling)
 
 
 def _rounding(attrs: Attrs) -> Rounding | None:
@@ -126,7 +118,7 @@ def _rounding(attrs: Attrs) -> Rounding | None:
 def _rescaling(attrs: Attrs, zero_points: tuple[int, int]) -> Rescaling | None:
     """Return the rescaling of products; None if it leaves int32 and wraps."""
     real = product_multiplier(attrs)
-    multiplier, shift = (int(part) for part in quantize_multiplier(real))
+    multiplier, shift = _integer(real)
     zero_point = attrs.output_zero_point - dtype_range(attrs.out_dtype)[0]
     ends = [(-zero, 255 - zero) for zero in zero_points]
     corners = [left * right for left in ends[0] for right in ends[1]]
@@ -139,20 +131,19 @@ def _rescaling(attrs: Attrs, zero_points: tuple[int, int]) -> Rescaling | None:
     return Rescaling(steps, multiplier, shift, zero_point)
 
 
-def _shape(lhs: TensorSpec, rhs: TensorSpec) -> tuple[int, ...] | None:
-    """Return the result's shape; None for a scalar and for an empty result."""
-    shape = np.broadcast_shapes(lhs.shape, rhs.shape)
-    return None if 0 in shape or not shape else shape
-
-
 def _bounds(attrs: Attrs) -> tuple[int, int]:
     lowest = dtype_range(attrs.out_dtype)[0]
     return attrs.out_min - lowest, attrs.out_max - lowest
 
 
 RULES = (
-    (quantized_add, partial(_sum, operator=quantized_add)),
-    (quantized_subtract, partial(_sum, operator=quantized_subtract)),
-    (quantized_multiply, _multiply),
-    (quantized_squared_difference, _squared_difference),
+    *(
+        (operator, partial(_combine, name="add", form_of=partial(_sum, operator=operator)))
+        for operator in (quantized_add, quantized_subtract)
+    ),
+    (quantized_multiply, partial(_combine, name="multiply", form_of=_products)),
+    (
+        quantized_squared_difference,
+        partial(_combine, name="squared_difference", form_of=_squares, bytes_per_microsecond=4_000),
+    ),
 )

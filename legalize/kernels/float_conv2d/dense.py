@@ -12,12 +12,12 @@ from legalize.kernels.float_conv2d.tiling import (
     tile_of,
 )
 from legalize.kernels.ir.rows import load_filled
+from legalize.kernels.ir.sums import add_parts, zeros
 from legalize.kernels.ir.tasks import loop_between, shared_loop
 from legalize.kernels.ir.vectors import (
     Buffer,
     Index,
     fetch,
-    get_lanes,
     kept,
     set_lanes,
     spread,
@@ -71,7 +71,7 @@ class Dense(Loops):
 
         def tile(column: Index, pixels: int, taps: Taps, start: Index) -> None:
             begin = start + (column * axis.stride - axis.before) * spec.channels
-            sums = self.new_sums(pixels, size, lanes)
+            sums = zeros(pixels, size, lanes)
             if spec.starts_with_bias:
                 self._begin(sums, unit, lanes - left)
             self._multiply(sums, kept(begin + group * spec.inputs), weights, taps)
@@ -166,10 +166,10 @@ class InParts(Dense):
             self._step(parts, kept(start + place), weights + k * pitch, pixels)
 
         def add_run(begin: Index, count: int) -> None:
-            parts = self.new_sums(len(sums), len(sums[0]), lanes)
+            parts = zeros(len(sums), len(sums[0]), lanes)
             for k in range(count):
                 add(begin + k, parts)
-            self._join(sums, parts)
+            add_parts(sums, parts)
 
         if spec.parts.has_runs:
             if spec.depth >= _RUN:
@@ -184,9 +184,9 @@ class InParts(Dense):
                 add(k, sums)
             return
         with T.serial(-(-spec.depth // size)) as number:
-            begin, parts = number * size, self.new_sums(len(sums), len(sums[0]), lanes)
+            begin, parts = number * size, zeros(len(sums), len(sums[0]), lanes)
             loop_between(begin, T.min(begin + size, spec.depth), lambda k: add(k, parts))
-            self._join(sums, parts)
+            add_parts(sums, parts)
 
     def _add_blocks(
         self, sums: list[list[Buffer]], start: Index, weights: Index, taps: Taps, size: int
@@ -199,20 +199,13 @@ class InParts(Dense):
             return
 
         def add(number: Index, inputs: int) -> None:
-            parts = self.new_sums(len(sums), len(sums[0]), self.lanes)
+            parts = zeros(len(sums), len(sums[0]), self.lanes)
             pitch, _ = self._streams(len(sums[0]))
             packed = weights + number * (spec.depth // spec.inputs * size * pitch)
             self._add_window(parts, kept(start + number * size), kept(packed), taps, inputs)
-            self._join(sums, parts)
+            add_parts(sums, parts)
 
         with T.serial(blocks) as number:
             add(number, size)
         if rest:
             add(T.int32(blocks), rest)
-
-    def _join(self, sums: list[list[Buffer]], parts: list[list[Buffer]]) -> None:
-        """Add sums of parts to sums."""
-        for totals, own in zip(sums, parts, strict=True):
-            for total, part in zip(totals, own, strict=True):
-                value = get_lanes(total, self.lanes) + get_lanes(part, self.lanes)
-                set_lanes(total, value, self.lanes)

@@ -6,13 +6,12 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.float_conv2d.loops import Loops, Taps
 from legalize.kernels.float_conv2d.tiling import depthwise_lanes
+from legalize.kernels.ir.sums import add_parts, zeros
 from legalize.kernels.ir.tasks import loop_between, shared_loop
 from legalize.kernels.ir.vectors import (
     Buffer,
     Index,
-    get_lanes,
     kept,
-    set_lanes,
     unsigned_min,
 )
 from qnn_ops.unquantized.float_conv2d import runs_of
@@ -37,11 +36,11 @@ class Depthwise(Loops):
                 channel = unsigned_min(vector * lanes, spec.channels - lanes)
 
                 def tile(column: Index, pixels: int, taps: Taps, start: Index) -> None:
-                    sums = self.new_sums(pixels, 1, lanes)
+                    (sums,) = zeros(1, pixels, lanes)
                     begin = start + (column * axis.stride - axis.before) * spec.channels
-                    self._multiply([each for (each,) in sums], kept(begin + channel), channel, taps)
+                    self._multiply(sums, kept(begin + channel), channel, taps)
                     pixel = kept(row * axis.count + column)
-                    for number, (total,) in enumerate(sums):
+                    for number, total in enumerate(sums):
                         self.store(total, pixel + number, channel, lanes)
 
                 self.write_row(row, self._most, tile)
@@ -104,10 +103,9 @@ class InRuns(Depthwise):
             return
         lanes = depthwise_lanes(self.isa, self.spec.channels)
         for begin, count in runs_of(self.spec.depth):
-            parts = [each for (each,) in self.new_sums(len(sums), 1, lanes)]
+            (parts,) = zeros(1, len(sums), lanes)
             for k in range(begin, begin + count):
                 row, column = divmod(k, self.spec.columns.window)
                 place = T.int32(row), T.int32(column)
                 self._step(parts, start, channel, *place, range(len(sums)))
-            for total, part in zip(sums, parts, strict=True):
-                set_lanes(total, get_lanes(total, lanes) + get_lanes(part, lanes), lanes)
+            add_parts([sums], [parts])

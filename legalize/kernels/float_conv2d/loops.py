@@ -17,13 +17,12 @@ from legalize.kernels.ir.vectors import (
     Vector,
     get_lanes,
     kept,
-    local_vector,
     set_lanes,
     splat,
     unsigned_min,
 )
 from legalize.kernels.isa.base import VectorIsa
-from legalize.written import flat
+from legalize.written import arguments
 
 # The approximate speed of one thread with vectors of 16 lanes.
 _PRODUCTS_PER_MICROSECOND = 25_000
@@ -68,8 +67,8 @@ class Loops:
         shapes |= {"places": (spec.depth,)} if spec.has_places else {}
         shapes |= {"output": output}
         dtypes = dict.fromkeys(shapes, "float32") | {"places": "int32"}
-        given = {name: T.arg(name, T.buffer(each, dtypes[name])) for name, each in shapes.items()}
-        self.buffers = {name: flat(each) for name, each in given.items()}
+        kinds = {name: (shape, dtypes[name]) for name, shape in shapes.items()}
+        self.buffers = dict(zip(kinds, arguments(**kinds), strict=True))
 
     def write(self) -> None:
         """Write the whole function."""
@@ -118,13 +117,6 @@ class Loops:
         with T.serial(begin + axis.count - end) as turn:
             column = kept(T.Select(turn < begin, turn, turn + (end - begin)))
             write(column, 1, Taps(down, [_span(axis, column)]), start)
-
-    def new_sums(self, pixels: int, vectors: int, lanes: int) -> list[list[Buffer]]:
-        """Allocate the sums of a tile."""
-        sums = [[local_vector(lanes, "float32") for _ in range(vectors)] for _ in range(pixels)]
-        for each in (each for row in sums for each in row):
-            set_lanes(each, splat("float32", 0.0, lanes), lanes)
-        return sums
 
     def add(self, total: Buffer, factor: Vector, value: Vector, lanes: int) -> None:
         """Add a product to a sum, with two roundings or with one."""

@@ -16,6 +16,7 @@ from legalize.kernels.float_conv2d.tiling import has_streams, kernel_shape, sect
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import Slice, VectorRule
 from qnn_ops import float_conv2d
+from qnn_ops.dialect.expressions import emitted
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, constant_of, spec_of
 from qnn_ops.dialect.windows import counts_of
@@ -120,48 +121,40 @@ def _places(spec: FloatConv) -> Array:
 def _packed(
     builder: relax.BlockBuilder, isa: VectorIsa, spec: FloatConv, kernel: relax.Expr, layout: str
 ) -> relax.Expr:
+    how, array = (isa, spec, permutation(layout, "HWIO")), constant_of(kernel)
+    if array is not None:
+        return relax.const(np.ascontiguousarray(_arranged(array, *how)))
+    return emitted(builder, _arranged, kernel, *how)
+
+
+def _arranged(kernel: Any, isa: VectorIsa, spec: FloatConv, order: Sequence[int]) -> Any:
     """Lay out a kernel: [groups, blocks of vectors of units], or [taps, channels].
 
     A block is [taps and channels, vectors, lanes].
+
+    Args:
+        kernel: an array, or an expression with numpy's interface.
+        isa: the instruction set.
+        spec: the convolution.
+        order: the axes that are rows, columns, input channels and units.
     """
-    order, shape = permutation(layout, "HWIO"), kernel_shape(isa, spec)
-    array = constant_of(kernel)
-    emit = builder.emit
+    kernel = np.transpose(kernel, order)
     if spec.is_depthwise:
-        if array is not None:
-            return relax.const(np.ascontiguousarray(array.transpose(order)).reshape(shape))
-        return emit(R.reshape(emit(R.permute_dims(kernel, order)), shape))
-    groups, per_group = spec.groups, spec.units // spec.groups
-    vectors = -(-per_group // isa.lanes)
-    more = vectors * isa.lanes - per_group
-    most = 1 if has_streams(spec) else tile_of(isa, spec)[0]
-    cuts = [
-        (first, blocks, size) for first, blocks, size, _ in sections(per_group, isa.lanes, most)
-    ]
-    cut, whole = (spec.depth, groups, per_group), (spec.depth, groups, vectors, isa.lanes)
-    turned = [1, 2, 0, 3, 4]
-    if array is not None:
-        columns = array.transpose(order).reshape(cut)[_order(spec)]
-        columns = np.pad(columns, ((0, 0), (0, 0), (0, more))).reshape(whole)
-        arrays = [
-            columns[:, :, first : first + blocks * size]
-            .reshape(spec.depth, groups, blocks, size, isa.lanes)
-            .transpose(turned)
-            .reshape(groups, -1)
-            for first, blocks, size in cuts
-        ]
-        return relax.const(np.concatenate(arrays, 1))
-    columns = emit(R.reshape(emit(R.permute_dims(kernel, order)), cut))
-    if spec.has_places:
-        columns = emit(R.take(columns, relax.const(_order(spec).astype(np.int32)), 0, "clip"))
-    padded = emit(R.nn.pad(columns, [0, 0, 0, 0, 0, more])) if more else columns
-    columns, parts = emit(R.reshape(padded, whole)), []
-    for first, blocks, size in cuts:
-        part = emit(R.strided_slice(columns, [2], [first], [first + blocks * size]))
-        part = emit(R.reshape(part, (spec.depth, groups, blocks, size, isa.lanes)))
-        part = emit(R.permute_dims(part, turned))
-        parts.append(emit(R.reshape(part, (groups, blocks * size * spec.depth * isa.lanes))))
-    return parts[0] if len(parts) == 1 else emit(R.concat(parts, 1))
+        return kernel.reshape(*kernel_shape(isa, spec))
+    groups, per_group, lanes = spec.groups, spec.units // spec.groups, isa.lanes
+    columns = kernel.reshape(spec.depth, groups, per_group)
+    if spec.has_places or spec.has_blocks:
+        columns = np.take(columns, _order(spec), 0)
+    if more := -per_group % lanes:
+        columns = np.pad(columns, ((0, 0), (0, 0), (0, more)))
+    columns = columns.reshape(spec.depth, groups, -(-per_group // lanes), lanes)
+    most, parts = 1 if has_streams(spec) else tile_of(isa, spec)[0], []
+    for first, blocks, size, _ in sections(per_group, lanes, most):
+        part = columns[:, :, first : first + blocks * size]
+        part = part.reshape(spec.depth, groups, blocks, size, lanes)
+        part = np.transpose(part, (1, 2, 0, 3, 4))
+        parts.append(part.reshape(groups, blocks * size * spec.depth * lanes))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, 1)
 
 
 RULES: tuple[tuple[Operator[Any], VectorRule], ...] = ((float_conv2d, _convolve),)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from legalize.kernels.ir.sums import tile_size
 from legalize.kernels.kernel import Slice
 from qnn_ops.unquantized.float_conv2d import Parts
 
@@ -195,9 +196,3 @@ class FloatConv:
 
 
 _PLACES = ("batch", "rows", "columns")
-
-
-def tile_size(pixels: int, most: int) -> int:
-    """Choose a tile's number of pixels, for few repeated pixels and few loads for each product."""
-    sizes = range(1, min(pixels, most) + 1)
-    return min(sizes, key=lambda size: (-(-pixels // size) * (size + 1), -size))

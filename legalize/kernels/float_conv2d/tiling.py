@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from legalize.kernels.float_conv2d.spec import FloatConv, tile_size
+from legalize.kernels.float_conv2d.spec import FloatConv
+from legalize.kernels.ir.sums import tile_size
 from legalize.kernels.isa.base import VectorIsa
 
 MOST_PIXELS = 12

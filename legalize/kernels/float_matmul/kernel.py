@@ -25,6 +25,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.float_matmul.spec import LEAST_ROWS, FloatMatmul, View
 from legalize.kernels.ir.arithmetic import magnitude_bits, rounded_apart
 from legalize.kernels.ir.rows import columns_of, load_filled, store_lanes
+from legalize.kernels.ir.sums import tile_size, zeros
 from legalize.kernels.ir.tasks import loop_between, shared_loop, task_count
 from legalize.kernels.ir.vectors import (
     Buffer,
@@ -40,17 +41,11 @@ from legalize.kernels.ir.vectors import (
     unsigned_min,
 )
 from legalize.kernels.isa.base import VectorIsa
-from legalize.written import flat, new_function, own_sizes
+from legalize.written import arguments, new_function, own_sizes
 
 _MOST_ROWS = 6
 # The approximate speed of one thread with vectors of 16 lanes.
 _PRODUCTS_PER_MICROSECOND = 40_000
-
-
-def tile_rows(rows: int) -> int:
-    """Choose a tile's number of rows, for few repeated rows and few loads for each product."""
-    sizes = range(1, min(rows, _MOST_ROWS) + 1)
-    return min(sizes, key=lambda size: (-(-rows // size) * (size + 1), -size))
 
 
 _Load = Callable[[Index], list[Vector]]
@@ -80,8 +75,8 @@ class TileKernel:
         """Declare the arguments, and their buffers of one axis."""
         spec = self.spec = self.spec.with_shapes(partial(own_sizes, own={}))
         views = {"lhs": spec.lhs, "rhs": spec.rhs, "output": spec.output}
-        buffers = [T.arg(name, T.buffer(view.shape, "float32")) for name, view in views.items()]
-        self.lhs, self.rhs, self.target = map(flat, buffers)
+        kinds = {name: (view.shape, "float32") for name, view in views.items()}
+        self.lhs, self.rhs, self.target = arguments(**kinds)
 
     def write(self) -> None:
         """Write blocks of as many vectors as registers hold, then the remaining columns."""
@@ -192,7 +187,7 @@ class TileKernel:
                 tile(unsigned_min(number * size, rows - size), size)
 
         if isinstance(rows, int):
-            loop(tile_rows(rows))
+            loop(tile_size(rows, _MOST_ROWS))
             return
         with T.If(rows >= _MOST_ROWS):
             with T.Then():
@@ -308,7 +303,7 @@ class TileKernel:
         One chain ends at ``end``.
         """
         depth, panel = self.spec.depth, self._panel()
-        sums = self._zeros(rows, size)
+        sums = zeros(rows, size, self.lanes)
         if panel is None:
             with T.serial(end) as k:
                 self._step(load, start, k, sums)
@@ -319,7 +314,7 @@ class TileKernel:
                 loop_between(end, stop, lambda k: self._step(load, start, k, sums))
             return sums
         with T.serial(_ceil_div(depth, panel)) as number:
-            begin, parts = number * panel, self._zeros(rows, size)
+            begin, parts = number * panel, zeros(rows, size, self.lanes)
             end = T.min(begin + panel, depth)
             loop_between(begin, end, lambda k: self._step(load, start, k, parts))
             for row, own in zip(sums, parts, strict=True):
@@ -340,13 +335,6 @@ class TileKernel:
         if isinstance(rows, int):
             return panel if rows > 1 else None
         return kept(T.if_then_else(rows > 1, T.int64(panel), T.Cast("int64", depth)))
-
-    def _zeros(self, rows: int, size: int) -> list[list[Index]]:
-        """Write sums that begin at 0."""
-        sums = [[local_vector(self.lanes, "float32") for _ in range(size)] for _ in range(rows)]
-        for each in (each for row in sums for each in row):
-            set_lanes(each, splat("float32", 0.0, self.lanes), self.lanes)
-        return sums
 
     def _step(self, load: _Load, start: Index, k: Index, sums: list[list[Index]]) -> None:
         """Add a product to each sum of a tile."""

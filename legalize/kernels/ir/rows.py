@@ -38,6 +38,21 @@ def _interleaved(first: int, side: int) -> list[int]:
     return [place for i in range(first, first + side // 2) for place in (i, i + side)]
 
 
+def of_neighbours(
+    operation: Callable[[Vector, Vector], Vector], vectors: list[Vector], count: int
+) -> Vector:
+    """Combine neighbouring lanes of consecutive vectors until ``count`` are left."""
+
+    def combined(pair: list[Vector]) -> Vector:
+        lanes = len(pair) * lanes_in(pair[0])
+        even, odd = (T.Shuffle(pair, list(range(first, lanes, 2))) for first in (0, 1))
+        return kept(operation(even, odd))
+
+    while len(vectors) * lanes_in(vectors[0]) > count:
+        vectors = [combined(vectors[i : i + 2]) for i in range(0, len(vectors), 2)]
+    return T.Shuffle(vectors, list(range(count)))
+
+
 BYTES = 64
 """Bytes in an AVX512 register."""
 
@@ -169,6 +184,27 @@ def copy(
         T.buffer_store(target, value, [ramp(start + offset, width)])
 
     for_each_piece(length, body, size)
+
+
+def merged(extents: Sequence[int], *strides: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the fewest loops over the axes of some tensors.
+
+    Neighbouring axes are merged if all tensors are contiguous there. Axes of size 1 are dropped.
+
+    Args:
+        extents: the sizes of the axes.
+        strides: each tensor's stride along each axis.
+
+    Returns:
+        For each loop its extent, and each tensor's stride.
+    """
+    loops: list[tuple[int, ...]] = []
+    for extent, *own in zip(extents, *strides, strict=True):
+        if loops and list(loops[-1][1:]) == [stride * extent for stride in own]:
+            loops[-1] = loops[-1][0] * extent, *own
+        elif extent > 1:
+            loops.append((extent, *own))
+    return loops
 
 
 def offset_of(number: Index, extents: Sequence[Index], strides: Sequence[Index]) -> Index:

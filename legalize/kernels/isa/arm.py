@@ -45,13 +45,13 @@ class Isa(ABC):
 
     name: str
     features: tuple[str, ...]
-    registers: int
-    depth: int
-    pixels: int
-    channels: int
-    largest: int
-    spare: int
-    most_nr: int
+    registers: int = 32
+    depth: int = 4
+    pixels: int = 1
+    channels: int = LANES
+    largest: int = 16
+    spare: int = 2
+    most_nr: int = 8
 
     @property
     def neon(self) -> Neon:
@@ -184,50 +184,10 @@ class LongProducts(Isa):
         return pairs.reshape(*weights.shape[:-2], REGISTER_BYTES)
 
 
-I8MM = MatrixProducts(
-    name="i8mm",
-    features=("aarch64", "i8mm"),
-    registers=32,
-    depth=8,
-    pixels=2,
-    channels=2,
-    largest=16,
-    spare=4,
-    most_nr=8,
-)
-DOTPROD = DotProducts(
-    name="dotprod",
-    features=("aarch64", "dotprod"),
-    registers=32,
-    depth=4,
-    pixels=1,
-    channels=LANES,
-    largest=16,
-    spare=2,
-    most_nr=8,
-)
-NEON = LongProducts(
-    name="neon",
-    features=("aarch64", "neon"),
-    registers=32,
-    depth=4,
-    pixels=1,
-    channels=LANES,
-    largest=16,
-    spare=6,
-    most_nr=6,
-)
-ARMV7 = LongProducts(
-    name="armv7",
-    features=("arm", "neon"),
-    registers=16,
-    depth=4,
-    pixels=1,
-    channels=LANES,
-    largest=8,
-    spare=6,
-    most_nr=4,
-)
+I8MM = MatrixProducts("i8mm", ("aarch64", "i8mm"), depth=8, pixels=2, channels=2, spare=4)
+DOTPROD = DotProducts("dotprod", ("aarch64", "dotprod"))
+NEON = LongProducts("neon", ("aarch64", "neon"), spare=6, most_nr=6)
+ARMV7 = LongProducts("armv7", ("arm", "neon"), registers=16, largest=8, spare=6, most_nr=4)
 
 ISAS = (I8MM, DOTPROD, NEON, ARMV7)
 """All instruction sets, the fastest first."""

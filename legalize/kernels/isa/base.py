@@ -49,6 +49,10 @@ class AffineForm:
         """The same sum with lhs and rhs exchanged."""
         return replace(self, lhs=self.rhs, rhs=self.lhs)
 
+    def quarters(self, isa: VectorIsa, lhs: Vector, rhs: Vector) -> list[Vector]:
+        """Return the sums of two vectors of bytes, int32, in the order of ``isa.narrow_all``."""
+        return [rounded(self, kept(total)) for total in isa.affine(self, lhs, rhs)]
+
 
 @dataclass(frozen=True)
 class PairForm:
@@ -74,6 +78,15 @@ class PairForm:
     below: Vector
     shifts_values: bool
     corrects: bool
+
+
+def rounded(form: AffineForm | PairForm, total: Vector) -> Vector:
+    """Shift an affine form right, with rounding: int32."""
+    lanes = lanes_in(total)
+    if form.corrects:
+        none, below = splat("int32", 0, lanes), splat("int32", form.below, lanes)
+        total = total + T.Select(total < splat("int32", form.zero, lanes), below, none)
+    return T.shift_right(total, splat("int32", form.shift, lanes))
 
 
 @dataclass(frozen=True)

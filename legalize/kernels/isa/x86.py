@@ -20,12 +20,13 @@ from typing import ClassVar
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import DWORD, Buffer, Index, Vector, instruction
+from legalize.kernels.ir.vectors import DWORD, Buffer, Index, Vector
 from legalize.kernels.isa.x86_instructions import (
     add_pairs,
     add_to_pairs,
     dot_bytes,
     shuffle_bytes,
+    sized,
 )
 
 
@@ -193,18 +194,12 @@ class PairProducts(Products):
         self, accumulator: Vector, data: list[Vector], weights: list[Vector]
     ) -> Vector:
         """Add the products of K-steps whose sums of two products are first added in 16 bits."""
-        words, sums = f"int16x{2 * self.lanes}", None
+        sums = None
         for values, factors in zip(data, weights, strict=True):
-            part = instruction(words, _BYTE_PAIRS[self.lanes], values, factors)
+            part = sized("pmaddubsw", "int16", values, factors)
             sums = part if sums is None else sums + part
         return accumulator + add_pairs(sums, T.broadcast(T.int16(1), 2 * self.lanes))
 
-
-_BYTE_PAIRS = {
-    4: "llvm.x86.ssse3.pmadd.ub.sw.128",
-    8: "llvm.x86.avx2.pmadd.ub.sw",
-    16: "llvm.x86.avx512.pmaddubs.w.512",
-}
 
 AVX512_VNNI = Isa("avx512-vnni", ("avx512vnni", "avx512bw"), 16, 32, has_byte_products=True)
 AMX = replace(AVX512_VNNI, name="amx", features=("amx-int8", *AVX512_VNNI.features))

@@ -8,6 +8,30 @@ from legalize.kernels.ir.vectors import Buffer, Index, Vector, instruction, lane
 # exception.
 _CURRENT, _DOWN, _TO_ZERO = 4, 9, 11
 
+SIZES = (16, 32, 64)
+"""The bytes of registers."""
+
+# LLVM's names of instructions on registers of these sizes, by the usual name.
+_NAMES = {
+    "packssdw": ("sse2.packssdw.128", "avx2.packssdw", "avx512.packssdw.512"),
+    "packsswb": ("sse2.packsswb.128", "avx2.packsswb", "avx512.packsswb.512"),
+    "packuswb": ("sse2.packuswb.128", "avx2.packuswb", "avx512.packuswb.512"),
+    "pmaddubsw": ("ssse3.pmadd.ub.sw.128", "avx2.pmadd.ub.sw", "avx512.pmaddubs.w.512"),
+    "pmaddwd": ("sse2.pmadd.wd", "avx2.pmadd.wd", "avx512.pmaddw.d.512"),
+    "pmulhrsw": ("ssse3.pmul.hr.sw.128", "avx2.pmul.hr.sw", "avx512.pmul.hr.sw.512"),
+    "pmulhuw": ("sse2.pmulhu.w", "avx2.pmulhu.w", "avx512.pmulhu.w.512"),
+    "pmulhw": ("sse2.pmulh.w", "avx2.pmulh.w", "avx512.pmulh.w.512"),
+    "pshufb": ("ssse3.pshuf.b.128", "avx2.pshuf.b", "avx512.pshuf.b.512"),
+}
+
+
+def sized(name: str, dtype: str, first: Vector, second: Vector) -> Vector:
+    """Call an instruction on two registers of any size; the result has lanes of ``dtype``."""
+    size = int(first.ty.dtype.bits) * lanes_in(first) // 8
+    lanes = 8 * size // int(dtype.lstrip("uint"))
+    intrinsic = _NAMES[name][SIZES.index(size)]
+    return instruction(f"{dtype}x{lanes}", f"llvm.x86.{intrinsic}", first, second)
+
 
 def dot_bytes(accumulator: Vector, unsigned: Vector, signed: Vector, lanes: int = 16) -> Vector:
     """Add to each int32 lane four products of unsigned and signed bytes (vpdpbusd)."""
@@ -17,9 +41,7 @@ def dot_bytes(accumulator: Vector, unsigned: Vector, signed: Vector, lanes: int 
 
 def add_pairs(first: Vector, second: Vector) -> Vector:
     """Multiply two vectors of int16, and add neighbouring products: int32 (vpmaddwd)."""
-    lanes = lanes_in(first) // 2
-    name = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}[lanes]
-    return instruction(f"int32x{lanes}", f"llvm.x86.{name}", first, second)
+    return sized("pmaddwd", "int32", first, second)
 
 
 def add_to_pairs(accumulator: Vector, first: Vector, second: Vector) -> Vector:
@@ -78,32 +100,17 @@ def _fused(value: Vector, factor: Vector, addend: Vector, rounding: int) -> Vect
 
 def narrow_pair(a: Vector, b: Vector) -> Vector:
     """Narrow two int32 vectors to one of int16, saturating, interleaved by 128 bits (vpackssdw)."""
-    return _packed("packssdw", "int16", a, b)
+    return sized("packssdw", "int16", a, b)
 
 
 def narrow_to_bytes(a: Vector, b: Vector, dtype: str) -> Vector:
     """Narrow two int16 vectors to bytes, saturating, by 128 bits (vpacksswb, vpackuswb)."""
-    return _packed("packuswb" if dtype == "uint8" else "packsswb", dtype, a, b)
-
-
-def _packed(name: str, dtype: str, a: Vector, b: Vector) -> Vector:
-    lanes = 2 * lanes_in(a)
-    bits = {"int16": 16}.get(dtype, 8) * lanes
-    intrinsic = {128: f"sse2.{name}.128", 256: f"avx2.{name}", 512: f"avx512.{name}.512"}[bits]
-    return instruction(f"{dtype}x{lanes}", f"llvm.x86.{intrinsic}", a, b)
+    return sized("packuswb" if dtype == "uint8" else "packsswb", dtype, a, b)
 
 
 def shuffle_bytes(value: Vector, places: Vector) -> Vector:
     """Take bytes by index from each 16; zero if bit 7 of an index is set (vpshufb)."""
-    size = lanes_in(value)
-    return instruction(f"uint8x{size}", _SHUFFLES[size], value, places)
-
-
-_SHUFFLES = {
-    16: "llvm.x86.ssse3.pshuf.b.128",
-    32: "llvm.x86.avx2.pshuf.b",
-    64: "llvm.x86.avx512.pshuf.b.512",
-}
+    return sized("pshufb", "uint8", value, places)
 
 
 def sum_lanes(value: Vector, lanes: int) -> Vector:

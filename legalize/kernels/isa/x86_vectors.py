@@ -22,26 +22,18 @@ from legalize.kernels.ir.vectors import (
 )
 from legalize.kernels.isa.base import AffineForm, PairForm, VectorIsa
 from legalize.kernels.isa.x86_instructions import (
+    SIZES,
+    add_pairs,
     dot_bytes,
     narrow_pair,
     narrow_to_bytes,
     shuffle_bytes,
+    sized,
 )
 
 _QUARTER = 16
 _LOWER_BITS = 15
 _SHIFTED_BITS = 7
-_ROUNDED_PRODUCTS = {
-    16: "ssse3.pmul.hr.sw.128",
-    32: "avx2.pmul.hr.sw",
-    64: "avx512.pmul.hr.sw.512",
-}
-_PAIRS = {
-    16: "llvm.x86.ssse3.pmadd.ub.sw.128",
-    32: "llvm.x86.avx2.pmadd.ub.sw",
-    64: "llvm.x86.avx512.pmaddubs.w.512",
-}
-_PREFIX = {16: "llvm.x86.sse2", 32: "llvm.x86.avx2", 64: "llvm.x86.avx512"}
 
 
 @dataclass(frozen=True)
@@ -77,14 +69,12 @@ class X86Vectors(VectorIsa):
 
     def products(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Multiply by vpmullw and vpmulhw, interleaved."""
-        products = kept(lhs * rhs), kept(self._high_product("pmulh.w", lhs, rhs))
+        products = kept(lhs * rhs), kept(sized("pmulhw", "int16", lhs, rhs))
         return [self._unpacked_words(*products, half) for half in (0, 1)]
 
     def pair_products(self, lhs: Vector, rhs: Vector) -> Vector:
         """Multiply and add by vpmaddwd."""
-        lanes = lanes_in(lhs)
-        name = f"{_PREFIX[2 * lanes]}.{'pmaddw.d.512' if lanes == 32 else 'pmadd.wd'}"
-        return instruction(f"int32x{lanes // 2}", name, lhs, rhs)
+        return add_pairs(lhs, rhs)
 
     @property
     def adds_byte_products(self) -> bool:
@@ -93,8 +83,7 @@ class X86Vectors(VectorIsa):
 
     def byte_pairs(self, unsigned: Vector, signed: Vector) -> Vector:
         """Multiply and add by vpmaddubsw."""
-        lanes = lanes_in(unsigned)
-        return instruction(f"int16x{lanes // 2}", _PAIRS[lanes], unsigned, signed)
+        return sized("pmaddubsw", "int16", unsigned, signed)
 
     def add_byte_products(self, total: Vector, unsigned: Vector, signed: Vector) -> Vector:
         """Multiply and add by vpdpbusd."""
@@ -106,7 +95,7 @@ class X86Vectors(VectorIsa):
         # This int16 has the bits that vpmulhuw reads as unsigned.
         factor = T.reinterpret(f"int16x{lanes}", splat("uint16", multiplier, lanes))
         shifted = T.shift_left(words, splat("int16", 8, lanes))
-        return self._high_product("pmulhu.w", shifted, factor)
+        return sized("pmulhuw", "int16", shifted, factor)
 
     def upper_words(self, lhs: Vector, rhs: Vector) -> Vector:
         """Multiply by vpmulhuw. LLVM would turn a product and a shift into products of 32 bits."""
@@ -120,20 +109,18 @@ class X86Vectors(VectorIsa):
                 for place in places
             ]
             return T.Shuffle(parts, list(range(lanes)))
-        if 2 * lanes not in _PREFIX:
+        if 2 * lanes not in SIZES:
             return super().upper_words(lhs, rhs)
         words = (T.reinterpret(f"int16x{lanes}", each) for each in (lhs, rhs))
-        return T.reinterpret(f"uint16x{lanes}", self._high_product("pmulhu.w", *words))
+        return T.reinterpret(f"uint16x{lanes}", sized("pmulhuw", "int16", *words))
 
     def rounded_words(self, lhs: Vector, rhs: Vector) -> Vector:
         """Multiply by vpmulhrsw."""
         lanes = lanes_in(lhs)
-        if 2 * lanes not in _PREFIX:
+        if 2 * lanes not in SIZES:
             return super().rounded_words(lhs, rhs)
         words = (T.reinterpret(f"int16x{lanes}", each) for each in (lhs, rhs))
-        name = f"llvm.x86.{_ROUNDED_PRODUCTS[2 * lanes]}"
-        product = instruction(f"int16x{lanes}", name, *words)
-        return T.reinterpret(f"uint16x{lanes}", product)
+        return T.reinterpret(f"uint16x{lanes}", sized("pmulhrsw", "int16", *words))
 
     def affine(self, form: AffineForm, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Compute an affine form of pairs of int16."""
@@ -242,12 +229,6 @@ class X86Vectors(VectorIsa):
     def _unpacked_words(self, first: Vector, second: Vector, half: int) -> Vector:
         return T.reinterpret(f"int32x{self.lanes}", _unpack(first, second, 2, half))
 
-    def _high_product(self, name: str, lhs: Vector, rhs: Vector) -> Vector:
-        lanes = lanes_in(lhs)
-        suffix = ".512" if lanes == 32 else ""
-        name = f"{_PREFIX[2 * lanes]}.{name}{suffix}"
-        return instruction(f"int16x{lanes}", name, lhs, rhs)
-
     def pairs_of_bytes(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Return two vectors of uint8 side by side as int16, in the order that narrowing undoes."""
         zero = splat("uint8", 0, self.size)
@@ -255,13 +236,7 @@ class X86Vectors(VectorIsa):
         return [self._words(_unpack(value, zero, 1, half)) for value in halves for half in (0, 1)]
 
     def _pair_products(self, pairs: Vector, factors: Vector) -> Vector:
-        name = "pmaddw.d.512" if self.size == 64 else "pmadd.wd"
-        return instruction(
-            f"int32x{self.lanes}",
-            f"{_PREFIX[self.size]}.{name}",
-            pairs,
-            self._words(splat("int32", factors, self.lanes)),
-        )
+        return add_pairs(pairs, self._words(splat("int32", factors, self.lanes)))
 
     def _add_pair_products(
         self, total: Vector, pairs: Vector, factors: Vector, name: str = "vpdpwssd"

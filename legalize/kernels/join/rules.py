@@ -1,6 +1,7 @@
 """Rules for concatenations and functions of a byte."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -37,63 +38,51 @@ def _concat(
     return _join(builder, isa, fields, tables, attrs.axis, attrs.out_dtype, border=border)
 
 
-def _lookup(
-    builder: Builder, attrs: Attrs, operands: Operands, isa: VectorIsa, border: Border | None = None
-) -> Lowered:
-    data, table = operands[0], constant_of(operands[1])
-    if table is None:
-        return None
-    return _change_bytes(builder, isa, data, table, str(table.dtype), border)
-
-
-def _relu(
-    builder: Builder, attrs: Attrs, operands: Operands, isa: VectorIsa, border: Border | None = None
-) -> Lowered:
-    # In primitives a clamp is vector code, too, which fuses with what computes the data.
-    if relu_multiplier(attrs) == 1:
-        return None
-    return _tabulate(builder, isa, quantized_relu, attrs, operands[0], border)
-
-
-def _requantize(
-    builder: Builder, attrs: Attrs, operands: Operands, isa: VectorIsa, border: Border | None = None
-) -> Lowered:
-    is_per_tensor = not isinstance(attrs.input_scale, tuple) and not isinstance(
-        attrs.input_zero_point, tuple
-    )
-    dtypes = spec_of(operands[0]).dtype, attrs.out_dtype
-    if not is_per_tensor or not set(dtypes) <= {"int8", "uint8"}:
-        return None
-    return _tabulate(builder, isa, requantize, attrs, operands[0], border)
-
-
-def _tabulate(
-    builder: Builder,
-    isa: VectorIsa,
-    operator: Operator[Any],
-    attrs: Attrs,
-    data: relax.Expr,
-    border: Border | None,
-) -> Lowered:
-    """Tabulate an operator that is a function of one byte, and return a call of the table."""
-    low, high = dtype_range(spec_of(data).dtype)
-    values = np.arange(low, high + 1).astype(spec_of(data).dtype)
-    of_a_row = type(attrs)(**{**vars(attrs), "axis": -1})
-    table = operator.apply(of_a_row, values)
-    return _change_bytes(builder, isa, data, table, attrs.out_dtype, border)
+TableOf = Callable[[Attrs, Operands], Array | None]
+"""Returns the table of a function of a byte; None if another kernel is better."""
 
 
 def _change_bytes(
     builder: Builder,
+    attrs: Attrs,
+    operands: Operands,
     isa: VectorIsa,
-    data: relax.Expr,
-    table: Array,
-    dtype: str,
-    border: Border | None,
+    border: Border | None = None,
+    *,
+    table_of: TableOf,
 ) -> Lowered:
+    table = table_of(attrs, operands)
+    if table is None:
+        return None
     # With a border, copy row by row of the images; otherwise copy all of the tensor at once.
     axis = 0 if border is None else 2
-    return _join(builder, isa, [data], [table], axis, dtype, border=border)
+    return _join(builder, isa, [operands[0]], [table], axis, str(table.dtype), border=border)
+
+
+def _lookup(_attrs: Attrs, operands: Operands) -> Array | None:
+    return constant_of(operands[1])
+
+
+def _relu(attrs: Attrs, operands: Operands) -> Array | None:
+    # In primitives a clamp is vector code, too, which fuses with what computes the data.
+    is_clamp = relu_multiplier(attrs) == 1
+    return None if is_clamp else _tabulated(quantized_relu, attrs, operands[0])
+
+
+def _requantize(attrs: Attrs, operands: Operands) -> Array | None:
+    encoding = attrs.input_scale, attrs.input_zero_point
+    dtypes = spec_of(operands[0]).dtype, attrs.out_dtype
+    if any(isinstance(each, tuple) for each in encoding) or not set(dtypes) <= {"int8", "uint8"}:
+        return None
+    return _tabulated(requantize, attrs, operands[0])
+
+
+def _tabulated(operator: Operator[Any], attrs: Attrs, data: relax.Expr) -> Array:
+    """Tabulate an operator that is a function of one byte."""
+    low, high = dtype_range(spec_of(data).dtype)
+    values = np.arange(low, high + 1).astype(spec_of(data).dtype)
+    of_a_row = type(attrs)(**{**vars(attrs), "axis": -1})
+    return operator.apply(of_a_row, values)
 
 
 def copy_part(
@@ -188,9 +177,9 @@ def _change(table: Array | None) -> Change:
     return cheapest_change(table.astype(np.int64) - dtype_range(str(table.dtype))[0])
 
 
-RULES = (
+RULES: tuple[tuple[Operator[Any], Callable[..., Lowered]], ...] = (
     (quantized_concat, _concat),
-    (quantized_lookup, _lookup),
-    (quantized_relu, _relu),
-    (requantize, _requantize),
+    (quantized_lookup, partial(_change_bytes, table_of=_lookup)),
+    (quantized_relu, partial(_change_bytes, table_of=_relu)),
+    (requantize, partial(_change_bytes, table_of=_requantize)),
 )

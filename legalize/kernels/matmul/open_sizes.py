@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.constants import deal
@@ -45,7 +46,7 @@ from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.isa.x86_instructions import sum_lanes
 from legalize.kernels.matmul.pack import SIDE, Layout, Packer
 from legalize.kernels.matmul.spec import MatmulCall
-from legalize.kernels.matmul.x86 import MatmulKernel, MatmulPlan
+from legalize.kernels.matmul.x86 import MatmulKernel
 from legalize.written import flat
 from qnn_ops.dialect.sizes import is_open
 
@@ -55,12 +56,11 @@ _ANY = 2**31 - 1
 _COPIED = 64
 
 
-def plan_open(call: MatmulCall, isa: Isa) -> tuple[MatmulPlan, tuple[Array, ...]]:
-    """Plan a product of open sizes: blocks of columns as dense layers of typical sizes.
+def open_matmul(call: MatmulCall, isa: Isa) -> tuple[tirx.PrimFunc, tuple[Array, ...]]:
+    """Return the function of a product of open sizes, and the constants that it takes.
 
-    Returns:
-        The plan, and the constants that its function takes after the matrices. An open depth needs
-        two epilogues: for sums within a limit, and for any sums.
+    Blocks of columns are planned as dense layers of typical sizes. An open depth needs two
+    epilogues: for sums within a limit, and for any sums.
     """
     spec = call.spec
     nr = _MOST_NR if is_open([spec.columns]) else min(_MOST_NR, isa.vectors(spec.columns))
@@ -84,10 +84,11 @@ def plan_open(call: MatmulCall, isa: Isa) -> tuple[MatmulPlan, tuple[Array, ...]
     for chosen in ways:
         constants += [deal((bias + chosen.offset).astype(np.int32), lanes), *chosen.arrays]
     plan = DotPlan(dense, products, (tile,), 0.0)
-    return MatmulPlan(spec, plan, tuple(each.epilogue for each in ways)), tuple(constants)
+    kernel = _Kernel(spec, plan, *(each.epilogue for each in ways))
+    return kernel.build(), tuple(constants)
 
 
-class OpenKernel(MatmulKernel):
+class _Kernel(MatmulKernel):
     """The writer of one function."""
 
     def _task_count(self) -> int:
@@ -105,9 +106,8 @@ class OpenKernel(MatmulKernel):
         self.bias = Table.allocated((self.section.nr, self.isa.lanes), "int32")
         self.vector_stride = 0
 
-    def _loops(self) -> None:
-        with T.serial(self.matmul.batches) as batch:
-            self._product(batch)
+    def _layout(self) -> Layout:
+        return Layout(self.tiling, self.isa.lanes, None)
 
     def _product(self, batch: Index) -> None:
         """Write one product."""
@@ -123,14 +123,12 @@ class OpenKernel(MatmulKernel):
         first = kept(batch * self.rows)
         with T.serial(self.rows) as row:
             self._stage(first + row, row)
-        layout = Layout(self.tiling, self.isa.lanes, None)
         spec = self.matmul.with_shapes(lambda shape: tuple(map(_as_expr, shape)))
-        packer = Packer(spec, layout, self.rhs, self._store_bytes)
+        packer = Packer(spec, self._layout(), self.rhs, self._store)
         start = kept(batch * self.columns * self.depth)
         with T.serial(T.truncdiv(self.columns + (self.block - 1), T.int64(self.block))) as block:
             packer.block(self.section, start, block * self.section.nr, 0)
-            with T.serial(self.section.nr) as number:
-                self._add_up(self.section, 0, number)
+            self._add_up(self.section, 0, self.isa.lanes)
             self.place_of_block = first, kept(block * self.block)
             self._rows_of_block()
 

@@ -15,7 +15,7 @@ from legalize.kernels.isa.x86 import ISAS
 from legalize.kernels.isa.x86 import Isa as X86Isa
 from legalize.kernels.kernel import Builder, Lowered, OpenRule, Operands, Row
 from legalize.kernels.matmul import arm, x86
-from legalize.kernels.matmul.open_sizes import OpenKernel, plan_open
+from legalize.kernels.matmul.open_sizes import open_matmul
 from legalize.kernels.matmul.spec import MatmulCall, dense_call, matmul_call
 from qnn_ops import quantized_dense, quantized_matmul
 from qnn_ops.arithmetic.rounding import ROUNDINGS
@@ -28,19 +28,14 @@ Planned = tuple[tirx.PrimFunc, tuple[Array, ...]]
 def _on_x86(call: MatmulCall, isa: X86Isa) -> Planned | None:
     if call.spec.output.rounding not in ROUNDINGS:
         return None
-    if call.spec.is_open:
-        plan, constants = plan_open(call, isa)
-        return OpenKernel(plan).build(), constants
-    plan, constants = x86.plan_matmul(call, isa)
-    return x86.matmul(plan), constants
+    return open_matmul(call, isa) if call.spec.is_open else x86.matmul(call, isa)
 
 
 def _on_arm(call: MatmulCall, isa: ArmIsa) -> Planned | None:
     rounding = call.spec.output.rounding
     if rounding not in ROUNDINGS or not can_requantize(isa, rounding, call.factor):
         return None
-    plan, constants = arm.plan_matmul(call, isa)
-    return arm.matmul(plan), constants
+    return arm.matmul(call, isa)
 
 
 def _rule(

@@ -8,7 +8,6 @@
 The packed matrix is the one whose columns are the units.
 """
 
-from dataclasses import dataclass
 from functools import cache, partial
 
 import numpy as np
@@ -25,44 +24,16 @@ from legalize.kernels.conv2d.x86.epilogue.choose import choose_epilogue
 from legalize.kernels.conv2d.x86.pixel_sums import window_sum
 from legalize.kernels.conv2d.x86.tiling import choose_tiling, lane_channels
 from legalize.kernels.ir.tables import Table, Tables
-from legalize.kernels.ir.tasks import shared_loop
-from legalize.kernels.ir.vectors import (
-    Array,
-    Buffer,
-    Index,
-    Vector,
-    get_lanes,
-    local_vector,
-    set_lanes,
-)
+from legalize.kernels.ir.vectors import Array, Buffer, Index, Vector, get_lanes, set_lanes
 from legalize.kernels.isa.x86 import Isa
-from legalize.kernels.matmul.pack import SIDE, SQUARE, Layout, Packer
-from legalize.kernels.matmul.rows import product_rows, staged
+from legalize.kernels.matmul.pack import SIDE, SQUARE, Layout
+from legalize.kernels.matmul.rows import ProductLoops, staged
 from legalize.kernels.matmul.spec import MatmulCall, MatmulSpec
 from legalize.written import flat, own_sizes
 
 
-@dataclass(frozen=True)
-class MatmulPlan:
-    """A product on an instruction set.
-
-    Attributes:
-        spec: the product.
-        dense: a plan for all rows, with the tiles of one product.
-        epilogues: ends of the kernel, with a table of addends and constants each.
-    """
-
-    spec: MatmulSpec
-    dense: DotPlan
-    epilogues: tuple[Epilogue, ...]
-
-
-def plan_matmul(call: MatmulCall, isa: Isa) -> tuple[MatmulPlan, tuple[Array, ...]]:
-    """Plan a product.
-
-    Returns:
-        The plan, and the constants that its function takes after the matrices.
-    """
+def matmul(call: MatmulCall, isa: Isa) -> tuple[tirx.PrimFunc, tuple[Array, ...]]:
+    """Return the function of a product on an instruction set, and the constants that it takes."""
     spec = call.spec
     dense = spec.dense("uint8")
     products = products_of(dense, isa)
@@ -78,26 +49,26 @@ def plan_matmul(call: MatmulCall, isa: Isa) -> tuple[MatmulPlan, tuple[Array, ..
         constant = constant + spec.depth * dense.staged_zero_point * spec.signed_zero_point
     plan = DotPlan(spec.all_rows(dense), products, tiling, 0.0)
     constants = deal(constant.astype(np.int32), lanes), *chosen.arrays
-    return MatmulPlan(spec, plan, (chosen.epilogue,)), constants
+    return _function(spec, plan, chosen.epilogue), constants
 
 
 @cache
-def matmul(plan: MatmulPlan) -> tirx.PrimFunc:
-    """Build the function of a plan.
+def _function(spec: MatmulSpec, dense: DotPlan, epilogue: Epilogue) -> tirx.PrimFunc:
+    return _Kernel(spec, dense, epilogue).build()
 
-    Returns:
-        A function of lhs, rhs, the constants and the result.
+
+class MatmulKernel(ProductLoops, DotKernel):
+    """What kernels of known and of open sizes have in common.
+
+    Their functions take lhs, rhs, a table of addends and constants for each epilogue, and the
+    result.
     """
-    return _Kernel(plan).build()
 
-
-class MatmulKernel(DotKernel):
-    """What kernels of known and of open sizes have in common."""
-
-    def __init__(self, plan: MatmulPlan) -> None:
-        self.matmul, self.epilogues = plan.spec, plan.epilogues
-        self.k_steps: Index = 0
-        super().__init__(plan.dense, plan.epilogues[0])
+    def __init__(self, matmul: MatmulSpec, dense: DotPlan, *epilogues: Epilogue) -> None:
+        """Write a function for a plan of all rows, which has the tiles of one product."""
+        self.matmul, self.epilogues = matmul, epilogues
+        self.k_steps = 0
+        super().__init__(dense, epilogues[0])
 
     def _arguments(self) -> tuple[Buffer, Buffer, Buffer]:
         """Declare the arguments, and return those of lhs, rhs and the output."""
@@ -123,35 +94,20 @@ class MatmulKernel(DotKernel):
         self.zero_point = self.epilogue.zero_point_left
 
     def _addends(self, place: tuple[Index, Index]) -> Vector:
-        """Return the constants that are added to sums of some columns."""
         return self.ways[0][1][place]
-
-    def _add_up(self, section: Section, first_vector: Index, number: Index) -> None:
-        """Write the bias of a vector of columns."""
-        products, lanes = self.products, self.isa.lanes
-        place = first_vector + number, T.ramp(0, 1, lanes)
-        bias = self._addends(place)
-        point = self.spec.staged_zero_point
-        if point:
-            total = local_vector(lanes)
-            set_lanes(total, T.broadcast(T.int32(0), lanes), lanes)
-            start = first_vector * self.vector_stride + number * (lanes * SIDE)
-            ones = self._ones()
-            with T.serial(self.k_steps) as k_step:
-                index = start + k_step * (section.nr * lanes * SIDE)
-                for part in range(products.parts):
-                    factors = products.load_weights(self.weights, index + part * products.part_size)
-                    value = products.multiply_add(get_lanes(total, lanes), ones, factors)
-                    set_lanes(total, value, lanes)
-            bias = bias - get_lanes(total, lanes) * T.broadcast(T.int32(point), lanes)
-        self.bias.store(bias, place)
 
     def _ones(self) -> Vector:
         if self.products.parts > 1:
             return T.broadcast(T.int16(1), 2 * self.isa.lanes)
         return T.broadcast(T.uint8(1), SIDE * self.isa.lanes)
 
-    def _store_bytes(self, square: Vector, start: Index, place: Index) -> None:
+    def _add_weights(self, total: Buffer, ones: Vector, place: Index) -> None:
+        products = self.products
+        for part in range(products.parts):
+            factors = products.load_weights(self.weights, place + part * products.part_size)
+            set_lanes(total, products.multiply_add(get_lanes(total), ones, factors))
+
+    def _store(self, square: Vector, start: Index, place: Index) -> None:
         T.buffer_store(self.weights, square, [T.ramp(start + place * SQUARE, 1, SQUARE)])
 
 
@@ -173,29 +129,15 @@ class _Kernel(MatmulKernel):
             window = partial(window_sum, spec, self.isa, self.source)
             self.sums = window_sums(spec, window, point, self.tasks)
 
-    def _loops(self) -> None:
-        shared_loop(self.tasks, self.matmul.batches, self._product)
+    def _layout(self) -> Layout:
+        filler = self.matmul.signed_zero_point if self.products.parts > 1 else 0
+        return Layout(self.tiling, self.isa.lanes, _places(self.spec), filler)
 
-    def _product(self, batch: Index) -> None:
-        """Write one product."""
-        lanes, vectors = self.isa.lanes, self.isa.vectors(self.spec.out_channels)
-        size = vectors * self.vector_stride
-        self.weights = T.alloc_buffer((size,), self.weight_dtype, scope="global")
-        self.bias = Table.allocated((vectors, lanes), "int32")
-        is_wide = self.products.parts > 1
-        filler = self.matmul.signed_zero_point if is_wide else 0
-        layout = Layout(self.tiling, lanes, _places(self.spec), filler)
-        store = self._store_words if is_wide else self._store_bytes
-        Packer(self.matmul, layout, self.rhs, store).pack(batch)
-        for section in self.tiling:
-            with T.serial(section.blocks) as block:
-                vector = section.first_vector + block * section.nr
-                with T.serial(section.nr) as number:
-                    self._add_up(section, vector, number)
-        product_rows(self.matmul.rows, self.tiling, batch, self._tile)
-
-    def _store_words(self, square: Vector, start: Index, place: Index) -> None:
-        """Write even and odd values separately, less the zero point."""
+    def _store(self, square: Vector, start: Index, place: Index) -> None:
+        """Write a square; as words even and odd values separately, less the zero point."""
+        if self.products.parts == 1:
+            super()._store(square, start, place)
+            return
         half = SQUARE // 2
         point = T.broadcast(T.int16(self.matmul.signed_zero_point), half)
         for part in (0, 1):

@@ -10,14 +10,14 @@ from functools import partial
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.call import call_tir
+from legalize.kernels.call import call_written
 from legalize.kernels.ir.rows import ramp
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, splat, vector_of
 from legalize.kernels.isa.helium import EIGHT, HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD, add_bytes, word_of
 from legalize.kernels.kernel import Builder, Lowered, Operands, Row
 from legalize.kernels.pool.spec import PoolSpec, pool_spec
-from legalize.written import flat, new_function
+from legalize.written import arguments, new_function
 from qnn_ops import quantized_pool2d
 from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.quantized.pool2d import window_counts
@@ -54,9 +54,9 @@ def average(spec: PoolSpec, lanes: Lanes) -> tirx.PrimFunc:
         lanes: channels at a time.
     """
     with new_function("average") as builder:
-        data = T.arg("data", T.buffer(spec.in_shape, spec.dtype))
-        output = T.arg("output", T.buffer(spec.out_shape, spec.dtype))
-        _Writer(spec, lanes, flat(data), flat(output)).write()
+        data = spec.in_shape, spec.dtype
+        buffers = arguments(data=data, output=(spec.out_shape, spec.dtype))
+        _Writer(spec, lanes, *buffers).write()
     return builder.get()
 
 
@@ -152,9 +152,8 @@ def _average(builder: Builder, attrs: Attrs, operands: Operands, *, lanes: Lanes
         return None
     if channels % lanes.count or (lanes.most_taps and taps.max() > lanes.most_taps):
         lanes = ONE
-    spec = pool_spec(attrs, data, out_shape)
-    function, given = average(spec, lanes), [operands[0]]
-    return call_tir(builder, "average", function, given, out_shape, data.dtype)
+    function = average(pool_spec(attrs, data, out_shape), lanes)
+    return call_written(builder, function, operands)
 
 
 ROWS: list[Row] = [

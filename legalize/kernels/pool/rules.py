@@ -3,20 +3,20 @@
 from math import prod
 
 import numpy as np
-from tvm import relax, tirx
+from tvm import relax
 
-from legalize.kernels.call import call_tir, shares_code
+from legalize.kernels.call import call_tir, call_written, shares_code
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.isa.x86_vectors import X86Vectors
 from legalize.kernels.kernel import SAME_CODE, Builder, Lowered, Operands
-from legalize.kernels.mean.kernel import Division, MeanSpec, mean
+from legalize.kernels.mean import Division, MeanSpec, mean
 from legalize.kernels.pool.averages import MAX_TAPS, divisors
 from legalize.kernels.pool.kernel import LEAST_CHANNELS, pool
 from legalize.kernels.pool.sizes import Sizes
 from legalize.kernels.pool.spec import pool_spec
 from qnn_ops import quantized_pool2d
 from qnn_ops.dialect.attributes import bounds
-from qnn_ops.dialect.registry import Attrs, TensorSpec, spec_of
+from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.quantized.pool2d import window_counts
 
 
@@ -32,8 +32,10 @@ def _pool(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa)
     is_average = attrs.pool_type == "avg"
     is_whole = taps.shape == (1, 1) and int(taps[0, 0]) == height * width
     if is_average and is_whole and attrs.rounding == "half_away" and taps[0, 0] > MAX_TAPS:
-        function = _mean_of_images(attrs, data, out_shape, isa)
-        return call_tir(builder, "mean", function, [operands[0]], out_shape, data.dtype)
+        axes = batch, height * width, channels
+        finish = Division(attrs.origin, bounds(attrs, data.dtype))
+        whole = MeanSpec(data.shape, out_shape, axes, data.dtype, data.dtype, finish)
+        return call_written(builder, mean(isa, whole), operands[:1])
     if is_average and not 2 <= taps.min() <= taps.max() <= MAX_TAPS:
         return None
     if channels < isa.size and channels % LEAST_CHANNELS:
@@ -52,21 +54,6 @@ def _pool(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa)
         name = f"pool_{function.attrs[SAME_CODE]}"
     operands = [operands[0], *constants]
     return call_tir(builder, name, function, operands, out_shape, data.dtype)
-
-
-def _mean_of_images(
-    attrs: Attrs, data: TensorSpec, out_shape: tuple[int, ...], isa: VectorIsa
-) -> tirx.PrimFunc:
-    batch, height, width, channels = data.shape
-    spec = MeanSpec(
-        in_shape=data.shape,
-        out_shape=out_shape,
-        axes=(batch, height * width, channels),
-        in_dtype=data.dtype,
-        out_dtype=data.dtype,
-        finish=Division(attrs.origin, bounds(attrs, data.dtype)),
-    )
-    return mean(isa, spec)
 
 
 RULES = ((quantized_pool2d, _pool),)

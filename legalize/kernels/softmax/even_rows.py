@@ -12,12 +12,11 @@ several times as long.
 """
 
 import operator
-from collections.abc import Callable
 from math import prod
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.rows import for_each_piece, ramp
+from legalize.kernels.ir.rows import for_each_piece, of_neighbours, ramp
 from legalize.kernels.ir.vectors import DWORD, Index, Vector, as_unsigned, kept, lanes_in
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.softmax.kernel import Kernel
@@ -51,12 +50,12 @@ class EvenRows(Kernel):
             kept(as_unsigned(self.source[ramp(start + part, isa.size)], self.dtype))
             for part in parts
         ]
-        largest = kept(_of_neighbours(T.max, values, count))
+        largest = kept(of_neighbours(T.max, values, count))
         words = []
         for part, value in zip(parts, values, strict=True):
             distance = kept(_of_rows(largest, part, isa.size, columns) - value)
             words += _joined(isa, [kept(isa.look_up(table, distance)) for table in self.tables])
-        total = _of_neighbours(operator.add, [term(word, lanes) for word in words], count)
+        total = of_neighbours(operator.add, [term(word, lanes) for word in words], count)
         quotient = [kept(each) for each in reciprocals(kept(total))]
         for place, word in zip(range(0, count * columns, lanes), words, strict=True):
             factors = (_of_rows(each, place, lanes, columns) for each in quotient)
@@ -77,25 +76,6 @@ def _joined(isa: VectorIsa, parts: list[Vector]) -> list[Vector]:
             word = T.Shuffle([kept(lower), kept(upper)], pairs)
             words.append(kept(T.reinterpret(f"int32x{quarter}", word)))
     return words
-
-
-def _of_neighbours(
-    operation: Callable[[Vector, Vector], Vector], vectors: list[Vector], count: int
-) -> Vector:
-    """Combine neighbouring lanes of consecutive vectors until ``count`` are left."""
-    lanes = lanes_in(vectors[0])
-    while len(vectors) * lanes > count:
-        pairs = [vectors[i : i + 2] for i in range(0, len(vectors), 2)]
-        vectors = [kept(_combined(operation, pair, len(pair) * lanes)) for pair in pairs]
-        lanes = lanes_in(vectors[0])
-    return T.Shuffle(vectors, list(range(count)))
-
-
-def _combined(
-    operation: Callable[[Vector, Vector], Vector], vectors: list[Vector], lanes: int
-) -> Vector:
-    even, odd = (T.Shuffle(vectors, list(range(first, lanes, 2))) for first in (0, 1))
-    return operation(even, odd)
 
 
 def _of_rows(values: Vector, start: int, lanes: int, columns: int) -> Vector:

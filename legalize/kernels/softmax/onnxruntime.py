@@ -77,9 +77,10 @@ def softmax_onnxruntime(
         source, target = flat(data), flat(output)
         terms = T.alloc_buffer((count * columns,), "float32", scope="global")
 
-        def write(start: int, first: Index, quotient: _Quotient) -> None:
+        def write(start: int, first: Index, total: Vector) -> None:
             def piece(offset: Index, lanes: int) -> None:
-                value = quotient.of(terms[ramp(start + offset, lanes)])
+                exponentials = terms[ramp(start + offset, lanes)]
+                value = _quotients(exponentials, factor, total, output_zero_point, out_dtype)
                 T.buffer_store(target, value, [ramp(first + start + offset, lanes)])
 
             for_each_piece(columns, piece, isa.size // _DOUBLE)
@@ -88,9 +89,7 @@ def softmax_onnxruntime(
             first = row * columns
             totals = _terms(isa, source, table, terms, first, count, columns)
             for place, total in enumerate(totals):
-                write(
-                    place * columns, first, _Quotient(factor, total, output_zero_point, out_dtype)
-                )
+                write(place * columns, first, total)
 
         for_each_piece(rows, block, count)
     return builder.get()
@@ -122,22 +121,16 @@ def _terms(
     return [kept(T.Cast("float64", total[0])) for total in totals]
 
 
-class _Quotient:
-    """The outputs of exponentials, given their sum."""
-
-    def __init__(self, factor: float, total: Vector, zero_point: int, dtype: str) -> None:
-        self.factor, self.total = factor, total
-        self.zero_point, self.dtype = zero_point, dtype
-
-    def of(self, terms: Vector) -> Vector:
-        lanes = lanes_in(terms)
-        product = T.Cast(vector_of("float64", lanes), terms) * splat("float64", self.factor, lanes)
-        quotient = kept(product / spread(self.total, lanes))
-        # The last bit of the sum is worth 1, so the sum is a whole number.
-        total = quotient + splat("float64", _WHOLES, lanes)
-        bits = T.reinterpret(vector_of("int64", lanes), total)
-        steps = bits - splat("int64", _WHOLES_BITS - self.zero_point, lanes)
-        low, high = dtype_range(self.dtype)
-        whole = T.Cast(vector_of("int32", lanes), steps)
-        whole = T.max(T.min(whole, splat("int32", high, lanes)), splat("int32", low, lanes))
-        return T.Cast(vector_of(self.dtype, lanes), whole)
+def _quotients(terms: Vector, factor: float, total: Vector, zero_point: int, dtype: str) -> Vector:
+    """Return the outputs of exponentials, given their sum."""
+    lanes = lanes_in(terms)
+    product = T.Cast(vector_of("float64", lanes), terms) * splat("float64", factor, lanes)
+    quotient = kept(product / spread(total, lanes))
+    # The last bit of the sum is worth 1, so the sum is a whole number.
+    sums = quotient + splat("float64", _WHOLES, lanes)
+    bits = T.reinterpret(vector_of("int64", lanes), sums)
+    steps = bits - splat("int64", _WHOLES_BITS - zero_point, lanes)
+    low, high = dtype_range(dtype)
+    whole = T.Cast(vector_of("int32", lanes), steps)
+    whole = T.max(T.min(whole, splat("int32", high, lanes)), splat("int32", low, lanes))
+    return T.Cast(vector_of(dtype, lanes), whole)

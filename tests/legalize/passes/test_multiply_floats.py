@@ -12,8 +12,8 @@ from tvm import relax, tirx
 from tvm.relax import op as R
 
 from legalize.kernels.float_matmul.kernel import float_matmul as float_matmul_kernel
-from legalize.kernels.float_matmul.kernel import tile_rows
 from legalize.kernels.float_matmul.spec import FloatMatmul
+from legalize.kernels.ir.sums import tile_size
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import IS_KERNEL
 from legalize.kernels.table import vectors_for
@@ -273,7 +273,7 @@ def test_processors_that_fuse_no_products_are_left_to_tvm(mcpu: str) -> None:
 
 
 def test_tiles_have_few_rows_that_are_computed_twice() -> None:
-    assert [tile_rows(rows) for rows in (4, 5, 6, 7, 9, 12, 128)] == [4, 5, 6, 4, 5, 6, 6]
+    assert [tile_size(rows, 6) for rows in (4, 5, 6, 7, 9, 12, 128)] == [4, 5, 6, 4, 5, 6, 6]
 
 
 def test_a_few_rows_by_a_constant() -> None:

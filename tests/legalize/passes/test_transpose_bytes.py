@@ -7,7 +7,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.kernels.kernel import IS_KERNEL
-from legalize.kernels.transpose.kernel import Axis, merged_axes
+from legalize.kernels.transpose import Axis, merged_axes
 from legalize.passes.transpose_bytes import TransposeBytes
 from tests.support.arrays import full_range
 from tests.support.kernels import Place, each_register

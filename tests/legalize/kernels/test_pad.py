@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from legalize.kernels.pad.kernel import merged_axes
+from legalize.kernels.pad import merged_axes
 from qnn_ops import quantized_pad
 from tests.support.arrays import full_range
 from tests.support.kernels import Call, Place, check_calls, each_register, kernels_of, lowered

@@ -5,17 +5,23 @@ from dataclasses import dataclass
 from functools import cache
 from math import prod
 
+import numpy as np
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.call import call_written
 from legalize.kernels.ir.arithmetic import rounded_apart
 from legalize.kernels.ir.rows import copy, for_each_piece, ramp
 from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, Vector, lanes_in, splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.kernel import Builder, Lowered, Operands
 from legalize.written import flat, new_function
-from qnn_ops.quantized.resize2d import FRACTION_BITS
+from qnn_ops import quantized_resize2d
+from qnn_ops.arrays import Array
+from qnn_ops.dialect.registry import Attrs, as_const, spec_of
+from qnn_ops.quantized.resize2d import FRACTION_BITS, Taps, pixels_of, taps_of
 
 # Roughly what one thread makes.
 _NEAREST_PER_MICROSECOND = 10_000
@@ -171,3 +177,35 @@ def _in_integers(corners: list[list[Vector]], down: list[Vector], right: list[Ve
     # Ties round away from zero, so a negative tie rounds down.
     half = splat("int32", _ONE * _ONE // 2, lanes) + T.shift_right(total, splat("int32", 31, lanes))
     return T.shift_right(total + half, splat("int32", 2 * FRACTION_BITS, lanes))
+
+
+def _resize(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
+    data = spec_of(operands[0])
+    if attrs.layout != "NHWC" or 0 in data.shape:
+        return None
+    batch, height, width, channels = data.shape
+    in_shape = batch, height, width, channels
+    out_shape = batch, *attrs.size, channels
+    if attrs.method == "nearest_neighbor":
+        tables = [pixels.astype(np.int32) for pixels in pixels_of(attrs, (height, width))]
+        keeps_rows = np.array_equal(tables[1], np.arange(width))
+        function = nearest(ResizeSpec(in_shape, out_shape, data.dtype, keeps_rows))
+    else:
+        if channels < isa.size // 2:
+            return None
+        taps = taps_of(attrs, (height, width), data.dtype)
+        tables = [table for along in taps for table in _tables(along, data.dtype)]
+        function = bilinear(isa, ResizeSpec(in_shape, out_shape, data.dtype))
+    constants = [as_const(table) for table in tables]
+    return call_written(builder, function, [operands[0], *constants])
+
+
+def _tables(taps: Taps, dtype: str) -> list[Array]:
+    """Return the two source pixels of each output pixel, and their weights."""
+    pixels = np.stack([taps.lower, taps.upper]).astype(np.int32)
+    if dtype == "uint8":
+        return [pixels, np.stack([np.float32(1) - taps.distance, taps.distance])]
+    return [pixels, np.stack([_ONE - taps.distance, taps.distance]).astype(np.int32)]
+
+
+RULES = ((quantized_resize2d, _resize),)

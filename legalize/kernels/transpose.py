@@ -12,10 +12,10 @@ from math import prod
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.rows import columns_of, copy
+from legalize.kernels.ir.rows import columns_of, copy, merged
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index, kept, unsigned_min
-from legalize.written import flat, new_function
+from legalize.written import arguments, new_function
 
 SIDE = 16
 """The rows and columns of a square."""
@@ -46,20 +46,10 @@ def merged_axes(shape: tuple[int, ...], order: tuple[int, ...]) -> list[Axis]:
         shape: the data's shape.
         order: for each axis of the result, the axis of the data.
     """
-    strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
-    merged: list[tuple[int, int]] = []
-    for axis in order:
-        if shape[axis] == 1:
-            continue
-        if merged and merged[-1][1] == strides[axis] * shape[axis]:
-            merged[-1] = merged[-1][0] * shape[axis], strides[axis]
-        else:
-            merged.append((shape[axis], strides[axis]))
-    extents = [extent for extent, _ in merged]
-    return [
-        Axis(extent, source, prod(extents[place + 1 :]))
-        for place, (extent, source) in enumerate(merged)
-    ]
+    extents = [shape[axis] for axis in order]
+    sources = [prod(shape[axis + 1 :]) for axis in order]
+    targets = [prod(extents[place + 1 :]) for place in range(len(extents))]
+    return [Axis(*loop) for loop in merged(extents, sources, targets)]
 
 
 @cache
@@ -79,9 +69,8 @@ def transpose(
     """
     axes = merged_axes(shape, order)
     with new_function("transpose") as builder:
-        data = T.arg("data", T.buffer(shape, dtype))
-        output = T.arg("output", T.buffer(tuple(shape[axis] for axis in order), dtype))
-        source, target = flat(data), flat(output)
+        result = tuple(shape[axis] for axis in order)
+        source, target = arguments(data=(shape, dtype), output=(result, dtype))
         last = axes[-1]
 
         def run(start: Index, place: Index) -> None:

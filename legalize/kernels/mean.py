@@ -5,13 +5,15 @@ Bytes are added in 16 bits, up to 256 at a time, and these sums in 32.
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from math import prod
 
 import numpy as np
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.arithmetic import rescaled, round_half_even
+from legalize.kernels.call import call_written
+from legalize.kernels.ir.arithmetic import LARGEST, rescaled, round_half_even
 from legalize.kernels.ir.rows import for_each_piece, powers_of_two, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import (
@@ -24,8 +26,13 @@ from legalize.kernels.ir.vectors import (
     vector_of,
 )
 from legalize.kernels.isa.base import VectorIsa
-from legalize.written import flat, new_function
-from qnn_ops.quantized.mean import LARGEST_SUM
+from legalize.kernels.kernel import Builder, Lowered, Operands
+from legalize.written import arguments, new_function
+from qnn_ops import quantized_mean
+from qnn_ops.arithmetic.onnxruntime import is_onnxruntime, mean_factor
+from qnn_ops.arithmetic.xnnpack import is_xnnpack
+from qnn_ops.dialect.registry import Attrs, spec_of
+from qnn_ops.quantized.mean import LARGEST_SUM, averaged, multiplier_of
 
 # The number of bytes whose sum fits 16 bits.
 _BLOCK = 256
@@ -108,9 +115,9 @@ def mean(isa: VectorIsa, spec: MeanSpec) -> tirx.PrimFunc:
     """
     outer, count, inner = spec.axes
     with new_function("mean") as builder:
-        data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
-        output = T.arg("output", T.buffer(spec.out_shape, spec.out_dtype))
-        source, target = flat(data), flat(output)
+        source, target = arguments(
+            data=(spec.in_shape, spec.in_dtype), output=(spec.out_shape, spec.out_dtype)
+        )
         tasks = task_count(prod(spec.axes) / _BYTES_PER_MICROSECOND)
 
         def columns(start: Index, place: Index, lanes: int) -> None:
@@ -226,3 +233,52 @@ def _word(dtype: str) -> str:
 def _cast(dtype: str, value: Vector) -> Vector:
     lanes = lanes_in(value)
     return T.Cast(vector_of(dtype, lanes), value)
+
+
+def _mean(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
+    if is_xnnpack(attrs):
+        return None
+    data = spec_of(operands[0])
+    axes, count = averaged(attrs, data.shape)
+    merged = _merged(data.shape, axes)
+    if merged is None or not axes or count * 255 > LARGEST or 0 in data.shape:
+        return None
+    out_shape = tuple(
+        1 if axis in axes else size
+        for axis, size in enumerate(data.shape)
+        if attrs.keepdims or axis not in axes
+    )
+    finish = _finish(attrs, count)
+    if finish is None:
+        return None
+    spec = MeanSpec(data.shape, out_shape, merged, data.dtype, attrs.out_dtype, finish)
+    return call_written(builder, mean(isa, spec), operands[:1])
+
+
+def _finish(attrs: Attrs, count: int) -> Rescaling | Rounding | None:
+    """Return the rescaling of sums of ``count`` values; None if their scale leaves float32."""
+    points = attrs.input_zero_point, attrs.output_zero_point
+    if not is_onnxruntime(attrs):
+        return Rescaling(*points, *multiplier_of(attrs, count))
+    factor = mean_factor(attrs, count)
+    return Rounding(*points, factor) if np.isfinite(factor) else None
+
+
+def _merged(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int, int] | None:
+    """Count the values before, along and after the axes; None unless the axes are adjacent."""
+    # An axis of size 1 may count on either side.
+    kinds = [(axis in axes, size) for axis, size in enumerate(shape) if size != 1]
+    runs = [
+        (is_averaged, prod(size for _, size in run))
+        for is_averaged, run in groupby(kinds, key=lambda kind: kind[0])
+    ]
+    if sum(is_averaged for is_averaged, _ in runs) > 1:
+        return None
+    sizes = [size for _, size in runs]
+    if not any(is_averaged for is_averaged, _ in runs):
+        return prod(sizes), 1, 1
+    before = 1 if runs[0][0] else sizes.pop(0)
+    return before, sizes[0], sizes[1] if len(sizes) > 1 else 1
+
+
+RULES = ((quantized_mean, _mean),)

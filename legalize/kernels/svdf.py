@@ -10,6 +10,7 @@ for each unit
 A unit's filters are consecutive, so its values are one row.
 """
 
+import operator
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -17,8 +18,9 @@ import numpy as np
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.call import call_written
 from legalize.kernels.ir.arithmetic import rescaled_any
-from legalize.kernels.ir.rows import copy, for_each_piece, ramp
+from legalize.kernels.ir.rows import copy, for_each_piece, of_neighbours, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import (
     Array,
@@ -34,7 +36,12 @@ from legalize.kernels.ir.vectors import (
     vector_of,
 )
 from legalize.kernels.isa.base import VectorIsa
-from legalize.written import flat, new_function
+from legalize.kernels.kernel import Builder, Lowered, Operands
+from legalize.written import arguments, new_function
+from qnn_ops import quantized_svdf, quantized_svdf_state
+from qnn_ops.arithmetic.fixed_point import quantize_multiplier
+from qnn_ops.dialect.registry import Attrs, as_const, constant_of, spec_of
+from qnn_ops.quantized.svdf import output_multiplier, state_multiplier
 
 # Roughly what one thread multiplies.
 _VALUES_PER_MICROSECOND = 8_000
@@ -79,10 +86,10 @@ def remember(
     rows, dtype = batch * filters, rescaling.dtype
     size = rows * steps
     with new_function("svdf_state") as builder:
-        sums = T.arg("sums", T.buffer((batch, filters), "int32"))
-        state = T.arg("state", T.buffer((batch, filters * steps), dtype))
-        output = T.arg("output", T.buffer((batch, filters * steps), dtype))
-        found, source, target = map(flat, (sums, state, output))
+        states = (batch, filters * steps), dtype
+        found, source, target = arguments(
+            sums=((batch, filters), "int32"), state=states, output=states
+        )
 
         def renew(first: Index, lanes: int) -> None:
             newest = kept(rescaling.write(kept(found[ramp(first, lanes)])))
@@ -151,11 +158,12 @@ def weigh(isa: VectorIsa, rows: Rows, rescaling: Rescaling) -> tirx.PrimFunc:
     lanes = rows.lanes(isa)
     vectors = -(-rows.length // lanes)
     with new_function("svdf") as builder:
-        state = T.arg("state", T.buffer((rows.batch, size), rows.dtype))
-        weights = T.arg("weights", T.buffer((rows.units, vectors, lanes), "int16"))
-        bias = T.arg("bias", T.buffer((rows.units,), "int32"))
-        output = T.arg("output", T.buffer((rows.batch, rows.units), rescaling.dtype))
-        source, factors, target = map(flat, (state, weights, output))
+        source, factors, bias, target = arguments(
+            state=((rows.batch, size), rows.dtype),
+            weights=((rows.units, vectors, lanes), "int16"),
+            bias=((rows.units,), "int32"),
+            output=((rows.batch, rows.units), rescaling.dtype),
+        )
 
         def products(row: Index, unit: Index, number: Index) -> Vector:
             start = unit * rows.length + number * lanes
@@ -174,7 +182,9 @@ def weigh(isa: VectorIsa, rows: Rows, rescaling: Rescaling) -> tirx.PrimFunc:
                 with T.serial(vectors - 1) as turn:
                     for number, total in enumerate(totals):
                         _add(total, products(row, first + number, turn + 1), lanes // 2)
-            sums = _added_up([get_lanes(total, lanes // 2) for total in totals])
+            # Unsigned, as sums may wrap.
+            halves = [get_lanes(total, lanes // 2) for total in totals]
+            sums = of_neighbours(operator.add, halves, count)
             sums = sums + T.reinterpret(vector_of("uint32", count), bias[ramp(first, count)])
             sums = kept(T.reinterpret(vector_of("int32", count), sums))
             place = ramp(row * rows.units + first, count)
@@ -192,21 +202,37 @@ def _add(total: Buffer, more: Vector, lanes: int) -> None:
     set_lanes(total, get_lanes(total, lanes) + more, lanes)
 
 
-def _added_up(vectors: list[Vector]) -> Vector:
-    """Sum the lanes of each of 2^n vectors to one lane; unsigned, as sums may wrap."""
-    count = len(vectors)
-    while count < len(vectors) * lanes_in(vectors[0]):
-        # Add neighbours, in all vectors in sequence.
-        pairs = [vectors[i : i + 2] for i in range(0, len(vectors), 2)]
-        vectors = [kept(_every_other(pair, 0) + _every_other(pair, 1)) for pair in pairs]
-    while len(vectors) > 1:
-        joined = range(2 * lanes_in(vectors[0]))
-        vectors = [
-            kept(T.Shuffle(vectors[i : i + 2], list(joined))) for i in range(0, len(vectors), 2)
-        ]
-    return vectors[0]
+def _remember(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
+    (batch, filters), state = spec_of(operands[0]).shape, spec_of(operands[1])
+    rescaling = _rescaling(state_multiplier(attrs), attrs.state_zero_point, state.dtype)
+    function = remember(isa, batch, filters, state.shape[1] // filters, rescaling)
+    return call_written(builder, function, operands)
 
 
-def _every_other(vectors: list[Vector], first: int) -> Vector:
-    lanes = len(vectors) * lanes_in(vectors[0])
-    return T.Shuffle(vectors, list(range(first, lanes, 2)))
+def _weigh(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
+    state, constants = spec_of(operands[0]), [constant_of(each) for each in operands[1:]]
+    weights, bias = (*constants, None)[:2]
+    if weights is None or (len(operands) > 2 and bias is None):
+        return None
+    units = weights.shape[0] // attrs.rank
+    weights = weights.reshape(units, -1)
+    rows = Rows(state.shape[0], units, weights.shape[1], state.dtype)
+    if not rows.is_served(isa):
+        return None
+    added = np.zeros(units, np.int64) if bias is None else bias.astype(np.int64)
+    added -= attrs.state_zero_point * weights.sum(axis=1, dtype=np.int64)
+    rescaling = _rescaling(output_multiplier(attrs), attrs.output_zero_point, "int8")
+    arrays = rows.packed(isa, weights), added.astype(np.int32)
+    given = [operands[0], *(as_const(array) for array in arrays)]
+    return call_written(builder, weigh(isa, rows, rescaling), given)
+
+
+def _rescaling(real: float, zero_point: int, dtype: str) -> Rescaling:
+    multiplier, shift = (int(part) for part in quantize_multiplier(np.float64(real)))
+    return Rescaling(multiplier, shift, zero_point, dtype)
+
+
+RULES = (
+    (quantized_svdf_state, _remember),
+    (quantized_svdf, _weigh),
+)

@@ -6,10 +6,15 @@ from math import prod
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.call import call_written
 from legalize.kernels.ir.rows import copy, fill
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Index
-from legalize.written import flat, new_function
+from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.kernel import Builder, Lowered, Operands
+from legalize.written import arguments, new_function
+from qnn_ops import quantized_pad
+from qnn_ops.dialect.registry import Attrs, spec_of
 
 Axis = tuple[int, int, int]
 """An axis's size, and the number of values before and after it."""
@@ -19,7 +24,7 @@ _BYTES_PER_MICROSECOND = 20_000
 
 
 @cache
-def pad(
+def _padded(
     shape: tuple[int, ...], dtype: str, widths: tuple[tuple[int, int], ...], value: int
 ) -> tirx.PrimFunc:
     """Build the function that pads.
@@ -36,9 +41,7 @@ def pad(
     axes = merged_axes(shape, widths)
     out_shape = tuple(size + sum(width) for size, width in zip(shape, widths, strict=True))
     with new_function("pad") as builder:
-        data = T.arg("data", T.buffer(shape, dtype))
-        output = T.arg("output", T.buffer(out_shape, dtype))
-        source, target = flat(data), flat(output)
+        source, target = arguments(data=(shape, dtype), output=(out_shape, dtype))
         tasks = task_count(prod(out_shape) / _BYTES_PER_MICROSECOND)
 
         def level(depth: int, first: Index, start: Index) -> None:
@@ -74,3 +77,15 @@ def merged_axes(shape: tuple[int, ...], widths: tuple[tuple[int, int], ...]) -> 
     if len(axes) > 1 and axes[0] == (1, 0, 0):
         axes.pop(0)
     return axes
+
+
+def _pad(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
+    data = spec_of(operands[0])
+    if not any(attrs.pad_width) or 0 in data.shape:
+        return None
+    widths = tuple(zip(attrs.pad_width[::2], attrs.pad_width[1::2], strict=True))
+    function = _padded(data.shape, data.dtype, widths, attrs.pad_value)
+    return call_written(builder, function, operands)
+
+
+RULES = ((quantized_pad, _pad),)

@@ -16,6 +16,7 @@ import numpy as np
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.call import call_written
 from legalize.kernels.ir.arithmetic import (
     magnitude_bits,
     or_for_nan,
@@ -40,8 +41,12 @@ from legalize.kernels.ir.vectors import (
     vector_of,
 )
 from legalize.kernels.isa.base import VectorIsa
-from legalize.written import flat, new_function, own_sizes
+from legalize.kernels.kernel import Builder, Lowered, Operands
+from legalize.written import arguments, new_function, own_sizes
+from qnn_ops import dynamic_encoding, dynamic_quantize
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
+from qnn_ops.dialect.registry import Attrs, spec_of
+from qnn_ops.dialect.sizes import is_open
 from qnn_ops.quantized.dynamic_quantization import FIELDS, LARGEST_STEPS, OFFSETS
 
 # Roughly what one thread reads.
@@ -63,10 +68,8 @@ def encode(
         own: dict[str, Any] = {}
         shape = own_sizes(shape, own)
         rows, columns = (1, prod(shape)) if whole else (prod(shape[:-1]), shape[-1])
-        data = T.arg("data", T.buffer(shape, "float32"))
         result = (FIELDS,) if whole else (*shape[:-1], FIELDS)
-        output = T.arg("output", T.buffer(result, "float32"))
-        source, target = flat(data), flat(output)
+        source, target = arguments(data=(shape, "float32"), output=(result, "float32"))
 
         def row(number: Index) -> None:
             low, high = _ends(isa, source, number * columns, columns, asymmetric)
@@ -151,11 +154,10 @@ def quantize(
     """
     rows, columns = (1, prod(shape)) if whole else (prod(shape[:-1]), shape[-1])
     with new_function("dynamic_quantize") as builder:
-        data = T.arg("data", T.buffer(shape, "float32"))
         encodings = (FIELDS,) if whole else (*shape[:-1], FIELDS)
-        encoding = T.arg("encoding", T.buffer(encodings, "float32"))
-        output = T.arg("output", T.buffer(shape, dtype))
-        source, fields, target = map(flat, (data, encoding, output))
+        source, fields, target = arguments(
+            data=(shape, "float32"), encoding=(encodings, "float32"), output=(shape, dtype)
+        )
 
         def row(number: Index) -> None:
             start = number * columns
@@ -194,3 +196,29 @@ def _divided(value: Vector, scale: Vector, point: Vector, lanes: int, dtype: str
     whole = round_half_even(T.max(T.min(steps, high), low))
     moved = spread(point + T.int32(OFFSETS[dtype]), lanes)
     return T.Cast(vector_of(dtype, lanes), whole + moved)
+
+
+def _encode(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
+    shape, whole = spec_of(operands[0]).shape, attrs.whole
+    # Rows of an open number are separate.
+    if 0 in shape or (is_open(shape) and not whole):
+        return None
+    function = encode(isa, shape, bool(attrs.asymmetric), attrs.arithmetic, whole)
+    return call_written(builder, function, operands)
+
+
+def _quantize(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
+    shape = spec_of(operands[0]).shape
+    if 0 in shape:
+        return None
+    whole = spec_of(operands[1]).shape == (FIELDS,)
+    function = quantize(isa, shape, attrs.out_dtype, attrs.arithmetic, whole)
+    return call_written(builder, function, operands)
+
+
+RULES = (
+    (dynamic_encoding, _encode),
+    (dynamic_quantize, _quantize),
+)
+OPEN = (_encode,)
+"""The rules that also take open sizes."""

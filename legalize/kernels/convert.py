@@ -8,26 +8,28 @@ import numpy as np
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.call import call_written
 from legalize.kernels.ir.arithmetic import round_half_away, zero_for_nan
 from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.tasks import task_count
 from legalize.kernels.ir.vectors import Index, Vector, splat, vector_of
 from legalize.kernels.isa.base import VectorIsa
-from legalize.written import flat, new_function
+from legalize.kernels.kernel import Builder, Lowered, Operands
+from legalize.written import arguments, new_function
+from qnn_ops import dequantize, quantize
+from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.declared import LITERT
+from qnn_ops.dialect.registry import Attrs, spec_of
 
 # Roughly what one thread converts.
 _VALUES_PER_MICROSECOND = 4_000
 
 
 @cache
-def quantize(
+def _to_bytes(
     isa: VectorIsa, shape: tuple[int, ...], scale: float, zero_point: int, dtype: str
 ) -> tirx.PrimFunc:
-    """Build the function that quantizes float32 with one scale.
-
-    Returns:
-        A function of the data and the output.
-    """
+    """Build the function that quantizes float32 with one scale."""
     ends = np.iinfo(dtype)
 
     def convert(value: Vector, lanes: int) -> Vector:
@@ -44,14 +46,10 @@ def quantize(
 
 
 @cache
-def dequantize(
+def _to_floats(
     isa: VectorIsa, shape: tuple[int, ...], scale: float, zero_point: int, dtype: str
 ) -> tirx.PrimFunc:
-    """Build the function that dequantizes bytes with one scale to float32.
-
-    Returns:
-        A function of the data and the output.
-    """
+    """Build the function that dequantizes bytes with one scale to float32."""
 
     def convert(value: Vector, lanes: int) -> Vector:
         steps = T.Cast(vector_of("int32", lanes), value) - splat("int32", zero_point, lanes)
@@ -68,11 +66,10 @@ def _elementwise(
     out_dtype: str,
     convert: Callable[[Vector, int], Vector],
 ) -> tirx.PrimFunc:
+    """Build a function of the data and the output."""
     size = prod(shape)
     with new_function(name) as builder:
-        data = T.arg("data", T.buffer(shape, in_dtype))
-        output = T.arg("output", T.buffer(shape, out_dtype))
-        source, target = flat(data), flat(output)
+        source, target = arguments(data=(shape, in_dtype), output=(shape, out_dtype))
 
         def piece(offset: Index, lanes: int) -> None:
             index = ramp(offset, lanes)
@@ -81,3 +78,33 @@ def _elementwise(
         tasks = task_count(size / _VALUES_PER_MICROSECOND)
         for_each_piece(size, piece, isa.size, tasks=tasks)
     return builder.get()
+
+
+def _quantize(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
+    shape, dtype = spec_of(operands[0]).shape, attrs.out_dtype
+    # Primitives that round half to even are vector code, too. They fuse with the operator that
+    # computes the data.
+    by_primitives = hasattr(attrs, "multiplier") or attrs.arithmetic != LITERT
+    if by_primitives or not _is_served(attrs, shape, dtype):
+        return None
+    function = _to_bytes(isa, shape, attrs.scale, attrs.zero_point, dtype)
+    return call_written(builder, function, operands)
+
+
+def _dequantize(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa) -> Lowered:
+    data = spec_of(operands[0])
+    if not _is_served(attrs, data.shape, data.dtype):
+        return None
+    function = _to_floats(isa, data.shape, attrs.scale, attrs.zero_point, data.dtype)
+    return call_written(builder, function, operands)
+
+
+def _is_served(attrs: Attrs, shape: tuple[int, ...], dtype: str) -> bool:
+    is_per_tensor = not isinstance(attrs.scale, tuple) and not isinstance(attrs.zero_point, tuple)
+    return is_per_tensor and dtype in QUANTIZED and bool(shape) and 0 not in shape
+
+
+RULES = (
+    (quantize, _quantize),
+    (dequantize, _dequantize),
+)

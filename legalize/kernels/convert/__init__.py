@@ -1,1 +1,0 @@
-"""Conversions between real numbers and quantized ones."""

@@ -1,1 +1,0 @@
-"""Rows of real numbers, quantized at run time."""

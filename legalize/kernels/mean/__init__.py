@@ -1,1 +1,0 @@
-"""Means over rows and columns."""

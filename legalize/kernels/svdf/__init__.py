@@ -1,1 +1,0 @@
-"""Filters over time of low rank (SVDF): their states and their outputs."""
