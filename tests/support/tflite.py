@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ class Operand:
     Attributes:
         kind: its shape, dtype and quantization.
         array: its numbers; None if they are random.
-        is_constant: whether the file has them; otherwise a run gets them.
+        is_constant: whether the file has them; otherwise a run gets them. Those of int4 are int8.
         is_state: whether the model keeps them from run to run.
     """
 
@@ -60,6 +60,9 @@ class Operand:
     array: Array | None = None
     is_constant: bool = False
     is_state: bool = False
+
+
+Result = TypeVar("Result", int, Operand)
 
 
 def x(*shape: int, dtype: str = "int8", encoding: Quantization | None = Q) -> Operand:
@@ -157,6 +160,11 @@ class Sheet:
         Returns:
             This sheet.
         """
+        self.made(code, *operands, gives=gives, **options)
+        return self
+
+    def made(self, code: str, *operands: Any, gives: Any = None, **options: Any) -> Any:
+        """Add an operator as `add` does; return its result, or a list of several, as operands."""
         indices = [self._place(each) for each in operands]
         if gives is None:
             known = [each.kind for each in operands if isinstance(each, Operand)]
@@ -165,8 +173,10 @@ class Sheet:
             (ANY, each, None) if isinstance(each, str) else each
             for each in (gives if isinstance(gives, list) else [gives])
         ]
-        self.operator(code, indices, *results, **{**_WINDOWS.get(code, {}), **options})
-        return self
+        first = self.operator(code, indices, *results, **{**_WINDOWS.get(code, {}), **options})
+        found = [Operand(kind) for kind in results]
+        self._placed |= {each: first + place for place, each in enumerate(found)}
+        return found if isinstance(gives, list) else found[0]
 
     def _place(self, operand: Any) -> int:
         """Return the index of an operand, which may be in the model already."""
@@ -181,14 +191,15 @@ class Sheet:
                 kept = self.writer.tensor(name, shape, dtype, encoding, is_variable=True)
                 return self._placed.setdefault(operand, kept)
             array = any_of(self.rng, dtype, shape) if operand.array is None else operand.array
-            add = self.bias if operand.is_constant else self.input
-            self._placed[operand] = add(array, encoding)
+            add = self.packed if operand.is_constant else self.narrow
+            self._placed[operand] = add(array, dtype, encoding)
         return self._placed[operand]
 
-    def inside(self, index: int) -> int:
+    def inside(self, result: Result) -> Result:
         """Make a result no output of the model."""
+        index = self._placed[result] if isinstance(result, Operand) else result
         self._outputs.remove(index)
-        return index
+        return result
 
     def model(self) -> bytes:
         return self.writer.finish(self._inputs, self._outputs)

@@ -51,18 +51,6 @@ def test_flipped_bytes_parse_or_are_an_error(data: bytes, numbers: st.DataObject
 
 
 @settings(max_examples=100)
-@given(
-    position=st.integers(0, len(PARAMS) - 8),
-    layout=st.sampled_from(["<I", "<i", "<Q"]),
-    value=st.sampled_from([0, 1, 2, 32, 33, 2**31 - 1, 0xF993FAC8, 0xF993FAC9, 0xF993FACA]),
-)
-def test_wild_words_parse_or_are_an_error(position: int, layout: str, value: int) -> None:
-    changed = bytearray(PARAMS)
-    struct.pack_into(layout.replace("i", "I"), changed, position, value)
-    survives(read_params, bytes(changed))
-
-
-@settings(max_examples=100)
 @given(data=st.binary(max_size=200), zipped=st.booleans())
 def test_any_bytes_behind_a_header(data: bytes, zipped: bool) -> None:
     survives(read_params, (b"PK\3\4" if zipped else struct.pack("<QQQ", 0x112, 0, 1)) + data)

@@ -4,20 +4,16 @@ import pytest
 from frontends.tflite import QuantizedFallbackWarning, from_tflite
 from frontends.tflite.quantization import Quantization
 from qnn_ops import dequantize, quantize
-from tests.support.tflite import Sheet
+from tests.support.tflite import ANY, Q, Sheet, fixed, one, x
 from tvm_qnn import build
 
-Q = Quantization.per_tensor(0.5, 3)
-RESULT = Quantization.per_tensor(0.25, -7)
+RESULT = (ANY, "int8", Quantization.per_tensor(0.25, -7))
 
 
 def _square_and_raise() -> Sheet:
     sheet = Sheet(seed=35)
-    data = sheet.random_input((2, 5), "int8", Q)
-    squared = sheet.operator("SQUARE", [data], ((2, 5), "int8", RESULT))
-    exponent = sheet.constant(np.array([1, 2, 4, 5, 6], np.int8), Q)
-    sheet.operator("POW", [squared, exponent], ((2, 5), "int8", RESULT))
-    return sheet
+    squared = sheet.made("SQUARE", x(2, 5), gives=RESULT)
+    return sheet.add("POW", squared, fixed([1, 2, 4, 5, 6], "int8", Q), gives=RESULT)
 
 
 def test_it_is_dequantize_float_quantize() -> None:
@@ -37,13 +33,11 @@ def test_it_is_dequantize_float_quantize() -> None:
 
 
 def test_a_weight_per_channel_is_dequantized_per_channel() -> None:
-    sheet = Sheet(seed=37)
-    data = sheet.random_input((2, 3), "int8", Q)
     scales = Quantization(np.array([0.5, 0.25, 2], np.float32), np.zeros(3, np.int64), 0)
-    base = sheet.constant(np.array([1, 2, 3], np.int8), scales)
-    sheet.operator("POW", [base, data], ((2, 3), "int8", RESULT))
+    sheet = one("POW", fixed([1, 2, 3], "int8", scales), x(2, 3), gives=RESULT)
+    model = sheet.model()
     with pytest.warns(QuantizedFallbackWarning):
-        mod, params = from_tflite(sheet.model())
+        mod, params = from_tflite(model)
     power = np.array([0.5, 0.5, 6], np.float32) ** dequantize.evaluate(sheet.arrays[0], 0.5, 3)
     expected = quantize.evaluate(power.astype(np.float32), 0.25, -7, "int8")
     np.testing.assert_array_equal(build(mod, "llvm", params).run(sheet.arrays[0]), expected)
@@ -51,7 +45,4 @@ def test_a_weight_per_channel_is_dequantized_per_channel() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_no_warning_before_an_error() -> None:
-    sheet = _square_and_raise()
-    data = sheet.random_input((2, 5), "int8", Q)
-    sheet.operator("SVDF", [data], ((2, 5), "int8", Q))
-    sheet.check_refused("operator 2 SVDF")
+    _square_and_raise().add("SVDF", x(2, 5)).check_refused("operator 2 SVDF")

@@ -14,7 +14,8 @@ from frontends.tflite.writer import ModelWriter
 from qnn_ops.dialect.signature import TensorInfo, signature_of
 from tests.frontends.tflite import example_models
 from tests.support.errors import fails
-from tests.support.tflite import ANY, CONVOLUTION, Q, Sheet, check_refused, fixed, one, refused, x
+from tests.support.tflite import ANY, Q, Sheet, check_refused, fixed, one, refused, x
+from tests.support.tflite_graphs import Subgraph, model_of
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors
 
@@ -53,19 +54,16 @@ def small_model() -> bytes:
 
 def strided_model() -> bytes:
     """Return a strided convolution, its result reshaped to rows, and a dense layer."""
-    sheet, wide = Sheet(seed=40), Quantization.per_tensor(8.0, 0)
-    data = sheet.random_input((1, 6, 6, 2), "int8", Q)
+    sheet, wide = Sheet(seed=40), (ANY, "int8", Quantization.per_tensor(8.0, 0))
     kernel, weights = (
-        sheet.constant(sheet.rng.integers(-9, 9, shape).astype(np.int8), UNIT)
-        for shape in ((4, 3, 3, 2), (5, 36))
+        fixed(sheet.rng.integers(-9, 9, shape), "int8", UNIT) for shape in ((4, 3, 3, 2), (5, 36))
     )
-    bias = sheet.constant(np.arange(4, dtype=np.int32), Quantization.per_tensor(0.25, 0))
-    options = {**CONVOLUTION, "padding": "SAME", "stride_h": 2, "stride_w": 2}
-    image = sheet.operator("CONV_2D", [data, kernel, bias], ((1, 3, 3, 4), "int8", wide), **options)
-    rows = sheet.operator("RESHAPE", [image, sheet.constant([1, 36])], ((1, 36), "int8", wide))
-    result = ((1, 5), "int8", Quantization.per_tensor(64.0, 0))
-    sheet.operator("FULLY_CONNECTED", [rows, weights], result)
-    return sheet.model()
+    bias = fixed(np.arange(4), "int32", Quantization.per_tensor(0.25, 0))
+    options = {"gives": wide, "padding": "SAME", "stride_h": 2, "stride_w": 2}
+    image = sheet.made("CONV_2D", x(1, 6, 6, 2), kernel, bias, **options)
+    rows = sheet.made("RESHAPE", image, [1, 36])
+    result = (ANY, "int8", Quantization.per_tensor(64.0, 0))
+    return sheet.add("FULLY_CONNECTED", rows, weights, gives=result).model()
 
 
 def test_the_module_of_a_small_model() -> None:
@@ -122,28 +120,23 @@ class TestOutputs:
 
     def test_none_is_the_models(self) -> None:
         # The sheet makes every tensor an output.
-        assert self.names(None) == ["y5", "y7", "y8"]
+        assert self.names(None) == ["y4", "y6", "y8"]
 
     def test_all_is_every_computed_tensor(self) -> None:
-        writer = ModelWriter()
-        x = writer.tensor("x", (2,), "int8", Q)
-        y = writer.tensor("y", (2,), "int8", Q)
-        z = writer.tensor("z", (2,), "int8", Q)
-        writer.operator("RELU", [x], [z])
-        writer.operator("RELU6", [z], [y])
-        model = writer.finish([x], [y])
+        nodes = [("RELU", "x", "z"), ("RELU6", "z", "y")]
+        model = model_of(Subgraph({"x y z": ((2,), "int8", Q)}, nodes, "x", "y"))
         for outputs, expected in ((None, ["y"]), ("all", ["z", "y"]), (["z"], ["z"])):
             mod, _ = from_tflite(model, outputs=outputs)
             assert [info.name for info in signature_of(mod).outputs] == expected
 
     def test_a_list_names_and_numbers_those_alone(self) -> None:
         graph = read_model(strided_model())
-        mod, _ = from_tflite(graph, outputs=["y7", 4, "y5", 4])
+        mod, _ = from_tflite(graph, outputs=["y6", 3, "y4", 3])
         names = [info.name for info in signature_of(mod).outputs]
-        assert names == list(dict.fromkeys(["y7", graph.tensors[4].name, "y5"]))
+        assert names == list(dict.fromkeys(["y6", graph.tensors[3].name, "y4"]))
 
     def test_operators_that_no_output_needs_are_left_out(self) -> None:
-        mod, _ = from_tflite(strided_model(), outputs=["y5"])
+        mod, _ = from_tflite(strided_model(), outputs=["y4"])
         full, _ = from_tflite(strided_model())
         bindings = [each["main"].body.blocks[0].bindings for each in (mod, full)]
         assert len(bindings[0]) < len(bindings[1])
@@ -246,16 +239,12 @@ RANDOM = "its results are random numbers, others in every run"
 
 class TestUnsupported:
     def test_all_operators_are_named_at_once(self) -> None:
-        sheet = Sheet()
-        data = sheet.random_input((2, 3), "int8", Q)
-        first = sheet.operator("SKIP_GRAM", [data], ((2, 3), "int8", Q))
-        second = sheet.operator("RELU", [first], ((2, 3), "int8", Q))
-        sheet.operator(
-            "CONCATENATION", [second], ((2, 3), "int8", Q), fused_activation_function="RELU"
-        )
+        sheet, data = Sheet(), x(2, 3)
+        second = sheet.made("RELU", sheet.made("SKIP_GRAM", data))
+        sheet.add("CONCATENATION", second, fused_activation_function="RELU")
         # Wrong as well, but not what is told first.
-        sheet.operator("TRANSPOSE", [data, sheet.constant([0, 0])], ((2, 3), "int8", Q))
-        sheet.operator("MULTINOMIAL", [data], ((2, 3), "int8", Q))
+        sheet.add("TRANSPOSE", data, [0, 0])
+        sheet.add("MULTINOMIAL", data)
         with pytest.raises(UnsupportedOperatorError) as caught:
             from_tflite(sheet.model())
         assert caught.value.operators == (
@@ -276,9 +265,7 @@ class TestUnsupported:
         ],
     )
     def test_what_nothing_is_compiled_for(self, code: str, dtype: str, message: str) -> None:
-        sheet = Sheet()
-        data = sheet.input(np.ones(2, np.int32))
-        sheet.operator(code, [data], ((2,), dtype, None))
+        sheet = one(code, x(2, dtype="int32"), gives=dtype)
         with pytest.raises(UnsupportedOperatorError) as caught:
             from_tflite(sheet.model())
         assert caught.value.operators == ((0, code, message, ["x1", "y2"]),)

@@ -13,7 +13,7 @@ from frontends.tflite.operators import codes_with
 from frontends.tflite.quantization import Quantization
 from qnn_ops.errors import QnnError
 from tests.frontends.tflite.converters.test_variables import ring
-from tests.support.tflite import Operand, Output, Q, Sheet, check_refused, given, one, x
+from tests.support.tflite import Operand, Output, Q, Sheet, check_refused, fixed, given, one, x
 from tests.support.tflite_graphs import Subgraph, model_of
 from tests.support.tflm import golden, golden_names
 from tvm_qnn import build, digits
@@ -115,17 +115,11 @@ def test_other_semantics_are_an_error(read: Any) -> None:
 
 def test_a_model_of_float32_alone_is_imported_like_any_other_with_one_note() -> None:
     sheet = Sheet(seed=7)
-    data = sheet.input(sheet.rng.normal(size=(2, 3, 4)).astype(np.float32))
-    forms: list[tuple[list[object], tuple[int, ...]]] = [
-        ([[0, 1, 2], [1, 2, 3]], (2,)),
-        ([[0, 1], [1, 2]], (2, 4)),
-        ([[[1]], [[0]]], (2, 1, 3, 4)),
-    ]
-    for places, shape in forms:
-        sheet.operator("GATHER_ND", [data, sheet.constant(places)], (shape, "float32", None))
-    rows = sheet.input(sheet.rng.integers(-4, 5, (2, 6)).astype(np.float32))
-    weights = sheet.constant(sheet.rng.integers(-4, 5, (3, 6)).astype(np.float32))
-    sheet.operator("FULLY_CONNECTED", [rows, weights, -1], ((2, 3), "float32", None))
+    data = given(sheet.rng.normal(size=(2, 3, 4)), "float32")
+    for places in ([[0, 1, 2], [1, 2, 3]], [[0, 1], [1, 2]], [[[1]], [[0]]]):
+        sheet.add("GATHER_ND", data, places)
+    rows, weights = (sheet.rng.integers(-4, 5, (count, 6)) for count in (2, 3))
+    sheet.add("FULLY_CONNECTED", given(rows, "float32"), fixed(weights, "float32"), None)
     with pytest.warns(NotQuantizedWarning, match="no tensor of this model is quantized") as caught:
         from_tflite(sheet.model())
     assert len(caught) == 1

@@ -12,154 +12,121 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from qnn_ops.dialect.signature import bounds_of, signature_of
 from qnn_ops.errors import QnnError
-from tests.support.tflite import Sheet
+from tests.support.tflite import ANY, Operand, Q, Sheet, fixed, given, library_of, one, x
 from tvm_qnn import build
 
-Q = Quantization.per_tensor(0.5, 3)
-PLAIN = Quantization.per_tensor(1 / 256, -128)
+PLAIN = (ANY, "int8", Quantization.per_tensor(1 / 256, -128))
+SUMS, SCORES = ((ANY, "int8", Quantization.per_tensor(scale, 0)) for scale in (2.0, 20.0))
+WEIGHTS = fixed(np.arange(-32, 32).reshape(8, 8), "int8", Quantization.per_tensor(0.05, 0))
 RUNS = tuple({"b": b, "n": n} for b, n in ((1, 1), (2, 7), (3, 4), (5, 2), (4, 16)))
-ANY = (1,)  # LiteRT works shapes out by itself
-NUMBER, VECTOR = ((), "int32", None), (ANY, "int32", None)
+NUMBER = ((), "int32", None)
 
 
-def sizes(sheet: Sheet, data: int, rank: int) -> list[int]:
+def shape_of(sheet: Sheet, data: Operand) -> Operand:
+    result: Operand = sheet.made("SHAPE", data, gives="int32", out_type="int32")
+    return result
+
+
+def sizes(sheet: Sheet, data: Operand) -> list[Operand]:
     """Return the sizes of a tensor, each a scalar, as Keras takes them apart."""
-    shape = sheet.inside(
-        sheet.operator("SHAPE", [data], ((rank,), "int32", None), out_type="int32")
-    )
-    bounds = [[sheet.constant([each]) for each in (i, i + 1, 1)] for i in range(rank)]
-    return [
-        sheet.inside(sheet.operator("STRIDED_SLICE", [shape, *each], NUMBER, shrink_axis_mask=1))
-        for each in bounds
-    ]
+    shape = sheet.inside(shape_of(sheet, data))
+    parts = [([i], [i + 1], [1]) for i in range(len(data.kind[0]))]
+    options = {"gives": NUMBER, "shrink_axis_mask": 1}
+    return [sheet.inside(sheet.made("STRIDED_SLICE", shape, *part, **options)) for part in parts]
 
 
-def absolute(shape: tuple[int, ...]) -> bytes:
-    sheet = Sheet()
-    sheet.operator("ABS", [sheet.random_input(shape, "int8", Q)], (shape, "int8", Q))
-    return sheet.model()
-
-
-def packed(sheet: Sheet, *values: int) -> int:
+def packed(sheet: Sheet, *values: Any) -> Operand:
     return sheet.inside(
-        sheet.operator("PACK", list(values), VECTOR, values_count=len(values), axis=0)
+        sheet.made("PACK", *values, gives="int32", values_count=len(values), axis=0)
     )
 
 
 def test_attention_of_any_length_equals_litert() -> None:
-    sheet = Sheet()
-    data = sheet.random_input((2, 6, 8), "int8", Q)
-    batch, length, width = sizes(sheet, data, 3)
+    sheet, data = Sheet(), x(2, 6, 8)
+    batch, length, width = sizes(sheet, data)
     # As TensorFlow lowers einsum: free sizes, multiplied by segments of a vector.
     outer = packed(sheet, batch, length)
-    segments, one = sheet.constant([0, 0]), sheet.constant(1)
-    rows = sheet.inside(sheet.operator("UNSORTED_SEGMENT_PROD", [outer, segments, one], VECTOR))
-    last = sheet.inside(sheet.operator("RESHAPE", [width, sheet.constant([1])], VECTOR))
-    flat_shape = sheet.inside(sheet.operator("CONCATENATION", [rows, last], VECTOR, axis=0))
-    flat = sheet.operator("RESHAPE", [data, flat_shape], (ANY, "int8", Q))
-    weights = sheet.constant(np.arange(-32, 32, dtype=np.int8).reshape(8, 8), Q_WEIGHTS)
-    dense = sheet.operator("FULLY_CONNECTED", [flat, weights, -1], (ANY, "int8", Q_SUMS))
-    two, four = sheet.constant(2), sheet.constant(4)
-    apart = packed(sheet, batch, length, two, four)
-    split = sheet.operator("RESHAPE", [dense, apart], (ANY, "int8", Q_SUMS))
-    order = sheet.constant([0, 2, 1, 3])
-    heads = sheet.operator("TRANSPOSE", [split, order], ((2, 2, 6, 4), "int8", Q_SUMS))
-    scores = sheet.operator("BATCH_MATMUL", [heads, heads], (ANY, "int8", Q_SCORES), adj_y=True)
-    chances = sheet.operator("SOFTMAX", [scores], (ANY, "int8", PLAIN), beta=1.0)
-    sheet.operator("BATCH_MATMUL", [chances, heads], (ANY, "int8", Q_SUMS))
+    rows = sheet.inside(sheet.made("UNSORTED_SEGMENT_PROD", outer, [0, 0], 1))
+    last = sheet.inside(sheet.made("RESHAPE", width, [1]))
+    flat_shape = sheet.inside(sheet.made("CONCATENATION", rows, last, axis=0))
+    flat = sheet.made("RESHAPE", data, flat_shape)
+    dense = sheet.made("FULLY_CONNECTED", flat, WEIGHTS, None, gives=SUMS)
+    split = sheet.made("RESHAPE", dense, packed(sheet, batch, length, 2, 4))
+    heads = sheet.made("TRANSPOSE", split, [0, 2, 1, 3], gives=((2, 2, 6, 4), *SUMS[1:]))
+    scores = sheet.made("BATCH_MATMUL", heads, heads, gives=SCORES, adj_y=True)
+    chances = sheet.made("SOFTMAX", scores, gives=PLAIN, beta=1.0)
+    sheet.add("BATCH_MATMUL", chances, heads, gives=SUMS)
     library = sheet.check_open([("b", "n", 8)], *RUNS)
     assert [str(each.shape) for each in library.outputs[:2]] == ["(b * n, 8)", "(b * n, 8)"]
 
 
-Q_WEIGHTS = Quantization.per_tensor(0.05, 0)
-Q_SUMS = Quantization.per_tensor(2.0, 0)
-Q_SCORES = Quantization.per_tensor(20.0, 0)
-
-
 def test_operators_on_shapes_equal_litert() -> None:
-    sheet = Sheet()
-    data = sheet.random_input((2, 6, 3), "int8", Q)
-    batch, length, _ = sizes(sheet, data, 3)
-    one, two = sheet.constant(1), sheet.constant(2)
-    sheet.operator("SUB", [sheet.operator("MUL", [length, two], NUMBER), batch], NUMBER)
-    more = sheet.operator("ADD", [length, one], NUMBER)
-    sheet.operator("CAST", [more], ((), "float32", None))
-    sheet.operator("RANGE", [sheet.constant(0), more, one], VECTOR)
-    sheet.operator("RANGE", [sheet.constant(0), more, two], VECTOR)
+    sheet, data = Sheet(), x(2, 6, 3)
+    batch, length, _ = sizes(sheet, data)
+    sheet.add("SUB", sheet.made("MUL", length, 2, gives=NUMBER), batch, gives=NUMBER)
+    more = sheet.made("ADD", length, 1, gives=NUMBER)
+    sheet.add("CAST", more, gives=((), "float32", None))
+    for step in (1, 2):
+        sheet.add("RANGE", 0, more, step, gives="int32")
     shape = packed(sheet, batch, more)
-    sheet.operator("FILL", [shape, sheet.constant(7)], VECTOR)
-    sheet.operator("REDUCE_PROD", [shape, sheet.constant([0])], NUMBER, keep_dims=False)
-    sheet.operator("GATHER", [shape, sheet.constant([1, 0])], VECTOR, axis=0)
-    sheet.operator("EXPAND_DIMS", [more, sheet.constant(0)], VECTOR)
-    row = sheet.constant(np.arange(1, 4, dtype=np.int8).reshape(1, 1, 3), Q)
-    wide = packed(sheet, batch, length, sheet.constant(3))
-    sheet.operator("BROADCAST_TO", [row, wide], (ANY, "int8", Q))
-    sheet.operator("TILE", [row, packed(sheet, length, one, two)], (ANY, "int8", Q))
-    bounds = sheet.constant([0, -1, 0]), sheet.constant([0, 0, 2]), sheet.constant([1, 1, 1])
-    masks = {"begin_mask": 1, "end_mask": 3}
-    sheet.operator("STRIDED_SLICE", [data, *bounds], (ANY, "int8", Q), **masks)
-    back = sheet.constant([0, 0, 0]), sheet.constant([0, 0, 0]), sheet.constant([1, -1, 1])
-    sheet.operator("STRIDED_SLICE", [data, *back], (ANY, "int8", Q), begin_mask=7, end_mask=7)
-    sheet.operator("LESS", [length, sheet.constant(5)], ((), "bool", None))
-    sheet.operator("EQUAL", [batch, two], ((), "bool", None))
-    sheet.operator("MAXIMUM", [batch, length], NUMBER)
+    sheet.add("FILL", shape, 7)
+    sheet.add("REDUCE_PROD", shape, [0], gives=NUMBER, keep_dims=False)
+    sheet.add("GATHER", shape, [1, 0], axis=0)
+    sheet.add("EXPAND_DIMS", more, 0, gives="int32")
+    row = fixed(np.arange(1, 4).reshape(1, 1, 3), "int8", Q)
+    sheet.add("BROADCAST_TO", row, packed(sheet, batch, length, 3))
+    sheet.add("TILE", row, packed(sheet, length, 1, 2))
+    sheet.add("STRIDED_SLICE", data, [0, -1, 0], [0, 0, 2], [1, 1, 1], begin_mask=1, end_mask=3)
+    sheet.add("STRIDED_SLICE", data, [0] * 3, [0] * 3, [1, -1, 1], begin_mask=7, end_mask=7)
+    sheet.add("LESS", length, 5, gives=((), "bool", None))
+    sheet.add("EQUAL", batch, 2, gives=((), "bool", None))
+    sheet.add("MAXIMUM", batch, length, gives=NUMBER)
     for kernels in (False, True):
         sheet.check_open([("b", "n", 3)], *RUNS, kernels=kernels)
 
 
 def test_quotients_and_extremes_of_shapes_are_shapes() -> None:
-    sheet, same = Sheet(), [1, 1, 1, 1]
-    data = sheet.random_input((2, 4, 6, 3), "int8", Q)
-    shape = sheet.operator("SHAPE", [data], ((4,), "int32", None), out_type="int32")
-    larger = sheet.operator("ADD", [shape, sheet.constant([0, 1, 1, 1])], VECTOR)
-    wider = sheet.operator("MUL", [shape, sheet.constant([6, 1, 1, 1])], VECTOR)
+    sheet, data, same = Sheet(), x(2, 4, 6, 3), [1, 1, 1, 1]
+    shape = shape_of(sheet, data)
+    larger = sheet.made("ADD", shape, [0, 1, 1, 1])
+    wider = sheet.made("MUL", shape, [6, 1, 1, 1])
     for code, operands in (
-        ("MAXIMUM", [shape, sheet.constant(same)]),
-        ("MINIMUM", [larger, shape]),
-        ("DIV", [shape, sheet.constant(same)]),
-        ("DIV", [wider, sheet.constant([2, 1, 1, 3])]),
+        ("MAXIMUM", (shape, same)),
+        ("MINIMUM", (larger, shape)),
+        ("DIV", (shape, same)),
+        ("DIV", (wider, [2, 1, 1, 3])),
     ):
-        sizes_of_data = sheet.operator(code, operands, VECTOR)
-        sheet.operator("RESHAPE", [data, sizes_of_data], (ANY, "int8", Q))
+        sheet.add("RESHAPE", data, sheet.made(code, *operands))
     sheet.check_open([("n", 4, 6, 3)], {"n": 1}, {"n": 5})
 
 
 def test_sizes_count_where_they_are_known() -> None:
     for addend, is_certain in (([2, -3], True), ([-2, -2], False)):
         sheet = Sheet()
-        data = sheet.random_input((2, 3), "int8", Q)
-        shape = sheet.operator("SHAPE", [data], ((2,), "int32", None), out_type="int32")
-        rest = sheet.operator("ADD", [shape, sheet.constant(addend)], VECTOR)
-        sheet.operator("WHERE", [rest], (ANY, "int64", None))
+        rest = sheet.made("ADD", shape_of(sheet, x(2, 3)), addend)
+        sheet.add("WHERE", rest, gives="int64")
         if is_certain:
             sheet.check_open([("n", 3)], {"n": 1}, {"n": 2})
             continue
         with pytest.raises(QnnError, match="WHERE: the shape of its result depends on the data"):
             sheet.check_open([("n", 3)])
     sheet = Sheet()
-    data = sheet.random_input((2, 3), "int8", Q)
-    wide = sheet.operator("SHAPE", [data], ((2,), "int32", None), out_type="int32")
+    wide = shape_of(sheet, x(2, 3))
     for _ in range(2):
-        wide = sheet.operator("MUL", [wide, sheet.constant([65536, 65536])], VECTOR)
-    bounds = [sheet.constant([each]) for each in (1, 2, 1)]
-    sheet.operator("STRIDED_SLICE", [wide, *bounds], VECTOR)
+        wide = sheet.made("MUL", wide, [65536, 65536])
+    sheet.add("STRIDED_SLICE", wide, [1], [2], [1])
     sheet.check_open([("n", 3)], {"n": 1}, {"n": 2})
 
 
 def test_a_table_has_as_many_rows_as_a_size_may_have() -> None:
-    sheet = Sheet()
-    data = sheet.random_input((2, 6, 3), "int8", Q)
-    _, length, _ = sizes(sheet, data, 3)
-    table = sheet.constant(np.arange(48, dtype=np.int8).reshape(16, 3), Q)
-    begin, count = sheet.constant([0, 0]), packed(sheet, length, sheet.constant(3))
-    rows = sheet.operator("STRIDED_SLICE", [table, begin, count, sheet.constant([1, 1])], ROWS)
-    sheet.operator("ADD", [data, rows], (ANY, "int8", Q))
+    sheet, data = Sheet(), x(2, 6, 3)
+    _, length, _ = sizes(sheet, data)
+    table = fixed(np.arange(48).reshape(16, 3), "int8", Q)
+    rows = sheet.made("STRIDED_SLICE", table, [0, 0], packed(sheet, length, 3), [1, 1])
+    sheet.add("ADD", data, rows)
     sheet.check_open([("b", "n", 3)], *RUNS, n=range(1, 17))
     with pytest.raises(QnnError, match=r"STRIDED_SLICE .*: the size n is open, where it must be"):
         sheet.check_open([("b", "n", 3)])
-
-
-ROWS = (ANY, "int8", Q)
 
 
 @pytest.mark.parametrize(
@@ -173,22 +140,17 @@ ROWS = (ANY, "int8", Q)
     ],
 )
 def test_names_ranges_and_numbers(shapes: Any, shape: str, bounds: Any) -> None:
-    model = absolute((1, 6, 6, 2))
+    model = one("ABS", x(1, 6, 6, 2)).model()
     mod, params = from_tflite(model, shapes)
     assert str(signature_of(mod).inputs[0].shape) == shape
     assert bounds_of(mod["main"]) == bounds
     images = np.random.default_rng(0).integers(-128, 128, (3, 6, 6, 2)).astype(np.int8)
-    fixed = build(*_fixed(model, images.shape)).run(images)
-    np.testing.assert_array_equal(build(mod, "llvm", params).run(images), fixed)
-
-
-def _fixed(model: bytes, shape: tuple[int, ...]) -> Any:
-    mod, params = from_tflite(model, {"x1": shape})
-    return mod, "llvm", params
+    expected = library_of(model, shape_dict={"x1": images.shape}).run(images)
+    np.testing.assert_array_equal(build(mod, "llvm", params).run(images), expected)
 
 
 def test_what_a_file_leaves_open_stays_open() -> None:
-    graph = read_model(absolute((1, 1, 4)))
+    graph = read_model(one("ABS", x(1, 1, 4)).model())
     for signature, shape in (
         ((-1, 1, 4), (1, 1, 4)),
         ((-1, -1, 4), ("batch", "x1_1", 4)),
@@ -202,9 +164,6 @@ def test_what_a_file_leaves_open_stays_open() -> None:
 
 
 def test_rows_that_are_quantized_by_themselves_equal_litert() -> None:
-    sheet = Sheet()
-    data = sheet.input(np.ones((2, 3, 8), np.float32))
-    weights = sheet.constant(np.arange(-32, 32, dtype=np.int8).reshape(8, 8), Q_WEIGHTS)
-    result = (ANY, "float32", None)
-    sheet.operator("FULLY_CONNECTED", [data, weights, -1], result, keep_num_dims=True)
+    data, options = given(np.ones((2, 3, 8)), "float32"), {"keep_num_dims": True}
+    sheet = one("FULLY_CONNECTED", data, WEIGHTS, None, gives="float32", **options)
     sheet.check_open([("b", "n", 8)], *RUNS)

@@ -11,7 +11,7 @@ from frontends.tflite.notes import WrappingSumsWarning
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
 from tests.support.models import differing_tensors
-from tests.support.tflite import ANY, CONVOLUTION, Sheet, fixed, given, one, refused, x
+from tests.support.tflite import ANY, Operand, Sheet, fixed, given, one, refused, x
 
 HIGHEST, LOWEST = 2**31 - 1, -(2**31)
 
@@ -98,12 +98,11 @@ def test_sums_beyond_int32_wrap_as_litert(code: str, dtype: str) -> None:
 
 
 def test_one_warning_tells_of_every_operator_that_wraps() -> None:
-    sheet = Sheet(seed=76)
-    data = sheet.random_input((2, 3), "int8", unit())
+    sheet, data = Sheet(seed=76), x(2, 3, encoding=unit())
+    bias = fixed([LOWEST, HIGHEST], "int32", unit())
     for _ in range(3):
-        bias = sheet.constant(np.array([LOWEST, HIGHEST], np.int32), unit())
-        weights = sheet.constant(np.array([[1, 2, 3], [-9, 9, 0]], np.int8), unit())
-        sheet.operator("FULLY_CONNECTED", [data, weights, bias], ((2, 2), "int8", RESULT))
+        weights = fixed([[1, 2, 3], [-9, 9, 0]], "int8", unit())
+        sheet.add("FULLY_CONNECTED", data, weights, bias, gives=(ANY, "int8", RESULT))
     with pytest.warns(WrappingSumsWarning, match="; 2 more operators have such sums$") as caught:
         from_tflite(sheet.model())
     assert len(caught) == 1
@@ -113,12 +112,10 @@ def test_one_warning_tells_of_every_operator_that_wraps() -> None:
 @pytest.mark.filterwarnings("ignore::frontends.tflite.notes.WrappingSumsWarning")
 @pytest.mark.parametrize(("depth", "fits"), [(65_536, True), (67_000, False)])
 def test_sums_of_many_products(depth: int, fits: bool) -> None:
-    sheet = Sheet(seed=71)
     # 255 * 127 a product: int32 holds 66,311 of them.
-    data = np.full((1, depth), 127, np.int8)
-    weights = np.full((1, depth), 127, np.int8)
-    operands = [sheet.input(data, unit(-128)), sheet.constant(weights, unit())]
-    sheet.operator("FULLY_CONNECTED", operands, ((1, 1), "int8", RESULT))
+    most = np.full((1, depth), 127)
+    data, weights = given(most, "int8", unit(-128)), fixed(most, "int8", unit())
+    sheet = one("FULLY_CONNECTED", data, weights, gives=(ANY, "int8", RESULT))
     sheet.check_reference()
     assert differing_tensors(sheet.model(), [sheet.arrays], "host", kernels=True) == []
     if not fits:
@@ -199,21 +196,17 @@ test_what_leaves_int32_is_refused = refused(
 
 @pytest.mark.filterwarnings("ignore::frontends.tflite.notes.WrappingSumsWarning")
 def test_wrapping_sums_before_operators_that_kernels_join_to_convolutions() -> None:
-    sheet = Sheet(seed=78)
-    data = sheet.random_input((1, 5, 6, 16), "int8", unit(3))
-    options = {**CONVOLUTION, "padding": "SAME"}
-    shape = (1, 5, 6, 16)
+    sheet, result = Sheet(seed=78), (ANY, "int8", RESULT)
 
-    def convolution(source: int, size: int, scale: float = 1.0) -> int:
+    def convolution(source: Operand, size: int, scale: float = 1.0) -> Operand:
         numbers = full_range(sheet.rng, "int8", (16, size, size, 16))
-        weights = sheet.constant(numbers, Quantization.per_tensor(scale, 0))
-        bias = sheet.rng.choice(np.array([LOWEST, HIGHEST, 7], np.int32), 16)
-        operands = [source, weights, sheet.constant(bias, unit())]
-        return sheet.operator("CONV_2D", operands, (shape, "int8", RESULT), **options)
+        weights = fixed(numbers, "int8", Quantization.per_tensor(scale, 0))
+        bias = fixed(sheet.rng.choice([LOWEST, HIGHEST, 7], 16), "int32", unit())
+        made: Operand = sheet.made("CONV_2D", source, weights, bias, gives=result, padding="SAME")
+        return made
 
+    data = x(1, 5, 6, 16, encoding=unit(3))
     first, second = convolution(data, 1), convolution(data, 3)
-    total = sheet.operator("ADD", [first, second], (shape, "int8", RESULT))
-    again = convolution(total, 3, 2.0**-26)
-    joined = ((1, 5, 6, 32), "int8", RESULT)
-    sheet.operator("CONCATENATION", [first, again], joined, axis=3)
+    again = convolution(sheet.made("ADD", first, second), 3, 2.0**-26)
+    sheet.add("CONCATENATION", first, again, axis=3)
     assert differing_tensors(sheet.model(), [sheet.arrays], "host", kernels=True) == []

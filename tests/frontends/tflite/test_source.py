@@ -7,11 +7,10 @@ from frontends.errors import ModelFormatError
 from frontends.summary import FALLBACK, FLOAT, INTEGER, UNSUPPORTED, Summary
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.source import TFLiteSource
-from frontends.tflite.writer import ModelWriter
-from tests.support.tflite import Sheet
+from tests.support.tflite import Sheet, fixed, one, x
 from tvm_qnn.zoo import build as zoo
 
-Q = Quantization.per_tensor(0.5, 3)
+NARROW = Quantization.per_tensor(0.1, 0)
 
 
 @pytest.fixture
@@ -57,29 +56,18 @@ def test_shapes_are_those_that_the_inputs_give(batch: int | str, text: str, path
 
 
 def test_the_products_of_a_transposed_convolution(path: Path) -> None:
-    sheet, encoding = Sheet(), Quantization.per_tensor(0.1, 0)
-    data = sheet.random_input((1, 4, 5, 3), "int8", encoding)
-    weights = sheet.constant(np.ones((2, 3, 3, 3), np.int8), encoding)
-    shape = (1, 8, 10, 2)
-    operands, result = [sheet.constant(shape), weights, data], (shape, "int8", encoding)
-    options = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
-    sheet.operator("TRANSPOSE_CONV", operands, result, **options)
+    weights, window = fixed(np.ones((2, 3, 3, 3)), "int8", NARROW), {"stride_h": 2, "stride_w": 2}
+    sheet = one("TRANSPOSE_CONV", [1, 8, 10, 2], weights, x(1, 4, 5, 3), padding="SAME", **window)
     path.write_bytes(sheet.model())
     assert summary_of(path).operators[0].macs == 4 * 5 * 3 * 2 * 3 * 3
 
 
 def test_how_each_operator_is_computed(path: Path) -> None:
-    writer = ModelWriter()
-    x = writer.tensor("x", (2, 4), "int8", Q)
-    real = writer.tensor("real", (2, 4), "float32", None)
-    sigmoid = writer.tensor("sigmoid", (2, 4), "float32", None)
-    cosine = writer.tensor("cosine", (2, 4), "int8", Q)
-    odd = writer.tensor("odd", (2, 4), "int8", Q)
-    writer.operator("DEQUANTIZE", [x], [real])
-    writer.operator("LOGISTIC", [real], [sigmoid])
-    writer.operator("COS", [x], [cosine])
-    writer.operator("MULTINOMIAL", [x], [odd])
-    path.write_bytes(writer.finish([x], [sigmoid, cosine, odd]))
+    sheet, data = Sheet(), x(2, 4)
+    sheet.add("LOGISTIC", sheet.made("DEQUANTIZE", data, gives="float32"))
+    for code in ("COS", "MULTINOMIAL"):
+        sheet.add(code, data)
+    path.write_bytes(sheet.model())
     found = {operator.code: operator for operator in summary_of(path).operators}
     assert found["DEQUANTIZE"].lowering == INTEGER
     assert found["LOGISTIC"].lowering == FLOAT

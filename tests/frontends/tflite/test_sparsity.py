@@ -13,11 +13,10 @@ from frontends.tflite.sparsity import BITS, Level, Sparsity, densified, pack, pa
 from frontends.tflite.writer import ModelWriter
 from tests.operators.weighted import weighted_example
 from tests.support.errors import failing
+from tests.support.hybrid import scales
 from tests.support.models import differing_tensors
 from tests.support.sparse import by_blocks, by_rows, sparse_matrix
-from tests.support.tflite import Sheet, check_refused, random_quantization
-
-OPTIONS = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
+from tests.support.tflite import ANY, Operand, Sheet, check_refused, fixed, random_quantization, x
 
 
 @pytest.mark.parametrize("dtype", BITS)
@@ -47,33 +46,25 @@ def test_weights_of_two_bits_equal_litert(code: str, data: str) -> None:
     assert differing_tensors(sheet.model(), [sheet.arrays], "host", kernels=True) == []
 
 
-def weights(sheet: Sheet, shape: tuple[int, ...], axis: int) -> int:
-    scales = sheet.rng.uniform(0.01, 0.1, shape[axis]).astype(np.float32)
-    encoding = Quantization(scales, np.zeros(len(scales), np.int64), axis)
+def weights(sheet: Sheet, shape: tuple[int, ...], encoding: Quantization) -> Operand:
     numbers = sheet.rng.integers(-8, 8, shape).astype(np.int8)
-    return sheet.packed(numbers, "int4", encoding)
+    return Operand((shape, "int4", encoding), numbers, is_constant=True)
 
 
 def test_layers_with_weights_of_four_bits_equal_litert() -> None:
     sheet = Sheet(seed=85)
     rng = sheet.rng
-    data = sheet.random_input((1, 5, 6, 3), "int8", random_quantization(rng, "int8"))
-    result = random_quantization(rng, "int8", 0.3)
-    bias = sheet.constant(rng.integers(-50, 50, 5).astype(np.int32), Quantization.per_tensor(1, 0))
-    options = {**OPTIONS, "dilation_h_factor": 1, "dilation_w_factor": 1}
-    operands = [data, weights(sheet, (5, 3, 3, 3), 0), bias]
-    shape = (1, 5, 6, 5)
-    convolved = sheet.operator("CONV_2D", operands, (shape, "int8", result), version=7, **options)
-    operands = [convolved, weights(sheet, (1, 3, 3, 5), 3), bias]
-    options["depth_multiplier"] = 1
-    each = sheet.operator(
-        "DEPTHWISE_CONV_2D", operands, (shape, "int8", result), version=6, **options
+    data = x(1, 5, 6, 3, encoding=random_quantization(rng, "int8"))
+    bias = fixed(rng.integers(-50, 50, 5), "int32", Quantization.per_tensor(1, 0))
+    options = {"padding": "SAME", "gives": (ANY, "int8", random_quantization(rng, "int8", 0.3))}
+    each = sheet.made(
+        "CONV_2D", data, weights(sheet, (5, 3, 3, 3), scales(rng, 5)), bias, version=7, **options
     )
-    flat = sheet.operator("RESHAPE", [each, sheet.constant([1, 150])], ((1, 150), "int8", result))
-    encoding = Quantization.per_tensor(0.05, 0)
-    numbers = rng.integers(-8, 8, (5, 150)).astype(np.int8)
-    operands = [flat, sheet.packed(numbers, "int4", encoding)]
-    sheet.operator("FULLY_CONNECTED", operands, ((1, 5), "int8", result), version=10)
+    kernel = weights(sheet, (1, 3, 3, 5), scales(rng, 5, axis=3))
+    each = sheet.made("DEPTHWISE_CONV_2D", each, kernel, bias, version=6, **options)
+    flat = sheet.made("RESHAPE", each, [1, 150])
+    kernel = weights(sheet, (5, 150), Quantization.per_tensor(0.05, 0))
+    sheet.add("FULLY_CONNECTED", flat, kernel, version=10)
     sheet.check()
     assert differing_tensors(sheet.model(), [sheet.arrays], "host", kernels=True) == []
 
@@ -125,8 +116,7 @@ def test_dense_layers_of_sparse_weights_equal_litert() -> None:
     rng = sheet.rng
     data = sheet.random_input((3, 32), "int8", random_quantization(rng, "int8"))
     dense = sparse_matrix(rng, (8, 32), size)
-    values, sparsity = by_blocks(dense, size)
-    weights = sheet.sparse(dense.shape, values, sparsity, Quantization.per_tensor(0.02, 0))
+    weights = sheet.sparse(dense.shape, *by_blocks(dense, size), Quantization.per_tensor(0.02, 0))
     result = ((3, 8), "int8", random_quantization(rng, "int8", 0.3))
     sheet.operator("FULLY_CONNECTED", [data, weights], result, version=8)
     sheet.check()

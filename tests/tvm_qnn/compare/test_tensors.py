@@ -4,24 +4,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontends.tflite.quantization import Quantization
-from frontends.tflite.writer import ModelWriter
 from tests.support.errors import fails
+from tests.support.tflite import Q
+from tests.support.tflite_graphs import Subgraph, model_of
 from tvm_qnn import Comparison, build, compare, from_tflite
 from tvm_qnn.compare import TensorComparison
 
-Q = Quantization.per_tensor(0.5, 3)
+ROW, REAL = ((1, 3), "int8", Q), ((1, 3), "float32")
 X = np.array([[-100, 0, 100]], np.int8)
 
 
 def model() -> bytes:
-    writer = ModelWriter()
-    x = writer.tensor("x", (1, 3), "int8", Q)
-    y = writer.tensor("y", (1, 3), "int8", Q)
-    z = writer.tensor("z", (1, 3), "float32")
-    writer.operator("RELU", [x], [y])
-    writer.operator("DEQUANTIZE", [y], [z])
-    return writer.finish([x], [z])
+    nodes = [("RELU", "x", "y"), ("DEQUANTIZE", "y", "z")]
+    return model_of(Subgraph({"x y": ROW, "z": REAL}, nodes, "x", "z"))
 
 
 def test_it_shows_what_differs() -> None:
@@ -56,11 +51,8 @@ def test_a_model_that_is_equal(kernels: bool, tmp_path: Any) -> None:
 
 def test_a_library_that_is_built_for_use_may_differ_by_itself() -> None:
     other = np.array([[5, 3, 100]], np.int8)
-    writer = ModelWriter()
-    x = writer.tensor("x", (1, 3), "int8", Q)
-    z = writer.tensor("z", (1, 3), "float32")
-    writer.operator("DEQUANTIZE", [x], [z])
-    used = build(*from_tflite(writer.finish([x], [z]))[:1], "llvm")
+    main = Subgraph({"x": ROW, "z": REAL}, [("DEQUANTIZE", "x", "z")], "x", "z")
+    used = build(*from_tflite(model_of(main))[:1], "llvm")
     comparison = compare(model(), [other - 10], "llvm", used=used)
     assert not comparison.is_equal
     assert [tensor.differing for tensor in comparison.tensors] == [0, 0]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from frontends.tflite.quantization import Quantization
-from frontends.tflite.writer import ModelWriter
+from tests.support.tflite import one, x
 from tvm_qnn import digits
 from tvm_qnn.evaluate.peers import described, peer_of
 from tvm_qnn.oracle import litert_tensors
@@ -24,12 +24,13 @@ def test_a_tflite_model_runs_on_the_reference_kernels(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("dtype", "scale"), [("float32", None), ("int8", 0.5)])
 def test_other_models_are_described_too(tmp_path: Path, dtype: str, scale: float | None) -> None:
-    writer = ModelWriter()
-    quantization = None if scale is None else Quantization.per_tensor(scale, 3)
-    x, y = (writer.tensor(name, (1, 4), dtype, quantization) for name in "xy")
-    writer.operator("RELU", [x], [y])
+    encoding = None if scale is None else Quantization.per_tensor(scale, 3)
     path = tmp_path / "r.tflite"
-    path.write_bytes(writer.finish([x], [y]))
+    path.write_bytes(
+        one(
+            "RELU", x(1, 4, dtype=dtype, encoding=encoding), gives=((1, 4), dtype, encoding)
+        ).model()
+    )
     peer = peer_of(path, is_other=True)
     assert peer is not None
     assert peer.title == "r.tflite on LiteRT's reference kernels"

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from ai_edge_litert import interpreter as litert
 
-from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError
 from tests.support.errors import fails
 from tests.support.processes import printed
+from tests.support.tflite import one, x
 from tests.tvm_qnn.litert.models import addition, chain, counter, filters, two_inputs
 from tests.tvm_qnn.litert.programs import made
 from tvm_qnn import litert as package
@@ -327,10 +327,7 @@ def test_a_variable_tensor_is_reset_where_memory_is_new() -> None:
 
 
 def test_operators_that_are_not_supported() -> None:
-    writer = ModelWriter()
-    x, y = (writer.tensor(name, (1, 4), "float32") for name in "xy")
-    writer.operator("CUSTOM:Unknown", [x], [y])
-    content = writer.finish([x], [y])
+    content = one("CUSTOM:Unknown", x(1, 4, dtype="float32")).model()
     same_errors(lambda module: ready(module, content), "1 operator cannot be imported:")
 
 

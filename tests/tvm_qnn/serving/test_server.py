@@ -23,10 +23,10 @@ from PIL import Image
 
 from benchmarks.serving.clients import grpc_body, http_body, measured, over_grpc, over_http
 from frontends.tflite.quantization import Quantization
-from frontends.tflite.writer import ModelWriter
 from tests.support.linking import needs_linker
 from tests.support.servers import Server, free_ports, of_command, started
 from tests.support.tflite import library_of
+from tests.support.tflite_graphs import Subgraph, model_of
 from tvm_qnn import digits
 from tvm_qnn.cli.arguments import read_inputs
 
@@ -348,12 +348,9 @@ def test_a_port_that_is_taken_is_one_error(server: Server, folder: Path) -> None
 
 
 def test_requests_are_joined_and_none_harms_another(tmp_path: Path) -> None:
-    writer = ModelWriter()
-    x, y = (
-        writer.tensor(name, (ROWS, 6), "int8", Quantization.per_tensor(0.5, 0)) for name in "xy"
-    )
-    writer.operator("RELU", [x], [y])
-    (tmp_path / "rows.tflite").write_bytes(writer.finish([x], [y]))
+    kind = ((ROWS, 6), "int8", Quantization.per_tensor(0.5, 0))
+    content = model_of(Subgraph({"x y": kind}, [("RELU", "x", "y")], "x", "y"))
+    (tmp_path / "rows.tflite").write_bytes(content)
     generator = np.random.default_rng(0)
 
     def work(place: int) -> Any:

@@ -6,21 +6,16 @@ from pathlib import Path
 import pytest
 
 from frontends.tflite import from_tflite
-from frontends.tflite.quantization import Quantization
 from qnn_ops.errors import QnnError
-from tests.support.tflite import Sheet
+from tests.support.tflite import Sheet, x
 from tvm_qnn.build import export_c
 from tvm_qnn.standalone.sizes import LargestSizeWarning
-
-Q = Quantization.per_tensor(0.5, 3)
 
 
 def model() -> bytes:
     sheet = Sheet()
-    data = sheet.random_input((2, 3, 4), "int8", Q)
-    flat = sheet.operator("RESHAPE", [data, sheet.constant([-1, 12])], ((2, 12), "int8", Q))
-    sheet.operator("ADD", [flat, flat], ((2, 12), "int8", Q))
-    return sheet.model()
+    flat = sheet.made("RESHAPE", x(2, 3, 4), [-1, 12])
+    return sheet.add("ADD", flat, flat).model()
 
 
 def test_c_code_takes_the_largest_sizes(tmp_path: Path) -> None:

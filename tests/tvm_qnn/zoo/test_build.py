@@ -1,13 +1,14 @@
 """The zoo's models, in their tiny variants, judged by LiteRT."""
 
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pytest
-import tflite
 
+from frontends.tflite.model import Model, Tensor
+from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from tests.support.errors import failing
 from tvm_qnn import zoo
@@ -20,6 +21,8 @@ TEXTS = ("mobilebert",)
 SPOTTERS = ("ds_cnn_stream", "hybrid_lstm_spotter", "lstm_spotter", "svdf_spotter")
 ALL_MODELS = [(name, style) for name in zoo.CLASSIFIERS for style in ALL_STYLES]
 DTYPES = {"uint8": "uint8", "int8": "int8", "int8_per_axis": "int8", "int16x8": "int16"}
+DETECTION = "CUSTOM:TFLite_Detection_PostProcess"
+AXES = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": None}
 
 
 @lru_cache
@@ -27,38 +30,47 @@ def tiny(name: str, style: str) -> bytes:
     return zoo.build(name, style, tiny=True)
 
 
-def graph_of(model: bytes) -> Any:
-    return tflite.Model.GetRootAs(model).Subgraphs(0)
+def codes_of(name: str, style: str) -> Counter[str]:
+    return Counter(operator.code for operator in read_model(tiny(name, style)).operators)
 
 
-def operators(model: bytes) -> list[tuple[str, Any]]:
-    """(operator's name, its flatbuffer table) in order."""
-    root = tflite.Model.GetRootAs(model)
-    graph = root.Subgraphs(0)
-    tables = [graph.Operators(i) for i in range(graph.OperatorsLength())]
-    codes = [root.OperatorCodes(table.OpcodeIndex()).BuiltinCode() for table in tables]
-    return [(tflite.opcode2name(code), table) for code, table in zip(codes, tables, strict=True)]
+def layers(graph: Model) -> Iterator[tuple[str, list[Tensor]]]:
+    """Yield operators with weights, and their operands."""
+    for operator in graph.operators:
+        if operator.code in AXES:
+            yield operator.code, [graph.tensors[index] for index in operator.inputs]
 
 
-def parameters(graph: Any, index: int) -> tuple[list[float], list[int], int]:
-    quantization = graph.Tensors(index).Quantization()
-    scale, zero_point = quantization.ScaleAsNumpy(), quantization.ZeroPointAsNumpy()
-    return scale.tolist(), zero_point.tolist(), quantization.QuantizedDimension()
+def encoding(tensor: Tensor) -> Quantization:
+    assert tensor.quantization is not None
+    return tensor.quantization
 
 
 def run(model: bytes, pixels: np.ndarray, style: str) -> dict[int, np.ndarray]:
     return litert_tensors(model, [images.as_input(pixels, DTYPES[style])[None]])
 
 
-def picture_size(model: bytes) -> int:
-    graph = graph_of(model)
-    return int(graph.Tensors(graph.Inputs(0)).ShapeAsNumpy()[1])
+def first_input(graph: Model) -> Tensor:
+    return graph.tensors[graph.inputs[0]]
 
 
-def texts(graph: Any) -> list[list[np.ndarray]]:
+def run_pictures(model: bytes, style: str) -> list[dict[int, np.ndarray]]:
+    size = first_input(read_model(model)).shape[1]
+    return [run(model, pixels, style) for pixels in images.pictures(range(zoo.PICTURES), size)]
+
+
+def check_range(values: np.ndarray, least: int, label: str) -> None:
+    """Check that values use their range."""
+    limits = np.iinfo(values.dtype)
+    assert len(np.unique(values)) > least, label
+    assert (values == limits.max).mean() < 0.05, label
+    assert (values == limits.min).mean() < 0.5, label  # what a ReLU cuts off
+
+
+def texts(graph: Model) -> list[list[np.ndarray]]:
     """Draw words, segments and masks."""
     rng = np.random.default_rng(6)
-    size = int(graph.Tensors(graph.Inputs(0)).ShapeAsNumpy()[1])
+    size = first_input(graph).shape[1]
     found = []
     for end in (size, size - 3):
         mask = np.where(np.arange(size) < end, 127, -128).astype(np.int8)
@@ -67,11 +79,11 @@ def texts(graph: Any) -> list[list[np.ndarray]]:
     return found
 
 
-def spectra(graph: Any) -> list[list[np.ndarray]]:
+def spectra(graph: Model) -> list[list[np.ndarray]]:
     """Draw a stream, longer than the memory of any layer."""
     rng = np.random.default_rng(7)
-    shape = graph.Tensors(graph.Inputs(0)).ShapeAsNumpy()
-    if graph.Tensors(graph.Inputs(0)).Type() == tflite.TensorType.FLOAT32:
+    shape = first_input(graph).shape
+    if first_input(graph).dtype == "float32":
         return [[rng.normal(0, 1, shape).astype(np.float32)] for _ in range(48)]
     return [[rng.integers(-90, 90, shape).astype(np.int8)] for _ in range(48)]
 
@@ -79,47 +91,38 @@ def spectra(graph: Any) -> list[list[np.ndarray]]:
 @pytest.mark.parametrize(("name", "style"), ALL_MODELS)
 def test_every_layer_is_alive_and_every_picture_has_its_own_class(name: str, style: str) -> None:
     model = tiny(name, style)
-    graph = graph_of(model)
-    pictures = images.pictures(range(zoo.PICTURES), picture_size(model))
-    results = [run(model, pixels, style) for pixels in pictures]
-    limits = np.iinfo(DTYPES[style])
+    (output,) = read_model(model).outputs
+    results = run_pictures(model, style)
     for index in results[0]:
-        if index in (graph.Outputs(0), graph.Outputs(0) - 1):
+        if index in (output, output - 1):
             continue  # logits and probabilities: only a few values should be large
         values = np.stack([result[index] for result in results])
-        label = graph.Tensors(index).Name().decode()
-        assert len(np.unique(values)) > 40, label
+        label = read_model(model).tensors[index].name
+        check_range(values, 40, label)
         assert values.std() > 8, label
-        assert (values == limits.max).mean() < 0.05, label
-        assert (values == limits.min).mean() < 0.5, label  # what a ReLU cuts off
         assert all(len(np.unique(values[i])) > 8 for i in range(len(values))), label
-    classes = [int(result[graph.Outputs(0)].argmax()) for result in results]
+    classes = [int(result[output].argmax()) for result in results]
     assert len(set(classes)) == zoo.PICTURES
 
 
 @pytest.mark.parametrize(("name", "style"), OTHERS)
 def test_layers_of_other_networks_are_alive(name: str, style: str) -> None:
     model = tiny(name, style)
-    graph = graph_of(model)
+    graph = read_model(model)
     if name in TEXTS:
         results = [litert_tensors(model, text) for text in texts(graph)]
     elif name in SPOTTERS:
         results = list(litert_runs(model, spectra(graph)))[-8:]
     else:
-        pictures = images.pictures(range(zoo.PICTURES), picture_size(model))
-        results = [run(model, pixels, style) for pixels in pictures]
-    limits = np.iinfo(DTYPES[style])
+        results = run_pictures(model, style)
     for index, first in results[0].items():
-        tensor = graph.Tensors(index)
-        if tensor.Type() not in (tflite.TensorType.INT8, tflite.TensorType.UINT8):
+        tensor = graph.tensors[index]
+        if tensor.dtype not in ("int8", "uint8"):
             continue
-        if parameters(graph, index)[0] == [1 / 256] or first.size < 256:
+        if encoding(tensor).scale.tolist() == [1 / 256] or first.size < 256:
             continue  # probabilities, and what has too few elements to use its range
-        values = np.stack([result[index] for result in results])
-        label = tensor.Name().decode()
-        assert len(np.unique(values)) > 20, label
-        assert (values == limits.max).mean() < 0.05, label
-        assert (values == limits.min).mean() < 0.5, label
+        values, label = np.stack([result[index] for result in results]), tensor.name
+        check_range(values, 20, label)
         assert any((values[0] != each).any() for each in values[1:]), label
 
 
@@ -127,7 +130,7 @@ def test_layers_of_other_networks_are_alive(name: str, style: str) -> None:
 def test_inputs_that_are_no_pictures_do_not_stop_softmax(name: str, style: str) -> None:
     """TFLite's reference SOFTMAX aborts where very many logits are nearly the highest."""
     model = zoo.build(name, style, tiny=True, classes=1001)
-    size = picture_size(model)
+    size = first_input(read_model(model)).shape[1]
     black, white = np.zeros((size, size, 3), np.uint8), np.full((size, size, 3), 255, np.uint8)
     for pixels in (black, white, images.noise(9, size)):
         probabilities = list(run(model, pixels, style).values())[-1]
@@ -148,8 +151,7 @@ def test_inputs_that_are_no_pictures_do_not_stop_softmax(name: str, style: str) 
 )
 @pytest.mark.parametrize("style", ALL_STYLES)
 def test_operators_are_the_published_ones(name: str, style: str, expected: dict[str, int]) -> None:
-    counts = Counter(code for code, _ in operators(tiny(name, style)))
-    assert counts == {**expected, "MEAN": 1, "FULLY_CONNECTED": 1, "SOFTMAX": 1}
+    assert codes_of(name, style) == {**expected, "MEAN": 1, "FULLY_CONNECTED": 1, "SOFTMAX": 1}
 
 
 @pytest.mark.parametrize(
@@ -160,7 +162,7 @@ def test_operators_are_the_published_ones(name: str, style: str, expected: dict[
         ("unet", {"CONV_2D": 19, "TRANSPOSE_CONV": 4, "CONCATENATION": 4, "MAX_POOL_2D": 4}),
         # 57 with the unit x · sigmoid(x), 6 that end a head, and one of the distances.
         ("yolov8n", {"CONV_2D": 64, "LOGISTIC": 58, "MAX_POOL_2D": 3, "SPLIT": 9}),
-        ("ssd_mobilenet_v2", {"CONV_2D": 55, "DEPTHWISE_CONV_2D": 17, "CUSTOM": 1}),
+        ("ssd_mobilenet_v2", {"CONV_2D": 55, "DEPTHWISE_CONV_2D": 17, DETECTION: 1}),
         # Two dense layers beside those of its one layer, which has 15.
         ("mobilebert", {"FULLY_CONNECTED": 17, "BATCH_MATMUL": 2, "GATHER": 2, "SOFTMAX": 1}),
         ("deit_tiny", {"FULLY_CONNECTED": 7, "BATCH_MATMUL": 2, "GELU": 1, "RSQRT": 3}),
@@ -171,7 +173,7 @@ def test_operators_are_the_published_ones(name: str, style: str, expected: dict[
     ],
 )
 def test_other_networks_have_their_operators(name: str, expected: dict[str, int]) -> None:
-    counts = Counter(code for code, _ in operators(tiny(name, "int8_per_axis")))
+    counts = codes_of(name, "int8_per_axis")
     assert {code: counts[code] for code in expected} == expected
 
 
@@ -180,71 +182,50 @@ def test_boxes_and_floats_are_the_published_ones() -> None:
     tensors = read_model(model).tensors
     (anchors,) = (tensor for tensor in tensors if tensor.name.endswith("/anchors"))
     assert tuple(anchors.shape) == (1917, 4)
-    graph = graph_of(tiny("mobilenet_v2", zoo.FLOAT_STYLE))
+    real = read_model(tiny("mobilenet_v2", zoo.FLOAT_STYLE))
     assert zoo.FLOAT_STYLE not in (*zoo.STYLES, *(style for _, style in zoo.MODELS))
-    dtypes = {graph.Tensors(i).Type() for i in range(graph.TensorsLength())}
-    assert dtypes == {tflite.TensorType.FLOAT32, tflite.TensorType.INT32}
-    counts = Counter(code for code, _ in operators(tiny("mobilenet_v2", zoo.FLOAT_STYLE)))
-    assert counts == Counter(code for code, _ in operators(tiny("mobilenet_v2", "int8")))
+    assert {tensor.dtype for tensor in real.tensors} == {"float32", "int32"}
+    assert codes_of("mobilenet_v2", zoo.FLOAT_STYLE) == codes_of("mobilenet_v2", "int8")
 
 
 @pytest.mark.parametrize("name", zoo.CLASSIFIERS)
 def test_uint8_kernels_are_asymmetric(name: str) -> None:
-    model = tiny(name, "uint8")
-    graph = graph_of(model)
-    kernels = [op.Inputs(1) for code, op in operators(model) if "CONV" in code or "FULLY" in code]
-    for kernel in kernels:
-        scale, zero_point, _ = parameters(graph, kernel)
-        assert graph.Tensors(kernel).Type() == tflite.TensorType.UINT8
-        assert len(scale) == len(zero_point) == 1
-        assert 0 < zero_point[0] < 255
-        assert abs(zero_point[0] - 128) > 4
+    for _, (_, kernel, *_rest) in layers(read_model(tiny(name, "uint8"))):
+        assert kernel.dtype == "uint8"
+        ((zero_point,), (_,)) = encoding(kernel).zero_point, encoding(kernel).scale
+        assert 0 < zero_point < 255
+        assert abs(zero_point - 128) > 4
 
 
 @pytest.mark.parametrize("name", zoo.CLASSIFIERS)
 @pytest.mark.parametrize("style", ["int8", "int8_per_axis", "int16x8"])
 def test_int8_kernels_are_symmetric(name: str, style: str) -> None:
-    model = tiny(name, style)
-    graph = graph_of(model)
-    axes = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": None}
-    for code, op in operators(model):
-        if code not in axes:
-            continue
-        scale, zero_point, axis = parameters(graph, op.Inputs(1))
-        shape = graph.Tensors(op.Inputs(1)).ShapeAsNumpy()
-        assert not any(zero_point)
-        if style == "int8" or axes[code] is None:
-            assert len(scale) == 1
+    for code, (_, kernel, *_rest) in layers(read_model(tiny(name, style))):
+        known, axis = encoding(kernel), AXES[code]
+        assert not known.zero_point.any()
+        if style == "int8" or axis is None:
+            assert len(known.scale) == 1
         else:
-            assert axis == axes[code]
-            assert len(scale) == shape[axis]
-            assert len(set(scale)) > 1
+            assert known.axis == axis
+            assert len(known.scale) == kernel.shape[axis]
+            assert len(set(known.scale)) > 1
 
 
 @pytest.mark.parametrize(("name", "style"), ALL_MODELS)
 def test_bias_scales_are_those_of_the_products(name: str, style: str) -> None:
-    model = tiny(name, style)
-    graph = graph_of(model)
-    for code, op in operators(model):
-        if "CONV" not in code and "FULLY" not in code:
-            continue
-        x, kernel, bias = (
-            np.array(parameters(graph, op.Inputs(i))[0], np.float32) for i in range(3)
-        )
+    for _, operands in layers(read_model(tiny(name, style))):
+        x, kernel, bias = (encoding(tensor).scale for tensor in operands)
         np.testing.assert_array_equal(x * kernel, bias)
 
 
 def test_concatenations_keep_or_share_their_scales() -> None:
     for style in ALL_STYLES:
-        model = tiny("inception_v3", style)
-        graph = graph_of(model)
-        concatenations = [op for code, op in operators(model) if code == "CONCATENATION"]
-        for op in concatenations:
-            joined = [parameters(graph, i) for i in (*op.InputsAsNumpy(), op.Outputs(0))]
-            if style == "uint8":
-                assert len({tuple(scale) for scale, *_ in joined}) > 1
-            else:
-                assert all(p == joined[0] for p in joined)
+        graph = read_model(tiny("inception_v3", style))
+        for operator in graph.operators:
+            if operator.code == "CONCATENATION":
+                ends = (graph.tensors[index] for index in (*operator.inputs, *operator.outputs))
+                known = {(*encoding(each).scale, *encoding(each).zero_point) for each in ends}
+                assert (len(known) > 1) == (style == "uint8")
 
 
 def test_seeds_sizes_widths_and_classes() -> None:
@@ -253,11 +234,11 @@ def test_seeds_sizes_widths_and_classes() -> None:
     assert zoo.build("mobilenet_v2", "int8", tiny=True, seed=3) == first
     assert zoo.build("mobilenet_v2", "int8", tiny=True, seed=4) != first
     model = zoo.build("mobilenet_v1", "int8", size=40, width=0.25, classes=17)
-    graph = graph_of(model)
-    kernels = [graph.Tensors(op.Inputs(1)) for code, op in operators(model) if code == "CONV_2D"]
-    assert graph.Tensors(graph.Inputs(0)).ShapeAsNumpy().tolist() == [1, 40, 40, 3]
-    assert graph.Tensors(graph.Outputs(0)).ShapeAsNumpy().tolist() == [1, 17]
-    assert [kernels[i].Shape(0) for i in (0, 1, -1)] == [8, 16, 256]
+    graph = read_model(model)
+    kernels = [kernel for code, (_, kernel, _) in layers(graph) if code == "CONV_2D"]
+    assert first_input(graph).shape == (1, 40, 40, 3)
+    assert graph.tensors[graph.outputs[0]].shape == (1, 17)
+    assert [kernels[i].shape[0] for i in (0, 1, -1)] == [8, 16, 256]
 
 
 test_wrong_arguments = failing(

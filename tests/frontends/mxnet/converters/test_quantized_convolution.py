@@ -19,6 +19,8 @@ CONV = {"kernel": "(1, 1)", "num_filter": 6, "no_bias": "True"}
 CALIBRATED = {"min_calib_range": -300, "max_calib_range": 200}
 # A step of the data is one.
 RANGE = {"low": np.float32(-127.5), "high": np.float32(127.5)}
+RELU: list[Any] = [("Activation", {"act_type": "relu"}, [])]
+LEAKY: list[Any] = [("LeakyReLU", {"act_type": "leaky", "slope": 0.5}, [])]
 
 
 def fused(
@@ -31,6 +33,10 @@ def fused(
     subgraph = chain_of(("Convolution", {**CONV, **(conv or {})}, ["d", "w"]), *nodes)
     attrs = {"quantized": "true", **attrs}
     return graph_of("_sg_mkldnn_conv", attrs, names, subgraph, outputs)
+
+
+def results(graph: Graph, semantics: str = "mxnet") -> list[Any]:
+    return computed(graph, {"data": DATA}, {"weight": WEIGHT, **RANGE}, semantics=semantics)
 
 
 def sums(weight: np.ndarray, steps: np.ndarray) -> np.ndarray:
@@ -46,7 +52,7 @@ def channel_steps() -> np.ndarray:
 
 def test_a_calibrated_convolution_by_hand() -> None:
     graph = fused(CALIBRATED, outputs=3)
-    result, low, high = computed(graph, {"data": DATA}, {"weight": WEIGHT, **RANGE})
+    result, low, high = results(graph)
     steps = channel_steps()
     factors = (np.float32(127.5) / np.float32(300) / np.float32(1) / steps).reshape(-1, 1, 1)
     expected = np.clip(np.rint(sums(WEIGHT, steps).astype(np.float32) * factors), -128, 127)
@@ -55,18 +61,16 @@ def test_a_calibrated_convolution_by_hand() -> None:
 
 
 def test_the_dtype_follows_the_activation_not_the_range() -> None:
-    relu: list[Any] = [("Activation", {"act_type": "relu"}, [])]
     # Both spellings of the attribute; the calibrated range has a sign.
     for name in ("with_act", "with_relu"):
-        graph = fused({**CALIBRATED, name: "true"}, relu)
+        graph = fused({**CALIBRATED, name: "true"}, RELU)
         mod, _ = imported(graph, {"data": DATA}, {"weight": WEIGHT, **RANGE})
         assert mod["main"].ret_ty.dtype == "uint8"
 
 
 def test_a_leaky_relu_keeps_the_sign() -> None:
-    leaky: list[Any] = [("LeakyReLU", {"act_type": "leaky", "slope": 0.5}, [])]
-    graph = fused({**CALIBRATED, "with_act": "true"}, leaky)
-    (result,) = computed(graph, {"data": DATA}, {"weight": WEIGHT, **RANGE})
+    graph = fused({**CALIBRATED, "with_act": "true"}, LEAKY)
+    (result,) = results(graph)
     steps = channel_steps()
     factors = (np.float32(127.5) / np.float32(300) / steps).reshape(-1, 1, 1)
     real = sums(WEIGHT, steps).astype(np.float32) * factors
@@ -75,10 +79,7 @@ def test_a_leaky_relu_keeps_the_sign() -> None:
 
 
 def test_a_leaky_relu_without_calibration() -> None:
-    leaky: list[Any] = [("LeakyReLU", {"act_type": "leaky", "slope": 0.5}, [])]
-    (result,) = computed(
-        fused({"with_act": "true"}, leaky), {"data": DATA}, {"weight": WEIGHT, **RANGE}
-    )
+    (result,) = results(fused({"with_act": "true"}, LEAKY))
     expected = sums(WEIGHT, np.float32(127.5) / np.abs(WEIGHT).max())
     np.testing.assert_array_equal(result, np.rint(np.where(expected > 0, expected, expected / 2)))
 
@@ -87,8 +88,7 @@ def test_a_leaky_relu_without_calibration() -> None:
 def test_a_clip_without_calibration(semantics: str) -> None:
     clip: list[Any] = [("clip", {"a_min": 0, "a_max": 6}, [])]
     graph = fused({"with_act": "true"}, clip)
-    constants = {"weight": WEIGHT, **RANGE}
-    (result,) = computed(graph, {"data": DATA}, constants, semantics=semantics)
+    (result,) = results(graph, semantics)
     steps = np.float32(127.5) / np.abs(WEIGHT).max()
     expected = sums(WEIGHT, steps)
     if semantics == "corrected":
@@ -100,8 +100,7 @@ def test_a_clip_without_calibration(semantics: str) -> None:
 def test_a_clip_in_a_range_that_a_concatenation_widened(semantics: str) -> None:
     clip: list[Any] = [("clip", {"a_min": 0, "a_max": 100}, [])]
     graph = fused({**CALIBRATED, "with_act": "true"}, clip)
-    constants = {"weight": WEIGHT, **RANGE}
-    (result,) = computed(graph, {"data": DATA}, constants, semantics=semantics)
+    (result,) = results(graph, semantics)
     steps, out_steps = channel_steps(), np.float32(255.5) / np.float32(300)
     real = sums(WEIGHT, steps).astype(np.float32) * (out_steps / steps).reshape(-1, 1, 1)
     highest = 255 if semantics == "mxnet" else 85
@@ -134,8 +133,7 @@ def test_a_sum_has_the_dtype_of_its_other_term(semantics: str, dtype: str) -> No
 
 
 def test_one_that_was_left_in_floats_is_its_operators() -> None:
-    relu: list[Any] = [("Activation", {"act_type": "relu"}, [])]
-    graph = fused({"quantized": "false", "with_act": "true"}, relu, names=["data", "weight"])
+    graph = fused({"quantized": "false", "with_act": "true"}, RELU, names=["data", "weight"])
     data = {"data": DATA.astype(np.float32)}
     (result,) = computed(graph, data, {"weight": np.sign(WEIGHT)})
     expected = np.einsum("nchw,oc->nohw", data["data"], np.sign(WEIGHT)[:, :, 0, 0])

@@ -31,6 +31,10 @@ def fused(
     return graph_of("_sg_mkldnn_fully_connected", attrs, names, subgraph, outputs)
 
 
+def results(graph: Graph, semantics: str = "mxnet") -> list[Any]:
+    return computed(graph, {"data": DATA}, {"weight": WEIGHT, **RANGES}, semantics=semantics)
+
+
 def real_sums() -> np.ndarray:
     steps = np.float32(255.5) / np.float32(2), np.float32(127.5) / np.float32(0.3)
     sums = DATA.astype(int) @ WEIGHT.T.astype(int)
@@ -38,9 +42,7 @@ def real_sums() -> np.ndarray:
 
 
 def test_real_numbers_as_the_result() -> None:
-    (result,) = computed(
-        fused({"enable_float_output": "True"}), {"data": DATA}, {"weight": WEIGHT, **RANGES}
-    )
+    (result,) = results(fused({"enable_float_output": "True"}))
     np.testing.assert_array_equal(result, real_sums())
 
 
@@ -79,7 +81,7 @@ def test_units_with_weights_next_to_nothing_take_fewer_steps() -> None:
 def test_a_rectifier_takes_two_products() -> None:
     attrs = {"with_eltwise": "True", "min_calib_range": 0, "max_calib_range": 1}
     graph = fused(attrs, [("Activation", {"act_type": "relu"}, [])], outputs=3)
-    result, low, high = computed(graph, {"data": DATA}, {"weight": WEIGHT, **RANGES})
+    result, low, high = results(graph)
     scaled = np.maximum(real_sums(), 0) * np.float32(255.5)
     np.testing.assert_array_equal(result, np.clip(np.rint(scaled), 0, 255).astype(np.uint8))
     assert (low, high) == (0, 1)
@@ -91,20 +93,18 @@ CLIP: list[Any] = [("clip", {"a_min": 0, "a_max": 0.5}, [])]
 def test_a_clip_takes_two_products() -> None:
     # The calibrated range is wider than the clip, as where a concatenation aligns ranges.
     attrs = {"with_eltwise": "True", "min_calib_range": 0, "max_calib_range": 1}
-    data, constants = {"data": DATA}, {"weight": WEIGHT, **RANGES}
-    (result,) = computed(fused(attrs, CLIP), data, constants)
+    (result,) = results(fused(attrs, CLIP))
     real = np.clip(real_sums(), 0, np.float32(0.5))
     assert real.max() == 0.5
     np.testing.assert_array_equal(result, np.rint(real * np.float32(255.5)).astype(np.uint8))
-    (floats,) = computed(fused({**attrs, "enable_float_output": "True"}, CLIP), data, constants)
+    (floats,) = results(fused({**attrs, "enable_float_output": "True"}, CLIP))
     np.testing.assert_array_equal(floats, real)
 
 
 @pytest.mark.parametrize("semantics", ["mxnet", "corrected"])
 def test_a_clip_without_calibration(semantics: str) -> None:
     graph = fused({"with_eltwise": "True"}, [("clip", {"a_min": 0, "a_max": 0.4}, [])])
-    constants = {"weight": WEIGHT, **RANGES}
-    (result,) = computed(graph, {"data": DATA}, constants, semantics=semantics)
+    (result,) = results(graph, semantics)
     # MXNet takes the end for one in steps of the sums, of which a unit has these.
     steps = np.float32(127.5) / np.float32(0.3) * (np.float32(255.5) / np.float32(2))
     highest = np.float32(0.4) * (steps if semantics == "corrected" else np.float32(1))
@@ -133,8 +133,7 @@ def activated(nodes: list[Any], value: np.ndarray) -> np.ndarray:
 )
 def test_a_leaky_relu_loses_its_sign_in_mxnet(nodes: list[Any], semantics: str, dtype: str) -> None:
     attrs = {"with_eltwise": "True", "min_calib_range": -1, "max_calib_range": 1}
-    data, constants = {"data": DATA}, {"weight": WEIGHT, **RANGES}
-    (result,) = computed(fused(attrs, nodes), data, constants, semantics=semantics)
+    (result,) = results(fused(attrs, nodes), semantics)
     steps, info = np.float32(127.5 if dtype == "int8" else 255.5), np.iinfo(dtype)
     expected = np.rint(activated(nodes, real_sums()) * steps).clip(info.min, info.max)
     np.testing.assert_array_equal(result, expected.astype(dtype))
@@ -144,7 +143,7 @@ def test_a_leaky_relu_loses_its_sign_in_mxnet(nodes: list[Any], semantics: str, 
 @pytest.mark.parametrize("nodes", [LEAKY, ABS])
 def test_activations_without_calibration(nodes: list[Any]) -> None:
     graph = fused({"with_eltwise": "True"}, nodes)
-    (result,) = computed(graph, {"data": DATA}, {"weight": WEIGHT, **RANGES})
+    (result,) = results(graph)
     sums = (DATA.astype(int) @ WEIGHT.T.astype(int)).astype(np.float32)
     np.testing.assert_array_equal(result, np.rint(activated(nodes, sums)))
 

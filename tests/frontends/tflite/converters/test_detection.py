@@ -144,9 +144,7 @@ def _reads_memory(code: str) -> Sheet:
 
 def test_what_comes_before_a_vendor_s_operator_can_be_imported() -> None:
     sheet = Sheet()
-    data = sheet.random_input((1, 4), "int8", Q)
-    heat = sheet.operator("RELU", [data], ((1, 4), "int8", Q))
-    sheet.operator("CUSTOM:PosenetDecoderOp", [heat], ((1, 4), "int8", Q))
+    sheet.add("CUSTOM:PosenetDecoderOp", sheet.made("RELU", x(1, 4)))
     sheet.check_refused(r"in outputs, such as \['y2'\]", UnsupportedOperatorError)
     mod, _ = from_tflite(sheet.model(), outputs=["y2"])
     assert mod["main"].ret_ty.dtype == "int8"

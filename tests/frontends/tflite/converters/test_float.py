@@ -40,11 +40,8 @@ def _any(sheet: Sheet, *shape: int) -> Operand:
 @pytest.mark.parametrize("code", ["ADD", "ADD_N"])
 def test_what_is_added_and_taken_away_again_was_rounded_between(code: str) -> None:
     sheet = Sheet(seed=32)
-    x = sheet.input(sheet.rng.normal(0, 4, (2, 3, 4)).astype(np.float32))
-    large = sheet.constant(np.full((2, 3, 4), 1e5, np.float32))
-    result = ((2, 3, 4), "float32", None)
-    total = sheet.operator(code, [x, large], result)
-    sheet.operator("SUB", [total, large], result)
+    large = fixed(np.full((2, 3, 4), 1e5), "float32")
+    sheet.add("SUB", sheet.made(code, _any(sheet), large), large)
     mod, params = from_tflite(sheet.model(), outputs=["y4"])
     expected = (sheet.arrays[0] + np.float32(1e5)) - np.float32(1e5)
     assert (expected != sheet.arrays[0]).all()
@@ -164,10 +161,9 @@ def test_images_of_another_size(places: dict[str, bool]) -> None:
 
 def test_weights_of_float16() -> None:
     sheet = Sheet(seed=42)
-    half = sheet.constant(sheet.rng.normal(size=(3, 1)).astype(np.float16))
-    weights = sheet.operator("DEQUANTIZE", [half], ((3, 1), "float32", None), version=2)
-    data = sheet.input(sheet.rng.normal(0, 4, (5, 1)).astype(np.float32))
-    sheet.operator("FULLY_CONNECTED", [data, weights], ((5, 3), "float32", None))
+    half = fixed(sheet.rng.normal(size=(3, 1)), "float16")
+    weights = sheet.made("DEQUANTIZE", half, gives="float32", version=2)
+    sheet.add("FULLY_CONNECTED", _any(sheet, 5, 1), weights)
     check_close(sheet, most=0)
 
 

@@ -12,27 +12,23 @@ from frontends.tflite import from_tflite
 from frontends.tflite.converters.folding import _OF_SHAPES
 from frontends.tflite.operators import row_of
 from frontends.tflite.source import TFLiteSource
-from frontends.tflite.writer import ModelWriter
-from tests.support.tflite import ANY, Q, Sheet, check_refused, fixed, one, refused
+from tests.support.tflite import Operand, Sheet, check_refused, fixed, given, one, refused, x
 from tvm_qnn import build
-from tvm_qnn.oracle import litert_tensors
 
-NUMBERS = (ANY, "int32", None)
+
+def shape_of(data: Operand, sheet: Sheet, gives: str = "int32") -> Operand:
+    result: Operand = sheet.made("SHAPE", data, gives=gives, out_type=gives)
+    return result
 
 
 def test_shape_arithmetic_equals_litert() -> None:
-    sheet = Sheet(seed=1)
-    data = sheet.random_input((2, 4, 6, 3), "int8", Q)
-    shape = sheet.operator("SHAPE", [data], ((4,), "int32", None), out_type="int32")
-    bounds = [sheet.constant(each) for each in ([1], [3], [1])]
-    middle = sheet.operator("STRIDED_SLICE", [shape, *bounds], ((2,), "int32", None))
-    twice = sheet.operator("MUL", [middle, sheet.constant([2, 2])], ((2,), "int32", None))
-    sheet.operator("RESIZE_BILINEAR", [data, twice], (ANY, "int8", Q))
-    first = sheet.operator("GATHER", [shape, sheet.constant(0)], ((), "int32", None), axis=0)
-    count = sheet.operator("REDUCE_PROD", [middle, sheet.constant([0])], ((), "int32", None))
-    rest = sheet.constant(np.int32(-1))
-    flat = sheet.operator("PACK", [first, count, rest], ((3,), "int32", None), values_count=3)
-    sheet.operator("RESHAPE", [data, flat], (ANY, "int8", Q))
+    sheet, data = Sheet(seed=1), x(2, 4, 6, 3)
+    shape = shape_of(data, sheet)
+    middle = sheet.made("STRIDED_SLICE", shape, [1], [3], [1])
+    sheet.add("RESIZE_BILINEAR", data, sheet.made("MUL", middle, [2, 2]))
+    first = sheet.made("GATHER", shape, 0, axis=0)
+    count = sheet.made("REDUCE_PROD", middle, [0])
+    sheet.add("RESHAPE", data, sheet.made("PACK", first, count, -1, values_count=3))
     sheet.check()
 
 
@@ -98,29 +94,22 @@ CASES: list[tuple[str, list[Any], str, dict[str, Any]]] = [
 ]
 
 
+def constant(values: Any) -> Operand:
+    """Return an array, or a list of int32."""
+    array = values if hasattr(values, "dtype") else np.array(values, np.int32)
+    return fixed(array, array.dtype.name)
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[2]}")
 def test_constants_equal_litert(case: tuple[str, list[Any], str, dict[str, Any]]) -> None:
     code, operands, dtype, options = case
-    operands = [each if hasattr(each, "dtype") else np.array(each, np.int32) for each in operands]
-    writer = ModelWriter()
-    data = writer.tensor("x", (1,), dtype)
-    numbers = [
-        writer.tensor(f"c{i}", array.shape, array.dtype.name, None, array)
-        for i, array in enumerate(operands)
-    ]
-    result = writer.tensor("y", ANY, dtype)
-    writer.operator(code, numbers, [result], **options)
-    same = writer.tensor("same", ANY, "bool")
-    writer.operator("EQUAL", [data, result], [same])
-    content = writer.finish([data], [same, result])
-    array = np.ones(1, dtype)
-    expected = litert_tensors(content, [array])
-    mod, params = from_tflite(content)
-    assert names_of(mod) <= {"relax.astype", "relax.equal"}  # as EQUAL compares bool
-    results = list(build(mod, "llvm", params).run(array).values())
-    for index, got in zip((same, result), results, strict=True):
-        assert got.dtype == expected[index].dtype
-        np.testing.assert_array_equal(got, expected[index])
+    sheet = Sheet()
+    result = sheet.made(code, *map(constant, operands), gives=dtype, **options)
+    sheet.add("EQUAL", given(np.ones(1), dtype), result, gives="bool")
+    assert operators(sheet.model()) <= {"relax.astype", "relax.equal"}  # as EQUAL compares bool
+    for got, expected in sheet.outputs():
+        assert got.dtype == expected.dtype
+        np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize(
@@ -129,14 +118,12 @@ def test_constants_equal_litert(case: tuple[str, list[Any], str, dict[str, Any]]
         # LiteRT's reference kernels lack these, or want the result's shape in the file.
         ("CEIL", [HALVES], ((5,), "float32", None)),
         ("ROUND", [HALVES], ((5,), "float32", None)),
-        ("SLICE", [ROW, np.array([2], np.int32), np.array([3], np.int32)], ((3,), "int32", None)),
+        ("SLICE", [ROW, [2], [3]], ((3,), "int32", None)),
         ("SLICE", [ROW, np.array([2]), np.array([-1])], ((4,), "int32", None)),
     ],
 )
 def test_constants_equal_litert_s_default(code: str, operands: list[Any], result: Any) -> None:
-    sheet = Sheet(seed=4)
-    sheet.random_input((2,), "int8", Q)
-    sheet.operator(code, [sheet.bias(each) for each in operands], result)
+    sheet = one(code, *map(constant, operands), gives=result)
     assert operators(sheet.model()) == set()
     sheet.check_default()
 
@@ -145,40 +132,27 @@ def test_constants_equal_litert_s_default(code: str, operands: list[Any], result
     ("code", "operands", "count", "options"),
     [
         ("UNPACK", [TABLE], 3, {"axis": 1, "num": 3}),
-        ("SPLIT", [np.array(1, np.int32), TABLE], 3, {"num_splits": 3}),
-        ("SPLIT_V", [ROW, np.array([1, -1, 2], np.int32), np.array(0, np.int32)], 3, {}),
+        ("SPLIT", [1, TABLE], 3, {"num_splits": 3}),
+        ("SPLIT_V", [ROW, [1, -1, 2], 0], 3, {"num_splits": 3}),
     ],
 )
 def test_parts_are_known(code: str, operands: list[Any], count: int, options: Any) -> None:
-    sheet = Sheet(seed=3)
-    sheet.random_input((2,), "int8", Q)
-    options = {"num_splits": count} if code == "SPLIT_V" else options
-    sheet.operator(code, [sheet.bias(each) for each in operands], *[NUMBERS] * count, **options)
+    sheet = one(code, *map(constant, operands), gives=["int32"] * count, **options)
     assert operators(sheet.model()) == set()
     sheet.check()
 
 
 def test_the_rest_of_a_shape_is_known_through_any_operator() -> None:
     """As in exports of Dense on several axes, attention, and `unstack` of a shape."""
-    sheet = Sheet(seed=5)
-    data = sheet.random_input((2, 3, 8), "int8", Q)
-    wide = sheet.operator("SHAPE", [data], ((3,), "int64", None), out_type="int64")
-    first = [sheet.constant([0]), sheet.constant([2])]
-    kept = sheet.operator("SLICE", [wide, *first], ((2,), "int64", None))
-    minus = sheet.bias(np.array([-1]))
-    joined = sheet.operator("CONCATENATION", [kept, minus], ((3,), "int64", None), axis=0)
-    sizes = sheet.operator("CAST", [joined], ((3,), "int32", None))
-    sheet.operator("RESHAPE", [data, sizes], (ANY, "int8", Q))
-    shape = sheet.operator("SHAPE", [data], ((3,), "int32", None), out_type="int32")
-    parts = [sheet.constant([0, 1, 1]), sheet.constant(2)]
-    merged = sheet.operator("UNSORTED_SEGMENT_PROD", [shape, *parts], ((2,), "int32", None))
-    sheet.operator("RESHAPE", [data, merged], (ANY, "int8", Q))
-    sheet.operator("UNPACK", [shape], *[((), "int32", None)] * 3, num=3)
-    middle = shape + 5  # the second of its parts
-    sizes = sheet.operator(
-        "PACK", [sheet.constant(-1), middle], ((2,), "int32", None), values_count=2
-    )
-    sheet.operator("RESHAPE", [data, sizes], (ANY, "int8", Q))
+    sheet, data = Sheet(seed=5), x(2, 3, 8)
+    wide = shape_of(data, sheet, "int64")
+    kept = sheet.made("SLICE", wide, [0], [2], gives=((2,), "int64", None))
+    joined = sheet.made("CONCATENATION", kept, fixed([-1], "int64"), axis=0)
+    sheet.add("RESHAPE", data, sheet.made("CAST", joined, gives="int32"))
+    shape = shape_of(data, sheet)
+    sheet.add("RESHAPE", data, sheet.made("UNSORTED_SEGMENT_PROD", shape, [0, 1, 1], 2))
+    _, middle, _ = sheet.made("UNPACK", shape, gives=["int32"] * 3, num=3)
+    sheet.add("RESHAPE", data, sheet.made("PACK", -1, middle, gives="int32", values_count=2))
     assert operators(sheet.model()) == {"relax.reshape"}
     sheet.check()
 
@@ -195,14 +169,9 @@ def names_of(mod: tvm.IRModule) -> set[str]:
 
 
 def flattened() -> Sheet:
-    sheet = Sheet(seed=2)
-    data = sheet.random_input((1, 4, 3), "int8", Q)
-    shape = sheet.operator("SHAPE", [data], ((3,), "int32", None), out_type="int32")
-    first = sheet.operator("GATHER", [shape, sheet.constant(0)], ((), "int32", None), axis=0)
-    rest = sheet.constant(np.int32(-1))
-    flat = sheet.operator("PACK", [first, rest], ((2,), "int32", None), values_count=2)
-    sheet.operator("RESHAPE", [data, flat], (ANY, "int8", Q))
-    return sheet
+    sheet, data = Sheet(seed=2), x(1, 4, 3)
+    first = sheet.made("GATHER", shape_of(data, sheet), 0, axis=0)
+    return sheet.add("RESHAPE", data, sheet.made("PACK", first, -1, values_count=2))
 
 
 def test_nothing_of_it_is_left_to_do() -> None:

@@ -1,5 +1,6 @@
 """QUANTIZE, DEQUANTIZE, FAKE_QUANT and CAST."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -8,28 +9,19 @@ import pytest
 from frontends.errors import ModelFormatError
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
-from tests.support.tflite import ANY, Q, Sheet, given, one, random_quantization, refused, x
+from tests.support.tflite import ANY, Q, Sheet, fixed, given, one, random_quantization, refused, x
 
 
 def test_conversions_equal_litert() -> None:
     sheet = Sheet(seed=22)
-    for source, target in [
-        ("int8", "int8"),
-        ("int8", "uint8"),
-        ("uint8", "int8"),
-        ("uint8", "uint8"),
-    ]:
+    for source, target in product(("int8", "uint8"), repeat=2):
         for _ in range(10):
-            data = sheet.random_input((4, 64), source, random_quantization(sheet.rng, source))
-            result = ((4, 64), target, random_quantization(sheet.rng, target))
-            sheet.operator("QUANTIZE", [data], result)
-        data = sheet.random_input((4, 64), source, random_quantization(sheet.rng, source))
-        sheet.operator("DEQUANTIZE", [data], ((4, 64), "float32", None))
-    for target in ("int8", "uint8"):
-        for _ in range(10):
-            real = sheet.input(sheet.rng.normal(0, 4, (4, 64)).astype(np.float32))
-            result = ((4, 64), target, random_quantization(sheet.rng, target))
-            sheet.operator("QUANTIZE", [real], result)
+            data = x(4, 64, dtype=source, encoding=random_quantization(sheet.rng, source))
+            result = (ANY, target, random_quantization(sheet.rng, target))
+            sheet.add("QUANTIZE", data, gives=result)
+            real = given(sheet.rng.normal(0, 4, (4, 64)), "float32")
+            sheet.add("QUANTIZE", real, gives=result)
+        sheet.add("DEQUANTIZE", data, gives="float32")
     sheet.check_reference()
 
 
@@ -45,12 +37,10 @@ def test_compiled_conversions_equal_litert() -> None:
     sheet.add("QUANTIZE", data, gives=(ANY, "int8", Quantization.per_tensor(0.05, 3)))
     sheet.add("DEQUANTIZE", data, gives="float32")
     scales = np.array([0.5, 0.25, 2.0], np.float32)
-    weights = sheet.constant(
-        full_range(sheet.rng, "int8", (2, 3)), Quantization(scales, np.zeros(3, np.int64), 1)
-    )
-    real = sheet.operator("DEQUANTIZE", [weights], ((2, 3), "float32", None))
-    ones = sheet.input(np.ones((2, 3), np.float32))
-    sheet.operator("MUL", [ones, real], ((2, 3), "float32", None))
+    known = Quantization(scales, np.zeros(3, np.int64), 1)
+    weights = fixed(full_range(sheet.rng, "int8", (2, 3)), "int8", known)
+    real = sheet.made("DEQUANTIZE", weights, gives="float32")
+    sheet.add("MUL", given(np.ones((2, 3)), "float32"), real)
     sheet.check()
 
 
@@ -116,10 +106,9 @@ def test_values_equal_litert_s() -> None:
     odd = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, 3e38, -3e38]
     for low, high, bits in RANGES:
         spread = sheet.rng.normal(0, 3, 60)
-        numbers = np.concatenate([spread, odd, halfway(low, high, bits)]).astype(np.float32)
-        data = sheet.input(numbers)
+        numbers = np.concatenate([spread, odd, halfway(low, high, bits)])
         options = {"min": low, "max": high, "num_bits": bits}
-        sheet.operator("FAKE_QUANT", [data], (numbers.shape, "float32", None), **options)
+        sheet.add("FAKE_QUANT", given(numbers, "float32"), **options)
     sheet.check()
 
 

@@ -11,7 +11,7 @@ from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.dialect.signature import Signature, signature_of
 from tests.support.detectors import detector
-from tests.support.tflite import Sheet, one, x
+from tests.support.tflite import Sheet, x
 
 Q = Quantization.per_tensor(0.1, 0)
 
@@ -24,14 +24,13 @@ def roles(model: bytes) -> dict[str, tuple[str, int]]:
     return {info.name: (info.role, info.classes) for info in signature.outputs}
 
 
-def segmentation(axis: int = 3, *, tail: tuple[str, ...] = ()) -> bytes:
+def segmentation(axis: int = 3, tail: tuple[str, ...] = ()) -> bytes:
     """Return a model of ARG_MAX and a following operator."""
-    shape = (1, 4, 4) if axis in (3, -1) else (1, 4, 5)
-    sheet = Sheet()
-    operands = [sheet.random_input((1, 4, 4, 5), "int8", Q), sheet.constant(axis)]
-    result = sheet.operator("ARG_MAX", operands, (shape, "int64", None), output_type="int64")
+    sheet, shape = Sheet(), (1, 4, 5 if axis == 1 else 4)
+    options = {"gives": (shape, "int64", None), "output_type": "int64"}
+    result = sheet.made("ARG_MAX", x(1, 4, 4, 5), axis, **options)
     for code in tail:
-        result = sheet.operator(code, [sheet.inside(result)], (shape, "int32", None))
+        result = sheet.made(code, sheet.inside(result), gives=(shape, "int32", None))
     return sheet.model()
 
 
@@ -63,16 +62,19 @@ def test_arg_max_of_the_last_axis_gives_a_map(
     assert set(roles(segmentation(**arguments)).values()) == {expected}
 
 
-def softmax(*shape: int) -> Sheet:
+def softmax(sheet: Sheet, *shape: int) -> Any:
     encoding = Quantization.per_tensor(1 / 256, -128)
-    return one("SOFTMAX", x(*shape, encoding=Q), gives=(shape, "int8", encoding), beta=1.0)
+    return sheet.made("SOFTMAX", x(*shape), gives=(shape, "int8", encoding), beta=1.0)
 
 
 def test_softmax_of_a_picture_gives_probabilities_and_a_classifier_s_none() -> None:
-    sheet = softmax(1, 4, 4, 5)
-    sheet.operator("DEQUANTIZE", [1], ((1, 4, 4, 5), "float32", None))
+    sheet = Sheet()
+    real = ((1, 4, 4, 5), "float32", None)
+    sheet.add("DEQUANTIZE", softmax(sheet, 1, 4, 4, 5), gives=real)
     assert set(roles(sheet.model()).values()) == {("probabilities", 5)}
-    model = softmax(1, 5).model()
+    sheet = Sheet()
+    softmax(sheet, 1, 5)
+    model = sheet.model()
     assert roles(model) == {"y2": ("", 0)}
     assert "role" not in signature_of(import_graph(read_model(model)).mod).to_json()
 

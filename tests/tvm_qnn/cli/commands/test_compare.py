@@ -10,11 +10,11 @@ from click.testing import CliRunner
 
 import tvm_qnn
 from frontends.tflite.quantization import Quantization
-from frontends.tflite.writer import ModelWriter
 from tests.support.commands import refused, said
 from tests.support.errors import fails
 from tests.support.linking import needs_linker
 from tests.support.rpc import rpc_process
+from tests.support.tflite_graphs import Subgraph, model_of
 from tvm_qnn.cli import main
 from tvm_qnn.compare import Comparison, TensorComparison, compare
 
@@ -23,16 +23,6 @@ def test_an_exact_model(model: Path) -> None:
     found = json.loads(said(main, ["compare", str(model), "--primitives", "--json"]))
     assert found["equal"]
     assert all(tensor["differing"] == 0 for tensor in found["tensors"])
-
-
-def test_other_shapes_than_the_file_s(tmp_path: Path) -> None:
-    writer = ModelWriter()
-    x, y = (writer.tensor(name, (1, 3), "int8", Quantization.per_tensor(1, 0)) for name in "xy")
-    writer.operator("RELU", [x], [y])
-    path = tmp_path / "relu.tflite"
-    path.write_bytes(writer.finish([x], [y]))
-    text = said(main, ["compare", str(path), "--shape", "x=5,3", "--json"])
-    assert [tensor["elements"] for tensor in json.loads(text)["tensors"]] == [15]
 
 
 def test_a_difference_is_shown_and_told_by_the_exit_code(
@@ -85,12 +75,15 @@ def test_inputs_of_a_wrong_shape_are_told_before_the_work(model: Path) -> None:
 
 def small(path: Path, dtype: str, scale: float | None) -> Path:
     """Write a model of one RELU."""
-    writer = ModelWriter()
-    quantization = None if scale is None else Quantization.per_tensor(scale, 0)
-    x, y = (writer.tensor(name, (1, 4), dtype, quantization) for name in "xy")
-    writer.operator("RELU", [x], [y])
-    path.write_bytes(writer.finish([x], [y]))
+    kind = ((1, 4), dtype, None if scale is None else Quantization.per_tensor(scale, 0))
+    path.write_bytes(model_of(Subgraph({"x y": kind}, [("RELU", "x", "y")], "x", "y")))
     return path
+
+
+def test_other_shapes_than_the_file_s(tmp_path: Path) -> None:
+    path = small(tmp_path / "relu.tflite", "int8", 1)
+    text = said(main, ["compare", str(path), "--shape", "x=5,4", "--json"])
+    assert [tensor["elements"] for tensor in json.loads(text)["tensors"]] == [20]
 
 
 def found(exit_code: int, *words: str | Path) -> Any:

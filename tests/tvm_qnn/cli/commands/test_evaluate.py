@@ -8,11 +8,11 @@ from click.testing import CliRunner, Result
 from PIL import Image
 
 from frontends.tflite.quantization import Quantization
-from frontends.tflite.writer import ModelWriter
 from tests.support.detectors import detector
 from tests.support.linking import needs_linker
 from tests.support.onnx_networks import Style, resnet
 from tests.support.pictures import SETTINGS, write_digits, write_picture
+from tests.support.tflite import one, x
 from tvm_qnn import digits
 from tvm_qnn.cli import main
 from tvm_qnn.demo.digits import classify
@@ -133,12 +133,9 @@ def test_an_onnx_model_beside_onnx_runtime(tmp_path: Path) -> None:
 
 
 def test_masks(tmp_path: Path) -> None:
-    writer = ModelWriter()
-    x = writer.tensor("x", (1, 4, 4, 3), "uint8", Quantization.per_tensor(1, 0))
-    axis = writer.tensor("axis", (), "int32", data=np.array(3, np.int32))
-    y = writer.tensor("y", (1, 4, 4), "int32")
-    writer.operator("ARG_MAX", [x, axis], [y], output_type="int32")
-    (tmp_path / "m.tflite").write_bytes(writer.finish([x], [y]))
+    picture = x(1, 4, 4, 3, dtype="uint8", encoding=Quantization.per_tensor(1, 0))
+    classes = {"gives": ((1, 4, 4), "int32", None), "output_type": "int32"}
+    (tmp_path / "m.tflite").write_bytes(one("ARG_MAX", picture, 3, **classes).model())
     pixels = np.eye(3)[np.random.default_rng(0).integers(0, 3, (4, 4))] * 200
     mask = pixels.argmax(-1)
     mask[0, 0] = 255

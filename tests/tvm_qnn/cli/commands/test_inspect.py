@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from frontends.tflite.quantization import Quantization
-from frontends.tflite.writer import ModelWriter
 from tests.support.commands import refused, said
+from tests.support.tflite import Sheet, one, x
 from tests.tvm_qnn.cli.commands.conftest import SHOWN
 from tvm_qnn import digits
 from tvm_qnn.cli import main
@@ -27,12 +27,9 @@ def test_the_table_json_and_the_module(model: Path) -> None:
 
 
 def test_scales_are_numbers_with_all_their_digits(tmp_path: Path) -> None:
-    writer = ModelWriter()
     scale = float(np.float32(1 / 3))
-    x, y = (writer.tensor(name, (1, 4), "int8", Quantization.per_tensor(scale, 3)) for name in "xy")
-    writer.operator("RELU", [x], [y])
     path = tmp_path / "r.tflite"
-    path.write_bytes(writer.finish([x], [y]))
+    path.write_bytes(one("RELU", x(1, 4, encoding=Quantization.per_tensor(scale, 3))).model())
     found = json.loads(CliRunner().invoke(main, ["inspect", str(path), "--json"]).stdout)
     (tensor,) = found["inputs"]
     assert (tensor["scales"], tensor["zero_points"]) == ([scale], [3])
@@ -49,13 +46,9 @@ def test_ranges_of_mxnet_are_numbers() -> None:
 
 
 def test_what_cannot_be_imported_is_told_once(tmp_path: Path) -> None:
-    writer = ModelWriter()
-    quantization = Quantization.per_tensor(0.5, 0)
-    x, y, z = (writer.tensor(name, (2, 4), "int8", quantization) for name in "xyz")
-    writer.operator("SKIP_GRAM", [x], [y])
-    writer.operator("SKIP_GRAM", [y], [z])
-    path = tmp_path / "odd.tflite"
-    path.write_bytes(writer.finish([x], [z]))
+    sheet, path = Sheet(), tmp_path / "odd.tflite"
+    sheet.add("SKIP_GRAM", sheet.made("SKIP_GRAM", x(2, 4)))
+    path.write_bytes(sheet.model())
     text = said(main, ["inspect", str(path)])
     assert "SKIP_GRAM cannot be imported: no conversion rule" in text
     assert "(operator 0, 1)" in text

@@ -13,6 +13,8 @@ from tests.support.commands import refused, said
 from tests.support.detectors import detector
 from tests.support.linking import needs_linker
 from tests.support.metadata import Tensor, metadata, with_files
+from tests.support.tflite import one, x
+from tests.support.tflite_graphs import Subgraph, model_of
 from tests.tvm_qnn.cli.commands.conftest import SHOWN
 from tvm_qnn import digits
 from tvm_qnn.build import build
@@ -40,11 +42,9 @@ def test_outputs_are_litert_s_and_can_be_kept(model: Path, digit: np.ndarray) ->
 
 
 def test_outputs_may_be_named_as_arguments_of_numpy_s(tmp_path: Path) -> None:
-    writer = ModelWriter()
-    quantization = Quantization.per_tensor(0.5, 0)
-    x, y = (writer.tensor(name, (1, 4), "int8", quantization) for name in ("x", "file"))
-    writer.operator("RELU", [x], [y])
-    (tmp_path / "net.tflite").write_bytes(writer.finish([x], [y]))
+    kind = ((1, 4), "int8", Quantization.per_tensor(0.5, 0))
+    main_graph = Subgraph({"x file": kind}, [("RELU", "x", "file")], "x", "file")
+    (tmp_path / "net.tflite").write_bytes(model_of(main_graph))
     np.save(tmp_path / "x.npy", np.array([[-3, 0, 2, 127]], np.int8))
     output = tmp_path / "out.npz"
     arguments = [tmp_path / "net.tflite", "-i", tmp_path / "x.npy", "-o", output]
@@ -142,10 +142,7 @@ def test_what_does_not_work_is_told_before_the_work(
 
 
 def test_json_has_no_nan(tmp_path: Path) -> None:
-    writer = ModelWriter()
-    x, y = (writer.tensor(name, (2, 2), "float32") for name in "xy")
-    writer.operator("RELU", [x], [y])
-    (tmp_path / "net.tflite").write_bytes(writer.finish([x], [y]))
+    (tmp_path / "net.tflite").write_bytes(one("RELU", x(2, 2, dtype="float32")).model())
     np.save(tmp_path / "X.NPY", np.array([[np.inf, 1], [2, 3]], np.float32))
     Path(f"{tmp_path}/X.NPY.npy").rename(tmp_path / "X.NPY")
     arguments = ["run", str(tmp_path / "net.tflite"), "-i", str(tmp_path / "X.NPY"), "--json"]
@@ -256,15 +253,19 @@ def test_the_segmentation_of_a_real_network(shared: Path, tmp_path: Path) -> Non
         assert drawn.size == given.size
 
 
-def test_metadata_normalizes_the_picture_of_a_float_input(tmp_path: Path) -> None:
+def through_bytes(scale: float, point: int, content: bytes = b"") -> bytes:
+    """Return a model that gives back its float32 input, quantized, with metadata."""
     writer = ModelWriter()
-    quantization = Quantization.per_tensor(1.0, 0)
     x, z = (writer.tensor(name, (1, 2, 2, 3), "float32") for name in "xz")
-    y = writer.tensor("y", (1, 2, 2, 3), "int8", quantization)
+    y = writer.tensor("y", (1, 2, 2, 3), "int8", Quantization.per_tensor(scale, point))
     writer.operator("QUANTIZE", [x], [y])
     writer.operator("DEQUANTIZE", [y], [z])
+    return writer.finish([x], [z], metadata=content)
+
+
+def test_metadata_normalizes_the_picture_of_a_float_input(tmp_path: Path) -> None:
     content = metadata([Tensor(mean=[100.0, 0.0, 50.0], std=[2.0])])
-    (tmp_path / "net.tflite").write_bytes(writer.finish([x], [z], metadata=content))
+    (tmp_path / "net.tflite").write_bytes(through_bytes(1.0, 0, content))
     Image.new("RGB", (4, 4), (200, 100, 0)).save(tmp_path / "in.png")
     output = tmp_path / "out.npz"
     arguments = [tmp_path / "net.tflite", "-i", tmp_path / "in.png", "-o", output]
@@ -277,13 +278,7 @@ def test_metadata_normalizes_the_picture_of_a_float_input(tmp_path: Path) -> Non
 def float_net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a model that gives back its float32 input, quantized from 0 to 1, and a picture."""
     monkeypatch.chdir(tmp_path)
-    writer = ModelWriter()
-    quantization = Quantization.per_tensor(1 / 255, -128)
-    x, z = (writer.tensor(name, (1, 2, 2, 3), "float32") for name in "xz")
-    y = writer.tensor("y", (1, 2, 2, 3), "int8", quantization)
-    writer.operator("QUANTIZE", [x], [y])
-    writer.operator("DEQUANTIZE", [y], [z])
-    Path("net.tflite").write_bytes(writer.finish([x], [z]))
+    Path("net.tflite").write_bytes(through_bytes(1 / 255, -128))
     Image.new("RGB", (4, 4), (255, 51, 0)).save("in.png")
     return Path("net.tflite")
 

@@ -6,7 +6,7 @@ import pytest
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
 from tests.support.both_ways import Check, both_ways
-from tests.support.tflite import Sheet, fixed, one, random_quantization, refused, x
+from tests.support.tflite import ANY, Sheet, fixed, one, random_quantization, refused, x
 from tvm_qnn.compare import compare
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
@@ -84,14 +84,13 @@ def test_products_of_two_activations_equal_litert(dtype: str) -> None:
 def test_weights_that_an_operator_computes() -> None:
     """As in exports of attention, the factors are transposed data."""
     sheet = Sheet(seed=6)
-    data = sheet.random_input((32, 8), "int8", (encoding := random_quantization(sheet.rng, "int8")))
-    rows = sheet.operator("TRANSPOSE", [data, sheet.constant([1, 0])], ((8, 32), "int8", encoding))
-    other = sheet.random_input((1, 6, 32), "int8", random_quantization(sheet.rng, "int8"))
-    result = ((1, 6, 8), "int8", random_quantization(sheet.rng, "int8", 0.5))
-    sheet.operator("FULLY_CONNECTED", [other, rows], result, keep_num_dims=True)
-    both = sheet.operator("RELU", [data], ((32, 8), "int8", encoding))
-    square = ((32, 32), "int8", random_quantization(sheet.rng, "int8", 0.5))
-    sheet.operator("FULLY_CONNECTED", [both, both], square)
+    known = [random_quantization(sheet.rng, "int8", scale) for scale in (0.05, 0.05, 0.5, 0.5)]
+    data, other = x(32, 8, encoding=known[0]), x(1, 6, 32, encoding=known[1])
+    rows = sheet.made("TRANSPOSE", data, [1, 0])
+    result, square = ((ANY, "int8", each) for each in known[2:])
+    sheet.add("FULLY_CONNECTED", other, rows, gives=result, keep_num_dims=True)
+    both = sheet.made("RELU", data)
+    sheet.add("FULLY_CONNECTED", both, both, gives=square)
     # With the kernels of this machine.
     assert compare(sheet.model(), sheet.arrays).is_equal
 

@@ -8,7 +8,7 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
-from tests.support.hybrid import float_rows, scales, weights, weights_of
+from tests.support.hybrid import float_rows, scales, weights_of
 from tests.support.tflite import Operand, Sheet, check_refused, fixed, given, one, refused, x
 from tvm_qnn.compare import compare
 
@@ -193,46 +193,29 @@ def test_signs_and_zeros() -> None:
 
 
 def test_weights_of_four_bits() -> None:
-    writer, rng = ModelWriter(), np.random.default_rng(8)
-    rows, images = float_rows(rng, (3, 40)), float_rows(rng, (2, 5, 5, 3))
-    places = np.array([4, 0, 2], np.int32)
-    shapes = [("x", rows), ("image", images), ("places", places)]
-    inputs = [writer.tensor(name, data.shape, data.dtype.name) for name, data in shapes]
+    sheet = Sheet(seed=8)
+    rng = sheet.rng
 
-    def weights_of(name: str, shape: tuple[int, ...], count: int) -> int:
-        return writer.tensor(
-            name, shape, "int4", scales(rng, count), rng.integers(-7, 8, shape).astype(np.int8)
-        )
+    def narrow(shape: tuple[int, ...], count: int) -> Operand:
+        array = rng.integers(-7, 8, shape).astype(np.int8)
+        return Operand((shape, "int4", scales(rng, count)), array, is_constant=True)
 
-    bias = writer.tensor("b", (4,), "float32", None, rng.normal(size=4).astype(np.float32))
-    results = [
-        writer.tensor(name, shape, "float32")
-        for name, shape in (("y", (3, 7)), ("z", (2, 3, 3, 4)), ("e", (3, 10)))
-    ]
-    dense = [inputs[0], weights_of("w", (7, 40), 7)]
-    writer.operator("FULLY_CONNECTED", dense, results[:1], version=9)
-    steps = {f"{a}_{b}": 1 for a, b in [("stride", "h"), ("stride", "w")]}
-    gaps = {"dilation_h_factor": 1, "dilation_w_factor": 1, "padding": "VALID"}
-    kernel = [inputs[1], weights_of("k", (4, 3, 3, 3), 4), bias]
-    writer.operator("CONV_2D", kernel, results[1:2], version=8, **steps, **gaps)
-    table = [inputs[2], weights_of("t", (5, 10), 5)]
-    writer.operator("EMBEDDING_LOOKUP", table, results[2:], version=4)
-    found = compare(writer.finish(inputs, results), [rows, images, places], "llvm")
-    assert found.differing == ()
+    sheet.add("FULLY_CONNECTED", rows(rng, 3, 40), narrow((7, 40), 7), version=9)
+    sheet.add("CONV_2D", rows(rng, 2, 5, 5, 3), narrow((4, 3, 3, 3), 4), bias(rng, 4), version=8)
+    places = given([4, 0, 2], "int32")
+    sheet.add("EMBEDDING_LOOKUP", places, narrow((5, 10), 5), gives="float32", version=4)
+    assert compare(sheet.model(), sheet.arrays, "llvm").differing == ()
 
 
 def test_a_batch_that_the_file_leaves_open() -> None:
-    sheet = Sheet(7)
-    data = sheet.input(float_rows(sheet.rng, (1, 2, 6)))
-    shape = sheet.operator("SHAPE", [data], ((3,), "int32", None), out_type="int32")
-    parts = [sheet.constant([each]) for each in (0, 1, 1)]
-    number = ((), "int32", None)
-    batch = sheet.operator("STRIDED_SLICE", [shape, *parts], number, shrink_axis_mask=1)
-    sizes = [batch, sheet.constant(np.int32(12))]
-    rows = sheet.operator("PACK", sizes, ((2,), "int32", None), values_count=2)
-    flat = sheet.operator("RESHAPE", [data, rows], ((1, 12), "float32", None))
-    operands = [flat, weights(sheet, (5, 12), 5)]
-    sheet.operator("FULLY_CONNECTED", operands, ((1, 5), "float32", None))
+    sheet, number = Sheet(7), ((), "int32", None)
+    data = rows(sheet.rng, 1, 2, 6)
+    shape = sheet.made("SHAPE", data, gives="int32", out_type="int32")
+    parts = {"gives": number, "shrink_axis_mask": 1}
+    batch = sheet.made("STRIDED_SLICE", shape, [0], [1], [1], **parts)
+    sizes = sheet.made("PACK", batch, 12, gives="int32", values_count=2)
+    flat = sheet.made("RESHAPE", data, sizes)
+    sheet.add("FULLY_CONNECTED", flat, weights_of(sheet.rng, (5, 12), 5))
     arrays = [float_rows(sheet.rng, (7, 2, 6))]
     found = compare(sheet.model(), arrays, "llvm", shape_dict={"x1": (7, 2, 6)})
     assert found.differing == ()
@@ -282,10 +265,9 @@ def test_every_element_is_litert_s_of_hybrid_matmul(asymmetric: bool, shapes: li
 
 
 def test_more_rows_than_places() -> None:
+    # Of tensors alone, not of 128 MB of numbers.
     writer = ModelWriter()
-    data = writer.tensor("x", (1 << 24, 2, 1, 1), "float32")
-    scale, array = Quantization.per_tensor(0.1, 0), np.ones((1, 1), np.int8)
-    w = writer.tensor("w", array.shape, "int8", scale, array)
-    y = writer.tensor("y", (1 << 24, 2, 1, 1), "float32")
+    data, y = (writer.tensor(name, (1 << 24, 2, 1, 1), "float32") for name in "xy")
+    w = writer.tensor("w", (1, 1), "int8", NARROW, np.ones((1, 1), np.int8))
     writer.operator("BATCH_MATMUL", [data, w], [y], version=4)
     check_refused(writer.finish([data], [y]), "has more than 16777216 rows")

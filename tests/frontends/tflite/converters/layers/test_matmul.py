@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -6,7 +8,17 @@ from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
 from tests.support.models import differing_tensors
-from tests.support.tflite import Sheet, one, random_quantization, refused, x
+from tests.support.tflite import (
+    ANY,
+    Operand,
+    Sheet,
+    fixed,
+    given,
+    one,
+    random_quantization,
+    refused,
+    x,
+)
 
 
 def transposed(shape: tuple[int, ...], is_transposed: bool) -> tuple[int, ...]:
@@ -18,24 +30,27 @@ def add_product(
     lhs: tuple[int, ...],
     rhs: tuple[int, ...],
     adjoint: tuple[bool, bool] = (False, False),
-    *,
-    constant: bool = False,
+    make: Any = given,
 ) -> None:
     rng = sheet.rng
-    left = sheet.random_input(transposed(lhs, adjoint[0]), "int8", random_quantization(rng, "int8"))
-    encoding = random_quantization(rng, "int8")
-    data = full_range(rng, "int8", transposed(rhs, adjoint[1]))
-    right = sheet.constant(data, encoding) if constant else sheet.input(data, encoding)
-    result = ((1,), "int8", random_quantization(rng, "int8", 0.05 * 70 * 70 / 100))
+    operands = [
+        each(
+            full_range(rng, "int8", transposed(shape, turned)),
+            "int8",
+            random_quantization(rng, "int8"),
+        )
+        for each, shape, turned in zip((given, make), (lhs, rhs), adjoint, strict=True)
+    ]
+    result = (ANY, "int8", random_quantization(rng, "int8", 0.05 * 70 * 70 / 100))
     options = {"adj_x": adjoint[0], "adj_y": adjoint[1]}
-    sheet.operator("BATCH_MATMUL", [left, right], result, **options)
+    sheet.add("BATCH_MATMUL", *operands, gives=result, **options)
 
 
 def test_products_equal_litert() -> None:
     sheet = Sheet(seed=60)
     for adjoint in ((False, False), (True, False), (False, True), (True, True)):
         add_product(sheet, (2, 3, 5, 7), (2, 3, 7, 4), adjoint)
-        add_product(sheet, (2, 5, 7), (7, 4), adjoint, constant=True)
+        add_product(sheet, (2, 5, 7), (7, 4), adjoint, make=fixed)
     add_product(sheet, (4, 1, 5, 7), (3, 7, 2))
     add_product(sheet, (5, 7), (7, 2))
     sheet.check()
@@ -47,26 +62,25 @@ def test_sums_of_products_equal_litert(is_quantized: bool) -> None:
     sheet = Sheet(seed=62)
     rng = sheet.rng
     for adjoint in ((False, False), (True, False), (False, True), (True, True)):
-        for lhs, rhs, constant in (
-            ((2, 1, 5, 7), (3, 7, 4), False),
-            ((2, 5, 7), (7, 4), True),
-            ((5, 300), (300, 2), False),
-            ((2, 0), (0, 3), False),
+        for lhs, rhs, make in (
+            ((2, 1, 5, 7), (3, 7, 4), given),
+            ((2, 5, 7), (7, 4), fixed),
+            ((5, 300), (300, 2), given),
+            ((2, 0), (0, 3), given),
         ):
             shapes = transposed(lhs, adjoint[0]), transposed(rhs, adjoint[1])
             arrays = [full_range(rng, "int8", shape) for shape in shapes]
             # LiteRT ignores it.
             encoding = random_quantization(rng, "int8") if is_quantized else None
-            make = sheet.constant if constant else sheet.input
-            operands = [sheet.input(arrays[0], encoding), make(arrays[1], encoding)]
+            operands = given(arrays[0], "int8", encoding), make(arrays[1], "int8", encoding)
             options = {"adj_x": adjoint[0], "adj_y": adjoint[1]}
-            sheet.operator("BATCH_MATMUL", operands, ((1,), "int32", None), **options)
+            sheet.add("BATCH_MATMUL", *operands, gives="int32", **options)
     sheet.check()
 
 
 def test_a_constant_matrix_makes_a_dense_layer() -> None:
     sheet = Sheet(seed=61)
-    add_product(sheet, (2, 5, 7), (7, 4), constant=True)
+    add_product(sheet, (2, 5, 7), (7, 4), make=fixed)
     mod, params = from_tflite(sheet.model())
     assert "R.qnn.quantized_dense(" in mod.script()
     assert [value.shape for value in params.values()] == [(4, 7)]
@@ -76,9 +90,9 @@ def test_rows_without_elements() -> None:
     sheet = Sheet(seed=63)
     for outer in ((), (2,)):
         add_product(sheet, (*outer, 3, 0), (0, 4), (bool(outer), False))
-        add_product(sheet, (*outer, 3, 0), (0, 4), constant=True)
-        operands = [sheet.input(np.zeros(shape, np.float32)) for shape in ((*outer, 3, 0), (0, 4))]
-        sheet.operator("BATCH_MATMUL", operands, ((1,), "float32", None))
+        add_product(sheet, (*outer, 3, 0), (0, 4), make=fixed)
+        operands = [x(*shape, dtype="float32") for shape in ((*outer, 3, 0), (0, 4))]
+        sheet.add("BATCH_MATMUL", *operands)
     sheet.check()
 
 
@@ -86,14 +100,11 @@ _DATA = x(2, 3)
 
 
 def by_packed_weights(data: str, result: str) -> Sheet:
-    sheet, encoding = Sheet(), Quantization.per_tensor(0.1, 0)
-    operands = [
-        sheet.input(np.ones((2, 4), data), encoding if data == "int8" else None),
-        sheet.packed(np.ones((4, 6), np.int8), "int4", encoding),
-    ]
-    gives = ((2, 6), result, encoding if result == "int8" else None)
-    sheet.operator("BATCH_MATMUL", operands, gives, version=4)
-    return sheet
+    encoding = Quantization.per_tensor(0.1, 0)
+    weights = Operand(((4, 6), "int4", encoding), np.ones((4, 6), np.int8), is_constant=True)
+    return one(
+        "BATCH_MATMUL", x(2, 4, dtype=data), weights, gives=(ANY, result, encoding), version=4
+    )
 
 
 test_packed_weights_are_refused_as_in_litert = refused(

@@ -57,18 +57,13 @@ def test_slices_equal_litert() -> None:
 def test_arg_max_equals_litert() -> None:
     sheet = Sheet(seed=29)
     # Few values, so that many elements are the largest: the first of them counts.
-    few = sheet.rng.integers(-2, 3, (4, 5, 6)).astype(np.int8)
-    data = sheet.input(few, Q)
-    real = sheet.input(sheet.rng.integers(-2, 3, (4, 5)).astype(np.float32))
+    data = given(sheet.rng.integers(-2, 3, (4, 5, 6)), "int8", Q)
+    real = given(sheet.rng.integers(-2, 3, (4, 5)), "float32")
     for axis in (0, 1, -1):
-        operands = [data, sheet.constant(axis)]
-        sheet.operator("ARG_MAX", operands, (ANY, "int32", None), output_type="int32")
-    index = sheet.operator(
-        "ARG_MAX", [data, sheet.constant(2)], (ANY, "int64", None), output_type="int64"
-    )
-    sheet.operator("ARG_MIN", [real, sheet.constant(1)], (ANY, "int32", None), output_type="int32")
-    # What it gives may flow on.
-    sheet.operator("RESHAPE", [index, sheet.constant([2, 10])], (ANY, "int64", None))
+        sheet.add("ARG_MAX", data, axis, gives="int32", output_type="int32")
+    index = sheet.made("ARG_MAX", data, 2, gives="int64", output_type="int64")
+    sheet.add("ARG_MIN", real, 1, gives="int32", output_type="int32")
+    sheet.add("RESHAPE", index, [2, 10])  # what it gives may flow on
     sheet.check()
 
 
@@ -123,8 +118,7 @@ test_arguments_that_do_not_fit = refused(
 
 
 def test_a_scalar_that_the_file_calls_an_image() -> None:
-    sheet = Sheet()
-    data = sheet.input(np.array(3, np.int8), Quantization.per_tensor(0.1, 0))
-    real = sheet.operator("DEQUANTIZE", [data], ((1, 4), "float32", None))
-    sheet.operator("RESHAPE", [real, sheet.constant([1, 4])], ((1, 4), "float32", None))
+    sheet, data = Sheet(), given(3, "int8", Q)
+    real = sheet.made("DEQUANTIZE", data, gives=((1, 4), "float32", None))
+    sheet.add("RESHAPE", real, [1, 4])
     sheet.check_refused(r"cannot reshape .* of shape \(\) to \[1, 4\]")

@@ -1,5 +1,6 @@
 """GATHER, GATHER_ND, EMBEDDING_LOOKUP and STABLEHLO_GATHER."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -39,12 +40,11 @@ test_places_must_be_there = refused(
 @pytest.mark.parametrize("code", ["GATHER", "GATHER_ND", "EMBEDDING_LOOKUP"])
 @pytest.mark.parametrize("index", [2, -1])
 def test_a_place_of_the_run_that_is_not_there_ends_it(code: str, index: int) -> None:
-    sheet = Sheet()
-    data = sheet.random_input((2, 3), "int8", Q)
-    given = np.array([[0], [index]] if code == "GATHER_ND" else [0, index], np.int32)
-    indices = sheet.input(given)
-    operands = [indices, data] if code == "EMBEDDING_LOOKUP" else [data, indices]
-    sheet.operator(code, operands, ((2, 3), "int8", Q), **({"axis": 0} if code == "GATHER" else {}))
+    places = given([[0], [index]] if code == "GATHER_ND" else [0, index], "int32")
+    operands = [x(2, 3), places][:: -1 if code == "EMBEDDING_LOOKUP" else 1]
+    sheet = one(
+        code, *operands, gives=((2, 3), "int8", Q), **({"axis": 0} if code == "GATHER" else {})
+    )
     fails("LiteRT cannot run", litert_tensors, sheet.model(), sheet.arrays)
     mod, params = from_tflite(sheet.model())
     library = qnn.build(mod, params=params, num_threads=1)
@@ -54,13 +54,13 @@ def test_a_place_of_the_run_that_is_not_there_ends_it(code: str, index: int) -> 
 def test_tables_of_bytes_are_looked_up_as_real_numbers() -> None:
     sheet = Sheet(seed=71)
     rng = sheet.rng
-    for dtype in ("int8", "uint8"):
-        for count in (1, 5):
-            table = rng.integers(-127, 128, (5, 2, 3)).astype(np.int8).view(dtype)
-            indices = sheet.input(rng.integers(0, 5, 7).astype(np.int32))
-            operands = [indices, sheet.constant(table, scales(rng, count))]
-            result = ((7, 2, 3), "float32", None)
-            sheet.operator("EMBEDDING_LOOKUP", operands, result, version=3)
+    for dtype, count in product(("int8", "uint8"), (1, 5)):
+        numbers = rng.integers(-127, 128, (5, 2, 3)).astype(np.int8).view(dtype)
+        table, places = (
+            fixed(numbers, dtype, scales(rng, count)),
+            given(rng.integers(0, 5, 7), "int32"),
+        )
+        sheet.add("EMBEDDING_LOOKUP", places, table, gives="float32", version=3)
     sheet.check()
 
 
