@@ -41,7 +41,7 @@ def facts_of(program: Program) -> dict[str, Any]:
         for fact in ("place", "member", "length")
     }
     constants = {
-        program.constant(number): c_type(str(each.numpy().dtype))
+        program.constant(number): c_type(str(each.dtype))
         for number, each in enumerate(program.plan.constants)
     }
     constants |= {program.initial: "uint8_t"} if signature.states else {}
