@@ -104,9 +104,15 @@ def build(
     params = {} if params is None else params
     bound = _bind(mod, params)
     context = tvm.transform.PassContext.current()
+    # Instruments belong to the block in which the build is.
+    again = tvm.transform.PassContext(
+        context.opt_level, context.required_pass, context.disabled_pass, None, context.config
+    )
 
+    @serial  # because the process has one list of filters of warnings
     def lower_again() -> tvm.IRModule:
-        with context:
+        with warnings.catch_warnings(), again:
+            warnings.simplefilter("ignore", LeftInFloatWarning)  # the build has given them
             return _lower(bound, parsed, kernels)
 
     def made(metadata: Metadata, origin: BuiltOrigin | FileOrigin) -> Library:

@@ -1,4 +1,6 @@
+import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from tvm import relax
 import tvm_qnn
 from qnn_ops import quantize
 from qnn_ops.dialect.signature import Signature, TensorInfo, with_signature
+from qnn_ops.errors import LeftInFloatWarning
 from tests.support.errors import fails
 from tests.support.modules import adder, module
 from tests.support.processes import printed
@@ -47,6 +50,27 @@ def test_the_module_stays_as_it_was() -> None:
     for _ in range(2):
         tvm_qnn.build(mod, "host", {"w": W})
     assert mod.script() == before
+
+
+def test_an_export_lowers_without_the_warnings_and_instruments_of_the_build(tmp_path: Path) -> None:
+    @tvm.ir.instrument.pass_instrument
+    class Watch:
+        def enter_pass_ctx(self) -> None:
+            entered.append(self)
+
+    entered: list[Watch] = []
+    mod = adder()
+    marks = {"arithmetic": "xnnpack", "left_in_float": ["a reason"]}
+    mod["main"] = mod["main"].with_attrs(marks)
+    with (
+        tvm.transform.PassContext(instruments=[Watch()]),
+        pytest.warns(LeftInFloatWarning, match="a reason"),
+    ):
+        library = tvm_qnn.build(mod, "host", {"w": W})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        library.export(tmp_path / "m", format="c")
+    assert len(entered) == 1
 
 
 @pytest.mark.parametrize("kernels", [True, False])

@@ -292,7 +292,7 @@ class Library(Closing):
         """Write the model for other programs.
 
         A library that was loaded from a file can only be written in the format "so": this copies
-        the file.
+        the file. The formats "tvm" and "c" lower the model again.
 
         Args:
             path: the file to write. For "so" and "tvm" it must end in ``.so``. For "c" its last

@@ -20,7 +20,7 @@ class StatusError(QnnError):
 
 
 def _status(name: str, code: int, label: str, about: str = "") -> type[StatusError]:
-    """Return the class of a status; without a description, programs may catch it in vain."""
+    """Return a status's class. A class without a description is one that nothing raises here."""
     told = about or "An error of ONNX Runtime that nothing raises here."
     members = {"code": code, "label": label, "__module__": __name__, "__doc__": told}
     return type(name, (StatusError,), members)

@@ -225,10 +225,13 @@ def operator(function: Callable[_Parameters, _Made]) -> Callable[_Parameters, _M
     """Return a function that makes one of Relay's operators, in its final form.
 
     It checks its operands, which are the parameters that are annotated as ``relax.Expr``, and gives
-    the call its type. Its name becomes part of its module's ``__all__``.
+    the call its type. Parameters whose annotation names neither an expression nor ``Any`` take
+    none. Its name becomes part of its module's ``__all__``.
     """
     name, parameters = function.__name__, signature(function).parameters
     operands = [key for key, each in parameters.items() if each.annotation is relax.Expr]
+    texts = {key: str(each.annotation) for key, each in parameters.items()}
+    known = {key for key, text in texts.items() if not re.search(r"\b(Expr|Any)\b", text)}
     offer(function)
 
     @wraps(function)
@@ -237,10 +240,21 @@ def operator(function: Callable[_Parameters, _Made]) -> Callable[_Parameters, _M
         for operand in operands:
             if operand in given:
                 spec(f"{name}: {operand}", given[operand])
+        for key, value in given.items():
+            if key in known and _is_computed(value):  # list() of it would never end
+                found = type(value).__name__
+                raise QnnError(f"{name}: {key} must not be a Relax expression, got {found}")
         result: Any = function(*args, **named)
         return typed(result) if is_untyped(result) else result
 
     return checked
+
+
+def _is_computed(value: Any) -> bool:
+    """Tell whether a value is an expression, other than a number or a shape."""
+    if not isinstance(value, relax.Expr) or isinstance(value, relax.ShapeExpr):
+        return False
+    return not isinstance(value.ty, tvm.ir.PrimType)
 
 
 def offer(function: Any) -> Any:

@@ -4,8 +4,9 @@ Each function makes the Relax operator with the same meaning; operands and resul
 """
 
 import math
+import typing as _typing
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import tvm
@@ -15,10 +16,11 @@ from tvm.relax.expr import _update_type
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import selection
 from tvm_qnn.relay.expr import clip as clip
-from tvm_qnn.relay.expr import const, operator, spec, typed
+from tvm_qnn.relay.expr import const, spec, typed
+from tvm_qnn.relay.expr import operator as _operator
 from tvm_qnn.relay.selection import *  # noqa: F403 (the module lists what it gives)
 
-if not TYPE_CHECKING:  # which take all public names
+if not _typing.TYPE_CHECKING:  # which take all public names
     __all__ = ["clip", *selection.__all__]
 
 
@@ -26,7 +28,7 @@ def _named(name: str, function: Callable[..., Any], about: str) -> Callable[...,
     """Return a function as an operator with a name and a docstring."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = about
-    return operator(function)
+    return _operator(function)
 
 
 def _binary(name: str, made: Callable[..., relax.Call]) -> Callable[..., relax.Call]:
@@ -132,7 +134,7 @@ all = _reduction("all", _of_bools(relax.op.min))
 any = _reduction("any", _of_bools(relax.op.max))
 
 
-@operator
+@_operator
 def variance(
     data: relax.Expr,
     axis: int | Sequence[int] | None = None,
@@ -172,7 +174,7 @@ zeros = _filled("zeros", 0)
 ones = _filled("ones", 1)
 
 
-@operator
+@_operator
 def full(fill_value: relax.Expr, shape: Sequence[int], dtype: str = "") -> relax.Call:
     """Return a tensor filled with one value, which is a constant or a scalar."""
     wanted = dtype or spec("full: fill_value", fill_value).dtype
@@ -191,25 +193,25 @@ def get(op_name: str) -> tvm.ir.Op:
         raise QnnError(f"op.get: there is no operator {op_name!r}") from None
 
 
-@operator
+@_operator
 def argmax(data: relax.Expr, axis: int | None = None, keepdims: bool = False) -> relax.Call:
     """Return the int32 index of the largest value along an axis, or of all values."""
     return cast(relax.op.argmax(data, axis, keepdims), "int32")
 
 
-@operator
+@_operator
 def argmin(data: relax.Expr, axis: int | None = None, keepdims: bool = False) -> relax.Call:
     """Return the int32 index of the smallest value along an axis, or of all values."""
     return cast(relax.op.argmin(data, axis, keepdims), "int32")
 
 
-@operator
+@_operator
 def stack(data: Sequence[relax.Expr] | relax.Tuple, axis: int) -> relax.Call:
     """Stack tensors of one shape along a new axis."""
     return concatenate([expand_dims(field, axis) for field in fields_of(data)], axis)
 
 
-@operator
+@_operator
 def reshape(data: relax.Expr, newshape: int | Sequence[int]) -> relax.Call:
     """Reshape: one size may be -1, and 0 copies the data's size."""
     shape = spec("reshape: data", data).shape
@@ -220,25 +222,25 @@ def reshape(data: relax.Expr, newshape: int | Sequence[int]) -> relax.Call:
     return relax.op.reshape(data, kept)
 
 
-@operator
+@_operator
 def transpose(data: relax.Expr, axes: Sequence[int] | None = None) -> relax.Call:
     """Permute the axes; by default, reverse them."""
     return relax.op.permute_dims(data, None if axes is None else list(axes))
 
 
-@operator
+@_operator
 def squeeze(data: relax.Expr, axis: int | Sequence[int] | None = None) -> relax.Call:
     """Remove axes of size 1: the given ones, or all."""
     return relax.op.squeeze(data, axis)
 
 
-@operator
+@_operator
 def expand_dims(data: relax.Expr, axis: int, num_newaxis: int = 1) -> relax.Call:
     """Insert axes of size 1 before ``axis``."""
     return relax.op.expand_dims(data, [axis + place for place in range(num_newaxis)])
 
 
-@operator
+@_operator
 def concatenate(data: Sequence[relax.Expr] | relax.Tuple, axis: int) -> relax.Call:
     """Join tensors along an axis."""
     fields = fields_of(data)
@@ -264,37 +266,37 @@ def field_of(data: relax.Expr, place: int) -> relax.TupleGetItem:
     return field
 
 
-@operator
+@_operator
 def cast(data: relax.Expr, dtype: str) -> relax.Call:
     """Return the values in another dtype."""
     return relax.op.astype(data, dtype)
 
 
-@operator
+@_operator
 def split(data: relax.Expr, indices_or_sections: int | Sequence[int], axis: int = 0) -> relax.Call:
     """Split a tensor along an axis, into equal parts or at indices; returns a tuple of tensors."""
     return relax.op.split(data, indices_or_sections, axis)
 
 
-@operator
+@_operator
 def where(condition: relax.Expr, x: relax.Expr, y: relax.Expr) -> relax.Call:
     """Take ``x`` where the condition is true, and ``y`` elsewhere; shapes broadcast."""
     return relax.op.where(condition, x, y)
 
 
-@operator
+@_operator
 def tile(data: relax.Expr, reps: Sequence[int]) -> relax.Call:
     """Repeat a tensor along its axes."""
     return relax.op.tile(data, list(reps))
 
 
-@operator
+@_operator
 def repeat(data: relax.Expr, repeats: int, axis: int) -> relax.Call:
     """Repeat each element along an axis."""
     return relax.op.repeat(data, repeats, axis)
 
 
-@operator
+@_operator
 def broadcast_to(data: relax.Expr, shape: Sequence[int]) -> relax.Call:
     """Broadcast a tensor to a shape."""
     return relax.op.broadcast_to(data, list(shape))

@@ -41,7 +41,7 @@ def facts_of(program: Program) -> dict[str, Any]:
         for fact in ("place", "member", "length")
     }
     constants = {
-        program.constant(number): c_type(str(each.numpy().dtype))
+        program.constant(number): c_type(str(each.dtype))
         for number, each in enumerate(program.plan.constants)
     }
     constants |= {program.initial: "uint8_t"} if signature.states else {}
@@ -99,7 +99,7 @@ def _tensors(
             "number": number,
             "tensor": tensor,
             "typedef": f"{tensor.lower()}_t",
-            "name": info.name.replace("*/", "* /"),
+            "name": in_comment(info.name),
             "type": c_type(info.dtype),
             "shape": ", ".join(map(str, info.shape)),
             "size": size_of(info),
@@ -113,6 +113,16 @@ def _tensors(
             "place": f"(char *)workspace + {offset}" if places else block,
             "member": f"workspace_ + {offset}" if places else f"{block}_",
         }
+
+
+def in_comment(text: str) -> str:
+    """Return a text that neither ends a comment of C nor begins one, and is on one line.
+
+    Spaces replace what continues lines or is not printed, and separate ``*`` from ``/``.
+    """
+    plain = "".join(each if each.isprintable() and each != "\\" else " " for each in text)
+    # ??/ is a backslash in C99.
+    return re.sub(r"(?<=[*?])(?=/)|(?<=/)(?=\*)", " ", plain)
 
 
 def _package_facts(program: Program) -> dict[str, Any]:

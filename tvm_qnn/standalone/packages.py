@@ -106,7 +106,12 @@ def package_for(name: str, target: tvm.target.Target) -> Package:
     if name not in PACKAGES:
         raise QnnError(f"package must be one of {', '.join(PACKAGES)}, got {name!r}")
     package = PACKAGES[name]
+    if is_plain_c(target):
+        return package
     triple = str(target.attrs.get("mtriple", ""))
-    if not is_plain_c(target) and not re.match(package.triples, triple):
+    if not re.match(package.triples, triple):
         raise QnnError(f"the package {name!r} is for {package.processors}, not for {triple}")
+    # Packages for nothing but Cortex-M name the core, which the triple does not tell.
+    if package.triples == r"thumb" and not target.attrs.get("mcpu"):
+        raise QnnError(f"the package {name!r} needs the target's core as -mcpu, got {triple} alone")
     return package

@@ -9,7 +9,7 @@ import numpy as np
 from tvm_qnn.io.templates import filled
 from tvm_qnn.standalone.arrangement import Arrangement
 from tvm_qnn.standalone.c99 import Source, c_array, c_number, c_type, write_functions
-from tvm_qnn.standalone.facts import SPECIAL
+from tvm_qnn.standalone.facts import SPECIAL, in_comment
 from tvm_qnn.standalone.program import Program
 
 
@@ -26,7 +26,7 @@ def code_in_c(arranged: Arrangement, prefix: str, told: Sequence[str] | None) ->
         if call.function:
             function, _ = arranged.merged.calls[arranged.name_of(call)]
             note = told[number] if told is not None else str(call.function)
-            lines = textwrap.wrap(note.replace("*/", "* /"), 96, subsequent_indent="  ")
+            lines = textwrap.wrap(in_comment(note), 96, subsequent_indent="  ")
             notes.setdefault(function, []).append("\n * ".join(lines))
     functions = arranged.merged.functions
     texts = {name: "\n * ".join(dict.fromkeys(notes[name])) for name in functions}

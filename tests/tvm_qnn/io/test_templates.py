@@ -41,6 +41,15 @@ def test_lines_stay_repeat_or_go(package: str) -> None:
     assert filled(package, "outer", {"a": "A", "yes": 0, "items": ()}) == "A\nno\ninner A\n"
 
 
+def test_a_value_with_the_lines_of_a_template_stays_text(package: str) -> None:
+    value = "%if yes\n${a}\n%end yes\n%include inner\n"
+    for yes, lines in ((True, "yes\n"), (False, "no\n")):
+        facts = {"a": value, "yes": yes, "items": [{"name": value, "is_last": False}]}
+        inner = "" if yes else f"inner {value}\n"
+        text = f"{value}\n{lines}{value} of {value}\n{inner}"
+        assert filled(package, "outer", facts) == text
+
+
 def test_a_missing_fact_is_an_error(package: str) -> None:
     with pytest.raises(KeyError, match="items"):
         filled(package, "outer", {"a": "A", "yes": True})

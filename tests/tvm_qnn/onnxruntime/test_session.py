@@ -23,6 +23,7 @@ from tests.support.onnx_sessions import (
 from tests.support.processes import printed
 from tvm_qnn import onnxruntime as own
 from tvm_qnn.onnxruntime.capi import onnxruntime_pybind11_state as states
+from tvm_qnn.onnxruntime.errors import StatusError
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
 Y = np.array([[1, -2, 0.5]], np.float32)
@@ -341,9 +342,12 @@ def test_the_module_tells_what_there_is() -> None:
     assert own.get_device() == real.get_device()
     assert own.__version__ == own.get_version_string() == real.__version__
     own.set_default_logger_severity(3)
+    assert own.enable_telemetry_events.__name__ == "enable_telemetry_events"
     for name in set(own.__all__) - {"MeaninglessSettingWarning"}:
         assert hasattr(real, name), name
-    for name in states.__all__:
+    errors = {name for name in vars(states) if not name.startswith("_")}
+    assert errors == {each.__name__ for each in StatusError.__subclasses__()}
+    for name in errors:
         assert issubclass(getattr(states, name), QnnError)
         assert hasattr(real.capi.onnxruntime_pybind11_state, name)
     printed(

@@ -232,6 +232,22 @@ def test_what_does_not_fit_is_named() -> None:
     fails(r"no operator 'nn\.conv9d'", relay.op.get, "nn.conv9d")
 
 
+def test_an_expression_in_place_of_known_numbers_is_an_error() -> None:
+    x = relay.var("x", (2, 3))
+    for name, parameter in (
+        ("broadcast_to", "shape"),
+        ("reshape", "newshape"),
+        ("tile", "reps"),
+        ("transpose", "axes"),
+        ("sum", "axis"),
+    ):
+        function, text = getattr(relay, name), f"{name}: {parameter} must not be a Relax expression"
+        fails(f"{text}, got Var", function, x, x)
+        fails(f"{text}, got GenericConst", function, x, **{parameter: relay.const([1, 2])})
+    assert list(relay.reshape(x, relax.ShapeExpr([3, 2])).ty.shape) == [3, 2]
+    assert list(relay.arange(relay.const(2)).ty.shape) == [2]
+
+
 def test_batches_are_normalized_by_their_stated_mean() -> None:
     numbers = [np.array(each, np.float32) for each in ([1, 2, 3], [0, 1, 2], [5, 6, 7], [1, 4, 9])]
     gamma, beta, mean, variance = numbers

@@ -40,6 +40,11 @@ def test_a_star_import_brings_no_helpers(package: Any) -> None:
     assert all(hasattr(package, name) for name in package.__all__)
 
 
+def test_the_project_declares_operators_under_private_names() -> None:
+    for module in (relay.op, relay.qnn.op):
+        assert not {"operator", "offer", "TYPE_CHECKING"} & {*dir(module)}
+
+
 def test_what_is_not_here_says_what_to_do() -> None:
     fails(r"target\.cuda: kernels are for processors", tvm.target.cuda)
     fails(r"arm_cpu\('rasp4b64'\): write 'aarch64", tvm.target.arm_cpu, "rasp4b64")

@@ -34,6 +34,8 @@ test_a_package_is_for_some_targets = failing(
     ("arduino", "riscv32", "'arduino' is for Cortex-M, not for riscv32-unknown-none-elf"),
     ("esp-idf", "cortex-m4", "'esp-idf' is for 32-bit RISC-V, not for thumbv7em-none-eabi"),
     ("zephyr", "x86-avx2", "'zephyr' is for Cortex-M and 32-bit RISC-V, not for"),
+    ("arduino", "llvm -mtriple=thumbv7em-none-eabi", "'arduino' needs .* core as -mcpu, got thumb"),
+    ("cmsis", "llvm -mtriple=thumbv7em-none-eabi", "'cmsis' needs .* core as -mcpu, got thumb"),
     ("make", "cortex-m4", "package must be one of cmake, arduino, .*, got 'make'"),
 )
 

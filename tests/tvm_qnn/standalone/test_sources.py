@@ -1,4 +1,6 @@
+import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from tvm.tirx.buffer import decl_buffer
 from legalize.call_plan import Call, Constant, Input, Output, Plan, Temporary
 from legalize.memory_plan import lay_out
 from qnn_ops.dialect.signature import Signature, TensorInfo
+from tests.support.packages import needs_cc
 from tvm_qnn.standalone.arrangement import Arrangement, size_of
 from tvm_qnn.standalone.facts import facts_of
 from tvm_qnn.standalone.functions import Compiled
@@ -21,7 +24,11 @@ SIGNATURE = Signature(
 )
 
 
-def written(needs: Sequence[str] | None, names: Sequence[str] | None = None) -> dict[str, str]:
+def written(
+    needs: Sequence[str] | None,
+    names: Sequence[str] | None = None,
+    signature: Signature = SIGNATURE,
+) -> dict[str, str]:
     plan = Plan(
         (
             Call("first", (Input(0), Constant(1), Temporary(0))),
@@ -40,7 +47,7 @@ def written(needs: Sequence[str] | None, names: Sequence[str] | None = None) -> 
     }
     compiled = Compiled(target, functions, {})
     arranged = Arrangement(plan, compiled, symbols, 64, lay_out(plan), None)
-    program = Program("net", SIGNATURE, target, arranged, (0, 64), needs, names)
+    program = Program("net", signature, target, arranged, (0, 64), needs, names)
     return files(facts_of(program))
 
 
@@ -84,6 +91,24 @@ def test_files_say_all_that_a_caller_needs(texts: dict[str, str]) -> None:
     line = "arm-linux-gnueabihf-gcc -O2 -o net net_main.c net.c net.o -lm"
     assert line in texts["net_main.c"]
     assert {Path(name).name for name in texts} == {"net.h", "net.hpp", "net.c", "net_main.c"}
+
+
+@needs_cc
+@pytest.mark.parametrize(
+    "name",
+    ["a*\\\n/int b;/*", "a /*/ int b; /**/", "a\nint b;\x1f", "a*\x00/ int b; /*", "a*??/\n/"],
+)
+def test_no_name_of_a_tensor_becomes_code(name: str, tmp_path: Path) -> None:
+    first, *others = SIGNATURE.inputs
+    odd = replace(SIGNATURE, inputs=(replace(first, name=name), *others))
+    codes = []
+    for signature in (SIGNATURE, odd):
+        header = tmp_path / "net.h"
+        header.write_text(written([], signature=signature)["net.h"])
+        command = ["cc", "-E", "-P", "-std=c99", "-Wall", "-Werror", str(header)]
+        codes.append(subprocess.run(command, check=True, capture_output=True).stdout)
+    assert codes[0] == codes[1]
+    assert b"net_run" in codes[0]
 
 
 def test_a_hook_is_told_of_each_call_and_of_the_end(texts: dict[str, str]) -> None:

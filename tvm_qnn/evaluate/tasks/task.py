@@ -24,7 +24,7 @@ class Task:
         reading: how outputs are read.
         places: the indices of these outputs.
         named: the keys of the figures that are shown, and their titles.
-        decides: the key of a record's value that is equal for equal answers.
+        decides: the key of a record's value that is equal for equal answers; "" if any two agree.
     """
 
     reading: Any = None

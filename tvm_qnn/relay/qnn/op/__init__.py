@@ -7,8 +7,9 @@ closer to real numbers than Relay's.
 """
 
 import sys
+import typing as _typing
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import relax
 
@@ -17,17 +18,18 @@ from qnn_ops.dialect import declared
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay import nn
 from tvm_qnn.relay import op as plain
-from tvm_qnn.relay.expr import computed, free_vars, is_known, number, offer, spec, typed
+from tvm_qnn.relay.expr import computed, free_vars, is_known, number, spec, typed
+from tvm_qnn.relay.expr import offer as _offer
 from tvm_qnn.relay.qnn import canonical
 from tvm_qnn.relay.qnn.canonical import *  # noqa: F403 (these modules list what they give)
 from tvm_qnn.relay.qnn.op import elementwise
 from tvm_qnn.relay.qnn.op.elementwise import *  # noqa: F403
 
-if not TYPE_CHECKING:  # which take all public names
+if not _typing.TYPE_CHECKING:  # which take all public names
     __all__ = [*canonical.__all__, *elementwise.__all__]
 
 
-@offer
+@_offer
 def conv2d(
     data: relax.Expr,
     kernel: relax.Expr,
@@ -72,7 +74,7 @@ def _of_outputs(values: Any, groups: int, outputs: int) -> Any:
     return [value for value in values for _ in range(outputs // len(values))]
 
 
-@offer
+@_offer
 def dense(
     data: relax.Expr,
     weight: relax.Expr,
@@ -95,7 +97,7 @@ def dense(
     return typed(qnn_ops.quantized_dense(data, weight, *quantization, out_dtype, units))
 
 
-@offer
+@_offer
 def contrib_dense_pack(
     data: relax.Expr,
     weight: relax.Expr,
@@ -114,7 +116,7 @@ def contrib_dense_pack(
     return dense(data, weight, *quantization, units, out_dtype)
 
 
-@offer
+@_offer
 def conv2d_transpose(
     data: relax.Expr,
     weight: relax.Expr,
@@ -144,7 +146,7 @@ def conv2d_transpose(
     )
 
 
-@offer
+@_offer
 def batch_matmul(
     x: relax.Expr,
     y: relax.Expr,
@@ -160,7 +162,7 @@ def batch_matmul(
     return nn.batch_matmul(*operands, out_dtype)
 
 
-@offer
+@_offer
 def concatenate(
     data: Sequence[relax.Expr] | relax.Expr,
     input_scales: Sequence[Any],
@@ -189,7 +191,7 @@ def concatenate(
     return plain.concatenate(parts, axis)
 
 
-@offer
+@_offer
 def avg_pool2d(
     data: relax.Expr,
     input_scale: Any,
@@ -213,7 +215,7 @@ def avg_pool2d(
     return canonical.narrowed(pooled, spec("avg_pool2d: data", data).dtype)
 
 
-@offer
+@_offer
 def softmax(
     x: relax.Expr,
     scale: Any,
