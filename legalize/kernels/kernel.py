@@ -11,7 +11,8 @@ from tvm import relax
 from legalize.kernels.ir.vectors import Index, Vector
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.isa.targets import has_feature
-from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, has_open_size, operator_of
+from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, operator_of
+from qnn_ops.dialect.sizes import is_open, sizes_of
 
 Builder: TypeAlias = relax.BlockBuilder
 Operands: TypeAlias = Sequence[relax.Expr]
@@ -147,3 +148,13 @@ class Fusions(Generic[_Rule]):
 def has_features(target: tvm.target.Target, features: tuple[str, ...]) -> bool:
     """Tell whether a target has all of some features."""
     return all(has_feature(target, feature) for feature in features)
+
+
+def has_open_size(call: relax.Call) -> bool:
+    """Tell whether a size of the result of a call, or of an operand, is open."""
+    types = [call.ty, *(arg.ty for arg in call.args)]
+    tensors = [each for ty in types for each in getattr(ty, "fields", [ty])]
+    shapes = [ty.shape for ty in tensors if isinstance(ty, relax.TensorType)]
+    return any(
+        isinstance(shape, relax.ShapeExpr) and is_open(sizes_of(shape.values)) for shape in shapes
+    )

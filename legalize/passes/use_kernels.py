@@ -4,10 +4,11 @@ import tvm
 from tvm import relax
 
 from legalize.kernels.by_rows import by_rows
+from legalize.kernels.kernel import has_open_size
 from legalize.kernels.table import KERNELS
 from legalize.passes.rewriter import CallRewriter, call_pass, first_found
 from qnn_ops import quantized_svdf, quantized_svdf_state
-from qnn_ops.dialect.registry import has_open_size, operator_of
+from qnn_ops.dialect.registry import operator_of
 
 _OF_WORDS = (quantized_svdf, quantized_svdf_state)
 

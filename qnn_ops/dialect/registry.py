@@ -375,16 +375,6 @@ def static_spec(ty: Any, name: str) -> TensorSpec:
     return spec
 
 
-def has_open_size(call: relax.Call) -> bool:
-    """Tell whether a size of the result of a call, or of an operand, is open."""
-    types = [call.ty, *(arg.ty for arg in call.args)]
-    tensors = [each for ty in types for each in getattr(ty, "fields", [ty])]
-    shapes = [ty.shape for ty in tensors if isinstance(ty, relax.TensorType)]
-    return any(
-        isinstance(shape, relax.ShapeExpr) and is_open(sizes_of(shape.values)) for shape in shapes
-    )
-
-
 def _operand_spec(op: Operator[Any], index: int, arg: relax.Expr) -> Operand:
     name = op.tensors[index] if index < len(op.tensors) else f"operand {index}"
     if isinstance(arg.ty, relax.TupleType):

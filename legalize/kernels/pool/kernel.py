@@ -54,10 +54,10 @@ Chunks = list[tuple[int, int]]
 
 _CHUNKS = 4
 # The width of sliding windows, and the vectors whose columns they keep.
-_SLIDING = 3
-_SLIDING_CHUNKS = 2
+_SLIDING, _SLIDING_CHUNKS = 3, 2
 # The most taps in a row or column of a window that are unrolled.
 _MOST_TAPS = 8
+_SHARED: dict[Hashable, tirx.PrimFunc] = {}  # by form
 
 
 @cache
@@ -72,8 +72,8 @@ def pool(isa: VectorIsa, spec: PoolSpec, *, is_shared: bool = False) -> tirx.Pri
         is_shared: whether the function may serve poolings of other sizes, too.
 
     Returns:
-        A function of the data; for averages ``divisors`` of the window's size; ``Sizes`` if it is
-        shared; and the output.
+        A function of the data; for averages ``divisors`` of the window's size, row by row;
+        ``Sizes`` if it is shared; and the output.
     """
     kernel = _Kernel(isa, spec, is_shared)
     if not is_shared:
@@ -82,9 +82,6 @@ def pool(isa: VectorIsa, spec: PoolSpec, *, is_shared: bool = False) -> tirx.Pri
         function = kernel.build()
         _SHARED[form] = function.with_attr(SAME_CODE, function_digest(function))
     return _SHARED[form]
-
-
-_SHARED: dict[Hashable, tirx.PrimFunc] = {}
 
 
 class _Kernel:
@@ -98,10 +95,9 @@ class _Kernel:
         self.spec = spec
         self.is_average = spec.pool_type == "avg"
         self.slides = spec.strides[1] == 1 and spec.window[1] == _SLIDING
-        offset = 128 if spec.dtype == "int8" else 0
-        self.offset = offset
-        self.origin = spec.origin + offset
-        self.low, self.high = (bound + offset for bound in spec.bounds)
+        self.offset = 128 if spec.dtype == "int8" else 0
+        self.origin = spec.origin + self.offset
+        self.low, self.high = (bound + self.offset for bound in spec.bounds)
         self.adds_words = self.is_average and not isa.adds_bytes_to_words
 
     @property
