@@ -112,5 +112,5 @@ def test_a_library_that_is_written_over_runs_on(tmp_path: Path) -> None:
     folder.changes()
     ((_, changed),) = folder.changes()
     assert changed is not None
-    assert changed.library.inputs[0].name == "x"
+    assert changed.library.inputs[0].name == "x1"
     np.testing.assert_array_equal(served.library.run(x), expected)

@@ -120,15 +120,15 @@ def test_rows() -> None:
     assert description["shape"] == [-1, 4]
     assert description["parameters"] == {"scale": 0.5, "zero_point": 0}
     array = np.random.default_rng(0).integers(-128, 128, (ROWS + 1, 4)).astype(np.int8)
-    arrays = served.inputs_of([tensor("x", array)])
+    arrays = served.inputs_of([tensor("x1", array)])
     (wish,) = served.wishes_of(request())
-    fields = served.answer(wish, served.run(arrays)["y"])
+    fields = served.answer(wish, served.run(arrays)["y2"])
     assert fields["shape"] == [ROWS + 1, 4]
     assert fields["data"] == np.maximum(array, 0).ravel().tolist()
-    (wish,) = served.wishes_of(request([wanted("y", classification=1)]))
+    (wish,) = served.wishes_of(request([wanted("y2", classification=1)]))
     fields = served.answer(wish, np.array([[1, 2, 3, 4], [4, 3, 2, 1]], np.int8))
     assert (fields["shape"], fields["data"]) == ([2, 1], ["2.0:3", "2.0:0"])
     with pytest.raises(QnnError, match="the same number of rows, at least one"):
-        served.inputs_of([tensor("x", np.zeros((0, 4), np.int8))])
+        served.inputs_of([tensor("x1", np.zeros((0, 4), np.int8))])
     with pytest.raises(QnnError, match=r"takes int8 of shape \(2, 4\), got int8 of shape \(2, 5\)"):
-        served.inputs_of([tensor("x", np.zeros((2, 5), np.int8))])
+        served.inputs_of([tensor("x1", np.zeros((2, 5), np.int8))])
