@@ -74,7 +74,7 @@ def _group_query_attention(call: Call) -> None:
     window = call.integer("local_window_size", -1)
     column = graph.add("Reshape", firsts, (-1, 1, 1, 1))
     hidden = far(graph, column, (tokens, size), window - 1, 0)
-    scores = graph.add("Where", hidden, LOWEST, scores)
+    scores = graph.add("Where", graph.add("Not", hidden), scores, LOWEST)
     result = heads.mixed(heads.weights(scores, _sinks(call, sinks)), kept[1])
     heads.joined(result, call.node.output[0])
 
@@ -204,7 +204,7 @@ def _write_step(
     before = graph.add("Where", is_seen, before, LOWEST)
     own = heads.capped(heads.scores(queries, keys, scale), cap)
     if hidden := far(graph, 0, (heads.tokens, heads.tokens), window - 1, 0):
-        own = graph.add("Where", hidden, LOWEST, own)
+        own = graph.add("Where", graph.add("Not", hidden), own, LOWEST)
     weights = heads.weights(graph.add("Concat", before, own, axis=3), _sinks(call, sinks))
     shares = slices(graph, weights, [size, heads.tokens], 3)
     sums = map(heads.mixed, shares, (pasts[1], values))

@@ -4,13 +4,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tvm import relax
 
 import tvm_qnn as qnn
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from frontends.onnx.replacements.group_queries import STEP
+from legalize import lower
+from legalize.kernels.softmax.floats import CAUSAL
 from tests.support.errors import fails
 from tests.support.onnx_graphs import Array, Net, compiled, near, on_runtime, onnx
+from tvm_qnn.target.target import host_target
 
 HEADS, SHARED, WIDTH, PLACES = 4, 2, 16, 40
 
@@ -164,6 +168,14 @@ def test_a_length_that_the_run_tells_is_refused() -> None:
 
 
 PAST, TOKENS, LENGTH = 12, 3, 7
+
+
+def test_the_softmax_of_a_prompt_knows_what_is_hidden() -> None:
+    """The products around it leave that out."""
+    prompt, _ = model(tokens=8, past=0, lengths=[8])
+    mod, params = from_onnx(prompt)
+    lowered = lower(relax.transform.BindParams("main", params)(mod), host_target())
+    assert any(CAUSAL in (each.attrs or {}) for each in lowered.functions.values())
 
 
 def step_of(whole: Any, data: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
