@@ -10,7 +10,7 @@ from tvm.tirx.compilation_pipeline import register_tir_pipeline
 from tvm_ffi import structural_walk
 
 from legalize.kernels.isa.targets import has_feature
-from legalize.kernels.kernel import HAS_PLAIN_LOOPS, IS_KERNEL, IS_SMALL
+from legalize.kernels.kernel import HAS_PLAIN_LOOPS, IS_KERNEL
 from legalize.loop_functions import with_body
 from legalize.passes.bodies import TAKES_POINTERS, has_buffers
 
@@ -107,8 +107,7 @@ def leveled(functions: Sequence[tirx.PrimFunc], target: tvm.target.Target) -> tv
     and compile in 3 to 14 % less time. Those of small networks do not run as fast. A target keeps
     its own level if it has one.
     """
-    are_small = any(IS_SMALL in function.attrs for function in functions)
-    if are_small or not all(map(is_final, functions)) or "opt-level" in target.attrs:
+    if not all(map(is_final, functions)) or "opt-level" in target.attrs:
         return target
     if not has_feature(target, "sse2"):
         return target
