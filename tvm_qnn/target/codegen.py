@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar
 
 import tvm
@@ -89,7 +90,11 @@ class Compiled:
     @cached_property
     def _machine_code(self) -> Sequence[bytes]:
         made = self.objects
-        return _each(self._object_of, self.kernels.values()) if made is None else made
+        return _each(self._object_of, self.kernels) if made is None else made
+
+    @cached_property
+    def _locks(self) -> dict[str, Lock]:
+        return {name: Lock() for name in self.parts}
 
     def _loaded(self) -> Any:
         command = find_linker(None, requirements(self.target).platform)
@@ -102,9 +107,11 @@ class Compiled:
         with options_kept(self.target):
             self.kernels[name].get_function(name)
 
-    def _object_of(self, kernels: Any) -> bytes:
-        with options_kept(self.target):
-            return object_of(kernels)
+    def _object_of(self, name: str) -> bytes:
+        # A thread that an interruption left behind may still write the module. If two threads write
+        # it, LLVM corrupts the memory.
+        with self._locks[name], options_kept(self.target):
+            return object_of(self.kernels[name])
 
 
 def compile_module(

@@ -1,8 +1,11 @@
 import importlib
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count as numbers_from
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 import pytest
@@ -53,6 +56,24 @@ def test_machine_code_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for _ in range(2):
         files = compiled.write_objects(tmp_path)
         assert sorted(file.read_bytes() for file in files) == [b"0", b"1", b"2"]
+
+
+def test_a_module_is_written_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interruption may leave a thread behind that still writes."""
+    writing, met = Lock(), []
+
+    def written(_module: object) -> bytes:
+        met.append(writing.acquire(blocking=False))
+        time.sleep(0.05)
+        writing.release()
+        return b""
+
+    monkeypatch.setattr("tvm_qnn.target.codegen.object_of", written)
+    pipeline = relax.get_default_pipeline(host_target())
+    compiled = compile_module(adders(1), host_target(), pipeline)
+    with ThreadPoolExecutor(2) as pool:
+        assert [*pool.map(compiled._object_of, 2 * [*compiled.parts])] == [b"", b""]
+    assert met == [True, True]
 
 
 def chains(count: int) -> tvm.IRModule:
