@@ -17,6 +17,7 @@ import os
 import re
 import struct
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,12 @@ _DTYPES = {
 # Stored or deflated; other methods need memory before they tell how much.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
+# Exceptions of zipfile for damaged files. A lack of memory is none.
+_ZIP_ERRORS = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, KeyError, NotImplementedError),
+    *(OSError, OverflowError, RuntimeError, ValueError),
+)
+
 Members = dict[str, zipfile.ZipInfo]  # by the last part of the name, without ".npy"
 
 
@@ -69,7 +76,7 @@ def read_archive(cursor: Cursor) -> list[tuple[str, Array]]:
     """
     try:
         archive = zipfile.ZipFile(io.BytesIO(cursor.data))
-    except Exception as error:  # whatever zipfile meets
+    except _ZIP_ERRORS as error:
         raise cursor.error(0, f"is no zip of arrays: {error}") from None
     items: list[tuple[str, Array]] = []
     for folder, members in _folders(cursor, archive).items():
@@ -110,7 +117,7 @@ def _unpack(cursor: Cursor, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> 
     cursor.grow(info.file_size, offset)
     try:
         content = archive.read(info)
-    except Exception as error:  # whatever zipfile meets
+    except _ZIP_ERRORS as error:
         raise cursor.fault(offset, f"cannot be unpacked: {error}") from None
     size_layout = "<H" if content[6:7] == b"\1" else "<I"
     start = _PREAMBLE - 2 + struct.calcsize(size_layout)
