@@ -102,7 +102,7 @@ def local_vector(lanes: int = 16, dtype: str = "int32") -> Buffer:
 
 
 def get_lanes(buffer: Buffer, lanes: int | None = None) -> Vector:
-    """Read the first ``lanes`` of a local vector, or all of them without a number."""
+    """Read the first elements of a local vector: ``lanes`` of them, or all if that is None."""
     return load(buffer, _first(lanes or int(buffer.shape[0])))
 
 

@@ -144,7 +144,7 @@ def test_what_does_not_fit_is_named(parameters: Ends, message: str) -> None:
     fails(message, tables.leaky_relu_table, 0.5, parameters)
 
 
-# What a run gives to these ends it with an error if it is negative.
+# A negative input ends a run of these functions with an error.
 _TABLES: dict[str, tuple[Callable[..., Array], bool]] = {
     "ABS": (tables.absolute_table, False),
     "ELU": (tables.elu_table, False),
