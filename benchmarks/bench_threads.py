@@ -36,6 +36,7 @@ from benchmarks.machine import setting
 from benchmarks.models import models
 from benchmarks.race_report import setting_lines
 from benchmarks.report import as_table, markdown, markdown_table
+from frontends.formats import read_model
 from legalize import lower
 from tvm_qnn.io.images import noise
 from tvm_qnn.io.outputs import write_text
@@ -68,7 +69,7 @@ _HALF = 1 << 23
     help="The folder for threads.md.",
 )
 def main(names: Sequence[str], rounds: int, seconds: float, output: Path) -> None:
-    """Time NAMES: .tflite files, or networks of the zoo; by default the classifiers."""
+    """Time NAMES: files of models, or networks of the zoo; by default the classifiers."""
     console = Console(highlight=False)
     launch, bandwidth = _launch(rounds), _bandwidth(rounds)
     console.print(
@@ -76,7 +77,8 @@ def main(names: Sequence[str], rounds: int, seconds: float, output: Path) -> Non
     )
     rows = []
     for name, contents in models(names or DEFAULT):
-        mod, params = qnn.from_tflite(contents)
+        imported = read_model(contents).convert()
+        mod, params = imported.mod, imported.params
         libraries = {
             str(count): qnn.build(mod, "host", params, num_threads=count, cache=False)
             for count in (1, 2)
