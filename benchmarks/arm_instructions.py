@@ -19,7 +19,6 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
 
 from benchmarks.arm.counting import build_plugin, tool
 from benchmarks.arm.ours import count_ours, functions, link
@@ -37,7 +36,7 @@ from benchmarks.arm.report import (
 )
 from benchmarks.machine import setting
 from benchmarks.models import inputs_of, models
-from benchmarks.report import as_table, largest_difference
+from benchmarks.report import as_table, largest_difference, terminal
 from frontends.tflite.source import TFLiteSource
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.command import call
@@ -134,7 +133,7 @@ def main(
     json_file: Path | None,
 ) -> None:
     """Run from the command line."""
-    console = Console(highlight=False)
+    console = terminal()
     chosen = [core for core in CORES if not cores or _title(core) in cores]
     comparisons: list[Comparison] = []
     try:

@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from benchmarks.bench_peers import DEFAULT as CLASSIFIERS
 from benchmarks.bench_peers import packages
@@ -23,7 +22,7 @@ from benchmarks.models import models, suffix_of
 from benchmarks.peers import OURS, PEERS
 from benchmarks.process import Built, PeerError, build_model, convert_model
 from benchmarks.race_report import absent_line, setting_lines
-from benchmarks.report import as_json, as_table, markdown, markdown_table
+from benchmarks.report import as_json, as_table, markdown, markdown_table, terminal
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import write_text
 
@@ -156,7 +155,7 @@ def main(
     arguments: tuple[str, ...], repeat: int, warm: bool, peers: tuple[str, ...], output: Path
 ) -> None:
     """Measure builds of MODELs: .tflite or .onnx files, or networks of the zoo."""
-    console = Console(highlight=False)
+    console = terminal()
     about, found = setting(packages(peers)), []
     head, parts = [*_HEAD, *(_WARM if warm else [])], []
     try:

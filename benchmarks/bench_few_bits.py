@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 
 import click
 import numpy as np
-from rich.console import Console
 
 import tvm_qnn as qnn
 from benchmarks.machine import setting
 from benchmarks.peers import llama_cpp
 from benchmarks.race_report import setting_lines
-from benchmarks.report import as_table, markdown, markdown_table
+from benchmarks.report import as_table, markdown, markdown_table, terminal
 from tvm_qnn.io.outputs import write_text
 from tvm_qnn.timing import alternate, milliseconds, one_core
 
@@ -49,7 +48,7 @@ Sizes = tuple[int, int, int]
 )
 def main(layers: tuple[str, ...], rounds: int, seconds: float, output: Path) -> None:
     """Time layers with weights from a seed."""
-    console = Console(highlight=False)
+    console = terminal()
     rows = []
     # This imports ONNX Runtime, which would choose other kernels if it found a single core, so it
     # comes first.

@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from benchmarks.bench_peers import packages
 from benchmarks.chart import save_bars
@@ -31,7 +30,7 @@ from benchmarks.process import (
     save_inputs,
 )
 from benchmarks.race_report import absent_line, setting_lines
-from benchmarks.report import as_json, as_table, markdown, markdown_table
+from benchmarks.report import as_json, as_table, markdown, markdown_table, terminal
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import write_text
 
@@ -187,7 +186,7 @@ def main(
     "again" the time of a second build. "file" is the size of the deployed file. "first result"
     begins when all packages are imported.
     """
-    console = Console(highlight=False)
+    console = terminal()
     chosen = list(peers or PEERS)
     about, conditions = setting(packages(chosen)), Conditions(threads)
     found: list[Footprint] = []

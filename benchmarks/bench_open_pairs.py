@@ -15,11 +15,10 @@ from typing import Any
 import click
 import numpy as np
 import tvm
-from rich.console import Console
 from tvm import relax
 
 import tvm_qnn as qnn
-from benchmarks.report import as_table
+from benchmarks.report import as_table, terminal
 from benchmarks.transformer import Sizes, dynamic, network
 from qnn_ops.dialect.signature import ATTRIBUTE
 from tvm_qnn.timing import alternate, milliseconds, one_core
@@ -38,7 +37,7 @@ _BATCHES, _LENGTHS, _HEADER = 8, 512, ["ratio to", "pairs", "10 %", "median", "9
 def main(pairs: int, compared: int, layers: int, width: int, rounds: int) -> None:
     """Compare and time batches of 1 to 8 and lengths of 1 to 512, by the processor's time."""
     warnings.simplefilter("ignore")  # both leave the same operators in float
-    console, rng = Console(highlight=False), np.random.default_rng(0)
+    console, rng = terminal(), np.random.default_rng(0)
     sizes = Sizes(layers, width, width // 64, 4 * width, 1000, _LENGTHS)
     model = dynamic(network(sizes, of_any_length=True))
     ranges = {"batch": range(1, _BATCHES + 1), "length": range(1, _LENGTHS + 1)}

@@ -13,12 +13,11 @@ from typing import Any
 import click
 import numpy as np
 import tvm
-from rich.console import Console
 from tvm import tirx
 
 import tvm_qnn as qnn
 from benchmarks.open_models import dense, encoder, pictures
-from benchmarks.report import as_table
+from benchmarks.report import as_table, terminal
 from tvm_qnn.timing import alternate, milliseconds, one_core
 
 _HEADER = ["size", "fixed, ms", "open, ms", "ratio"]
@@ -41,7 +40,7 @@ def main(
     names: Sequence[str], width: int | None, sizes: Sequence[int], rounds: int, seconds: float
 ) -> None:
     """Time int8 models with weights from a seed: all models, or the named ones."""
-    console = Console(highlight=False)
+    console = terminal()
     for name in names or _MODELS:
         make, usual, some = _MODELS[name]
         _built(make(1, width or usual))  # the first build takes longer

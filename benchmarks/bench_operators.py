@@ -14,12 +14,11 @@ from typing import Any
 import click
 import numpy as np
 import tvm
-from rich.console import Console
 from tvm import relax
 
 from benchmarks.machine import setting
 from benchmarks.race_report import setting_lines
-from benchmarks.report import as_table
+from benchmarks.report import as_table, terminal
 from legalize import lower, relax_pipeline
 from qnn_ops import (
     dequantize,
@@ -215,7 +214,7 @@ def main(names: Sequence[str], target: str) -> None:
     use_threads(1)
     chosen = [case for case in CASES if not names or case.name.startswith(tuple(names))]
     rows = [measure(case, parsed).cells() for case in chosen]
-    console = Console()
+    console = terminal()
     for line in setting_lines(setting(("tvm-qnn", "apache-tvm")), 1):
         console.print(line)
     console.print(as_table(HEAD, rows, f"Operators for {target}"))

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from benchmarks.chart import save_bars
 from benchmarks.machine import PACKAGES, setting
@@ -29,7 +28,7 @@ from benchmarks.race_report import (
     milliseconds,
     setting_lines,
 )
-from benchmarks.report import as_table
+from benchmarks.report import as_table, terminal
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import write_text
 
@@ -130,7 +129,7 @@ def main(
     Each program runs in a process of its own, all on the same cores, in turn. A program that is not
     installed, or cannot run the model, is left out, and the reason is printed.
     """
-    console = Console(highlight=False)
+    console = terminal()
     chosen = list(peers or PEERS)
     conditions = Conditions(threads, amx == "without", clock)
     report = Report(setting(packages(chosen)), threads, clock, [])

@@ -26,11 +26,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from benchmarks.machine import setting
 from benchmarks.models import inputs_of, models
-from benchmarks.report import as_table
+from benchmarks.report import as_table, terminal
 from benchmarks.serving.clients import Rates, grpc_body, http_body, measured, over_grpc, over_http
 from qnn_ops.errors import QnnError
 from tvm_qnn.timing import milliseconds
@@ -198,7 +197,7 @@ def main(
                             f"{growth / 1e6:+.1f}",
                         ]
                     )
-    console = Console(highlight=False)
+    console = terminal()
     for line in setting(PACKAGES).lines():
         console.print(line)
     head = ["server", "protocol", "a second", "median ms", "99 % ms"]

@@ -24,7 +24,6 @@ from pathlib import Path
 import click
 import numpy as np
 import tvm
-from rich.console import Console
 from tvm import relax, tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
@@ -35,7 +34,7 @@ from benchmarks.bench_peers import DEFAULT
 from benchmarks.machine import setting
 from benchmarks.models import models
 from benchmarks.race_report import setting_lines
-from benchmarks.report import as_table, markdown, markdown_table
+from benchmarks.report import as_table, markdown, markdown_table, terminal
 from frontends.formats import read_model
 from legalize import lower
 from tvm_qnn.io.images import noise
@@ -70,7 +69,7 @@ _HALF = 1 << 23
 )
 def main(names: Sequence[str], rounds: int, seconds: float, output: Path) -> None:
     """Time NAMES: files of models, or networks of the zoo; by default the classifiers."""
-    console = Console(highlight=False)
+    console = terminal()
     launch, bandwidth = _launch(rounds), _bandwidth(rounds)
     console.print(
         f"two threads begin a loop in {1e6 * launch:.2f} µs, and read {bandwidth / 1e9:.1f} GB/s"

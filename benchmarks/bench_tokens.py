@@ -15,12 +15,11 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
 
 import tvm_qnn as qnn
 from benchmarks.machine import setting
 from benchmarks.race_report import setting_lines
-from benchmarks.report import as_table, markdown, markdown_table
+from benchmarks.report import as_table, markdown, markdown_table, terminal
 from tvm_qnn import prose
 from tvm_qnn.io.outputs import write_text
 from tvm_qnn.timing import milliseconds, one_core
@@ -75,7 +74,7 @@ def main(models: Sequence[Path], prompt: int, tokens: int, rounds: int, output: 
         row += [f"{ours / min(medians):.2f}", milliseconds(first), milliseconds(min(theirs))]
         rows.append([*row, f"{first / min(theirs):.2f}"])
     title = f"A prompt of {prompt} tokens, then {tokens} tokens"
-    Console(highlight=False).print(as_table(_HEADER, rows, title))
+    terminal().print(as_table(_HEADER, rows, title))
     output.mkdir(parents=True, exist_ok=True)
     lines = setting_lines(setting(["onnx", "onnxruntime"]), 1)
     write_text(output / "tokens.md", markdown(lines, markdown_table(_HEADER, rows)))

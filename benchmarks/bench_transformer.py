@@ -14,12 +14,11 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
 
 import tvm_qnn as qnn
 from benchmarks.machine import setting
 from benchmarks.race_report import setting_lines
-from benchmarks.report import as_table, markdown, markdown_table
+from benchmarks.report import as_table, markdown, markdown_table, terminal
 from benchmarks.transformer import SMALL, Sizes, dynamic, network, sentence, static
 from tvm_qnn.io.outputs import write_text
 from tvm_qnn.timing import alternate, milliseconds, one_core
@@ -44,7 +43,7 @@ _DEPTH = 64
 )
 def main(layers: int, width: int, tokens: int, rounds: int, seconds: float, output: Path) -> None:
     """Time tvm-qnn and ONNX Runtime on a transformer with weights from a seed."""
-    console = Console(highlight=False)
+    console = terminal()
     sizes = replace(
         SMALL, layers=layers, width=width, heads=width // _DEPTH, inner=4 * width, tokens=tokens
     )

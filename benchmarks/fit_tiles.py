@@ -20,7 +20,7 @@ from rich.progress import track
 
 from benchmarks.machine import setting
 from benchmarks.race_report import setting_lines
-from benchmarks.report import as_table
+from benchmarks.report import as_table, terminal
 from benchmarks.tiles.fit import VECTORS, Layer, Model, errors, fit, regret
 from benchmarks.tiles.layers import layers, name_of, ways
 from legalize.kernels.conv2d.plan import Weights
@@ -119,7 +119,7 @@ def main() -> None:
         raise click.ClickException(
             f"the model is of AMX's tiles, which this processor has not: {target.attrs['mcpu']}"
         )
-    console = Console()
+    console = terminal()
     for line in setting_lines(setting(("tvm-qnn", "apache-tvm")), 1):
         console.print(line)
     with one_core():

@@ -20,11 +20,11 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
 from benchmarks.models import inputs_of, models
+from benchmarks.report import terminal
 from frontends.tflite import from_tflite
 from frontends.tflite.file_names import SEMANTICS
 from frontends.tflite.source import TFLiteSource
@@ -234,7 +234,7 @@ def main(names: Sequence[str], cores: Sequence[str], **options: Any) -> None:
             table.add_row(*map(escape, row))
     except QnnError as error:
         raise click.ClickException(str(error)) from error
-    Console().print(table)
+    terminal().print(table)
 
 
 if __name__ == "__main__":

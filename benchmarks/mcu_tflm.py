@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks.mcu_instructions import count
 from benchmarks.models import inputs_of, models
+from benchmarks.report import terminal
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from tvm_qnn.footprint.boards import BOARDS, Result, missing, run
@@ -179,7 +179,7 @@ def main(
                 table.add_row(*row)
     except QnnError as error:
         raise click.ClickException(str(error)) from error
-    Console().print(table)
+    terminal().print(table)
 
 
 if __name__ == "__main__":

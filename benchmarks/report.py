@@ -4,12 +4,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 from rich.table import Table
 
 from benchmarks.machine import Setting
 from tvm_qnn.io.text import to_json
 
 Array = np.ndarray[Any, Any]
+
+_WIDE = 160  # columns, where output is no terminal
+
+
+def terminal() -> Console:
+    """Make the console of a report; a file gets wide tables whole."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, _WIDE)
+    return console
 
 
 def as_table(head: Sequence[str], body: Sequence[Sequence[str]], title: str) -> Table:

@@ -9,11 +9,10 @@ from typing import Any, Generic, TypeVar
 
 import click
 import tvm
-from rich.console import Console
 
 from benchmarks.loops.assembly import Dialect, Loop, loops
 from benchmarks.loops.mca import analyze, find_mca
-from benchmarks.report import as_table, markdown_table
+from benchmarks.report import as_table, markdown_table, terminal
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import write_text
 from tvm_qnn.target.target import parse_target
@@ -145,7 +144,7 @@ def command(suite: Suite[Any], about: str | None) -> click.Command:
     )
     def main(markdown: Path | None) -> None:
         """Run from the command line."""
-        console = Console(highlight=False)
+        console = terminal()
         try:
             with tempfile.TemporaryDirectory(prefix="tvm-qnn-loops-") as folder:
                 body = list(rows(suite, find_mca(), Path(folder)))
