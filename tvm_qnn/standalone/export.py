@@ -17,13 +17,12 @@ from tvm_qnn.io.outputs import filling
 from tvm_qnn.io.steps import step
 from tvm_qnn.standalone.arrangement import Arrangement, arrange, check_sizes
 from tvm_qnn.standalone.example import Vector, vectors_program
-from tvm_qnn.standalone.facts import facts_of
+from tvm_qnn.standalone.facts import facts_of, files
 from tvm_qnn.standalone.image import archive, write_object
 from tvm_qnn.standalone.lean import lean
 from tvm_qnn.standalone.packages import Package
 from tvm_qnn.standalone.plain import code_in_c, weights_file
 from tvm_qnn.standalone.program import Program
-from tvm_qnn.standalone.sources import files
 from tvm_qnn.standalone.symbols import offered_symbols, undefined_symbols
 from tvm_qnn.target.microcontrollers import is_plain_c
 from tvm_qnn.target.options import options_kept

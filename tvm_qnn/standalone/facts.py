@@ -1,9 +1,9 @@
-"""The facts about a model that the templates of its files name."""
+"""Writes a model's files from templates, which name facts about the model."""
 
 import json
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -11,6 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 import tvm
 
 from qnn_ops.dialect.tensor_info import TensorInfo
+from tvm_qnn.io.templates import filled
 from tvm_qnn.standalone.arrangement import size_of
 from tvm_qnn.standalone.calls import call_facts
 from tvm_qnn.standalone.program import Program, c_type
@@ -19,10 +20,25 @@ from tvm_qnn.target.microcontrollers import is_plain_c
 VERSION = "1.0.0"
 """The version of every package; a publisher of a model replaces it with the model's own."""
 
+_FILES = {".h": "model.h", ".hpp": "model.hpp", ".c": "model.c", "_main.c": "main.c"}
+"""The templates of the files that every export has, by the ends of the files' names."""
+
 _OF_EVERY_C = {"memcpy", "memset", "memmove", "memcmp"}
 
 SPECIAL = re.compile(r"\b(NAN|INFINITY)\b")
 """Finds macros of C's math.h."""
+
+
+def files(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers, the support code and the program that runs a model on files, by name.
+
+    Args:
+        facts: the model's facts, from ``facts_of``.
+    """
+    return {
+        f"{facts['prefix']}{end}": filled("tvm_qnn.standalone", name, facts)
+        for end, name in _FILES.items()
+    }
 
 
 def facts_of(program: Program) -> dict[str, Any]:

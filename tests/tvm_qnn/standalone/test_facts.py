@@ -12,10 +12,9 @@ from legalize.memory_plan import lay_out
 from qnn_ops.dialect.signature import Signature, TensorInfo
 from tests.support.packages import needs_cc
 from tvm_qnn.standalone.arrangement import Arrangement, size_of
-from tvm_qnn.standalone.facts import facts_of
+from tvm_qnn.standalone.facts import facts_of, files
 from tvm_qnn.standalone.functions import Compiled
 from tvm_qnn.standalone.program import Program
-from tvm_qnn.standalone.sources import files
 from tvm_qnn.target.target import parse_target
 
 SIGNATURE = Signature(
