@@ -78,7 +78,7 @@ def export_standalone(
     arranged = arrange(lowered, signature, target, prefix, arena=arena)
     constants, offsets = pack_constants(arranged, signature)
     layers = None if names is None else names(arranged)
-    program = Program(prefix, signature, target, arranged, offsets, None, layers)
+    program = Program(prefix, signature, arranged, offsets, None, layers)
     with filling(path.parent) as folder:
         file = None if is_plain_c(target) else folder / f"{prefix}.o"
         if file is None:
@@ -89,7 +89,7 @@ def export_standalone(
             with options_kept(target):
                 step("write the machine code")
                 code = code_of(arranged)
-                write_object(file, code, program.weights, constants, arranged.alignment)
+                write_object(file, code, f"{prefix}_weights", constants, arranged.alignment)
             program = replace(program, needs=undefined_symbols(file.read_bytes()))
         facts = facts_of(program)
         texts = files(facts)

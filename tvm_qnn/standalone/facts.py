@@ -43,7 +43,7 @@ def files(facts: Mapping[str, Any]) -> dict[str, str]:
 
 def facts_of(program: Program) -> dict[str, Any]:
     """Return the facts of every file."""
-    prefix, m, signature = program.prefix, program.macro, program.signature
+    prefix, m, signature = program.prefix, program.prefix.upper(), program.signature
     arena = program.arranged.arena
     inputs = [*_tensors(program, "input", signature.inputs, arena.inputs if arena else ())]
     outputs = [*_tensors(program, "output", signature.outputs, arena.outputs if arena else ())]
@@ -65,13 +65,13 @@ def facts_of(program: Program) -> dict[str, Any]:
         "prefix": prefix,
         "macro": m,
         "machine": program.machine,
-        "compiler": compiler(program.target),
+        "compiler": compiler(program.arranged.compiled.target),
         "units": f"{prefix}.c {prefix}{'.o' if program.code is None else '_weights.c'}",
         "needs": _needs(program),
         "is_plain": program.code is not None,
         "has_arena": arena is not None,
         "has_state": bool(signature.states),
-        "alignment": program.alignment,
+        "alignment": program.arranged.alignment,
         "workspace": program.arranged.workspace,
         "state_bytes": 2 * program.state_size,
         "state_size": program.state_size,
@@ -108,7 +108,7 @@ def _tensors(
         places: their temporary tensors, if they lie in the workspace.
     """
     for number, info in enumerate(infos):
-        tensor = f"{program.macro}_{kind.upper()}_{number}"
+        tensor = f"{program.prefix.upper()}_{kind.upper()}_{number}"
         block, offset = f"{kind}{number}", f"{tensor}_OFFSET"
         yield {
             "kind": kind,
@@ -143,7 +143,7 @@ def in_comment(text: str) -> str:
 
 def _package_facts(program: Program) -> dict[str, Any]:
     sentence = f"The quantized model {program.prefix}, compiled by tvm-qnn for {program.machine}."
-    core = str(program.target.attrs.get("mcpu", ""))
+    core = str(program.arranged.compiled.target.attrs.get("mcpu", ""))
     return {
         "version": VERSION,
         "sentence": sentence,

@@ -46,7 +46,7 @@ def written(
     }
     compiled = Compiled(target, functions, {})
     arranged = Arrangement(plan, compiled, symbols, 64, lay_out(plan), None)
-    program = Program("net", signature, target, arranged, (0, 64), needs, names)
+    program = Program("net", signature, arranged, (0, 64), needs, names)
     return files(facts_of(program))
 
 
