@@ -1,12 +1,13 @@
-"""Packages that import their names at first use.
+"""Packages whose files state each of their names once; some import their names at first use.
 
 Importing TVM's compiler takes most of a second and 150 MB. Code that does not need it, such as code
 that runs a compiled library, must be able to import these packages without it.
 """
 
+import ast
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -19,7 +20,7 @@ class _LazyPackage(ModuleType):
     _homes: Mapping[str, tuple[str, ...]]
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_homes" or name not in self._homes:
+        if name not in self._homes:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         homes = self._homes[name]
         try:
@@ -37,7 +38,7 @@ class _LazyPackage(ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         # Every import of a submodule sets it as an attribute of the package.
-        if name != "_homes" and isinstance(value, ModuleType) and name in self._homes:
+        if isinstance(value, ModuleType) and name in self._homes:
             value = getattr(value, name)
         super().__setattr__(name, value)
 
@@ -45,13 +46,68 @@ class _LazyPackage(ModuleType):
         return sorted({*super().__dir__(), *self._homes})
 
 
-def make_lazy(package: str, homes: Mapping[str, tuple[str, ...]]) -> None:
+Before = Callable[[str, str], Sequence[str]]
+"""Returns the modules to import before a name's own one, from the name and that module."""
+
+
+def make_lazy(package: str, before: Before = lambda _name, _home: ()) -> None:
     """Let a package import its names at their first use.
+
+    The imports for type checkers in the package's file state the names, and the module of each. The
+    names become the package's ``__all__``.
 
     Args:
         package: its ``__name__``.
-        homes: for each name the modules to import, in order. The last one with the name counts.
+        before: the modules to import before a name's own one.
     """
-    module = sys.modules[package]
+    module: Any = sys.modules[package]
+    module._homes = {name: (*before(name, home), home) for name, home in _stated(package)}
+    module.__all__ = sorted(module._homes)
     module.__class__ = _LazyPackage
-    module._homes = homes  # type: ignore[attr-defined]
+
+
+def offer_names(module: str) -> None:
+    """Make ``__all__`` of what a module's file defines, and imports under the same name again.
+
+    Names that begin with an underscore are left out.
+
+    Args:
+        module: its ``__name__``.
+    """
+    offered: Any = sys.modules[module]
+    names = [name for statement in _file_of(module) for name in _offered(statement)]
+    offered.__all__ = sorted(name for name in names if not name.startswith("_"))
+
+
+def _offered(statement: ast.stmt) -> Iterator[str]:
+    match statement:
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
+        case ast.ImportFrom():
+            yield from (name for name, alias in _imported(statement) if name == alias)
+
+
+def _stated(package: str) -> Iterator[tuple[str, str]]:
+    """Yield the names in a file's block ``if TYPE_CHECKING``, each with its module."""
+    for block in _file_of(package):
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            for statement in block.body:
+                if isinstance(statement, ast.ImportFrom) and (home := statement.module):
+                    yield from ((name, home) for name, _ in _imported(statement))
+
+
+def _imported(statement: ast.ImportFrom) -> Iterator[tuple[str, str | None]]:
+    """Yield what a statement imports, each with its name after ``as``."""
+    for each in statement.names:
+        if each.name == "*":
+            names = importlib.import_module(str(statement.module)).__all__
+            yield from zip(names, names, strict=True)
+        else:
+            yield each.name, each.asname
+
+
+def _file_of(module: str) -> list[ast.stmt]:
+    spec: Any = sys.modules[module].__spec__
+    return ast.parse(spec.loader.get_source(module)).body

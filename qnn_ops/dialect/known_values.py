@@ -140,10 +140,6 @@ def _split(call: relax.Call, data: Array) -> list[Array]:
     return np.split(data, places, int(call.attrs.axis))
 
 
-def _taken(call: relax.Call, data: Array, indices: Array) -> Array:
-    return np.take(data, indices.astype(np.int64), call.attrs.axis, mode="clip")
-
-
 _OTHERS: dict[str, Callable[..., Any]] = {
     "arange": lambda _, *ends: np.arange(*ends),
     "astype": _converted,
@@ -161,7 +157,9 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "split": _split,
     "strided_slice": _sliced,
     "sum": _reduced(np.add),
-    "take": _taken,
+    "take": lambda call, data, indices: np.take(
+        data, indices.astype(np.int64), call.attrs.axis, mode="clip"
+    ),
     "tile": lambda call, data: np.tile(data, list(map(int, call.attrs.repeats))),
     "zeros": lambda call, _: np.zeros(_shape(call)),
 }

@@ -11,23 +11,10 @@ from tvm import relax
 
 from qnn_ops.dialect.registry import TensorSpec, spec_of, type_spec
 from qnn_ops.dialect.sizes import Size
-from qnn_ops.dialect.tensor_info import OpenSize, Signature, TensorInfo
+from qnn_ops.dialect.tensor_info import OpenSize
+from qnn_ops.dialect.tensor_info import Signature as Signature
+from qnn_ops.dialect.tensor_info import TensorInfo as TensorInfo
 from qnn_ops.errors import QnnError
-
-__all__ = [
-    "ARITHMETIC",
-    "ATTRIBUTE",
-    "Signature",
-    "TensorInfo",
-    "bounds_of",
-    "main_function",
-    "named_sizes",
-    "parameter_specs",
-    "signature_of",
-    "with_bounds",
-    "with_signature",
-    "without_bounds",
-]
 
 ATTRIBUTE = "qnn_signature"
 

@@ -187,7 +187,10 @@ class Signature:
         if not self.states:
             del fields["states"]
         for info in (*fields["inputs"], *fields["outputs"], *fields.get("states", ())):
-            info["shape"] = [_written(size) for size in info["shape"]]
+            info["shape"] = [
+                [size.name, size.low, size.high] if isinstance(size, OpenSize) else size
+                for size in info["shape"]
+            ]
             if not info["role"]:
                 del info["role"], info["classes"]
             if info["low"] is None:
@@ -232,10 +235,6 @@ def _infos(kind: type[_Info], fields: Sequence[dict[str, object]]) -> tuple[_Inf
         kind(**{**field, "shape": tuple(map(_read, field["shape"]))})  # type: ignore[arg-type, call-overload]
         for field in fields
     )
-
-
-def _written(size: int) -> Any:
-    return [size.name, size.low, size.high] if isinstance(size, OpenSize) else size
 
 
 def _read(size: Any) -> int:

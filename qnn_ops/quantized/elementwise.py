@@ -1,7 +1,7 @@
 """The family of quantized operators on two tensors, which broadcast."""
 
 from inspect import cleandoc
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from tvm import relax
@@ -26,14 +26,6 @@ LARGEST_TERM = 2**16 - 1
 """Larger terms saturate any result whose multiplier is at least 1."""
 
 
-def _out_dtype(given: declared.Given) -> Any:
-    return given["out_dtype"]
-
-
-def _is_onnxruntime(given: declared.Given) -> bool:
-    return bool(given["arithmetic"] == ONNXRUNTIME)
-
-
 def _elementwise(
     lhs: relax.Expr,
     rhs: relax.Expr,
@@ -50,7 +42,11 @@ def _elementwise(
     arithmetic: declared.Arithmetic = "tflite",
     model_dtype: Annotated[
         str | None,
-        declared.choice(*QUANTIZED, default=_out_dtype, needed=_is_onnxruntime),
+        declared.choice(
+            *QUANTIZED,
+            default=lambda given: given["out_dtype"],
+            needed=lambda given: given["arithmetic"] == ONNXRUNTIME,
+        ),
     ] = None,
 ) -> None:
     """Compute a result from two values.

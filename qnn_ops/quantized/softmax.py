@@ -127,11 +127,9 @@ def _distance(attrs: Attrs, data: Array) -> Array:
     return largest.astype(np.int32) - data.astype(np.int32)
 
 
-def _onnxruntime(attrs: Attrs, data: Array) -> Array:
-    return softmax_onnxruntime(attrs, _distance(attrs, data))
-
-
-quantized_softmax.computed_by(ONNXRUNTIME, _onnxruntime)
+quantized_softmax.computed_by(
+    ONNXRUNTIME, lambda attrs, data: softmax_onnxruntime(attrs, _distance(attrs, data))
+)
 
 
 @quantized_softmax.reference

@@ -74,10 +74,11 @@ def print_checked(console: Terminal, checked: Checked) -> None:
 
 def print_comparison(console: Terminal, comparison: Comparison) -> None:
     """Print how many tensors are equal, and the first tensors that differ."""
+    equal = comparison.elements - sum(tensor.differing for tensor in comparison.tensors)
     console.print(
         f"Equal to {comparison.reference}: ",
         styled(_count(comparison.tensors, "tensors")),
-        f", {_equal(comparison.tensors):,} of {comparison.elements:,} elements",
+        f", {equal:,} of {comparison.elements:,} elements",
         f" in {comparison.runs:,} runs." if comparison.runs > 1 else ".",
         sep="",
     )
@@ -91,10 +92,6 @@ def print_comparison(console: Terminal, comparison: Comparison) -> None:
 def _count(tensors: Sequence[TensorComparison], noun: str) -> str:
     right = sum(tensor.is_equal for tensor in tensors)
     return f"{right} of {len(tensors)} {noun}"
-
-
-def _equal(tensors: Sequence[TensorComparison]) -> int:
-    return sum(tensor.elements - tensor.differing for tensor in tensors)
 
 
 def _differing(comparison: Comparison) -> Table:

@@ -22,6 +22,10 @@ def _numbers(value: Any) -> bool:
     return _number(value) or (isinstance(value, list) and value != [] and all(map(_number, value)))
 
 
+def _nonzero(value: Any) -> bool:
+    return _numbers(value) and all(value if isinstance(value, list) else [value])
+
+
 def _count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
@@ -32,14 +36,10 @@ _KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "resize": ("a positive integer", lambda value: _count(value) and value > 0),
     "order": (f"one of {', '.join(ORDERS)}", lambda value: value in ORDERS),
     "mean": ("a number or a list of numbers", _numbers),
-    "std": ("a number or a list of numbers, none of them 0", lambda value: _nonzero(value)),
+    "std": ("a number or a list of numbers, none of them 0", _nonzero),
     "offset": ("an integer, 0 or more", _count),
     "labels": ("the name of a file", lambda value: isinstance(value, str) and value != ""),
 }
-
-
-def _nonzero(value: Any) -> bool:
-    return _numbers(value) and all(value if isinstance(value, list) else [value])
 
 
 def read_settings(path: Path) -> dict[str, Any]:

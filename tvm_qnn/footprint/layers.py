@@ -216,7 +216,7 @@ def layers_of(
         yield Layer(
             described[-1].name if described else functions[0],
             " + ".join(operator.code for operator in described),
-            _shape(described[-1]) if described else (),
+            described[-1].outputs[0].shape if described and described[-1].outputs else (),
             calls,
             functions,
             sum(round(operators[n].macs * remains.shares.get(n, 1)) for n in computed),
@@ -257,10 +257,6 @@ def _homes(
             reader = later
         homes[number] = homes.get(reader, keys[-1])
     return homes
-
-
-def _shape(operator: OperatorInfo) -> tuple[int, ...]:
-    return operator.outputs[0].shape if operator.outputs else ()
 
 
 class Follower:

@@ -27,7 +27,8 @@ def model_explorer_graph(
     for place, operator in enumerate(summary.operators):
         makers.update((note.index, (str(place), str(n))) for n, note in enumerate(operator.outputs))
         node = _node(str(place), operator.code, operator.inputs, operator.outputs)
-        node["namespace"] = _namespace(operator.name)
+        # The groups in a tensor's name; for a fused operator, those of the first name.
+        node["namespace"] = "/".join(filter(None, operator.name.split(";")[0].split("/")[:-1]))
         node["attrs"] = _pairs(_facts(operator, (seconds or {}).get(operator.name)))
         if operator.lowering in _COLOURS:
             node["style"] = {"backgroundColor": _COLOURS[operator.lowering]}
@@ -91,8 +92,3 @@ def _facts(operator: OperatorInfo, seconds: float | None) -> dict[str, object]:
 def _pairs(facts: Mapping[str, object]) -> list[dict[str, str]]:
     """Return attributes in Model Explorer's form: all are text, and empty ones are left out."""
     return [{"key": key, "value": str(value)} for key, value in facts.items() if str(value)]
-
-
-def _namespace(name: str) -> str:
-    """Return the groups in a tensor's name; for a fused operator, those of the first name."""
-    return "/".join(filter(None, name.split(";")[0].split("/")[:-1]))

@@ -62,19 +62,20 @@ def stranger_of(folder: Path) -> str | None:
 
 
 class Kept:
-    """Files in a folder, named by digests of their sources."""
+    """Files in a folder, named by digests of their sources.
 
-    def __init__(self, folder: Path, limit: int, suffix: str) -> None:
-        """Use a folder; it is made when the first file is stored.
+    Attributes:
+        limit: the most bytes of all files together. Beyond it the least recently used ones are
+            removed.
+        suffix: the ending of their names.
+    """
 
-        Args:
-            folder: the files' folder.
-            limit: the most bytes of all files together.
-            suffix: the ending of their names.
-        """
+    limit: int
+    suffix: str
+
+    def __init__(self, folder: Path) -> None:
+        """Use a folder; it is made when the first file is stored."""
         self.folder = folder
-        self._limit = limit
-        self._suffix = suffix
 
     @functools.cached_property
     def is_safe(self) -> bool:
@@ -85,7 +86,7 @@ class Kept:
 
     def path(self, key: str) -> Path:
         """Return the path of an entry."""
-        return self.folder / f"{key}{self._suffix}"
+        return self.folder / f"{key}{self.suffix}"
 
     def make_folder(self) -> None:
         """Make the folder, with access for this user only.
@@ -104,7 +105,7 @@ class Kept:
                 entries.append((status.st_mtime_ns, path, status.st_size))
         total = sum(size for _, _, size in entries)
         for _, path, size in sorted(entries):
-            if total <= self._limit:
+            if total <= self.limit:
                 break
             if path not in newest:
                 self.remove(path)
@@ -117,4 +118,4 @@ class Kept:
 
     def _is_entry(self, path: Path) -> bool:
         """Tell whether an entry may have this name: the folder may hold the user's own files."""
-        return path.suffix == self._suffix and bool(_KEY.fullmatch(path.stem))
+        return path.suffix == self.suffix and bool(_KEY.fullmatch(path.stem))

@@ -33,11 +33,6 @@ if TYPE_CHECKING:
 _SOURCES = [*map(folder_of, ("qnn_ops", "legalize")), Path(__file__).parents[1]]
 """The folders of the code that turns a module into a library."""
 
-LIMIT = 2_000_000_000
-"""The most bytes of all entries together. Beyond it the least recently used ones are removed."""
-
-_SUFFIX = ".so"
-
 
 def build_key(
     mod: tvm.IRModule,
@@ -71,22 +66,15 @@ def build_key(
     return digest.hexdigest()
 
 
-class BuildCache:
+class BuildCache(Kept):
     """Libraries in a folder, by the keys of their builds."""
 
-    def __init__(self, folder: Path, limit: int = LIMIT) -> None:
-        """Use a folder; it is made when the first entry is stored.
-
-        Args:
-            folder: the entries' folder.
-            limit: the most bytes of all entries together.
-        """
-        self._kept = Kept(folder, limit, _SUFFIX)
+    limit, suffix = 2_000_000_000, ".so"
 
     def find(self, key: str) -> FileOrigin | None:
         """Return the code of a build; None if it must be built."""
-        path = self._kept.path(key)
-        if not self._kept.is_safe:
+        path = self.path(key)
+        if not self.is_safe:
             return None
         try:
             origin = FileOrigin(path)
@@ -94,7 +82,7 @@ class BuildCache:
                 raise QnnError("this is the entry of another build")
             os.utime(path)  # mark it as used now
         except QnnError:
-            self._kept.remove(path)
+            self.remove(path)
             return None
         except OSError:
             return None
@@ -110,14 +98,14 @@ class BuildCache:
             metadata: the library's description.
             origin: the library's code.
         """
-        path = self._kept.path(key)
+        path = self.path(key)
         try:
-            if not self._kept.is_safe:
+            if not self.is_safe:
                 return None
-            self._kept.make_folder()
+            self.make_folder()
             origin.write(path, replace(metadata, key=key), None)
             kept = FileOrigin(path, is_new=True)
         except (OSError, QnnError):
             return None
-        self._kept.make_room(path)
+        self.make_room(path)
         return kept

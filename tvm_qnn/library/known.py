@@ -29,16 +29,16 @@ from tvm_qnn.target.sources import add, folder_of, sources_digest
 FOLDER = "models"
 """The subfolder of the user's cache with the keys."""
 
-LIMIT = 1_000_000
-"""The most bytes of all keys together."""
-
-_SUFFIX = ".key"
 _SOURCES = ("qnn_ops", "legalize", "frontends", "tvm_qnn")
 _PROCESSOR = re.compile(
     r"^(?:vendor_id|cpu family|model|model name|stepping|flags|Features|CPU \w+)\s*:.*$",
     re.MULTILINE,
 )
 """Finds the lines of /proc/cpuinfo that describe a processor."""
+
+
+class _Keys(Kept):
+    limit, suffix = 1_000_000, ".key"
 
 
 class Known:
@@ -52,7 +52,7 @@ class Known:
             key: a digest of everything that decides on the library.
         """
         self._builds = BuildCache(folder)
-        self._kept = Kept(folder / FOLDER, LIMIT, _SUFFIX)
+        self._kept = _Keys(folder / FOLDER)
         self._key = key
 
     def find(self, num_threads: int | None) -> Library | None:

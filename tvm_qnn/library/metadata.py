@@ -17,7 +17,7 @@ import numpy as np
 from qnn_ops.dialect.tensor_info import OpenSize, Signature, TensorInfo
 from qnn_ops.errors import QnnError
 from tvm_qnn.library.runtime import BUNDLED
-from tvm_qnn.target.requirements import Requirements
+from tvm_qnn.target.processor import Requirements
 from tvm_qnn.version import __version__
 
 if TYPE_CHECKING:

@@ -65,11 +65,10 @@ def litert_runs(
     turns = iter(runs)
     first = next(turns)
     shapes = [np.shape(each) for each in first] if resize else []
-    interpreter = _interpreter(model, num_threads, "BUILTIN_REF", shapes=shapes, keep=True)
+    session = LiteRtSession(model, num_threads, shapes=shapes, reference=True)
     graph = tflite.Model.GetRootAs(model).Subgraphs(0)  # LiteRT has checked that there is one
     if _is_by_block(graph):
-        default = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
-        interpreter = _interpreter(model, num_threads, default, shapes=shapes, keep=True)
+        session = LiteRtSession(model, num_threads, xnnpack=False, shapes=shapes, keep=True)
     operators = [graph.Operators(i) for i in range(graph.OperatorsLength())]
     computed = sorted({op.Outputs(j) for op in operators for j in range(op.OutputsLength())})
     known = [
@@ -78,9 +77,8 @@ def litert_runs(
         if index >= 0 and graph.Tensors(index).Type() not in _WITHOUT_ELEMENTS
     ]
     for inputs in chain([first], turns):
-        _set_inputs(interpreter, inputs)
-        _invoke(interpreter)
-        found = {index: _data(interpreter, index) for index in known}
+        session.prepare(inputs)()
+        found = {index: session.tensor(index) for index in known}
         yield {index: array for index, array in found.items() if array is not None}
 
 
@@ -89,14 +87,6 @@ def _is_by_block(graph: tflite.SubGraph) -> bool:
     tensors = [graph.Tensors(index) for index in range(graph.TensorsLength())]
     known = [each.Quantization() for each in tensors]
     return any(each is not None and each.DetailsType() == _BY_BLOCK for each in known)
-
-
-def _data(interpreter: Any, index: int) -> np.ndarray | None:
-    """Return a tensor; None if it has no data, as results of loops that nothing reads."""
-    try:
-        return np.asarray(interpreter.get_tensor(index))
-    except ValueError:
-        return None
 
 
 def check_litert() -> Any:
@@ -125,6 +115,7 @@ class LiteRtSession:
         batch: int = 1,
         shapes: Sequence[Sequence[int]] = (),
         reference: bool = False,
+        keep: bool = False,
     ) -> None:
         """Load a model.
 
@@ -136,15 +127,30 @@ class LiteRtSession:
             batch: the number of images in a run, for a model that takes single images.
             shapes: shapes of the inputs, in place of the file's.
             reference: whether to use the reference kernels, whatever ``xnnpack`` says.
+            keep: whether to keep the tensors between the operators; reference kernels always do.
 
         Raises:
             QnnError: if ai-edge-litert is not installed, or LiteRT rejects the model or the batch.
         """
         resolver = "AUTO" if xnnpack else "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
         resolver = "BUILTIN_REF" if reference else resolver
-        self._interpreter = _interpreter(
-            model, num_threads, resolver, batch, shapes, keep=reference
-        )
+        litert = check_litert()
+        try:
+            self._interpreter = litert.Interpreter(
+                model_content=model,
+                num_threads=num_threads,
+                experimental_op_resolver_type=litert.OpResolverType[resolver],
+                experimental_preserve_all_tensors=keep or reference,
+            )
+            details = self._interpreter.get_input_details()
+            if batch > 1:
+                shapes = [[batch, *detail["shape"][1:].tolist()] for detail in details]
+            for detail, given in zip(details, shapes, strict=False):
+                if tuple(detail["shape"].tolist()) != tuple(given):
+                    self._interpreter.resize_tensor_input(detail["index"], list(given))
+            self._interpreter.allocate_tensors()
+        except (RuntimeError, ValueError) as error:
+            raise QnnError(f"LiteRT rejects the model: {error}") from error
         self._outputs = [detail["index"] for detail in self._interpreter.get_output_details()]
 
     @property
@@ -167,8 +173,25 @@ class LiteRtSession:
         Raises:
             QnnError: if an input does not fit.
         """
-        _set_inputs(self._interpreter, inputs)
-        return lambda: _invoke(self._interpreter)
+        details = self._interpreter.get_input_details()
+        if len(inputs) != len(details):
+            raise QnnError(f"LiteRT: number of inputs: needs {len(details)}, got {len(inputs)}")
+        for position, (detail, value) in enumerate(zip(details, inputs, strict=True)):
+            array = np.asarray(value)
+            shape, dtype = tuple(detail["shape"].tolist()), np.dtype(detail["dtype"])
+            if array.shape != shape or array.dtype != dtype:
+                raise QnnError(
+                    f"LiteRT: input {position} ({detail['name']!r}) needs {dtype} of shape "
+                    f"{shape}, got {array.dtype} of shape {array.shape}"
+                )
+            self._interpreter.set_tensor(detail["index"], array)
+        return self._invoke
+
+    def _invoke(self) -> None:
+        try:
+            self._interpreter.invoke()
+        except (RuntimeError, ValueError) as error:
+            raise QnnError(f"LiteRT cannot run the model: {error}") from error
 
     def run(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Run the model once.
@@ -185,6 +208,13 @@ class LiteRtSession:
         self.prepare(inputs)()
         return [self._interpreter.get_tensor(index) for index in self._outputs]
 
+    def tensor(self, index: int) -> np.ndarray | None:
+        """Return a tensor; None if it has no data, as results of loops that nothing reads."""
+        try:
+            return np.asarray(self._interpreter.get_tensor(index))
+        except ValueError:
+            return None
+
 
 def _info(detail: Any) -> TensorInfo:
     shape, dtype = tuple(detail["shape"].tolist()), np.dtype(detail["dtype"]).name
@@ -192,66 +222,3 @@ def _info(detail: Any) -> TensorInfo:
     zero_points = detail["quantization_parameters"]["zero_points"].tolist()
     pair = (scales[0], zero_points[0]) if len(scales) == len(zero_points) == 1 else (None, None)
     return TensorInfo(detail["name"], shape, dtype, *pair)
-
-
-def _interpreter(
-    model: bytes,
-    num_threads: int,
-    resolver: str,
-    batch: int = 1,
-    shapes: Sequence[Sequence[int]] = (),
-    keep: bool = False,
-) -> Any:
-    """Make a LiteRT interpreter with its tensors allocated.
-
-    Args:
-        model: the contents of a .tflite file.
-        num_threads: how many threads LiteRT may use.
-        resolver: the name of an OpResolverType.
-        batch: the number of images in a run, for a model that takes single images.
-        shapes: shapes of the inputs, in place of the file's.
-        keep: whether to keep the tensors between the operators.
-    """
-    litert = check_litert()
-    try:
-        interpreter = litert.Interpreter(
-            model_content=model,
-            num_threads=num_threads,
-            experimental_op_resolver_type=litert.OpResolverType[resolver],
-            experimental_preserve_all_tensors=keep,
-        )
-        if batch > 1:
-            for detail in interpreter.get_input_details():
-                shape = [batch, *detail["shape"][1:].tolist()]
-                interpreter.resize_tensor_input(detail["index"], shape)
-        for detail, given in zip(interpreter.get_input_details(), shapes, strict=False):
-            if tuple(detail["shape"].tolist()) != tuple(given):
-                interpreter.resize_tensor_input(detail["index"], list(given))
-        interpreter.allocate_tensors()
-    except (RuntimeError, ValueError) as error:
-        raise QnnError(f"LiteRT rejects the model: {error}") from error
-    return interpreter
-
-
-def _set_inputs(interpreter: Any, inputs: Sequence[np.ndarray]) -> None:
-    """Check the inputs against the model's declarations, and set them."""
-    details = interpreter.get_input_details()
-    if len(inputs) != len(details):
-        raise QnnError(f"LiteRT: number of inputs: needs {len(details)}, got {len(inputs)}")
-    for position, (detail, value) in enumerate(zip(details, inputs, strict=True)):
-        array = np.asarray(value)
-        shape, dtype = tuple(detail["shape"].tolist()), np.dtype(detail["dtype"])
-        if array.shape != shape or array.dtype != dtype:
-            raise QnnError(
-                f"LiteRT: input {position} ({detail['name']!r}) needs {dtype} of shape {shape}, "
-                f"got {array.dtype} of shape {array.shape}"
-            )
-        interpreter.set_tensor(detail["index"], array)
-
-
-def _invoke(interpreter: Any) -> None:
-    """Run the interpreter; turn its errors into this project's."""
-    try:
-        interpreter.invoke()
-    except (RuntimeError, ValueError) as error:
-        raise QnnError(f"LiteRT cannot run the model: {error}") from error

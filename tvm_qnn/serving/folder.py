@@ -32,7 +32,7 @@ def find_models(folder: Path) -> dict[Key, Path]:
         if path.name.startswith("."):
             continue
         if path.is_dir():
-            for version in _models(path):
+            for version in filter(_is_model, sorted(path.iterdir())):
                 _add(found, (path.name, version.stem), version)
         elif _is_model(path):
             _add(found, (path.stem, ""), path)
@@ -120,10 +120,6 @@ class Folder:
             except QnnError as error:
                 raise QnnError(str(error).replace(str(folder), str(path.parent))) from error
         return served
-
-
-def _models(folder: Path) -> list[Path]:
-    return [path for path in sorted(folder.iterdir()) if _is_model(path)]
 
 
 def _is_model(path: Path) -> bool:

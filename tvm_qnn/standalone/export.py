@@ -17,13 +17,12 @@ from tvm_qnn.io.outputs import filling
 from tvm_qnn.io.steps import step
 from tvm_qnn.standalone.arrangement import Arrangement, arrange, check_sizes
 from tvm_qnn.standalone.example import Vector, vectors_program
-from tvm_qnn.standalone.facts import facts_of
+from tvm_qnn.standalone.facts import facts_of, files
 from tvm_qnn.standalone.image import archive, write_object
 from tvm_qnn.standalone.lean import lean
 from tvm_qnn.standalone.packages import Package
 from tvm_qnn.standalone.plain import code_in_c, weights_file
 from tvm_qnn.standalone.program import Program
-from tvm_qnn.standalone.sources import files
 from tvm_qnn.standalone.symbols import offered_symbols, undefined_symbols
 from tvm_qnn.target.microcontrollers import is_plain_c
 from tvm_qnn.target.options import options_kept
@@ -79,7 +78,7 @@ def export_standalone(
     arranged = arrange(lowered, signature, target, prefix, arena=arena)
     constants, offsets = pack_constants(arranged, signature)
     layers = None if names is None else names(arranged)
-    program = Program(prefix, signature, target, arranged, offsets, None, layers)
+    program = Program(prefix, signature, arranged, offsets, None, layers)
     with filling(path.parent) as folder:
         file = None if is_plain_c(target) else folder / f"{prefix}.o"
         if file is None:
@@ -90,7 +89,7 @@ def export_standalone(
             with options_kept(target):
                 step("write the machine code")
                 code = code_of(arranged)
-                write_object(file, code, program.weights, constants, arranged.alignment)
+                write_object(file, code, f"{prefix}_weights", constants, arranged.alignment)
             program = replace(program, needs=undefined_symbols(file.read_bytes()))
         facts = facts_of(program)
         texts = files(facts)

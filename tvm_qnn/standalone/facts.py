@@ -1,9 +1,9 @@
-"""The facts about a model that the templates of its files name."""
+"""Writes a model's files from templates, which name facts about the model."""
 
 import json
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -11,6 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 import tvm
 
 from qnn_ops.dialect.tensor_info import TensorInfo
+from tvm_qnn.io.templates import filled
 from tvm_qnn.standalone.arrangement import size_of
 from tvm_qnn.standalone.calls import call_facts
 from tvm_qnn.standalone.program import Program, c_type
@@ -19,15 +20,30 @@ from tvm_qnn.target.microcontrollers import is_plain_c
 VERSION = "1.0.0"
 """The version of every package; a publisher of a model replaces it with the model's own."""
 
+_FILES = {".h": "model.h", ".hpp": "model.hpp", ".c": "model.c", "_main.c": "main.c"}
+"""The templates of the files that every export has, by the ends of the files' names."""
+
 _OF_EVERY_C = {"memcpy", "memset", "memmove", "memcmp"}
 
 SPECIAL = re.compile(r"\b(NAN|INFINITY)\b")
 """Finds macros of C's math.h."""
 
 
+def files(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers, the support code and the program that runs a model on files, by name.
+
+    Args:
+        facts: the model's facts, from ``facts_of``.
+    """
+    return {
+        f"{facts['prefix']}{end}": filled("tvm_qnn.standalone", name, facts)
+        for end, name in _FILES.items()
+    }
+
+
 def facts_of(program: Program) -> dict[str, Any]:
     """Return the facts of every file."""
-    prefix, m, signature = program.prefix, program.macro, program.signature
+    prefix, m, signature = program.prefix, program.prefix.upper(), program.signature
     arena = program.arranged.arena
     inputs = [*_tensors(program, "input", signature.inputs, arena.inputs if arena else ())]
     outputs = [*_tensors(program, "output", signature.outputs, arena.outputs if arena else ())]
@@ -49,13 +65,13 @@ def facts_of(program: Program) -> dict[str, Any]:
         "prefix": prefix,
         "macro": m,
         "machine": program.machine,
-        "compiler": compiler(program.target),
+        "compiler": compiler(program.arranged.compiled.target),
         "units": f"{prefix}.c {prefix}{'.o' if program.code is None else '_weights.c'}",
         "needs": _needs(program),
         "is_plain": program.code is not None,
         "has_arena": arena is not None,
         "has_state": bool(signature.states),
-        "alignment": program.alignment,
+        "alignment": program.arranged.alignment,
         "workspace": program.arranged.workspace,
         "state_bytes": 2 * program.state_size,
         "state_size": program.state_size,
@@ -92,7 +108,7 @@ def _tensors(
         places: their temporary tensors, if they lie in the workspace.
     """
     for number, info in enumerate(infos):
-        tensor = f"{program.macro}_{kind.upper()}_{number}"
+        tensor = f"{program.prefix.upper()}_{kind.upper()}_{number}"
         block, offset = f"{kind}{number}", f"{tensor}_OFFSET"
         yield {
             "kind": kind,
@@ -127,7 +143,7 @@ def in_comment(text: str) -> str:
 
 def _package_facts(program: Program) -> dict[str, Any]:
     sentence = f"The quantized model {program.prefix}, compiled by tvm-qnn for {program.machine}."
-    core = str(program.target.attrs.get("mcpu", ""))
+    core = str(program.arranged.compiled.target.attrs.get("mcpu", ""))
     return {
         "version": VERSION,
         "sentence": sentence,

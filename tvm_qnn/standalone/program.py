@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import tvm
-
 from legalize.call_plan import Plan
 from qnn_ops.dialect.tensor_info import Signature
 from tvm_qnn.standalone.arrangement import Arrangement, state_size
@@ -20,7 +18,6 @@ class Program:
     Attributes:
         prefix: the beginning of every name in C.
         signature: the inputs and outputs.
-        target: the code's target.
         arranged: the calls of a run, and the positions of its tensors.
         offsets: the offset of each constant, and then of the states before the first run.
         needs: the functions of other libraries that the object file calls; None if unknown.
@@ -31,7 +28,6 @@ class Program:
 
     prefix: str
     signature: Signature
-    target: tvm.target.Target
     arranged: Arrangement
     offsets: tuple[int, ...]
     needs: Sequence[str] | None
@@ -39,24 +35,9 @@ class Program:
     code: str | None = None
 
     @property
-    def alignment(self) -> int:
-        """The alignment of every pointer, in bytes."""
-        return self.arranged.alignment
-
-    @property
     def plan(self) -> Plan:
         """The calls of a run."""
         return self.arranged.plan
-
-    @property
-    def macro(self) -> str:
-        """The beginning of every macro's name."""
-        return self.prefix.upper()
-
-    @property
-    def weights(self) -> str:
-        """The name of the constants in C."""
-        return f"{self.prefix}_weights"
 
     @property
     def initial(self) -> str:
@@ -76,7 +57,7 @@ class Program:
     @property
     def state_size(self) -> int:
         """The bytes of all states; space for their new values follows them."""
-        return state_size(self.signature, self.alignment)
+        return state_size(self.signature, self.arranged.alignment)
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -88,9 +69,10 @@ class Program:
     @property
     def machine(self) -> str:
         """The target in a few words."""
-        if is_plain_c(self.target):
+        target = self.arranged.compiled.target
+        if is_plain_c(target):
             return "any compiler of C99"
-        attrs = self.target.attrs
+        attrs = target.attrs
         words = [attrs.get("mtriple"), attrs.get("mcpu"), *attrs.get("mattr", ())]
         return " ".join(str(word) for word in words if word) or "the machine that made it"
 

@@ -1,4 +1,7 @@
-"""The features of this machine and its processor; on Linux without TVM's compiler."""
+"""The features of this machine and its processor, and the needs of code on them.
+
+On Linux this needs no compiler of TVM's.
+"""
 
 import ctypes
 import functools
@@ -7,6 +10,7 @@ import platform
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 _CPUINFO = Path("/proc/cpuinfo")
@@ -38,6 +42,28 @@ _ARM_BITS: dict[str, dict[tuple[int, int], str]] = {
     },
     "arm": {(_AT_HWCAP, 12): "neon", (_AT_HWCAP, 24): "dotprod", (_AT_HWCAP, 27): "i8mm"},
 }
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """The needs of code on the machine that runs it.
+
+    Attributes:
+        platform: architecture and system, as "x86_64-linux-gnu".
+        extensions: LLVM's names of extensions of the instruction set.
+    """
+
+    platform: str
+    extensions: tuple[str, ...]
+
+    def why_not_here(self) -> str | None:
+        """Say why this machine cannot run such code; None if it can."""
+        if parts(self.platform) != parts(this_platform()):
+            return f"it is for {self.platform}, this machine is {this_platform()}"
+        missing = sorted({*self.extensions} - extensions_here(self.extensions))
+        if missing:
+            return f"it needs a processor with {', '.join(missing)}, which this one lacks"
+        return None
 
 
 def processors() -> int:

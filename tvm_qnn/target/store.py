@@ -27,29 +27,18 @@ from tvm_qnn.target.target import requirements
 FOLDER = "objects"
 """The store's subfolder in the user's cache."""
 
-LIMIT = 500_000_000
-"""The most bytes of all entries together."""
-
-_SUFFIX = ".o"
 _CHECK_SIZE = 32
 
 
-class ObjectStore:
+class ObjectStore(Kept):
     """Object files in a folder, by the keys of their functions."""
 
-    def __init__(self, folder: Path, limit: int = LIMIT) -> None:
-        """Use a folder; it is made when the first entry is stored.
-
-        Args:
-            folder: the entries' folder.
-            limit: the most bytes of all entries together.
-        """
-        self._kept = Kept(folder, limit, _SUFFIX)
+    limit, suffix = 500_000_000, ".o"
 
     def find(self, key: str) -> bytes | None:
         """Return the object of a function; None if it must be compiled."""
-        path = self._kept.path(key)
-        if not self._kept.is_safe:
+        path = self.path(key)
+        if not self.is_safe:
             return None
         try:
             contents = path.read_bytes()
@@ -57,7 +46,7 @@ class ObjectStore:
             return None
         check, code = contents[:_CHECK_SIZE], contents[_CHECK_SIZE:]
         if check != _check(key, code):
-            self._kept.remove(path)
+            self.remove(path)
             return None
         with suppress(OSError):
             os.utime(path)  # mark it as used now
@@ -65,15 +54,15 @@ class ObjectStore:
 
     def keep(self, codes: dict[str, bytes]) -> None:
         """Store objects by their keys; if this is impossible, warn once."""
-        if not (codes and self._kept.is_safe):
+        if not (codes and self.is_safe):
             return
-        paths = [self._kept.path(key) for key in codes]
+        paths = [self.path(key) for key in codes]
         try:
-            self._kept.make_folder()
+            self.make_folder()
             for path, (key, code) in zip(paths, codes.items(), strict=True):
                 with replacing(path) as part:
                     part.write_bytes(_check(key, code) + code)
-            self._kept.make_room(*paths)
+            self.make_room(*paths)
         except (OSError, QnnError) as error:
             _warn(str(error))
 

@@ -11,8 +11,7 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.target import microcontrollers
 from tvm_qnn.target.boards import BOARDS
 from tvm_qnn.target.options import with_options
-from tvm_qnn.target.processor import TILES, extensions_here, parts, told_of
-from tvm_qnn.target.requirements import Requirements
+from tvm_qnn.target.processor import TILES, Requirements, extensions_here, parts, told_of
 
 TargetLike: TypeAlias = "str | Mapping[str, Any] | tvm.target.Target"
 

@@ -181,7 +181,8 @@ def test_what_was_not_used_longest_makes_room(folder: Path) -> None:
     own = folder / "libmine.so"  # the user's, older than all entries
     own.write_bytes(bytes(2 * size))
     os.utime(own, (1, 1))
-    small = BuildCache(folder, limit=3 * size)
+    small = BuildCache(folder)
+    small.limit = 3 * size
     assert small.find(libraries[2].metadata.key) is not None  # the oldest, used just now
     new = "0" * len(libraries[0].metadata.key)
     assert small.keep(new, libraries[0].metadata, libraries[0]._open())

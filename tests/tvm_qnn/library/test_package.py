@@ -23,7 +23,7 @@ from tests.support.linking import need_linker
 from tests.support.modules import adder, module
 from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.library.package import read_package, write_package
-from tvm_qnn.target.requirements import Requirements
+from tvm_qnn.target.processor import Requirements
 
 W = np.arange(6000, dtype=np.int8).reshape(2, 3000)  # large enough to stand outside the bytecode
 END = 56  # bytes

@@ -19,8 +19,7 @@ from tvm_qnn import Library
 from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.library.package import read_package
 from tvm_qnn.library.variants import best_variant, with_others
-from tvm_qnn.target.processor import extensions_here, this_platform
-from tvm_qnn.target.requirements import Requirements
+from tvm_qnn.target.processor import Requirements, extensions_here, this_platform
 
 W = np.arange(6000, dtype=np.int8).reshape(2, 3000)  # large enough to stand outside the bytecode
 X = np.ones((2, 3000), np.int8)
@@ -33,7 +32,7 @@ on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="this is anot
 def limited(monkeypatch: pytest.MonkeyPatch, *lacking: str) -> None:
     """Let this processor lack some extensions."""
     monkeypatch.setattr(
-        "tvm_qnn.target.requirements.extensions_here",
+        "tvm_qnn.target.processor.extensions_here",
         lambda asked: extensions_here(asked) - {*lacking},
     )
 

@@ -1,7 +1,7 @@
 import tvm_qnn
 from legalize.call_plan import Call, Input, Output, Plan, Temporary
 from qnn_ops.dialect.signature import signature_of
-from tests.tvm_qnn.standalone.test_sources import SIGNATURE
+from tests.tvm_qnn.standalone.test_facts import SIGNATURE
 from tvm_qnn import digits
 from tvm_qnn.build import _bind, _lower
 from tvm_qnn.standalone.arrangement import Arena, _with_arena, _with_scratch, arrange

@@ -213,7 +213,8 @@ def test_an_entry_that_is_damaged_is_compiled_again(
 
 
 def test_what_was_not_used_longest_makes_room(folder: Path) -> None:
-    store = ObjectStore(folder, limit=400)
+    store = ObjectStore(folder)
+    store.limit = 400
     keys = [f"{i}{KEY[1:]}" for i in range(4)]
     store.keep(dict.fromkeys(keys[:3], bytes(100)))
     for age, each in enumerate(keys[:3]):

@@ -138,8 +138,8 @@ def test_another_architecture_or_system_does_not_run_here() -> None:
 def test_a_missing_instruction_set_extension_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = ({**X86, "mcpu": cpu} for cpu in ("haswell", "cascadelake"))
     here = {*requirements(parse_target(old)).extensions}
-    monkeypatch.setattr("tvm_qnn.target.requirements.extensions_here", lambda asked: here)
-    monkeypatch.setattr("tvm_qnn.target.requirements.this_platform", lambda: "x86_64-linux")
+    monkeypatch.setattr("tvm_qnn.target.processor.extensions_here", lambda asked: here)
+    monkeypatch.setattr("tvm_qnn.target.processor.this_platform", lambda: "x86_64-linux")
     reason = why_not_here(parse_target(new))
     assert reason is not None
     assert "avx512f, " in reason

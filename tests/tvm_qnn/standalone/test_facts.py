@@ -12,10 +12,9 @@ from legalize.memory_plan import lay_out
 from qnn_ops.dialect.signature import Signature, TensorInfo
 from tests.support.packages import needs_cc
 from tvm_qnn.standalone.arrangement import Arrangement, size_of
-from tvm_qnn.standalone.facts import facts_of
+from tvm_qnn.standalone.facts import facts_of, files
 from tvm_qnn.standalone.functions import Compiled
 from tvm_qnn.standalone.program import Program
-from tvm_qnn.standalone.sources import files
 from tvm_qnn.target.target import parse_target
 
 SIGNATURE = Signature(
@@ -47,7 +46,7 @@ def written(
     }
     compiled = Compiled(target, functions, {})
     arranged = Arrangement(plan, compiled, symbols, 64, lay_out(plan), None)
-    program = Program("net", signature, target, arranged, (0, 64), needs, names)
+    program = Program("net", signature, arranged, (0, 64), needs, names)
     return files(facts_of(program))
 
 
