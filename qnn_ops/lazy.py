@@ -1,4 +1,4 @@
-"""Packages whose files state each of their names once; some import their names at first use.
+"""Packages that import their names at first use.
 
 Importing TVM's compiler takes most of a second and 150 MB. Code that does not need it, such as code
 that runs a compiled library, must be able to import these packages without it.
@@ -66,48 +66,14 @@ def make_lazy(package: str, before: Before = lambda _name, _home: ()) -> None:
     module.__class__ = _LazyPackage
 
 
-def offer_names(module: str) -> None:
-    """Make ``__all__`` of what a module's file defines, and imports under the same name again.
-
-    Names that begin with an underscore are left out.
-
-    Args:
-        module: its ``__name__``.
-    """
-    offered: Any = sys.modules[module]
-    names = [name for statement in _file_of(module) for name in _offered(statement)]
-    offered.__all__ = sorted(name for name in names if not name.startswith("_"))
-
-
-def _offered(statement: ast.stmt) -> Iterator[str]:
-    match statement:
-        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-            yield name
-        case ast.ImportFrom():
-            yield from (name for name, alias in _imported(statement) if name == alias)
-
-
 def _stated(package: str) -> Iterator[tuple[str, str]]:
     """Yield the names in a file's block ``if TYPE_CHECKING``, each with its module."""
-    for block in _file_of(package):
-        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
-            for statement in block.body:
-                if isinstance(statement, ast.ImportFrom) and (home := statement.module):
-                    yield from ((name, home) for name, _ in _imported(statement))
-
-
-def _imported(statement: ast.ImportFrom) -> Iterator[tuple[str, str | None]]:
-    """Yield what a statement imports, each with its name after ``as``."""
-    for each in statement.names:
-        if each.name == "*":
-            names = importlib.import_module(str(statement.module)).__all__
-            yield from zip(names, names, strict=True)
-        else:
-            yield each.name, each.asname
-
-
-def _file_of(module: str) -> list[ast.stmt]:
-    spec: Any = sys.modules[module].__spec__
-    return ast.parse(spec.loader.get_source(module)).body
+    spec: Any = sys.modules[package].__spec__
+    for block in ast.parse(spec.loader.get_source(package)).body:
+        if not isinstance(block, ast.If) or ast.unparse(block.test) != "TYPE_CHECKING":
+            continue
+        for statement in block.body:
+            if isinstance(statement, ast.ImportFrom) and (home := statement.module):
+                names = [each.name for each in statement.names]
+                names = importlib.import_module(home).__all__ if names == ["*"] else names
+                yield from ((name, home) for name in names)

@@ -11,17 +11,21 @@ The model is compiled in ``allocate_tensors``. Its integers are those of LiteRT'
 
 from types import SimpleNamespace
 
-from qnn_ops.lazy import offer_names
-from tvm_qnn.litert import interpreter as interpreter
-from tvm_qnn.litert.delegates import Delegate as Delegate
-from tvm_qnn.litert.delegates import load_delegate as load_delegate
-from tvm_qnn.litert.interpreter import Interpreter as Interpreter
-from tvm_qnn.litert.interpreter import InterpreterWithCustomOps as InterpreterWithCustomOps
-from tvm_qnn.litert.interpreter import OpResolverType as OpResolverType
-from tvm_qnn.litert.signatures import SignatureRunner as SignatureRunner
+from tvm_qnn.litert import interpreter
+from tvm_qnn.litert.delegates import Delegate, load_delegate
+from tvm_qnn.litert.interpreter import Interpreter, InterpreterWithCustomOps, OpResolverType
+from tvm_qnn.litert.signatures import SignatureRunner
 
 experimental = SimpleNamespace(load_delegate=load_delegate, OpResolverType=OpResolverType)
 """``tf.lite.experimental``, as far as programs use it."""
 
-
-offer_names(__name__)
+__all__ = [
+    "Delegate",
+    "Interpreter",
+    "InterpreterWithCustomOps",
+    "OpResolverType",
+    "SignatureRunner",
+    "experimental",
+    "interpreter",
+    "load_delegate",
+]

@@ -15,16 +15,22 @@ from frontends.tflite.file_names import IDENTIFIER
 from frontends.tflite.model import Entry, Model
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
-from qnn_ops.lazy import offer_names
 from tvm_qnn.library.threads import MOST_THREADS
-from tvm_qnn.litert.delegates import REASON
-from tvm_qnn.litert.delegates import Delegate as Delegate
-from tvm_qnn.litert.delegates import load_delegate as load_delegate
+from tvm_qnn.litert.delegates import REASON, Delegate, load_delegate
 from tvm_qnn.litert.details import numpy_type
 from tvm_qnn.litert.errors import ArgumentError
 from tvm_qnn.litert.graph import Graph
-from tvm_qnn.litert.signatures import SignatureRunner as SignatureRunner
+from tvm_qnn.litert.signatures import SignatureRunner
 from tvm_qnn.litert.variables import Variables
+
+__all__ = [
+    "Delegate",
+    "Interpreter",
+    "InterpreterWithCustomOps",
+    "OpResolverType",
+    "SignatureRunner",
+    "load_delegate",
+]
 
 _COMPRESS = "experimental_compress_quantization_zero_points"
 _OPTIONS = (
@@ -367,6 +373,3 @@ def _index(value: Any) -> int:
         return operator.index(value)
     except TypeError as error:
         raise ArgumentError(f"a tensor's index is an integer, got {value!r}") from error
-
-
-offer_names(__name__)

@@ -10,25 +10,27 @@ The package onnxruntime is neither needed nor imported.
 
 from collections.abc import Callable
 
-from qnn_ops.lazy import offer_names
-from tvm_qnn.onnxruntime import capi as capi
-from tvm_qnn.onnxruntime.binding import IOBinding as IOBinding
+from tvm_qnn.onnxruntime import capi
+from tvm_qnn.onnxruntime.binding import IOBinding
 from tvm_qnn.onnxruntime.errors import WrongState
-from tvm_qnn.onnxruntime.model import ModelMetadata as ModelMetadata
-from tvm_qnn.onnxruntime.model import NodeArg as NodeArg
+from tvm_qnn.onnxruntime.model import ModelMetadata, NodeArg
 from tvm_qnn.onnxruntime.providers import CPU
-from tvm_qnn.onnxruntime.session import InferenceSession as InferenceSession
-from tvm_qnn.onnxruntime.settings import ExecutionMode as ExecutionMode
-from tvm_qnn.onnxruntime.settings import ExecutionOrder as ExecutionOrder
-from tvm_qnn.onnxruntime.settings import GraphOptimizationLevel as GraphOptimizationLevel
-from tvm_qnn.onnxruntime.settings import MeaninglessSettingWarning as MeaninglessSettingWarning
-from tvm_qnn.onnxruntime.settings import RunOptions as RunOptions
-from tvm_qnn.onnxruntime.settings import SessionOptions as SessionOptions
-from tvm_qnn.onnxruntime.values import OrtAllocatorType as OrtAllocatorType
-from tvm_qnn.onnxruntime.values import OrtDeviceMemoryType as OrtDeviceMemoryType
-from tvm_qnn.onnxruntime.values import OrtMemoryInfo as OrtMemoryInfo
-from tvm_qnn.onnxruntime.values import OrtMemType as OrtMemType
-from tvm_qnn.onnxruntime.values import OrtValue as OrtValue
+from tvm_qnn.onnxruntime.session import InferenceSession
+from tvm_qnn.onnxruntime.settings import (
+    ExecutionMode,
+    ExecutionOrder,
+    GraphOptimizationLevel,
+    MeaninglessSettingWarning,
+    RunOptions,
+    SessionOptions,
+)
+from tvm_qnn.onnxruntime.values import (
+    OrtAllocatorType,
+    OrtDeviceMemoryType,
+    OrtMemoryInfo,
+    OrtMemType,
+    OrtValue,
+)
 from tvm_qnn.version import __version__ as _own_version
 
 __version__ = "1.32.0"
@@ -90,4 +92,32 @@ def enable_telemetry_events() -> None:
     """Do nothing: there are no such events."""
 
 
-offer_names(__name__)
+__all__ = [
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "IOBinding",
+    "InferenceSession",
+    "MeaninglessSettingWarning",
+    "ModelMetadata",
+    "NodeArg",
+    "OrtAllocatorType",
+    "OrtDeviceMemoryType",
+    "OrtMemType",
+    "OrtMemoryInfo",
+    "OrtValue",
+    "RunOptions",
+    "SessionOptions",
+    "capi",
+    "disable_telemetry_events",
+    "enable_telemetry_events",
+    "get_all_providers",
+    "get_available_providers",
+    "get_build_info",
+    "get_device",
+    "get_version_string",
+    "set_default_logger_callback",
+    "set_default_logger_severity",
+    "set_default_logger_verbosity",
+    "set_seed",
+]

@@ -17,37 +17,30 @@ from types import SimpleNamespace
 from tvm import relax
 from tvm.ir import GenericConst, IRModule
 from tvm.ir.transform import PassContext
-from tvm.relax import Call as Call
-from tvm.relax import Expr as Expr
-from tvm.relax import Tuple as Tuple
-from tvm.relax import TupleGetItem as TupleGetItem
-from tvm.relax import TupleType as TupleType
-from tvm.relax import Var as Var
+from tvm.relax import Call, Expr, Tuple, TupleGetItem, TupleType, Var
 from tvm.runtime import params
 
 from qnn_ops.errors import QnnError
-from qnn_ops.lazy import offer_names
-from tvm_qnn.relay import backend as backend
-from tvm_qnn.relay import build_module as build_module
-from tvm_qnn.relay import expr
-from tvm_qnn.relay import frontend as frontend
-from tvm_qnn.relay import graph_executor as graph_executor
-from tvm_qnn.relay import image as image
-from tvm_qnn.relay import nn as nn
-from tvm_qnn.relay import op as op
-from tvm_qnn.relay import qnn as qnn
-from tvm_qnn.relay import testing as testing
-from tvm_qnn.relay import transform as transform
-from tvm_qnn.relay import vm as vm
-from tvm_qnn.relay.build_module import build as build
-from tvm_qnn.relay.control import If as If
-from tvm_qnn.relay.control import Let as Let
-from tvm_qnn.relay.expr import any_size, free_vars
-from tvm_qnn.relay.expr import const as const
-from tvm_qnn.relay.expr import var as var
+from tvm_qnn.relay import (
+    backend,
+    build_module,
+    expr,
+    frontend,
+    graph_executor,
+    image,
+    nn,
+    op,
+    qnn,
+    testing,
+    transform,
+    vm,
+)
+from tvm_qnn.relay.build_module import build
+from tvm_qnn.relay.control import If, Let
+from tvm_qnn.relay.expr import any_size, const, free_vars, var
 from tvm_qnn.relay.objects import Named, add_names
 from tvm_qnn.relay.op import *  # noqa: F403 (the module lists what it gives)
-from tvm_qnn.relay.vm import create_executor as create_executor
+from tvm_qnn.relay.vm import create_executor
 
 load_param_dict = params.load_param_dict
 save_param_dict = params.save_param_dict
@@ -86,4 +79,38 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"tvm_qnn.relay has no {name}")
 
 
-offer_names(__name__)
+__all__ = [
+    "Any",
+    "Call",
+    "Constant",
+    "Expr",
+    "Function",
+    "If",
+    "Let",
+    "TensorType",
+    "Tuple",
+    "TupleGetItem",
+    "TupleType",
+    "Var",
+    "analysis",
+    "backend",
+    "build",
+    "build_config",
+    "build_module",
+    "const",
+    "create_executor",
+    "frontend",
+    "graph_executor",
+    "image",
+    "load_param_dict",
+    "nn",
+    "op",
+    "optimize",
+    "qnn",
+    "save_param_dict",
+    "testing",
+    "transform",
+    "var",
+    "vm",
+    *op.__all__,  # type: ignore[attr-defined]
+]

@@ -15,12 +15,9 @@ import tvm
 import tvm_ffi
 
 from qnn_ops.errors import QnnError
-from qnn_ops.lazy import offer_names
-from tvm_qnn import relay as relay
-from tvm_qnn.relay import contrib as contrib
-from tvm_qnn.relay import error as error
-from tvm_qnn.relay import rpc as rpc
-from tvm_qnn.relay.build_module import load_module as load_module
+from tvm_qnn import relay
+from tvm_qnn.relay import contrib, error, rpc
+from tvm_qnn.relay.build_module import load_module
 from tvm_qnn.relay.expr import module_of
 from tvm_qnn.relay.objects import Named, Overlay
 from tvm_qnn.target.target import parse_target
@@ -104,6 +101,31 @@ TVMError = error.TVMError
 gpu = tvm.cuda
 tir = tvm.tirx
 
+__all__ = [
+    "IRModule",
+    "TVMError",
+    "arm_target",
+    "array",
+    "context",
+    "contrib",
+    "cuda_target",
+    "device",
+    "empty",
+    "error",
+    "gpu",
+    "ir",
+    "load_module",
+    "make_target",
+    "nd",
+    "pass_context",
+    "relay",
+    "rpc",
+    "runtime",
+    "target",
+    "tir",
+    "transform",
+]
+
 
 def __getattr__(name: str) -> Any:
     if name in _GONE:
@@ -111,6 +133,3 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):  # Python's import system asks every module for such names
         raise AttributeError(name)
     return getattr(Overlay(tvm), name)
-
-
-offer_names(__name__)

@@ -170,7 +170,7 @@ def test_names_and_options_are_there(module: Any) -> None:
 
 
 def test_imports_as_the_packages_spell_them_need_no_litert() -> None:
-    for name in vars(ours)["__all__"]:
+    for name in ours.__all__:
         assert getattr(package, name) is getattr(ours, name)
         assert hasattr(litert, name)
     assert package.experimental.OpResolverType is ours.OpResolverType

@@ -343,7 +343,7 @@ def test_the_module_tells_what_there_is() -> None:
     assert own.__version__ == own.get_version_string() == real.__version__
     own.set_default_logger_severity(3)
     assert own.enable_telemetry_events.__name__ == "enable_telemetry_events"
-    for name in set(vars(own)["__all__"]) - {"MeaninglessSettingWarning"}:
+    for name in set(own.__all__) - {"MeaninglessSettingWarning"}:
         assert hasattr(real, name), name
     errors = {name for name in vars(states) if not name.startswith("_")}
     assert errors == {each.__name__ for each in StatusError.__subclasses__()}
