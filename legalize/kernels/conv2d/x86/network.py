@@ -18,7 +18,7 @@ from legalize.kernels.conv2d.x86.plan import Plan
 from legalize.kernels.conv2d.x86.rules import ends_in
 from legalize.kernels.conv2d.x86.ways import cheapest_plan
 from legalize.kernels.isa.x86 import AMX
-from legalize.kernels.kernel import has_features
+from legalize.kernels.kernel import has_features, has_open_size
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import attrs_of, operator_of, type_spec
 
@@ -59,11 +59,11 @@ def prefers_tiles(mod: tvm.IRModule) -> bool:
 
 
 def _calls(mod: tvm.IRModule) -> list[relax.Call]:
-    """Return the calls of the dialect."""
+    """Return the calls of the dialect whose sizes are known: kernels of others use no tiles."""
     found: list[relax.Call] = []
 
     def collect(expr: relax.Expr) -> None:
-        if operator_of(expr) is not None:
+        if operator_of(expr) is not None and not has_open_size(expr):
             found.append(expr)
 
     for function in mod.functions.values():

@@ -1,5 +1,5 @@
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 
 from legalize import lower
 from legalize.kernels.conv2d.x86.network import prefers_tiles, target_of_kernels
@@ -34,6 +34,11 @@ def network(size: int, pools: int) -> tvm.IRModule:
 def test_tiles_must_save_more_than_they_take_from_everything_else() -> None:
     assert prefers_tiles(network(size=28, pools=1))
     assert not prefers_tiles(network(size=224, pools=8))
+
+
+def test_kernels_of_open_sizes_have_no_tiles() -> None:
+    image = relax.TensorType((tirx.Var("n", "int64"), 28, 28, 128), "uint8")
+    assert not prefers_tiles(module({"x": image}, convolution))
 
 
 def test_a_network_in_vectors_has_kernels_without_tiles() -> None:
