@@ -11,7 +11,6 @@ from tvm.relax import Expr
 from tvm.relax import op as R
 from tvm.script.ir_builder import tirx as T
 
-from legalize.primitives.fixed_point import const
 from legalize.primitives.loops import (
     as_int32,
     as_int64,
@@ -167,7 +166,7 @@ def _quantized_lstm(
     ]
     lstm = Lstm(attrs, spec_of(sums).shape, spec_of(cells).shape[1], spec_of(hidden).shape[1])
     tables = [logistic_table(), *(tanh_table(bits) for bits in _tanh_bits(attrs))]
-    constants = [const(table, "int16") for table in tables]
+    constants = [relax.const(table, "int16") for table in tables]
     tensors = [sums, hidden, cells, packed, *constants, *fields]
     return call_loops(builder, "lstm", tensors, lstm.result, "int16", partial(_write_lstm, lstm))
 

@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
+from tvm import relax
 from tvm.relax import Expr
 from tvm.relax import op as R
 from tvm.script.ir_builder import tirx as T
 
-from legalize.primitives.fixed_point import const
 from legalize.primitives.loops import call_loops, cell, put
 from legalize.primitives.registry import Builder, primitive
 from qnn_ops.arrays import Array
@@ -33,7 +33,7 @@ def _quantized_pool2d(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
     if limits == dtype_range(dtype):
         return R.astype(pooled, dtype)
     work = "int32" if attrs.pool_type == "avg" else dtype
-    low, high = (const(bound, work) for bound in limits)
+    low, high = (relax.const(bound, work) for bound in limits)
     return R.astype(R.minimum(R.maximum(pooled, low), high), dtype)
 
 
@@ -56,7 +56,7 @@ def _average(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
     kernel_layout = "HWOI" if attrs.layout == "NHWC" else "OIHW"
     sums = R.nn.conv2d(
         data,
-        const(ones.transpose(permutation("HWOI", kernel_layout)), spec.dtype),
+        relax.const(ones.transpose(permutation("HWOI", kernel_layout)), spec.dtype),
         strides=list(attrs.strides),
         padding=list(attrs.padding),
         groups=channels,
@@ -68,20 +68,20 @@ def _average(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
     origin = attrs.origin
     if origin:
         on_image = _laid_out(attrs, valid_taps(attrs, (height, width)))
-        sums = R.subtract(sums, const(on_image * origin, "int32"))
+        sums = R.subtract(sums, relax.const(on_image * origin, "int32"))
     if attrs.rounding == "half_even":
-        real = R.divide(R.astype(sums, "float32"), const(taps, "float32"))
+        real = R.divide(R.astype(sums, "float32"), relax.const(taps, "float32"))
         quotient = R.astype(R.round(real), "int32")
     elif origin == dtype_range(spec.dtype)[0]:
-        quotient = _divide(R.add(sums, const(taps // 2, "int32")), taps, spec.dtype)
+        quotient = _divide(R.add(sums, relax.const(taps // 2, "int32")), taps, spec.dtype)
     else:
         # Rounding half away from the origin is symmetric, so divide magnitudes.
         centred = builder.emit(sums)
-        half_up = R.add(R.abs(centred), const(taps // 2, "int32"))
+        half_up = R.add(R.abs(centred), relax.const(taps // 2, "int32"))
         magnitude = builder.emit(_divide(half_up, taps, spec.dtype))
-        is_negative = R.less(centred, const(0, "int32"))
+        is_negative = R.less(centred, relax.const(0, "int32"))
         quotient = R.where(is_negative, R.negative(magnitude), magnitude)
-    return R.add(quotient, const(origin, "int32")) if origin else quotient
+    return R.add(quotient, relax.const(origin, "int32")) if origin else quotient
 
 
 def _laid_out(attrs: Attrs, counts: Array) -> Array:
@@ -97,9 +97,11 @@ def _divide(dividend: Expr, taps: Array, dtype: str) -> Expr:
     # a < 257 n (at least 0) as long as the excess, a (m n - 2^22), stays below 2^22 and a * m in
     # 31 bits: both hold up to 127 taps.
     if np.max(taps) > 127 or dtype == "int16":
-        return R.floor_divide(dividend, const(taps, "int32"))
+        return R.floor_divide(dividend, relax.const(taps, "int32"))
     reciprocal = -(-(1 << 22) // taps)
-    return R.right_shift(R.multiply(dividend, const(reciprocal, "int32")), const(22, "int32"))
+    return R.right_shift(
+        R.multiply(dividend, relax.const(reciprocal, "int32")), relax.const(22, "int32")
+    )
 
 
 _COMBINED: dict[str, Callable[[Any, Any], Any]] = {
