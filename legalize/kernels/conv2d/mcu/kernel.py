@@ -22,12 +22,13 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.vectors import Array, Buffer, Index, kept
 from legalize.kernels.isa.mcu import (
     WORD,
+    WORDS_CODE,
     add_products,
     copy_bytes,
     half_of,
+    importing,
     in_turns,
     number,
-    reading_words,
     unpacked,
     word_of,
     words_of,
@@ -157,7 +158,7 @@ def conv2d(spec: ConvSpec, tile: Tile, epilogue: Epilogue) -> tirx.PrimFunc:
     """
     with new_function("conv2d") as builder:
         writer = _Writer(spec, tile, epilogue)
-        with reading_words() if tile.has_pairs else nullcontext():
+        with importing(WORDS_CODE) if tile.has_pairs else nullcontext():
             writer.write()
     return builder.get()
 
