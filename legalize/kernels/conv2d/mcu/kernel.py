@@ -33,7 +33,8 @@ from legalize.kernels.isa.mcu import (
     word_of,
     words_of,
 )
-from legalize.written import flat, new_function
+from legalize.written import arguments as declared
+from legalize.written import new_function
 
 JOINED = 8
 """The bits between the weights of two channels that are read as one number."""
@@ -173,17 +174,13 @@ def arguments(spec: ConvSpec, weights: int, constants: tuple[Array, ...]) -> lis
         weights: the number of weights.
         constants: the epilogue's constants.
     """
-    data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
-    buffers = [
-        T.arg("weights", T.buffer((weights,), "int8")),
-        *(
-            T.arg(f"constants_{number}", T.buffer(array.shape, str(array.dtype)))
-            for number, array in enumerate(constants)
-        ),
-    ]
-    output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
-    source, target = flat(data), flat(output)
-    return [source, *buffers, target]
+    kinds = {f"constants_{i}": (each.shape, str(each.dtype)) for i, each in enumerate(constants)}
+    return declared(
+        data=(spec.in_shape, spec.in_dtype),
+        weights=((weights,), "int8"),
+        **kinds,
+        output=(spec.out_shape, spec.output.dtype),
+    )
 
 
 class _Writer:
