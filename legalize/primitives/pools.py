@@ -1,14 +1,11 @@
 """Lowers quantized_pool2d and reduce_windows to Relax primitives."""
 
-from __future__ import annotations
-
 import operator
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from tvm import relax
+from tvm import relax, tirx
 from tvm.relax import Expr
 from tvm.relax import op as R
 from tvm.script.ir_builder import tirx as T
@@ -19,7 +16,7 @@ from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import bounds, dtype_range
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, spec_of
-from qnn_ops.dialect.sizes import Size
+from qnn_ops.dialect.sizes import as_extent
 from qnn_ops.quantized.pool2d import quantized_pool2d, valid_taps, window_counts
 from qnn_ops.unquantized.reduce_windows import reduce_windows
 from qnn_ops.unquantized.reduce_windows import window_counts as element_counts
@@ -123,31 +120,22 @@ def _reduce_windows(builder: Builder, attrs: Attrs, data: Expr, start: Expr) -> 
     inner = "int64" if dtype.startswith(("int", "uint")) else dtype
 
     def write(data: Any, start: Any, output: Any) -> None:
-        with _Nest(counts) as places:
+        with T.grid(*map(as_extent, counts)) as places:
             total = cell(dtype, start[0])
-            with _Nest(attrs.window) as taps:
+            with T.grid(*attrs.window) as taps:
                 index = [
                     place * int(stride) + tap * int(dilation)
                     for place, stride, tap, dilation in zip(
-                        places.loops, attrs.strides, taps.loops, attrs.dilations, strict=True
+                        *(_each(places), attrs.strides, _each(taps), attrs.dilations), strict=True
                     )
                 ]
                 old, new = (T.cast(each, inner) for each in (total[0], data[tuple(index)]))
                 put(total, T.cast(_COMBINED[attrs.reduction](old, new), dtype))
-            T.buffer_store(output, total[0], places.loops)
+            T.buffer_store(output, total[0], list(_each(places)))
 
     return call_loops(builder, "reduce_windows", [data, start], counts, dtype, write)
 
 
-class _Nest(ExitStack):
-    """Nested loops with these numbers of iterations."""
-
-    def __init__(self, turns: Any) -> None:
-        super().__init__()
-        self._turns = [each.expr if isinstance(each, Size) else int(each) for each in turns]
-        self.loops: list[Any] = []
-
-    def __enter__(self) -> _Nest:
-        super().__enter__()
-        self.loops = [self.enter_context(T.serial(each)) for each in self._turns]
-        return self
+def _each(loops: Any) -> Sequence[Any]:
+    """Return the variables of a grid, which is a variable itself if it has one loop."""
+    return [loops] if isinstance(loops, tirx.Var) else loops
