@@ -26,7 +26,8 @@ def interleave(rows: list[Vector]) -> list[Vector]:
         zeros = T.broadcast(T.uint8(0), lanes_in(a))
         pairs = [kept(unpack(a, b, half, 1)) for half in (0, 1)]
         return [unpack(pair, zeros, half, 1) for pair in pairs for half in (0, 1)]
-    halves = [(kept(unpack(a, b, half, 1)), kept(unpack(*others, half, 1))) for half in (0, 1)]
+    c, d = others
+    halves = [(kept(unpack(a, b, half, 1)), kept(unpack(c, d, half, 1))) for half in (0, 1)]
     return [unpack(*pair, half, 2) for pair in halves for half in (0, 1)]
 
 
