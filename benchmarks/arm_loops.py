@@ -18,7 +18,7 @@ from benchmarks.loops.table import Kernel, Processor, Suite, command
 from legalize.kernels.conv2d.arm.pack import pack_conv2d
 from legalize.kernels.conv2d.calls import fixed_point
 from legalize.kernels.conv2d.plan import Weights
-from legalize.kernels.depthwise.arm.pack import pack_depthwise
+from legalize.kernels.depthwise.arm.rules import pack_depthwise
 from legalize.kernels.isa.arm import DOTPROD, I8MM, NEON, Isa
 
 AARCH64 = Dialect(

@@ -7,7 +7,7 @@ from tvm import relax, tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.loop_functions import add_function
-from legalize.written import flat, new_function
+from legalize.written import arguments, new_function
 from qnn_ops.dialect.registry import TensorSpec, spec_of
 
 TAKES = "qnn.takes_bytes"
@@ -68,12 +68,8 @@ def _copies(
 ) -> tirx.PrimFunc:
     """Build a function that copies elements of each source: (from, to, count)."""
     with new_function(name) as builder:
-        specs = [*sources, result]
-        buffers = [
-            T.arg(f"image_{number}", T.buffer(spec.shape, spec.dtype))
-            for number, spec in enumerate(specs)
-        ]
-        *data, output = map(flat, buffers)
+        kinds = [(spec.shape, spec.dtype) for spec in (*sources, result)]
+        *data, output = arguments(**{f"image_{i}": kind for i, kind in enumerate(kinds)})
         for source, (start, to, count) in zip(data, spans, strict=True):
             with T.serial(count) as i:
                 T.buffer_store(output, source[start + i], [to + i])

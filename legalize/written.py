@@ -74,4 +74,4 @@ def arguments(**kinds: tuple[Sequence[Any], str]) -> list[Any]:
         The arguments as buffers with a single dimension.
     """
     declared = [T.arg(name, T.buffer(*kind)) for name, kind in kinds.items()]
-    return list(map(flat, declared))
+    return [each if len(each.shape) == 1 else flat(each) for each in declared]

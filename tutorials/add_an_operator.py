@@ -27,7 +27,6 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from legalize.kernels.call import call_tir
 from legalize.kernels.table import kernel
-from legalize.primitives.fixed_point import const
 from legalize.primitives.registry import primitive
 from qnn_ops.arithmetic.accumulator_bounds import centred_bounds, check_scaled
 from qnn_ops.arithmetic.rounding import scale_down
@@ -118,7 +117,7 @@ def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
 
 @primitive(quantized_abs)
 def _primitive(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
-    difference = R.subtract(R.astype(data, "int32"), const(attrs.input_zero_point, "int32"))
+    difference = R.subtract(R.astype(data, "int32"), relax.const(attrs.input_zero_point, "int32"))
     return emitted(
         builder,
         scale_down,

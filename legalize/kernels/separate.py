@@ -5,6 +5,7 @@ from typing import Any
 
 from tvm import relax
 
+from legalize.qdq.group import operator_name
 from qnn_ops import (
     dynamic_encoding,
     dynamic_quantize,
@@ -36,11 +37,10 @@ def separates(call: relax.Call, axes: int) -> bool:
     Operands without open sizes are the same for all indices.
 
     Args:
-        call: a call of an operator of the dialect.
+        call: a call of an operator of the dialect or of Relax.
         axes: the number of these axes; all open sizes are in them.
     """
-    operator = operator_of(call)
-    if operator is None or not isinstance(call.ty, relax.TensorType):
+    if not isinstance(call.ty, relax.TensorType):
         return False
     result = type_spec(call.ty, "a result").shape
     shapes = [spec.shape for spec in tensors_of(call)]
@@ -49,7 +49,9 @@ def separates(call: relax.Call, axes: int) -> bool:
         return False
     if any(shape[:axes] != result[:axes] or is_open(shape[axes:]) for shape in opened):
         return False
-    rule = _RULES.get(operator.op.name) or _RULES.get(operator.traits.channels)
+    rule, operator = _RULES.get(operator_name(call)), operator_of(call)
+    if rule is None and operator is not None:
+        rule = _RULES.get(operator.traits.channels)
     return rule is not None and rule(call, shapes, result, axes)
 
 
@@ -62,6 +64,14 @@ def tensors_of(call: relax.Call) -> list[TensorSpec]:
 _Rule = Callable[[relax.Call, list[Shape], Shape, int], bool]
 
 
+def _attrs(call: relax.Call) -> Any:
+    return call.attrs if operator_of(call) is None else attrs_of(call)
+
+
+def _always(_call: relax.Call, _shapes: list[Shape], _result: Shape, _axes: int) -> bool:
+    return True
+
+
 def _elementwise(call: relax.Call, shapes: list[Shape], result: Shape, axes: int) -> bool:
     rank = len(result)
     for shape in shapes:
@@ -69,9 +79,11 @@ def _elementwise(call: relax.Call, shapes: list[Shape], result: Shape, axes: int
         is_alike = len(shape) == rank if is_open(shape) else all(size == 1 for size in outer)
         if not is_alike:
             return False
+    if operator_of(call) is None or len(shapes) != 2:
+        return True
     # The order of ONNX Runtime's operands depends on the sizes.
     alone, several = ([_some(shape, axes, count) for shape in shapes] for count in (1, 2))
-    return len(shapes) != 2 or first_is_repeated(*alone) == first_is_repeated(*several)
+    return first_is_repeated(*alone) == first_is_repeated(*several)
 
 
 def _some(shape: Shape, axes: int, count: int) -> tuple[Any, ...]:
@@ -87,13 +99,13 @@ def _all(_call: relax.Call, shapes: list[Shape], _result: Shape, _axes: int) -> 
 
 
 def _along_axis(call: relax.Call, shapes: list[Shape], result: Shape, axes: int) -> bool:
-    axis = attrs_of(call).axis
+    axis = int(_attrs(call).axis or 0)
     return all(map(is_open, shapes)) and axis % len(result) >= axes
 
 
 def _reduced(call: relax.Call, shapes: list[Shape], _result: Shape, axes: int) -> bool:
-    reduced = attrs_of(call).axis
-    every = [reduced] if isinstance(reduced, int) else list(reduced)
+    reduced = _attrs(call).axis
+    every = [reduced] if isinstance(reduced, int) else list(map(int, reduced or ()))
     return bool(every) and all(axis % len(shapes[0]) >= axes for axis in every)
 
 
@@ -102,11 +114,15 @@ def _padded(call: relax.Call, _shapes: list[Shape], _result: Shape, axes: int) -
 
 
 def _layout(call: relax.Call, _shapes: list[Shape], _result: Shape, axes: int) -> bool:
-    return axes == 1 and str(attrs_of(call).layout).startswith("N")
+    return axes == 1 and str(_attrs(call).layout).startswith("N")
+
+
+def _permuted(call: relax.Call, _shapes: list[Shape], _result: Shape, axes: int) -> bool:
+    return list(map(int, call.attrs.axes or ()))[:axes] == list(range(axes))
 
 
 def _convolution(call: relax.Call, shapes: list[Shape], _result: Shape, axes: int) -> bool:
-    attrs = attrs_of(call)
+    attrs = _attrs(call)
     data, kernel, *others = shapes
     is_plain = is_open(data) and not any(map(is_open, [kernel, *others[:1]]))
     layouts = attrs.data_layout, attrs.out_layout or "N"
@@ -134,7 +150,22 @@ def _dense(call: relax.Call, shapes: list[Shape], result: Shape, axes: int) -> b
     return axes < len(result) and _first_only(call, shapes, result, axes)
 
 
+def _by_matrix(call: relax.Call, shapes: list[Shape], result: Shape, axes: int) -> bool:
+    return len(shapes[1]) == 2 and _dense(call, shapes, result, axes)
+
+
+_RELAX: tuple[tuple[_Rule, tuple[str, ...]], ...] = (
+    (_always, ("reshape", "astype", "clip", "sigmoid", "tanh", "nn.relu", "nn.silu")),
+    (_elementwise, ("add", "subtract", "multiply", "divide", "maximum", "minimum")),
+    (_along_axis, ("concat", "nn.softmax")),
+    (_reduced, ("mean", "max")),
+    (_layout, ("nn.avg_pool2d", "nn.max_pool2d", "nn.adaptive_avg_pool2d")),
+    (_convolution, ("nn.conv2d",)),
+    (_by_matrix, ("matmul",)),
+    (_permuted, ("permute_dims",)),
+)
 _RULES: dict[Channels | str, _Rule] = {
+    **{f"relax.{name}": rule for rule, names in _RELAX for name in names},
     Channels.ANYWHERE: _elementwise,
     Channels.ANYWHERE_IN_FIRST: _first_only,
     Channels.AXIS: _along_axis,

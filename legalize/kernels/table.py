@@ -25,7 +25,6 @@ from legalize.kernels.elementwise import rules as elementwise
 from legalize.kernels.float_conv2d import rules as float_conv2d
 from legalize.kernels.isa import neon_vectors, x86_vectors
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.join import borders as join_borders
 from legalize.kernels.join import rules as join
 from legalize.kernels.kernel import (
     Fusions,
@@ -124,7 +123,7 @@ The rule returns the larger tensor: ``into``, or a new one if that is None.
 """
 
 BORDERS: Fusions[Callable[[relax.BlockBuilder, relax.Call, relax.Call], _Result]] = Fusions(
-    [*conv2d_fusions.BORDERS, *join_borders.BORDERS]
+    [*conv2d_fusions.BORDERS, *join.BORDERS]
 )
 """``rule(builder, call, reader)`` adds to a result the padding of the convolution that reads it.
 

@@ -23,7 +23,7 @@ from legalize.passes.bodies import (
     linked_name,
     with_barrier,
 )
-from legalize.passes.open_layout import OpenLayout, lay_out_open
+from legalize.passes.share_storage import OpenLayout, lay_out_open
 from qnn_ops.dialect.registry import type_spec, view_of
 from qnn_ops.dialect.sizes import variables_of
 from qnn_ops.errors import QnnError

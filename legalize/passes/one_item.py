@@ -1,18 +1,18 @@
 """Turn models of an open batch into models of one item, if no item depends on another."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tvm
 from tvm import relax
 
-from legalize.kernels.separate import separates, tensors_of
+from legalize.kernels.separate import separates
 from legalize.passes.fold_qdq import FoldQdq
 from legalize.passes.rewriter import Facts
 from legalize.qdq.group import operator_name
 from qnn_ops import quantized_conv2d, quantized_pool2d
-from qnn_ops.dialect.registry import operator_of, type_spec
+from qnn_ops.dialect.registry import type_spec
 from qnn_ops.dialect.sizes import Size, is_open
 
 BATCH = "qnn.batch"
@@ -74,7 +74,7 @@ def _keeps_items(main: relax.Function, batch: Size) -> bool:
         depends = bool(relax.analysis.free_vars(value))
         if not has_items(value.ty, needed=depends):
             return False
-        if depends and isinstance(value, relax.Call) and not _separates(value):
+        if depends and isinstance(value, relax.Call) and not separates(value, 1):
             return False
     return has_items(main.ret_ty, needed=True)
 
@@ -82,77 +82,3 @@ def _keeps_items(main: relax.Function, batch: Size) -> bool:
 def _specs(types: Sequence[relax.Type]) -> list[Any]:
     fields = [field for ty in types for field in getattr(ty, "fields", [ty])]
     return [type_spec(field, "a tensor") for field in fields if isinstance(field, relax.TensorType)]
-
-
-def _separates(call: relax.Call) -> bool:
-    if operator_of(call) is not None:
-        return separates(call, 1)
-    rule = _RULES.get(operator_name(call))
-    return rule is not None and rule(call)
-
-
-def _shapes(call: relax.Call) -> list[Any]:
-    return [spec.shape for spec in tensors_of(call)]
-
-
-def _elementwise(call: relax.Call) -> bool:
-    rank = len(type_spec(call.ty, "a result").shape)
-    return all(len(shape) == rank for shape in _shapes(call) if is_open(shape))
-
-
-def _along_axis(call: relax.Call) -> bool:
-    shapes = _shapes(call)
-    return all(map(is_open, shapes)) and int(call.attrs.axis or 0) % len(shapes[0]) != 0
-
-
-def _reduced(call: relax.Call) -> bool:
-    axes, rank = call.attrs.axis, len(_shapes(call)[0])
-    return bool(axes) and all(int(axis) % rank for axis in axes)
-
-
-def _layout(call: relax.Call) -> bool:
-    return str(call.attrs.layout).startswith("N")
-
-
-def _convolution(call: relax.Call) -> bool:
-    layouts = call.attrs.data_layout, call.attrs.out_layout or "N"
-    return all(str(layout).startswith("N") for layout in layouts) and _first_only(call)
-
-
-def _first_only(call: relax.Call) -> bool:
-    first, *others = _shapes(call)
-    return is_open(first) and not any(map(is_open, others))
-
-
-def _matmul(call: relax.Call) -> bool:
-    left, right = _shapes(call)
-    return _first_only(call) and len(left) > 1 and len(right) == 2
-
-
-def _permuted(call: relax.Call) -> bool:
-    axes = call.attrs.axes
-    return bool(axes) and int(axes[0]) == 0
-
-
-def _always(_call: relax.Call) -> bool:
-    return True
-
-
-_RULES: dict[str, Callable[[relax.Call], bool]] = {
-    f"relax.{name}": rule
-    for rule, names in (
-        (_always, ("reshape", "astype", "clip", "sigmoid", "tanh", "nn.relu", "nn.silu")),
-        (_elementwise, ("add", "subtract", "multiply", "divide", "maximum", "minimum")),
-        (_along_axis, ("concat", "nn.softmax")),
-        (_reduced, ("mean", "max")),
-        (_layout, ("nn.avg_pool2d", "nn.max_pool2d", "nn.adaptive_avg_pool2d")),
-        (_convolution, ("nn.conv2d",)),
-        (_matmul, ("matmul",)),
-        (_permuted, ("permute_dims",)),
-    )
-    for name in names
-}
-"""Conditions for a Relax call to keep items separate, by the operator's name.
-
-Tensors that depend on the input have the items along axis 0. So does the result.
-"""

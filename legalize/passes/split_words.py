@@ -8,7 +8,6 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.passes.rewriter import CallRewriter, call_pass
-from legalize.primitives.fixed_point import const
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic.sums import SUMS, conv_factor, dense_factor, result_of_sums
 from qnn_ops.arithmetic.wide_sums import is_wide
@@ -40,7 +39,7 @@ def SplitWords(dtype: str) -> tvm.transform.Pass:
         halves = zip(_bytes(call.args[0], dtype), _POINTS[dtype], strict=True)
         sums = [writer.builder_.emit(_sums(call, half, point)) for half, point in halves]
         high, low = (R.astype(each, "int64") for each in sums)
-        words = R.add(R.left_shift(high, const(8, "int64")), low)
+        words = R.add(R.left_shift(high, relax.const(8, "int64")), low)
         return _finished(writer.builder_, call, words)
 
     layers = (quantized_conv2d, quantized_dense)
@@ -49,9 +48,9 @@ def SplitWords(dtype: str) -> tvm.transform.Pass:
 
 def _bytes(data: relax.Expr, dtype: str) -> tuple[relax.Expr, relax.Expr]:
     """Return the high and the low bytes of int16 data, with their zero points added."""
-    high_point, low_point = (const(point, "int16") for point in _POINTS[dtype])
-    high = R.add(R.right_shift(data, const(8, "int16")), high_point)
-    low = R.add(R.bitwise_and(data, const(255, "int16")), low_point)
+    high_point, low_point = (relax.const(point, "int16") for point in _POINTS[dtype])
+    high = R.add(R.right_shift(data, relax.const(8, "int16")), high_point)
+    low = R.add(R.bitwise_and(data, relax.const(255, "int16")), low_point)
     return R.astype(high, dtype), R.astype(low, dtype)
 
 

@@ -8,7 +8,6 @@ from tvm import relax
 from tvm.relax import Expr
 from tvm.relax import op as R
 
-from legalize.primitives.fixed_point import const
 from legalize.primitives.registry import Builder, primitive
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arithmetic.rounding import scale_result
@@ -32,7 +31,7 @@ def centred(value: Expr, zero_point: Any) -> Expr:
     if spec_of(value).dtype == "int16":
         return value
     # 16 bits hold any difference of two 8-bit values, and multiply twice as fast as 32.
-    return R.subtract(R.astype(value, "int16"), const(zero_point, "int16"))
+    return R.subtract(R.astype(value, "int16"), relax.const(zero_point, "int16"))
 
 
 def sum_dtype(depth: int, data_dtype: str) -> str:

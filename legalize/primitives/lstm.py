@@ -1,8 +1,6 @@
 """Writes quantized_lstm as loops: one function for all steps."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +9,6 @@ from tvm.relax import Expr
 from tvm.relax import op as R
 from tvm.script.ir_builder import tirx as T
 
-from legalize.primitives.fixed_point import const
 from legalize.primitives.loops import (
     as_int32,
     as_int64,
@@ -122,33 +119,6 @@ def _lifted(x: Any, bits: int) -> Any:
 _INT16, _INT8 = (-(2**15), 2**15 - 1), (-(2**7), 2**7 - 1)
 
 
-@dataclass(frozen=True)
-class Lstm:
-    """The attributes and shapes of an LSTM's loops.
-
-    Attributes:
-        attrs: the call's attributes.
-        sums: the shape of the sums: batch, steps, gates times cells.
-        cells: the number of cells.
-        outputs: the number of outputs of each step.
-    """
-
-    attrs: Attrs
-    sums: tuple[int, ...]
-    cells: int
-    outputs: int
-
-    @property
-    def rows(self) -> int:
-        """Gates times cells."""
-        return self.sums[2]
-
-    @property
-    def result(self) -> tuple[int, int]:
-        """The result's shape."""
-        return self.sums[0], self.sums[1] * self.outputs + self.cells
-
-
 @primitive(quantized_lstm)
 def _quantized_lstm(
     builder: Builder,
@@ -165,11 +135,12 @@ def _quantized_lstm(
         extras.fields[i] if isinstance(extras, relax.Tuple) else builder.emit(extras[i])
         for i in range(len(attrs.extra_names))
     ]
-    lstm = Lstm(attrs, spec_of(sums).shape, spec_of(cells).shape[1], spec_of(hidden).shape[1])
     tables = [logistic_table(), *(tanh_table(bits) for bits in _tanh_bits(attrs))]
-    constants = [const(table, "int16") for table in tables]
+    constants = [relax.const(table, "int16") for table in tables]
     tensors = [sums, hidden, cells, packed, *constants, *fields]
-    return call_loops(builder, "lstm", tensors, lstm.result, "int16", partial(_write_lstm, lstm))
+    (batch, steps, _), outputs = spec_of(sums).shape, spec_of(hidden).shape[1]
+    shape = batch, steps * outputs + spec_of(cells).shape[1]
+    return call_loops(builder, "lstm", tensors, shape, "int16", _Writer(attrs).write)
 
 
 def _tanh_bits(attrs: Attrs) -> list[int]:
@@ -177,82 +148,79 @@ def _tanh_bits(attrs: Attrs) -> list[int]:
     return list(dict.fromkeys([GATE_BITS, 15 + attrs.cell_exponent]))
 
 
-def _write_lstm(
-    lstm: Lstm, sums: Any, first_hidden: Any, first_cells: Any, weights: Any, *others: Any
-) -> None:
-    """Write the loops; ``others`` are the tables, the extra tensors and the result."""
-    (batch, steps, rows), point = lstm.sums, lstm.attrs.hidden_zero_point
-    *given, output = others
-    count = 1 + len(_tanh_bits(lstm.attrs))
-    tables = given[:count]
-    extras = dict(zip(lstm.attrs.extra_names, given[count:], strict=True))
-    hidden, cells, found = (
-        T.alloc_buffer((size,), "int32", scope="global")
-        for size in (lstm.outputs, lstm.cells, rows)
-    )
-    gates = [T.alloc_buffer((lstm.cells,), "int32", scope="global") for _ in gates_of(lstm.attrs)]
-    with T.serial(batch) as row:
-        with T.serial(lstm.outputs) as i:
-            put(hidden, as_int32(first_hidden[row, i]) - point, i)
-        with T.serial(lstm.cells) as i:
-            put(cells, as_int32(first_cells[row, i]), i)
-        with T.serial(steps) as step:
-            with T.serial(rows) as i:
-                put(found, 0, i)
-            with T.serial(lstm.outputs) as k, T.serial(rows) as i:
-                put(found, found[i] + hidden[k] * as_int32(weights[k, i]), i)
-            writer = _Step(lstm, tables, extras, cells, found, gates)
-            writer.write(lambda i: sums[row, step, i], hidden)
-            with T.serial(lstm.outputs) as i:
-                place = [row, step * lstm.outputs + i]
-                T.buffer_store(output, T.Cast("int16", hidden[i] + point), place)
-        with T.serial(lstm.cells) as i:
-            place = [row, steps * lstm.outputs + i]
-            T.buffer_store(output, T.Cast("int16", cells[i]), place)
-
-
-@dataclass(frozen=True)
-class _Step:
-    """Writes a step.
+class _Writer:
+    """Writes the loops of an LSTM.
 
     Attributes:
-        lstm: the LSTM.
+        attrs: the call's attributes.
+        count: the number of cells.
         tables: the logistic function, tanh of gates, and tanh of cells if that table differs.
         extras: the extra tensors by name.
+        hidden: the memory of the hidden values of a step.
         cells: the memory of the cells.
         found: sums of products of hidden values, for all gates.
         gates: the memory of each gate.
     """
 
-    lstm: Lstm
-    tables: list[Any]
-    extras: dict[str, Any]
-    cells: Any
-    found: Any
-    gates: list[Any]
+    def __init__(self, attrs: Attrs) -> None:
+        self.attrs = attrs
 
-    def write(self, sums: Callable[[Any], Any], hidden: Any) -> None:
+    def write(
+        self, sums: Any, first_hidden: Any, first_cells: Any, weights: Any, *others: Any
+    ) -> None:
+        """Write the loops; ``others`` are the tables, the extra tensors and the result."""
+        (batch, steps, rows), point = map(int, sums.shape), self.attrs.hidden_zero_point
+        outputs, self.count = int(first_hidden.shape[1]), int(first_cells.shape[1])
+        *given, output = others
+        tables = 1 + len(_tanh_bits(self.attrs))
+        self.tables = given[:tables]
+        self.extras = dict(zip(self.attrs.extra_names, given[tables:], strict=True))
+        self.hidden, self.cells, self.found = (
+            T.alloc_buffer((size,), "int32", scope="global") for size in (outputs, self.count, rows)
+        )
+        self.gates = [
+            T.alloc_buffer((self.count,), "int32", scope="global") for _ in gates_of(self.attrs)
+        ]
+        with T.serial(batch) as row:
+            with T.serial(outputs) as i:
+                put(self.hidden, as_int32(first_hidden[row, i]) - point, i)
+            with T.serial(self.count) as i:
+                put(self.cells, as_int32(first_cells[row, i]), i)
+            with T.serial(steps) as step:
+                with T.serial(rows) as i:
+                    put(self.found, 0, i)
+                with T.serial(outputs) as k, T.serial(rows) as i:
+                    put(self.found, self.found[i] + self.hidden[k] * as_int32(weights[k, i]), i)
+                self._write_step(lambda i: sums[row, step, i])
+                with T.serial(outputs) as i:
+                    place = [row, step * outputs + i]
+                    T.buffer_store(output, T.Cast("int16", self.hidden[i] + point), place)
+            with T.serial(self.count) as i:
+                place = [row, steps * outputs + i]
+                T.buffer_store(output, T.Cast("int16", self.cells[i]), place)
+
+    def _write_step(self, sums: Callable[[Any], Any]) -> None:
         """Write the whole step, up to the new hidden values."""
-        names, cells = gates_of(self.lstm.attrs), self.cells
+        names, cells = gates_of(self.attrs), self.cells
         for name in names[:-1]:
             self._write_gate(name, sums)
         forget, new = (self.gates[names.index(each)] for each in ("forget", "cell"))
-        shift = T.int32(30 + self.lstm.attrs.cell_exponent)
-        clip = self.lstm.attrs.cell_clip
-        with T.serial(self.lstm.cells) as i:
+        shift = T.int32(30 + self.attrs.cell_exponent)
+        clip = self.attrs.cell_clip
+        with T.serial(self.count) as i:
             let_in = self.gates[0][i] if "input" in names else ONE - forget[i]
             kept = divided(forget[i] * cells[i], T.int32(15))
             total = clamped(kept + divided(let_in * new[i], shift), *_INT16)
             put(cells, clamped(total, -clip, clip) if clip else total, i)
         self._write_gate(names[-1], sums)
         if "projection" in self.extras:
-            self._write_projection(hidden)
+            self._write_projection()
             return
-        with T.serial(self.lstm.cells) as i:
-            put(hidden, self._product(i) - self.lstm.attrs.hidden_zero_point, i)
+        with T.serial(self.count) as i:
+            put(self.hidden, self._product(i) - self.attrs.hidden_zero_point, i)
 
     def _write_gate(self, name: str, sums: Callable[[Any], Any]) -> None:
-        attrs, count = self.lstm.attrs, self.lstm.cells
+        attrs, count = self.attrs, self.count
         place = gates_of(attrs).index(name)
         gate, first = self.gates[place], place * count
         function = self._tanh if name == "cell" else self._logistic
@@ -272,24 +240,24 @@ class _Step:
             with T.serial(count) as i:
                 put(gate, function(gate[i]), i)
 
-    def _write_projection(self, hidden: Any) -> None:
-        attrs = self.lstm.attrs
+    def _write_projection(self) -> None:
+        attrs = self.attrs
         weights, bias = self.extras["projection"], self.extras["projection_bias"]
         inner = self.gates[0]  # nothing reads it any more
-        with T.serial(self.lstm.cells) as i:
+        with T.serial(self.count) as i:
             put(inner, self._product(i), i)
-        with T.serial(self.lstm.outputs) as k:
+        with T.serial(int(self.hidden.shape[0])) as k:
             total = cell("int32", bias[k])
-            with T.serial(self.lstm.cells) as i:
+            with T.serial(self.count) as i:
                 put(total, total[0] + inner[i] * as_int32(weights[k, i]))
             given = _scaled(total[0], attrs.projection_multiplier) + attrs.hidden_zero_point
             given, clip = clamped(given, *_INT8), attrs.projection_clip
             given = clamped(given, -clip, clip) if clip else given
-            put(hidden, given - attrs.hidden_zero_point, k)
+            put(self.hidden, given - attrs.hidden_zero_point, k)
 
     def _product(self, i: Any) -> Any:
         """Return the output gate times tanh of a cell, as int8."""
-        attrs = self.lstm.attrs
+        attrs = self.attrs
         product = self.gates[-1][i] * _found(self.tables[-1], self.cells[i])
         given = _scaled(product, attrs.product_multiplier) + attrs.product_zero_point
         return clamped(given, *_INT8)

@@ -1,25 +1,22 @@
 """Lowers quantized_pool2d and reduce_windows to Relax primitives."""
 
-from __future__ import annotations
-
 import operator
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from tvm import relax, tirx
 from tvm.relax import Expr
 from tvm.relax import op as R
 from tvm.script.ir_builder import tirx as T
 
-from legalize.primitives.fixed_point import const
 from legalize.primitives.loops import call_loops, cell, put
 from legalize.primitives.registry import Builder, primitive
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import bounds, dtype_range
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, spec_of
-from qnn_ops.dialect.sizes import Size
+from qnn_ops.dialect.sizes import as_extent
 from qnn_ops.quantized.pool2d import quantized_pool2d, valid_taps, window_counts
 from qnn_ops.unquantized.reduce_windows import reduce_windows
 from qnn_ops.unquantized.reduce_windows import window_counts as element_counts
@@ -33,7 +30,7 @@ def _quantized_pool2d(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
     if limits == dtype_range(dtype):
         return R.astype(pooled, dtype)
     work = "int32" if attrs.pool_type == "avg" else dtype
-    low, high = (const(bound, work) for bound in limits)
+    low, high = (relax.const(bound, work) for bound in limits)
     return R.astype(R.minimum(R.maximum(pooled, low), high), dtype)
 
 
@@ -56,7 +53,7 @@ def _average(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
     kernel_layout = "HWOI" if attrs.layout == "NHWC" else "OIHW"
     sums = R.nn.conv2d(
         data,
-        const(ones.transpose(permutation("HWOI", kernel_layout)), spec.dtype),
+        relax.const(ones.transpose(permutation("HWOI", kernel_layout)), spec.dtype),
         strides=list(attrs.strides),
         padding=list(attrs.padding),
         groups=channels,
@@ -68,20 +65,20 @@ def _average(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
     origin = attrs.origin
     if origin:
         on_image = _laid_out(attrs, valid_taps(attrs, (height, width)))
-        sums = R.subtract(sums, const(on_image * origin, "int32"))
+        sums = R.subtract(sums, relax.const(on_image * origin, "int32"))
     if attrs.rounding == "half_even":
-        real = R.divide(R.astype(sums, "float32"), const(taps, "float32"))
+        real = R.divide(R.astype(sums, "float32"), relax.const(taps, "float32"))
         quotient = R.astype(R.round(real), "int32")
     elif origin == dtype_range(spec.dtype)[0]:
-        quotient = _divide(R.add(sums, const(taps // 2, "int32")), taps, spec.dtype)
+        quotient = _divide(R.add(sums, relax.const(taps // 2, "int32")), taps, spec.dtype)
     else:
         # Rounding half away from the origin is symmetric, so divide magnitudes.
         centred = builder.emit(sums)
-        half_up = R.add(R.abs(centred), const(taps // 2, "int32"))
+        half_up = R.add(R.abs(centred), relax.const(taps // 2, "int32"))
         magnitude = builder.emit(_divide(half_up, taps, spec.dtype))
-        is_negative = R.less(centred, const(0, "int32"))
+        is_negative = R.less(centred, relax.const(0, "int32"))
         quotient = R.where(is_negative, R.negative(magnitude), magnitude)
-    return R.add(quotient, const(origin, "int32")) if origin else quotient
+    return R.add(quotient, relax.const(origin, "int32")) if origin else quotient
 
 
 def _laid_out(attrs: Attrs, counts: Array) -> Array:
@@ -97,9 +94,11 @@ def _divide(dividend: Expr, taps: Array, dtype: str) -> Expr:
     # a < 257 n (at least 0) as long as the excess, a (m n - 2^22), stays below 2^22 and a * m in
     # 31 bits: both hold up to 127 taps.
     if np.max(taps) > 127 or dtype == "int16":
-        return R.floor_divide(dividend, const(taps, "int32"))
+        return R.floor_divide(dividend, relax.const(taps, "int32"))
     reciprocal = -(-(1 << 22) // taps)
-    return R.right_shift(R.multiply(dividend, const(reciprocal, "int32")), const(22, "int32"))
+    return R.right_shift(
+        R.multiply(dividend, relax.const(reciprocal, "int32")), relax.const(22, "int32")
+    )
 
 
 _COMBINED: dict[str, Callable[[Any, Any], Any]] = {
@@ -121,31 +120,22 @@ def _reduce_windows(builder: Builder, attrs: Attrs, data: Expr, start: Expr) -> 
     inner = "int64" if dtype.startswith(("int", "uint")) else dtype
 
     def write(data: Any, start: Any, output: Any) -> None:
-        with _Nest(counts) as places:
+        with T.grid(*map(as_extent, counts)) as places:
             total = cell(dtype, start[0])
-            with _Nest(attrs.window) as taps:
+            with T.grid(*attrs.window) as taps:
                 index = [
                     place * int(stride) + tap * int(dilation)
                     for place, stride, tap, dilation in zip(
-                        places.loops, attrs.strides, taps.loops, attrs.dilations, strict=True
+                        *(_each(places), attrs.strides, _each(taps), attrs.dilations), strict=True
                     )
                 ]
                 old, new = (T.cast(each, inner) for each in (total[0], data[tuple(index)]))
                 put(total, T.cast(_COMBINED[attrs.reduction](old, new), dtype))
-            T.buffer_store(output, total[0], places.loops)
+            T.buffer_store(output, total[0], list(_each(places)))
 
     return call_loops(builder, "reduce_windows", [data, start], counts, dtype, write)
 
 
-class _Nest(ExitStack):
-    """Nested loops with these numbers of iterations."""
-
-    def __init__(self, turns: Any) -> None:
-        super().__init__()
-        self._turns = [each.expr if isinstance(each, Size) else int(each) for each in turns]
-        self.loops: list[Any] = []
-
-    def __enter__(self) -> _Nest:
-        super().__enter__()
-        self.loops = [self.enter_context(T.serial(each)) for each in self._turns]
-        return self
+def _each(loops: Any) -> Sequence[Any]:
+    """Return the variables of a grid, which is a variable itself if it has one loop."""
+    return [loops] if isinstance(loops, tirx.Var) else loops

@@ -14,7 +14,6 @@ from legalize.kernels.conv2d.plan import Columns, Weights
 from legalize.kernels.conv2d.spec import UNFUSED, Addend, ConvSpec, Encoding, Fusion, OutputStage
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.kernel import Builder, Lowered, Operands, Rule
-from legalize.primitives.fixed_point import saturate
 from qnn_ops.arithmetic.float_epilogue import ONEDNN, addend_multiplier, float_epilogue
 from qnn_ops.arithmetic.rounding import scale_result
 from qnn_ops.arithmetic.sums import SUMS, Factor, conv_factor, dense_factor, with_bias
@@ -263,6 +262,12 @@ def _described(
     folded = bias if late is None else None
     weights = Weights(kernel, zero_point, folded, *fixed_point(spec, factor))
     return ConvCall(attrs, data, spec, weights, factor, late)
+
+
+def saturate(value: relax.Expr, bounds: tuple[int, int], dtype: str) -> relax.Expr:
+    """Clamp an int64 expression to ``bounds`` and cast it."""
+    low, high = (relax.const(bound, "int64") for bound in bounds)
+    return R.astype(R.minimum(R.maximum(value, low), high), dtype)
 
 
 def finish(builder: Builder, call: ConvCall, result: relax.Expr) -> relax.Expr:

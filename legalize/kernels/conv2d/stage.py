@@ -11,7 +11,7 @@ from legalize.kernels.ir.places import rolled, with_addresses
 from legalize.kernels.ir.rows import fill, for_each_piece, ramp, unsigned
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.vectors import Buffer, Index, flipped, vector_of
-from legalize.written import flat, new_function
+from legalize.written import arguments, new_function
 from qnn_ops.dialect.sizes import Size, as_extent, is_open, least
 
 # Roughly what one thread copies from and to the second-level cache.
@@ -35,9 +35,8 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
     top, left, bottom, right = spec.padding
     row, in_row = width * channels, spec.in_width * spec.in_channels
     with new_function("stage") as builder:
-        data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
-        staged = T.arg("staged", T.buffer(spec.staged_shape, spec.staged_dtype))
-        source, target = flat(data), flat(staged)
+        staged = spec.staged_shape, spec.staged_dtype
+        source, target = arguments(data=(spec.in_shape, spec.in_dtype), staged=staged)
 
         def pad(start: Index, length: int) -> None:
             fill(target, start, length, spec.staged_zero_point, is_rolled=True)

@@ -17,7 +17,7 @@ from legalize.kernels.isa.base import AffineForm
 from legalize.kernels.isa.helium import FOUR, HELIUM, lifted_saturating
 from legalize.kernels.isa.mcu import CORES, RISCV32
 from legalize.kernels.kernel import Builder, Lowered, Operands, Row
-from legalize.written import new_function
+from legalize.written import arguments, new_function
 from qnn_ops import quantized_add, quantized_subtract
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.registry import Attrs, Operator, spec_of
@@ -43,10 +43,8 @@ def add(
         lanes: values at a time; four fill a vector of Helium.
     """
     with new_function("add") as builder:
-        buffers = [
-            T.arg(name, T.buffer((count,), dtype))
-            for name, dtype in zip(("lhs", "rhs", "output"), dtypes, strict=True)
-        ]
+        lhs, rhs, output = (((count,), dtype) for dtype in dtypes)
+        buffers = arguments(lhs=lhs, rhs=rhs, output=output)
         whole = count // lanes
         with T.serial(whole) as i:
             _add(buffers, i * lanes, form, bounds, lanes)

@@ -1,20 +1,36 @@
-"""Rules for convolutions of float32: the kernel serves all non-empty ones with channels last."""
+"""Rules for convolutions of float32: the kernel serves all non-empty ones with channels last.
+
+It computes tiles whose sums stay in registers and keep a given order:
+
+    for each block of units, and row of pixels      in parallel, if there is work for several
+      for each tile of pixels
+        for each row and column of the window inside the image, and each input channel
+          sums += data · weights, both rounded
+        output = the clamp of sums + bias + addend
+
+In ONNX Runtime's orders a sum is added part by part. If a part is not all taps of some channels, a
+table holds the offsets of its data. Lanes are units, so a sum is one lane, and vectors change no
+order. In a depthwise convolution the lanes of the data are the same channels. The last tile of a
+row overlaps the one before.
+"""
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from math import prod
 from typing import Any
 
 import numpy as np
-from tvm import relax
+from tvm import relax, tirx
 from tvm.relax import op as R
 
 from legalize.kernels.call import call_tir
-from legalize.kernels.float_conv2d.kernel import float_conv
+from legalize.kernels.float_conv2d.dense import Dense, InParts
+from legalize.kernels.float_conv2d.depthwise import Depthwise, InRuns
 from legalize.kernels.float_conv2d.spec import Axis, FloatConv
 from legalize.kernels.float_conv2d.tiling import has_streams, kernel_shape, sections, tile_of
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import Slice, VectorRule
+from legalize.written import new_function
 from qnn_ops import float_conv2d
 from qnn_ops.dialect.expressions import emitted
 from qnn_ops.dialect.layouts import permutation, reorder
@@ -26,6 +42,37 @@ Array = np.ndarray[Any, Any]
 
 _MOST_TAPS = 128
 """The most taps of one channel in ONNX Runtime's order: one part, or few enough to unroll."""
+
+
+_KINDS = {
+    (False, False): Dense,
+    (False, True): InParts,
+    (True, False): Depthwise,
+    (True, True): InRuns,
+}
+"""The keys tell whether a convolution is depthwise, and whether it has ONNX Runtime's order."""
+
+
+@cache
+def float_conv(
+    isa: VectorIsa, spec: FloatConv, data: tuple[int, ...] = (), output: tuple[int, ...] = ()
+) -> tirx.PrimFunc:
+    """Build the function of a convolution.
+
+    Args:
+        isa: the instruction set.
+        spec: the convolution.
+        data: the shape of the data in memory, if it differs from the image's.
+        output: the shape of the result in memory, if it differs.
+
+    Returns:
+        A function of the data, the packed kernel, perhaps the bias, the addend and
+        the table of offsets, and the output.
+    """
+    with new_function("float_conv2d") as builder:
+        kind = _KINDS[spec.is_depthwise, spec.parts is not None]
+        kind(isa, spec.in_a_row(), data or spec.data_shape, output or spec.shape).write()
+    return builder.get()
 
 
 def _convolve(

@@ -5,7 +5,6 @@ would spill, and reads sizes as numbers.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
@@ -279,7 +278,7 @@ _SPREAD_CODES = [
     *("{r5}", "{r7}", "~{r8}", "~{lr}", "~{cc}", "~{q0}", "~{q1}", "~{memory}"),
 ]
 
-_SPREAD_IR = f"""
+SPREAD_CODE = f"""
 define void @{SPREAD}(ptr %to, ptr %from, ptr %other, i32 %row, i32 %rows, i32 %columns,
     i32 %channels, i32 %pitch) {{
   %all = call {{ ptr, ptr, ptr, i32, i32, i32 }} asm sideeffect
@@ -288,11 +287,7 @@ define void @{SPREAD}(ptr %to, ptr %from, ptr %other, i32 %row, i32 %rows, i32 %
   ret void
 }}
 """
-
-
-def spreading() -> Any:
-    """Open the part of a function that may call ``spread``."""
-    return T.attr("default", "pragma_import_llvm", _SPREAD_IR)
+"""The LLVM of the function that ``spread`` calls."""
 
 
 def spread(

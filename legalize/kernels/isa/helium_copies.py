@@ -4,8 +4,6 @@ The core counts down bytes, and the last iteration's vector ends with the last b
 it is read or written. So one loop serves all sizes.
 """
 
-from typing import Any
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.vectors import Buffer, Index, Vector
@@ -32,7 +30,7 @@ def _registers(outputs: int, moved: int, read: int) -> str:
     )
 
 
-_IR = f"""
+COPIES_CODE = f"""
 declare <4 x i1> @llvm.arm.mve.vctp32(i32)
 declare void @llvm.masked.store.v4i8.p0(<4 x i8>, ptr, i32, <4 x i1>)
 declare void @llvm.masked.store.v4i32.p0(<4 x i32>, ptr, i32, <4 x i1>)
@@ -96,11 +94,7 @@ letp lr, 1b", "=r,0,r,r,~{{lr}},~{{q0}},~{{memory}}"(ptr %to, i32 %value, i32 %c
   ret void
 }}
 """
-
-
-def copying() -> Any:
-    """Open the part of a function that may call the functions of this module."""
-    return T.attr("default", "pragma_import_llvm", _IR)
+"""The LLVM of the functions of this module."""
 
 
 def copy_rows(

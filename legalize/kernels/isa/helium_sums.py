@@ -4,8 +4,6 @@ The core counts down bytes, and the last iteration's vectors end with the last b
 it is read, added or written. So rows need no zeros at their ends, and one loop serves all sizes.
 """
 
-from typing import Any
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.vectors import Buffer, Index
@@ -242,12 +240,10 @@ def _one(each: int) -> str:
     return _function(ONE_ROWS, 1, 5, 1, lines, named(**numbers))
 
 
-_IR = "\n".join([*map(_few, FEW), _many(), _columns(), *(_one(each) for each in (4, 2, 1, 0))])
-
-
-def adding_up() -> Any:
-    """Open the part of a function that may call the functions of this module."""
-    return T.attr("default", "pragma_import_llvm", _IR)
+SUMS_CODE = "\n".join(
+    [*map(_few, FEW), _many(), _columns(), *(_one(each) for each in (4, 2, 1, 0))]
+)
+"""The LLVM of the functions of this module."""
 
 
 def add_up(

@@ -4,7 +4,6 @@ The assembler lines keep more in registers than LLVM would. They serve most laye
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
@@ -99,11 +98,6 @@ def tile_of(steps: int, outputs: Outputs) -> tuple[str, str]:
         f'  %all = call {kind} asm sideeffect "{text}", "{",".join(codes)}"({given})\n'
         "  ret void\n}\n"
     )
-
-
-def having(code: str) -> Any:
-    """Open the part of a function that may call the functions of this LLVM text."""
-    return T.attr("default", "pragma_import_llvm", code)
 
 
 def compute_tile(

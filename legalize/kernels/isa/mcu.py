@@ -1,7 +1,7 @@
 """The instructions that kernels for microcontrollers use."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 from tvm.script.ir_builder import tirx as T
 
@@ -32,7 +32,7 @@ NUMBER = "tvm_qnn_number"
 
 # TVM does not run LLVM's pass that merges two loads. A volatile load of an int64 is one
 # instruction.
-_TWO_WORDS_IR = f"""
+WORDS_CODE = f"""
 define i64 @{TWO_WORDS}(ptr %place) {{
   %words = load volatile i64, ptr %place, align 4
   ret i64 %words
@@ -44,11 +44,16 @@ define i32 @{NUMBER}(i32 %value) {{
   ret i32 %value
 }}
 """
+"""The LLVM of the functions that ``words_of`` and ``number`` call."""
 
 
-def reading_words() -> Any:
-    """Open the part of a function that may call ``words_of`` and ``number``."""
-    return T.attr("default", "pragma_import_llvm", _TWO_WORDS_IR)
+@contextmanager
+def importing(*codes: str) -> Iterator[None]:
+    """Open the part of a function that may call the functions of some LLVM texts."""
+    with ExitStack() as stack:
+        for code in codes:
+            stack.enter_context(T.attr("default", "pragma_import_llvm", code))
+        yield
 
 
 def number(value: int) -> Index:

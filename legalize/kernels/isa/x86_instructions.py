@@ -108,6 +108,20 @@ def narrow_to_bytes(a: Vector, b: Vector, dtype: str) -> Vector:
     return sized("packuswb" if dtype == "uint8" else "packsswb", dtype, a, b)
 
 
+def unpack(first: Vector, second: Vector, half: int, element: int) -> Vector:
+    """Interleave elements of ``element`` bytes of half of each 16 bytes (vpunpckl or vpunpckh)."""
+    lanes, width = lanes_in(first), int(first.ty.dtype.bits) // 8
+    quarter, size = 16 // width, element // width
+    places = [
+        which * lanes + start + half * quarter // 2 + place + lane
+        for start in range(0, lanes, quarter)
+        for place in range(0, quarter // 2, size)
+        for which in (0, 1)
+        for lane in range(size)
+    ]
+    return T.Shuffle([first, second], places)
+
+
 def shuffle_bytes(value: Vector, places: Vector) -> Vector:
     """Take bytes by index from each 16; zero if bit 7 of an index is set (vpshufb)."""
     return sized("pshufb", "uint8", value, places)

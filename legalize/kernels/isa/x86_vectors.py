@@ -29,6 +29,7 @@ from legalize.kernels.isa.x86_instructions import (
     narrow_to_bytes,
     shuffle_bytes,
     sized,
+    unpack,
 )
 
 _QUARTER = 16
@@ -52,7 +53,7 @@ class X86Vectors(VectorIsa):
     def widen(self, value: Vector) -> list[Vector]:
         """Widen by vpunpcklbw and vpunpckhbw with zero."""
         zero = splat("uint8", 0, self.size)
-        return [self._words(_unpack(value, zero, 1, half)) for half in (0, 1)]
+        return [self._words(unpack(value, zero, half, 1)) for half in (0, 1)]
 
     def widen_words(self, value: Vector) -> list[Vector]:
         """Widen by vpunpcklwd and vpunpckhwd with the sign."""
@@ -130,7 +131,7 @@ class X86Vectors(VectorIsa):
 
     def pairs_of_words(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Pair two vectors of int16, in the order of packing (vpunpcklwd and vpunpckhwd)."""
-        return [self._words(_unpack(lhs, rhs, 2, half)) for half in (0, 1)]
+        return [self._words(unpack(lhs, rhs, half, 2)) for half in (0, 1)]
 
     def pair_form(self, form: AffineForm) -> PairForm:
         """Return the numbers of an affine form of pairs.
@@ -227,13 +228,13 @@ class X86Vectors(VectorIsa):
         return T.reinterpret(f"int16x{self.size // 2}", value)
 
     def _unpacked_words(self, first: Vector, second: Vector, half: int) -> Vector:
-        return T.reinterpret(f"int32x{self.lanes}", _unpack(first, second, 2, half))
+        return T.reinterpret(f"int32x{self.lanes}", unpack(first, second, half, 2))
 
     def pairs_of_bytes(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Return two vectors of uint8 side by side as int16, in the order that narrowing undoes."""
         zero = splat("uint8", 0, self.size)
-        halves = [kept(_unpack(lhs, rhs, 1, half)) for half in (0, 1)]
-        return [self._words(_unpack(value, zero, 1, half)) for value in halves for half in (0, 1)]
+        halves = [kept(unpack(lhs, rhs, half, 1)) for half in (0, 1)]
+        return [self._words(unpack(value, zero, half, 1)) for value in halves for half in (0, 1)]
 
     def _pair_products(self, pairs: Vector, factors: Vector) -> Vector:
         return add_pairs(pairs, self._words(splat("int32", factors, self.lanes)))
@@ -261,19 +262,6 @@ def _parts(factors: Array, bits: int) -> tuple[Array, Array]:
 def _run(start: int, size: int) -> list[int]:
     """Return the indices of a register's worth of 16-bit lanes."""
     return list(range(start, start + size // 2))
-
-
-def _unpack(first: Vector, second: Vector, element: int, half: int) -> Vector:
-    """Interleave elements of ``element`` bytes of half of each quarter (vpunpckl or vpunpckh)."""
-    lanes = lanes_in(first)
-    quarter = _QUARTER // element
-    places = [
-        start + half * quarter // 2 + place + which * lanes
-        for start in range(0, lanes, quarter)
-        for place in range(quarter // 2)
-        for which in (0, 1)
-    ]
-    return T.Shuffle([first, second], places)
 
 
 AVX512BW = X86Vectors("avx512bw", ("avx512bw",), 64)

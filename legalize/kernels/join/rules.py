@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from legalize.kernels.border import Border
+from legalize.kernels.border import Border, border_for
 from legalize.kernels.call import call_tir
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.isa.x86 import AMX, ISAS
+from legalize.kernels.isa.x86_vectors import VECTORS
 from legalize.kernels.join.byte_changes import Change, Clamp, cheapest_change
 from legalize.kernels.join.kernel import Part, join
 from legalize.kernels.kernel import Builder, Lowered, Operands, Slice
 from qnn_ops import quantized_concat, quantized_lookup, quantized_relu, requantize
 from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.registry import Attrs, Operator, constant_of, spec_of
+from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, constant_of, spec_of
 from qnn_ops.quantized.concat import conversion_table
 from qnn_ops.quantized.relu import relu_multiplier
 
@@ -183,3 +185,32 @@ RULES: tuple[tuple[Operator[Any], Callable[..., Lowered]], ...] = (
     (quantized_relu, partial(_change_bytes, table_of=_relu)),
     (requantize, partial(_change_bytes, table_of=_requantize)),
 )
+
+
+def _with_border(
+    builder: Builder,
+    call: relax.Call,
+    reader: relax.Call,
+    *,
+    rule: Callable[..., relax.Expr | None],
+    isa: VectorIsa,
+) -> Lowered:
+    border = border_for(call, reader)
+    if border is None:
+        return None
+    return rule(builder, attrs_of(call), list(call.args), isa=isa, border=border)
+
+
+BORDERS = [
+    (
+        operator,
+        (*conv.features, *vectors.features),
+        partial(_with_border, rule=rule, isa=vectors),
+    )
+    for conv in (AMX, *ISAS)
+    # Without byte products, the readers widen their data when they pad it.
+    if conv.has_byte_products
+    for vectors in VECTORS
+    for operator, rule in RULES
+]
+"""Rules ``rule(builder, call, reader)``: see ``table.BORDERS``."""

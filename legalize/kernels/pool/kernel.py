@@ -7,7 +7,7 @@ upper bytes is the sum of the lower bytes.
 
 With h = n // 2 the average is (sum + h) // n. Ties round away from the origin, so it is
 (sum + h − 1) // n if n is even and the sum is below n times the origin. If ties round to even, an
-odd quotient q with n·q = sum + h is reduced by one. The division is a product; see averages.py.
+odd quotient q with n·q = sum + h is reduced by one. The division is a product; see spec.py.
 """
 
 from collections.abc import Callable, Hashable
@@ -40,9 +40,7 @@ from legalize.kernels.ir.vectors import (
 )
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import SAME_CODE
-from legalize.kernels.pool.averages import COLUMNS, divisors, rounded_factor
-from legalize.kernels.pool.sizes import Sizes
-from legalize.kernels.pool.spec import PoolSpec
+from legalize.kernels.pool.spec import COLUMNS, PoolSpec, Sizes, divisors, rounded_factor
 from legalize.loop_functions import function_digest
 from legalize.written import flat, new_function
 

@@ -10,10 +10,8 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.isa.x86_vectors import X86Vectors
 from legalize.kernels.kernel import SAME_CODE, Builder, Lowered, Operands
 from legalize.kernels.mean import Division, MeanSpec, mean
-from legalize.kernels.pool.averages import MAX_TAPS, divisors
 from legalize.kernels.pool.kernel import LEAST_CHANNELS, pool
-from legalize.kernels.pool.sizes import Sizes
-from legalize.kernels.pool.spec import pool_spec
+from legalize.kernels.pool.spec import MAX_TAPS, Sizes, divisors, pool_spec
 from qnn_ops import quantized_pool2d
 from qnn_ops.dialect.attributes import bounds
 from qnn_ops.dialect.registry import Attrs, spec_of

@@ -16,7 +16,7 @@ from legalize.kernels.ir.vectors import Array, Buffer, Index, kept
 from legalize.kernels.isa.mcu import CORES, RISCV32
 from legalize.kernels.kernel import Row
 from legalize.kernels.softmax.steps import reciprocals, result
-from legalize.written import flat, new_function
+from legalize.written import arguments, new_function
 from qnn_ops import quantized_softmax
 from qnn_ops.arithmetic.onnxruntime import is_onnxruntime
 from qnn_ops.dialect.attributes import dtype_range
@@ -54,10 +54,9 @@ def softmax(
     """
     rows, columns = prod(shape[:-1]), shape[-1]
     with new_function("softmax") as builder:
-        data = T.arg("data", T.buffer(shape, dtype))
-        table = T.arg("table", T.buffer((distances,), "int32"))
-        output = T.arg("output", T.buffer(shape, out_dtype))
-        data, output = flat(data), flat(output)
+        data, table, output = arguments(
+            data=(shape, dtype), table=((distances,), "int32"), output=(shape, out_dtype)
+        )
         with T.serial(rows) as row:
             _row(data, table, output, row * columns, columns, zero_point)
     return builder.get()

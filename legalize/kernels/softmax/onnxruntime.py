@@ -34,7 +34,7 @@ from legalize.kernels.ir.vectors import (
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.softmax.kernel import DISTANCES
 from legalize.kernels.softmax.steps import largest_of
-from legalize.written import flat, new_function
+from legalize.written import arguments, new_function
 from qnn_ops.dialect.attributes import dtype_range
 
 # The most rows of a block.
@@ -71,10 +71,9 @@ def softmax_onnxruntime(
     # The fewest blocks of equal sizes.
     count = -(-rows // -(-rows // _ROWS))
     with new_function("softmax") as builder:
-        data = T.arg("data", T.buffer(shape, dtype))
-        table = T.arg("table", T.buffer((DISTANCES,), "float32"))
-        output = T.arg("output", T.buffer(shape, out_dtype))
-        source, target = flat(data), flat(output)
+        source, table, target = arguments(
+            data=(shape, dtype), table=((DISTANCES,), "float32"), output=(shape, out_dtype)
+        )
         terms = T.alloc_buffer((count * columns,), "float32", scope="global")
 
         def write(start: int, first: Index, total: Vector) -> None:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from tvm import relax
 
-from legalize.primitives import fixed_point
+from legalize.kernels.conv2d.calls import saturate
 from qnn_ops.arithmetic import fixed_point as arithmetic
 from qnn_ops.arithmetic import rounding
 from qnn_ops.arithmetic.rounding import ROUNDINGS
@@ -95,7 +95,7 @@ def test_rounding_half_away_equals_numpy(dtype: str) -> None:
 
 def test_saturate_clamps_and_casts() -> None:
     values = np.array([-(2**40), -130, -129, -128, 0, 99, 100, 101, 2**40])
-    actual = computed(lambda x: x.to(fixed_point.saturate(x.expr, (-128, 100), "int8")), values)
+    actual = computed(lambda x: x.to(saturate(x.expr, (-128, 100), "int8")), values)
     expected = np.array([-128, -128, -128, -128, 0, 99, 100, 100, 100], np.int8)
     np.testing.assert_array_equal(actual, expected)
     assert actual.dtype == np.int8
@@ -129,11 +129,3 @@ def test_float_products_beyond_int32_saturate(rounding_name: str) -> None:
     )
     expected = rounding.scale_down(values, np.array(1e30), rounding_name, 0, bounds, "int32")
     np.testing.assert_array_equal(actual, expected)
-
-
-def test_constants_keep_their_rank() -> None:
-    scalar = fixed_point.const(3, "int32")
-    assert [int(size) for size in scalar.ty.shape] == []
-    vector = fixed_point.const([1, 2], "int64")
-    assert [int(size) for size in vector.ty.shape] == [2]
-    assert str(vector.ty.dtype) == "int64"

@@ -10,18 +10,18 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.isa.helium import hiding, unseen_index
+from legalize.kernels.isa.helium import UNSEEN_CODE, unseen_index
 from legalize.kernels.isa.helium_columns import (
     NUMBERS,
+    SPREAD_CODE,
     Kind,
     channels_of,
     convolve,
     spread,
-    spreading,
 )
-from legalize.kernels.isa.helium_copies import copy_rows, copying, store_some
-from legalize.kernels.isa.helium_tiles import Outputs, compute_tile, having, tile_of
-from legalize.kernels.isa.mcu import number, reading_words, words_of
+from legalize.kernels.isa.helium_copies import COPIES_CODE, copy_rows, store_some
+from legalize.kernels.isa.helium_tiles import Outputs, compute_tile, tile_of
+from legalize.kernels.isa.mcu import WORDS_CODE, importing, number, words_of
 from tests.support.errors import giving
 from tests.support.standalone import check_call
 from tvm_qnn.standalone.functions import compile_functions
@@ -121,7 +121,7 @@ def vectors(buffers: Buffers) -> None:
 def words(buffers: Buffers) -> None:
     """Read two registers by a call, and store a byte of the second one."""
     source, target = buffers
-    with reading_words(), T.serial(8) as i:
+    with importing(WORDS_CODE), T.serial(8) as i:
         _, second = words_of(source, i * 4, 2)
         T.buffer_store(target, T.Cast("int8", second), [i])
 
@@ -129,7 +129,7 @@ def words(buffers: Buffers) -> None:
 def hidden_places(buffers: Buffers) -> None:
     """Read bytes at an address that LLVM does not know, in an unknown number of iterations."""
     source, target = buffers
-    with hiding():
+    with importing(UNSEEN_CODE):
         place, turns = unseen_index(T.int32(4)), unseen_index(T.int32(8))
         with T.serial(turns) as i:
             T.buffer_store(target, source[place + i * 4], [i])
@@ -160,7 +160,7 @@ def copied_and_stored(buffers: Buffers) -> None:
     """Copy what a few bytes need by a call, and write three lanes of them or fewer by another."""
     source, target = buffers
     between = T.alloc_buffer((16,), "int8")
-    with copying(), reading_words(), T.serial(4) as i:
+    with importing(COPIES_CODE, WORDS_CODE), T.serial(4) as i:
         copy_rows(between[0], source[i * 8], 8, 1, (0, 0))
         values = T.Cast("int32x4", between[T.ramp(0, 1, 4)])
         store_some(target, i * 8, values, number(3))
@@ -171,7 +171,7 @@ def tiles(buffers: Buffers) -> None:
     source, target = buffers
     constants = T.alloc_buffer((64,), "int8")
     name, code = tile_of(1, Outputs(4, 17, has_signs=False))
-    with having(code), reading_words(), T.serial(2) as i:
+    with importing(code, WORDS_CODE), T.serial(2) as i:
         places = target[i * 24], source[i * 24], 8, constants[0], constants[0]
         compute_tile(name, *places, number(2), number(8))
 
@@ -192,7 +192,7 @@ def columns(buffers: Buffers) -> None:
             high=127,
         )
     )
-    with having(code), spreading(), T.serial(3) as i:
+    with importing(code, SPREAD_CODE), T.serial(3) as i:
         places = between[0], source[i * 16], between[0]
         spread(*places, i, T.int32(3), T.int32(2), T.int32(8), T.int32(8))
         convolve(name, target[i * 16], between[0], between[0], between[0], numbers, 8)

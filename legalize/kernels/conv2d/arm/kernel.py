@@ -17,10 +17,9 @@ from functools import cache, partial
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.arm.epilogue import Epilogue
+from legalize.kernels.conv2d.arm.epilogue import Epilogue, store_channels
 from legalize.kernels.conv2d.arm.pixel_sums import window_sum
 from legalize.kernels.conv2d.arm.runs import Piece, k_step_bytes, pieces
-from legalize.kernels.conv2d.arm.store import store_channels
 from legalize.kernels.conv2d.arm.tiling import accumulators, microseconds, vectors_of
 from legalize.kernels.conv2d.constants import window_sums
 from legalize.kernels.conv2d.spec import ConvSpec

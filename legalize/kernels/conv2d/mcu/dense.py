@@ -9,10 +9,10 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
+from legalize.kernels.conv2d.calls import saturate
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.kernel import Builder, Lowered, Operands, Rule
 from legalize.kernels.rescale import HIGH, Form, Staircase, prove, steps_of
-from legalize.primitives.fixed_point import const, saturate
 from qnn_ops import quantized_dense
 from qnn_ops.arithmetic.fixed_point import requantize_float64
 from qnn_ops.arithmetic.sums import SUMS, dense_factor
@@ -78,16 +78,16 @@ def rescaled(
 def _formed(builder: Builder, sums: relax.Expr, form: Form) -> relax.Expr:
     """Return the result of a form, before the clamp, as int64."""
     multiplier = form.multiplier.astype(np.int64) << form.left
-    product = R.multiply(R.astype(sums, "int64"), const(multiplier, "int64"))
-    addends = [const(row, "int64") for row in form.addend]
+    product = R.multiply(R.astype(sums, "int64"), relax.const(multiplier, "int64"))
+    addends = [relax.const(row, "int64") for row in form.addend]
     addend = addends[0]
     if len(addends) > 1:
-        is_negative = builder.emit(R.less(sums, const(0, "int32")))
+        is_negative = builder.emit(R.less(sums, relax.const(0, "int32")))
         addend = R.where(is_negative, addends[1], addend)
     if form.is_wide:
-        return R.right_shift(R.add(product, addend), const(HIGH + form.right, "int64"))
-    high = R.right_shift(product, const(HIGH, "int64"))
-    return R.right_shift(R.add(high, addend), const(form.right, "int64"))
+        return R.right_shift(R.add(product, addend), relax.const(HIGH + form.right, "int64"))
+    high = R.right_shift(product, relax.const(HIGH, "int64"))
+    return R.right_shift(R.add(high, addend), relax.const(form.right, "int64"))
 
 
 def _counted(
@@ -104,6 +104,6 @@ def _counted(
     steps = steps_of(staircase, least, most, *bounds)
     # The last row has the ends.
     before = np.where(steps.has_start, steps.starts - 1, _MOST)[:-1].T
-    is_above = R.greater(R.expand_dims(sums, -1), const(before, "int32"))
+    is_above = R.greater(R.expand_dims(sums, -1), relax.const(before, "int32"))
     count = builder.emit(R.sum(R.astype(is_above, "int32"), axis=-1))
-    return R.astype(R.add(count, const(first, "int32")), dtype)
+    return R.astype(R.add(count, relax.const(first, "int32")), dtype)

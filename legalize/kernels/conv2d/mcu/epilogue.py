@@ -86,7 +86,7 @@ class Epilogue:
         Args:
             channel: its number.
             constants: the buffers of ``constants``.
-            has_pairs: whether an instruction reads two registers, inside ``reading_words``.
+            has_pairs: whether an instruction reads two registers: see ``words_of``.
         """
         form = self.form
         if form is None:

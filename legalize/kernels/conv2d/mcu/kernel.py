@@ -22,17 +22,19 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.vectors import Array, Buffer, Index, kept
 from legalize.kernels.isa.mcu import (
     WORD,
+    WORDS_CODE,
     add_products,
     copy_bytes,
     half_of,
+    importing,
     in_turns,
     number,
-    reading_words,
     unpacked,
     word_of,
     words_of,
 )
-from legalize.written import flat, new_function
+from legalize.written import arguments as declared
+from legalize.written import new_function
 
 JOINED = 8
 """The bits between the weights of two channels that are read as one number."""
@@ -157,7 +159,7 @@ def conv2d(spec: ConvSpec, tile: Tile, epilogue: Epilogue) -> tirx.PrimFunc:
     """
     with new_function("conv2d") as builder:
         writer = _Writer(spec, tile, epilogue)
-        with reading_words() if tile.has_pairs else nullcontext():
+        with importing(WORDS_CODE) if tile.has_pairs else nullcontext():
             writer.write()
     return builder.get()
 
@@ -172,17 +174,13 @@ def arguments(spec: ConvSpec, weights: int, constants: tuple[Array, ...]) -> lis
         weights: the number of weights.
         constants: the epilogue's constants.
     """
-    data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
-    buffers = [
-        T.arg("weights", T.buffer((weights,), "int8")),
-        *(
-            T.arg(f"constants_{number}", T.buffer(array.shape, str(array.dtype)))
-            for number, array in enumerate(constants)
-        ),
-    ]
-    output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
-    source, target = flat(data), flat(output)
-    return [source, *buffers, target]
+    kinds = {f"constants_{i}": (each.shape, str(each.dtype)) for i, each in enumerate(constants)}
+    return declared(
+        data=(spec.in_shape, spec.in_dtype),
+        weights=((weights,), "int8"),
+        **kinds,
+        output=(spec.out_shape, spec.output.dtype),
+    )
 
 
 class _Writer:

@@ -8,7 +8,7 @@ from legalize.kernels.conv2d.calls import is_huge, operands_of, sums_first
 from legalize.kernels.conv2d.constants import each_group
 from legalize.kernels.conv2d.mcu.dense import dense_in_two
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue, epilogue_of, reach_of
-from legalize.kernels.conv2d.mcu.helium.plan import plan_helium
+from legalize.kernels.conv2d.mcu.helium import kernel as helium
 from legalize.kernels.conv2d.mcu.kernel import (
     JOINED,
     choose_tile,
@@ -21,9 +21,10 @@ from legalize.kernels.conv2d.plan import Planner, Ready, Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.vectors import Array
-from legalize.kernels.isa.helium import HELIUM
+from legalize.kernels.isa.helium import FOUR, HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, PLAIN_C, RISCV32
 from legalize.kernels.kernel import Builder, Lowered, Operands, Row
+from legalize.kernels.rescale import USUAL
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic.rounding import ROUNDINGS
 from qnn_ops.arithmetic.sums import conv_factor, dense_factor
@@ -49,6 +50,35 @@ def _can_join(spec: ConvSpec, rows: Array, epilogue: Epilogue) -> bool:
     start = 0 if epilogue.bias is None else np.abs(epilogue.bias).max()
     sums = [np.abs(end).max() + start for end in reach_of(rows, spec.in_dtype)]
     return join(rows) is not None and max(sums) < 1 << (31 - JOINED)
+
+
+def plan_helium(spec: ConvSpec, weights: Weights) -> Ready | None:
+    """Plan a convolution of int8, if its rescaling has a form of 32 bits."""
+    rows = weights.kernel.reshape(spec.out_channels, -1)
+    epilogue = helium_epilogue(spec, weights, rows)
+    if epilogue is None:
+        return None
+    arrays = helium.packed_rows(spec, rows), *epilogue.constants(FOUR)
+    return Ready(spec, arrays, partial(helium.conv2d, spec, epilogue))
+
+
+def helium_epilogue(
+    spec: ConvSpec, weights: Weights, rows: Array, usual: int = USUAL
+) -> Epilogue | None:
+    """Return the epilogue, if the kernels have the arithmetic.
+
+    Args:
+        spec: the convolution.
+        weights: its weights.
+        rows: the weights of each output channel.
+        usual: see ``prove``.
+    """
+    if spec.in_dtype != "int8":
+        return None
+    epilogue = epilogue_of(spec, weights, rows, usual)
+    if epilogue is None or (epilogue.form is not None and epilogue.form.is_wide):
+        return None
+    return epilogue
 
 
 def rules_of(plan: Planner) -> ConvRules:

@@ -16,8 +16,7 @@ from typing import Any
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.arm.epilogue import Epilogue
-from legalize.kernels.conv2d.arm.store import store_channels
+from legalize.kernels.conv2d.arm.epilogue import Epilogue, store_channels
 from legalize.kernels.depthwise.arm.plan import Plan, Section, microseconds
 from legalize.kernels.ir.tables import Tables
 from legalize.kernels.ir.tasks import shared_loop, task_count

@@ -5,8 +5,6 @@ and one instruction adds its products. So rows are copied first, each once, valu
 makes a channel's columns consecutive. If four rows cover two windows, one load serves two outputs.
 """
 
-from contextlib import ExitStack
-
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
@@ -18,22 +16,21 @@ from legalize.kernels.isa.helium import (
     EIGHT,
     FOUR,
     SIZE,
-    hiding,
+    UNSEEN_CODE,
     unseen_count,
     unseen_index,
 )
 from legalize.kernels.isa.helium_columns import (
     MOST_ACROSS,
     NUMBERS,
+    SPREAD_CODE,
     Kind,
     channels_of,
     convolve,
     spread,
-    spreading,
 )
-from legalize.kernels.isa.helium_copies import copying, fill
-from legalize.kernels.isa.helium_tiles import having
-from legalize.kernels.isa.mcu import number, reading_words
+from legalize.kernels.isa.helium_copies import COPIES_CODE, fill
+from legalize.kernels.isa.mcu import WORDS_CODE, importing, number
 from legalize.written import new_function
 
 _NARROWEST, _SMALL = 6, 36  # outputs in a row, and in an image that may have fewer
@@ -66,10 +63,7 @@ def depthwise_conv2d(spec: ConvSpec, epilogue: Epilogue) -> tirx.PrimFunc:
     """
     with new_function("depthwise_columns") as builder:
         writer = _Writer(spec, epilogue)
-        with ExitStack() as stack:
-            parts = hiding(), reading_words(), copying(), spreading(), having(writer.code)
-            for each in parts:
-                stack.enter_context(each)
+        with importing(UNSEEN_CODE, WORDS_CODE, COPIES_CODE, SPREAD_CODE, writer.code):
             writer.write()
     return builder.get()
 

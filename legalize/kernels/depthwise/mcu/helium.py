@@ -17,7 +17,7 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.mcu.band import Band
 from legalize.kernels.ir.vectors import Array, Index, Vector, get_lanes, kept, set_lanes, splat
 from legalize.kernels.isa.helium import FOUR, SIZE, narrowed, products, widened
-from legalize.kernels.isa.mcu import reading_words
+from legalize.kernels.isa.mcu import WORDS_CODE, importing
 from legalize.written import new_function
 
 # The channels, of sixteen, in each vector of four sums, in the order of the products.
@@ -72,7 +72,7 @@ def depthwise_conv2d(
     """
     with new_function("depthwise_conv2d") as builder:
         writer = _Writer(spec, epilogue, groups)
-        with reading_words():
+        with importing(WORDS_CODE):
             writer.write()
     return builder.get()
 

@@ -18,9 +18,10 @@ from legalize.kernels.depthwise.mcu.band import Band
 from legalize.kernels.ir.vectors import Array, Buffer, Index, kept
 from legalize.kernels.isa.mcu import (
     WORD,
+    WORDS_CODE,
     add_product,
+    importing,
     number,
-    reading_words,
     unpacked,
     word_of,
     words_of,
@@ -56,7 +57,7 @@ def depthwise_conv2d(spec: ConvSpec, epilogue: Epilogue, *, has_pairs: bool) -> 
     """
     with new_function("depthwise_conv2d") as builder:
         writer = _Writer(spec, epilogue, has_pairs=has_pairs)
-        with reading_words() if has_pairs else nullcontext():
+        with importing(WORDS_CODE) if has_pairs else nullcontext():
             writer.write()
     return builder.get()
 

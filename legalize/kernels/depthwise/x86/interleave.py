@@ -6,58 +6,29 @@ vectors of 32 and 16 bytes.
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import Vector, instruction, kept
+from legalize.kernels.ir.vectors import Vector, instruction, kept, lanes_in
 from legalize.kernels.isa.x86 import Isa
-from legalize.kernels.isa.x86_instructions import add_pairs, dot_bytes
-
-_QUARTER = 16
+from legalize.kernels.isa.x86_instructions import add_pairs, dot_bytes, unpack
 
 
-def interleave_bytes(rows: list[Vector], size: int) -> list[Vector]:
-    """Interleave four vectors of bytes.
+def interleave(rows: list[Vector]) -> list[Vector]:
+    """Interleave four vectors of bytes; or two, each byte extended by a byte of zero.
 
     Args:
-        rows: four vectors a, b, c, d, uint8x(size).
-        size: 16, 32 or 64.
+        rows: vectors a, b, c, d of uint8, or a and b.
 
     Returns:
-        Four vectors, uint8x(size): quarter j of vector i holds a, b, c, d at position
-        16·j + 4·i, then at the next one, to 16·j + 4·i + 3.
+        Four vectors of uint8: quarter j of vector i holds a, b, c, d at position 16·j + 4·i, then
+        at the next one, to 16·j + 4·i + 3. Of two vectors it holds a, 0, b, 0.
     """
-    a, b, c, d = rows
-    halves = [
-        (kept(_unpack(a, b, size, half, 1)), kept(_unpack(c, d, size, half, 1))) for half in (0, 1)
-    ]
-    return [_unpack(*pair, size, half, 2) for pair in halves for half in (0, 1)]
-
-
-def interleave_words(rows: list[Vector], size: int) -> list[Vector]:
-    """Interleave two vectors of bytes, each byte extended by a byte of zero.
-
-    Args:
-        rows: two vectors a, b, uint8x(size).
-        size: 16, 32 or 64.
-
-    Returns:
-        Four vectors, uint8x(size): quarter j of vector i holds a, 0, b, 0 at position
-        16·j + 4·i, then at the next one, to 16·j + 4·i + 3.
-    """
-    a, b = rows
-    zeros = T.broadcast(T.uint8(0), size)
-    pairs = [kept(_unpack(a, b, size, half, 1)) for half in (0, 1)]
-    return [_unpack(pair, zeros, size, half, 1) for pair in pairs for half in (0, 1)]
-
-
-def _unpack(a: Vector, b: Vector, size: int, half: int, element: int) -> Vector:
-    """Interleave elements of ``element`` bytes of a and b (vpunpckl or vpunpckh)."""
-    order = [
-        source * size + quarter * _QUARTER + half * _QUARTER // 2 + position * element + byte
-        for quarter in range(size // _QUARTER)
-        for position in range(_QUARTER // 2 // element)
-        for source in (0, 1)
-        for byte in range(element)
-    ]
-    return T.Shuffle([a, b], order)
+    a, b, *others = rows
+    if not others:
+        zeros = T.broadcast(T.uint8(0), lanes_in(a))
+        pairs = [kept(unpack(a, b, half, 1)) for half in (0, 1)]
+        return [unpack(pair, zeros, half, 1) for pair in pairs for half in (0, 1)]
+    c, d = others
+    halves = [(kept(unpack(a, b, half, 1)), kept(unpack(c, d, half, 1))) for half in (0, 1)]
+    return [unpack(*pair, half, 2) for pair in halves for half in (0, 1)]
 
 
 def add_products(isa: Isa, accumulator: Vector, cells: Vector, weights: Vector) -> Vector:

@@ -22,11 +22,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, declare_rows, read_rows
 from legalize.kernels.conv2d.x86.store import narrow
-from legalize.kernels.depthwise.x86.interleave import (
-    add_products,
-    interleave_bytes,
-    interleave_words,
-)
+from legalize.kernels.depthwise.x86.interleave import add_products, interleave
 from legalize.kernels.depthwise.x86.plan import PLANES, Phase, Plan, Section, cycles
 from legalize.kernels.ir.places import address, with_addresses
 from legalize.kernels.ir.rows import (
@@ -269,7 +265,7 @@ class _Part:
             own = rows[cell * taps : (cell + 1) * taps]
             # Slots that no row fills meet weights of zero.
             own += own[:1] * (taps - len(own))
-            planes = (interleave_bytes if taps == 4 else interleave_words)(own, lanes)
+            planes = interleave(own)
             if self.spec.in_dtype == "int8":
                 planes = [T.bitwise_xor(plane, self._cell(128, lanes)) for plane in planes]
             # Load all planes before the first store: LLVM must assume that it changes the data.

@@ -7,9 +7,7 @@ one function.
 """
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from tvm import tirx
@@ -21,8 +19,14 @@ from legalize.kernels.conv2d.mcu.kernel import arguments
 from legalize.kernels.conv2d.mcu.window import is_pixelwise
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.vectors import Array, Index, Vector, kept
-from legalize.kernels.isa.helium import FOUR, SIZE, hiding, unseen_count
-from legalize.kernels.isa.helium_copies import copy_columns, copy_rows, copying, fill, store_some
+from legalize.kernels.isa.helium import FOUR, SIZE, UNSEEN_CODE, unseen_count
+from legalize.kernels.isa.helium_copies import (
+    COPIES_CODE,
+    copy_columns,
+    copy_rows,
+    fill,
+    store_some,
+)
 from legalize.kernels.isa.helium_sums import (
     COLUMNS,
     FEW,
@@ -30,12 +34,12 @@ from legalize.kernels.isa.helium_sums import (
     ONE,
     ONE_ROWS,
     PIXELS,
+    SUMS_CODE,
     TAPS,
     add_up,
-    adding_up,
 )
-from legalize.kernels.isa.helium_tiles import MOST_RIGHT, Outputs, compute_tile, having, tile_of
-from legalize.kernels.isa.mcu import number, reading_words
+from legalize.kernels.isa.helium_tiles import MOST_RIGHT, Outputs, compute_tile, tile_of
+from legalize.kernels.isa.mcu import WORDS_CODE, importing, number
 from legalize.written import new_function
 
 # The order in which four channels are read, if two are computed at a time.
@@ -120,9 +124,8 @@ def conv2d(spec: ConvSpec, epilogue: Epilogue) -> tirx.PrimFunc:
     """
     with new_function("conv2d") as builder:
         writer = _Writer(spec, epilogue)
-        with ExitStack() as stack:
-            for each in (hiding(), reading_words(), copying(), writer.adding()):
-                stack.enter_context(each)
+        sums = SUMS_CODE if writer.tile is None else writer.tile[1]
+        with importing(UNSEEN_CODE, WORDS_CODE, COPIES_CODE, sums):
             writer.write()
     return builder.get()
 
@@ -153,10 +156,6 @@ class _Writer:
         self.is_filled = self.span is None and not self.is_read and values < self.depth
         if not self.is_read:
             self.values = T.alloc_buffer((size,), "int8")
-
-    def adding(self) -> Any:
-        """Open the part of the function that may call functions that add products."""
-        return adding_up() if self.tile is None else having(self.tile[1])
 
     def write(self) -> None:
         spec, pixels = self.spec, self.pixels

@@ -12,8 +12,8 @@ from legalize.kernels.conv2d.arm.epilogue import (
     FixedPoint,
     can_requantize,
     choose_epilogue,
+    store_channels,
 )
-from legalize.kernels.conv2d.arm.store import store_channels
 from legalize.kernels.conv2d.calls import fixed_point
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.isa.arm import ARMV7, NEON

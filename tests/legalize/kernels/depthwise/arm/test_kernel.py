@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from legalize.kernels.conv2d.arm.rules import LEAST_DEPTHWISE
-from legalize.kernels.depthwise.arm.pack import pack_depthwise
 from legalize.kernels.depthwise.arm.plan import choose_plan, split_weights
+from legalize.kernels.depthwise.arm.rules import pack_depthwise
 from legalize.kernels.isa.arm import ARMV7, NEON, Isa
 from tests.support.arm import CORTEX_A15, CORTEX_A72, Core, on_cores, run_cases
 from tests.support.arm_assembly import assembly_of, inner_loops

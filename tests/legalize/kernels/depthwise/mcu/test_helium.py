@@ -8,7 +8,7 @@ from legalize.kernels.conv2d.plan import Ready
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.mcu.columns import kind_of, serves
 from legalize.kernels.depthwise.mcu.helium import lanes_of
-from legalize.kernels.depthwise.mcu.helium_plan import groups_of, plan_helium
+from legalize.kernels.depthwise.mcu.rules import groups_of, plan_helium
 from tests.support import mcu
 from tests.support.convolutions import SPEC, Problem, changed, problem_of, random_problem
 from tvm_qnn.standalone.functions import compile_functions

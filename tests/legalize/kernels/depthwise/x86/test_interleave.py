@@ -3,10 +3,7 @@ import pytest
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.depthwise.x86.interleave import (
-    interleave_bytes,
-    interleave_words,
-)
+from legalize.kernels.depthwise.x86.interleave import interleave
 from tests.support.arrays import full_range
 from tests.support.x86 import needs_vnni, run
 
@@ -16,14 +13,13 @@ from tests.support.x86 import needs_vnni, run
 @pytest.mark.parametrize("taps", [2, 4])
 def test_planes_hold_the_rows_of_every_position(size: int, taps: int) -> None:
     rows = full_range(np.random.default_rng(0), "uint8", (taps, size))
-    interleave = interleave_bytes if taps == 4 else interleave_words
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("interleave")
         T.func_attr({"global_symbol": "interleave"})
         data = T.arg("data", T.buffer((taps, size), "uint8"))
         output = T.arg("output", T.buffer((4, size), "uint8"))
         vectors = [data[row, T.ramp(0, 1, size)] for row in range(taps)]
-        for plane, value in enumerate(interleave(vectors, size)):
+        for plane, value in enumerate(interleave(vectors)):
             T.buffer_store(output, value, [plane, T.ramp(0, 1, size)])
     planes = run(builder.get(), [rows], (4, size), "uint8")
     # [planes, quarters, positions, taps]

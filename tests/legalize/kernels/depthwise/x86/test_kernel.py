@@ -11,8 +11,8 @@ import pytest
 import tvm
 
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
-from legalize.kernels.depthwise.x86.pack import pack_depthwise
 from legalize.kernels.depthwise.x86.plan import Cells, Plan
+from legalize.kernels.depthwise.x86.rules import pack_depthwise
 from legalize.kernels.isa.x86 import AVX512_VNNI, Isa
 from qnn_ops.arrays import Array
 from tests.support.convolutions import Problem, changed, check_results, problems_of

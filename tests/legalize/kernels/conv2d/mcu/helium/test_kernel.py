@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 
 from legalize.kernels.conv2d.mcu.helium.kernel import loop_of, packed_rows, span_of
-from legalize.kernels.conv2d.mcu.helium.plan import plan_helium
+from legalize.kernels.conv2d.mcu.rules import plan_helium
 from legalize.kernels.conv2d.plan import Ready
 from legalize.kernels.isa.helium_sums import COLUMNS, FEW, MANY, ONE, ONE_ROWS
 from tests.support import mcu

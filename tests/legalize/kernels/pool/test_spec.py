@@ -1,6 +1,6 @@
 import numpy as np
 
-from legalize.kernels.pool.averages import MAX_TAPS, divisors, rounded_factor
+from legalize.kernels.pool.spec import MAX_TAPS, divisors, rounded_factor
 
 
 def test_products_divide_every_sum() -> None:

@@ -7,7 +7,7 @@ import tvm
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.loop_rows import write_rows
+from legalize.loops import write_rows
 from tests.support.modules import module
 
 STEPS = 5
