@@ -76,6 +76,7 @@ class Format(Protocol):
         has_signatures: whether a file may hold several models, each under a name.
         semantics: the names of the meanings that a model may have, if there is a choice; the first
             one is the default.
+        source: the name of its ``Source`` in the module ``source`` beside it.
     """
 
     name: ClassVar[str]
@@ -83,6 +84,7 @@ class Format(Protocol):
     has_params: ClassVar[bool] = False
     has_signatures: ClassVar[bool] = False
     semantics: ClassVar[tuple[str, ...]] = ()
+    source: ClassVar[str]
 
     def recognises(self, model: Any) -> bool:
         """Tell whether a model has this format: a file's first bytes, or an object in memory."""
@@ -112,6 +114,12 @@ class Format(Protocol):
             QnnError: there are no parameters, or it has no such semantics.
             OSError: a file cannot be read.
         """
+        given = {"params": params} if self.has_params else {}
+        if self.semantics:
+            given["semantics"] = semantics or self.semantics[0]
+        module = import_module(f"{type(self).__module__.rpartition('.')[0]}.source")
+        found: Source = getattr(module, self.source)(model, **given)
+        return found
 
 
 @cache

@@ -1,14 +1,9 @@
 """MXNet among the model formats."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from frontends.formats import Format
 from frontends.mxnet.graph import SEMANTICS
-
-if TYPE_CHECKING:
-    from frontends.mxnet.source import MXNetSource
 
 
 class MXNet(Format):
@@ -18,6 +13,7 @@ class MXNet(Format):
     suffixes = (".json",)
     has_params = True
     semantics = SEMANTICS
+    source = "MXNetSource"
 
     def recognises(self, model: Any) -> bool:
         """Look for a symbol's list of nodes, or for the methods of such classes."""
@@ -26,12 +22,6 @@ class MXNet(Format):
         if type(model).__module__ == "frontends.mxnet.graph":
             return True
         return any(callable(getattr(model, name, None)) for name in ("tojson", "export"))
-
-    def read(self, model: Any, params: Any, semantics: str | None) -> MXNetSource:
-        """Read a symbol and its parameters."""
-        from frontends.mxnet.source import MXNetSource
-
-        return MXNetSource(model, params, semantics or SEMANTICS[0])
 
 
 FORMAT = MXNet()

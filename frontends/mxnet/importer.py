@@ -19,9 +19,9 @@ from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.converters.context import CONVERTERS, Context
 from frontends.mxnet.graph import SEMANTICS, Entry, Graph, Node, reachable
 from frontends.mxnet.interface import Dtypes, Shapes, input_specs, signature
-from frontends.mxnet.live import read_model
 from frontends.mxnet.params import read_params
 from frontends.mxnet.scalars import Array, Value, to_expr
+from frontends.mxnet.symbol import read_model
 from qnn_ops.dialect.expressions import Expression
 from qnn_ops.errors import QnnError
 from qnn_ops.serial import serial

@@ -1,19 +1,17 @@
 """The arguments and results of a model's function: inputs with shapes, names of outputs."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import numpy as np
 from tvm import relax
 
 from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.graph import Entry, Graph, reachable
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import int_list_attr
 from qnn_ops.dialect.registry import TensorSpec, spec_of
 from qnn_ops.dialect.signature import Signature, TensorInfo
 from qnn_ops.errors import QnnError
 
-Array = np.ndarray[Any, Any]
 Shapes = Mapping[str, Sequence[int]] | Sequence[int] | None
 Dtypes = str | Mapping[str, str]
 

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from frontends.mxnet.errors import MXNetFormatError, format_error
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.arrays import Array
 
 # The bytes to which sparse and compressed arrays may grow, and the bytes for each byte of the file.
 # A sparse matrix with one element in a hundred grows thirtyfold. Files that need more are made to

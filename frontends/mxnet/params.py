@@ -32,8 +32,7 @@ from frontends.mxnet.ndarray import (
     read_array,
     widen_bfloat16,
 )
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.arrays import Array
 
 _MAGIC = b"\x93NUMPY"
 _PREAMBLE = 10  # bytes: the magic, the version, and the header's length in version 1

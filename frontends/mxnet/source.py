@@ -17,13 +17,12 @@ from frontends.formats import Shapes, Source
 from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.graph import Entry, Node
 from frontends.mxnet.importer import import_graph, parameters
-from frontends.mxnet.live import read_model
 from frontends.mxnet.scalars import Value
+from frontends.mxnet.symbol import read_model
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
-
-Array = np.ndarray[Any, Any]
 
 _INTEGER = ("_contrib_quantize", "_contrib_dequantize", "_contrib_requantize", "_sg_")
 

@@ -4,17 +4,23 @@ The format is that of nnvm's LoadJSON pass. Symbols of former versions are upgra
 MXNet's own pass LoadLegacyJSON. A malformed file raises a `MXNetFormatError` that names the byte.
 Converters can rely on these checks: every node reads only earlier nodes, so there are no cycles,
 and every number is in range.
+
+Objects of a running MXNet are read only through their methods: MXNet is never imported.
 """
 
 import json
 import os
 import re
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from frontends.mxnet.errors import MXNetFormatError, format_error
 from frontends.mxnet.graph import VARIABLE, Entry, Graph, Node
+from frontends.mxnet.params import read_params
+from qnn_ops.arrays import Array
+from qnn_ops.errors import QnnError
 
 JsonPath = tuple[str | int, ...]
 
@@ -185,6 +191,47 @@ _MAX_INDEX = 2**31 - 1
 
 # The names that a node's attributes have had; if a file has several, the later one wins.
 _ATTRIBUTE_FIELDS = ("param", "attr", "attrs")
+
+
+def read_model(model: Any) -> tuple[Graph, dict[str, Array]]:
+    """Read a symbol in any form, and the parameters that come with it.
+
+    Args:
+        model: the path, text or bytes of a symbol file, or a result of `read_symbol`; a symbol of
+            MXNet, which has a method `tojson`; or a Gluon `HybridBlock`, which has a method
+            `export` and contains its parameters.
+
+    Returns:
+        The graph, and the parameters and states by name, which only a block has.
+
+    Raises:
+        MXNetFormatError: a file is malformed.
+        QnnError: the block cannot be exported; it says why.
+        OSError: the path cannot be read.
+    """
+    if isinstance(model, Graph):
+        return model, {}
+    if callable(getattr(model, "tojson", None)):
+        return read_symbol(model.tojson()), {}
+    if callable(getattr(model, "export", None)):
+        return _exported(model)
+    return read_symbol(model), {}
+
+
+def _exported(block: Any) -> tuple[Graph, dict[str, Array]]:
+    with tempfile.TemporaryDirectory(prefix="tvm-qnn-") as folder:
+        try:
+            block.export(str(Path(folder) / "model"))
+        except Exception as error:
+            # A block has no graph before it has run once.
+            raise QnnError(f"{type(block).__name__} cannot be exported: {error}") from error
+        graph = read_symbol(Path(folder) / "model-symbol.json")
+        parameters: dict[str, Array] = {}
+        # MXNet may write no file for a block without parameters.
+        for path in Path(folder).glob("model-*.params"):
+            arguments, states = read_params(path)
+            parameters |= {**arguments, **states}
+        return graph, parameters
 
 
 def read_symbol(symbol: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Graph:

@@ -84,7 +84,7 @@ def custom(domain: str, name: str) -> Callable[[CustomRule], CustomRule]:
             return _with_types(model, node, rule)
 
         CUSTOM[domain, name] = code
-        OPERATORS[code] = lambda _attributes: None
+        OPERATORS[code] = None
         CONVERTERS[code], STAND_INS[code] = convert, stand_in
         return rule
 

@@ -1,13 +1,8 @@
 """ONNX among the model formats."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from frontends.formats import Format
-
-if TYPE_CHECKING:
-    from frontends.onnx.source import OnnxSource
 
 # A model begins with its first field, the version: a varint from 1 to 127 in all known models.
 _VERSION_FIELD = 0x08
@@ -19,6 +14,7 @@ class Onnx(Format):
 
     name = "ONNX"
     suffixes = (".onnx",)
+    source = "OnnxSource"
 
     def recognises(self, model: Any) -> bool:
         """Look for the first fields of a model, or for its class."""
@@ -26,12 +22,6 @@ class Onnx(Format):
             is_version = len(model) > 2 and model[0] == _VERSION_FIELD and 1 <= model[1] < 128
             return is_version and model[2] in _NEXT_FIELDS
         return type(model).__name__ == "ModelProto"
-
-    def read(self, model: Any, params: Any, semantics: str | None) -> OnnxSource:
-        """Read a model, and the files of its constants beside it."""
-        from frontends.onnx.source import OnnxSource
-
-        return OnnxSource(model)
 
 
 FORMAT = Onnx()

@@ -22,7 +22,7 @@ from frontends.errors import (
 )
 from frontends.naming import owners, with_results
 from frontends.onnx.converters.indices import counted_operands
-from frontends.onnx.converters.open_shapes import OPEN
+from frontends.onnx.converters.movement import OPEN
 from frontends.onnx.converters.registry import CONVERTERS, Call
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.tensors import checked_dtype

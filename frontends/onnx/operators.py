@@ -1,10 +1,9 @@
-"""The operators that are imported: a table of checks of their attributes."""
+"""The operators that are imported: a table of the attributes that some of them refuse."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import frontends.onnx.converters  # noqa: F401 (registers the rules)
-from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import CONVERTERS
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.names import attributes_of, refuse
@@ -12,49 +11,29 @@ from frontends.onnx.read.standard import BROADCASTING, DOMAINS, FLOAT, MOVING, U
 
 _FLOAT8 = range(17, 21)
 
-Attributes = dict[str, Any]
-Check = Callable[[Attributes], None]
-"""Raises UnsupportedError if an operator with these attributes is not imported."""
 
+class Refusal(NamedTuple):
+    """A value of an attribute with which an operator is not imported.
 
-def _anything(_attributes: Attributes) -> None:
-    """Accept all attributes."""
+    Attributes:
+        attribute: its name.
+        holds: tells whether it is such a value; a missing attribute is 0.
+        reason: the reason for the error.
+    """
 
+    attribute: str
+    holds: Callable[[Any], bool]
+    reason: str
 
-def _quantize(attributes: Attributes) -> None:
-    if attributes.get("precision", 0) not in (0, FLOAT):
-        raise UnsupportedError("a stated precision is not imported")
-
-
-def _dequantize(attributes: Attributes) -> None:
-    if attributes.get("output_dtype", 0) not in (0, FLOAT):
-        raise UnsupportedError("real numbers and scales must be float32")
-
-
-def _cast(attributes: Attributes) -> None:
-    if attributes.get("to", 0) in _FLOAT8:
-        raise UnsupportedError("float8 without a bound (saturate) is not imported")
-
-
-def _reduction(attributes: Attributes) -> None:
-    if attributes.get("noop_with_empty_axes", 0):
-        raise UnsupportedError("no axes are all axes: noop_with_empty_axes is not imported")
-
-
-def _loop(attributes: Attributes) -> None:
-    """Refuse results that collect all iterations: loops that could be unrolled are gone here."""
-    body = attributes.get("body")
-    # The inputs begin with the iteration's number and a flag; the outputs begin with a flag.
-    if body is None or len(body.output) >= len(body.input):
-        raise UnsupportedError(f"it has results of all iterations, and {_OPEN}")
+    def fits(self, attributes: dict[str, Any]) -> bool:
+        """Tell whether the attributes of a node have such a value."""
+        return self.holds(attributes.get(self.attribute, 0))
 
 
 _OPEN = (
     "how many iterations it has depends on the data, which values of inputs at import may tell, or "
     "they would make more than 2,048 operators"
 )
-
-_REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare")
 
 _OF_TVM = (
     *(*BROADCASTING, *UNARY, *MOVING),
@@ -71,15 +50,34 @@ _OF_MANY = ("Concat", "Einsum", "Max", "Mean", "Min", "Sum")
 _LEFT = {"Scan": _OPEN}
 """Reasons why operators remain that are usually written as others."""
 
-OPERATORS: dict[str, Check] = {
-    **dict.fromkeys((*CONVERTERS, *_OF_TVM), _anything),
-    **dict.fromkeys(_REDUCTIONS, _reduction),
-    "Cast": _cast,
-    "DequantizeLinear": _dequantize,
-    "Loop": _loop,
-    "QuantizeLinear": _quantize,
+_NO_AXES = "no axes are all axes: noop_with_empty_axes is not imported"
+
+OPERATORS: dict[str, Refusal | None] = {
+    **dict.fromkeys((*CONVERTERS, *_OF_TVM)),
+    **dict.fromkeys(
+        ("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare"),
+        Refusal("noop_with_empty_axes", bool, _NO_AXES),
+    ),
+    "Cast": Refusal(
+        "to", lambda kind: kind in _FLOAT8, "float8 without a bound (saturate) is not imported"
+    ),
+    "DequantizeLinear": Refusal(
+        "output_dtype",
+        lambda kind: kind not in (0, FLOAT),
+        "real numbers and scales must be float32",
+    ),
+    # Loops that could be unrolled are gone here. The inputs of a body begin with the iteration's
+    # number and a flag, its outputs begin with a flag; results of all iterations come last.
+    "Loop": Refusal(
+        "body",
+        lambda body: not body or len(body.output) >= len(body.input),
+        f"it has results of all iterations, and {_OPEN}",
+    ),
+    "QuantizeLinear": Refusal(
+        "precision", lambda kind: kind not in (0, FLOAT), "a stated precision is not imported"
+    ),
 }
-"""Checks by the operator's name; all are of the standard's domain."""
+"""By the operator's name; all are of the standard's domain."""
 
 
 def check_operators(graph: Graph) -> None:
@@ -91,14 +89,10 @@ def reasons(nodes: Any) -> dict[int, str]:
     """Return the reasons why nodes cannot be imported, by the nodes' indices."""
     found: dict[int, str] = {}
     for number, node in enumerate(nodes):
-        check = OPERATORS.get(node.op_type) if node.domain in DOMAINS else None
-        if check is None:
+        if node.domain not in DOMAINS or node.op_type not in OPERATORS:
             found[number] = _LEFT.get(node.op_type, "no conversion rule")
-            continue
-        try:
-            if node.op_type in _OF_MANY and "" in node.input:
-                raise UnsupportedError("one of its operands is left out")
-            check(attributes_of(node))
-        except UnsupportedError as error:
-            found[number] = str(error)
+        elif node.op_type in _OF_MANY and "" in node.input:
+            found[number] = "one of its operands is left out"
+        elif (refusal := OPERATORS[node.op_type]) and refusal.fits(attributes_of(node)):
+            found[number] = refusal.reason
     return found

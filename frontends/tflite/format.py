@@ -1,14 +1,9 @@
 """TFLite among the model formats."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from frontends.formats import Format
 from frontends.tflite.file_names import IDENTIFIER, SEMANTICS
-
-if TYPE_CHECKING:
-    from frontends.tflite.source import TFLiteSource
 
 
 class TFLite(Format):
@@ -18,6 +13,7 @@ class TFLite(Format):
     suffixes = (".tflite",)
     has_signatures = True
     semantics = SEMANTICS
+    source = "TFLiteSource"
 
     def recognises(self, model: Any) -> bool:
         """Look for the identifier, or for attributes of such classes."""
@@ -30,13 +26,6 @@ class TFLite(Format):
         from frontends.tflite.reader import read_signature
 
         return read_signature(model, name)
-
-    def read(self, model: Any, params: Any, semantics: str | None) -> TFLiteSource:
-        """Read a model; all that belongs to it is in the file."""
-        del params
-        from frontends.tflite.source import TFLiteSource
-
-        return TFLiteSource(model, semantics or SEMANTICS[0])
 
 
 FORMAT = TFLite()

@@ -19,13 +19,12 @@ from frontends.tflite.converters.choice import checked_rule
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.folding import fold
 from frontends.tflite.file_names import SEMANTICS
-from frontends.tflite.growth import growth_of
 from frontends.tflite.interface import ends
 from frontends.tflite.interface.signatures import warn_of_others
 from frontends.tflite.model import COMPLEX, HANDLE, Model, Operator, Tensor
 from frontends.tflite.reader import read_model, read_signature
 from frontends.tflite.sparsity import BITS
-from frontends.tflite.states import states_of
+from frontends.tflite.states import growth_of, states_of
 from frontends.tflite.values import ElementsError, Values
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.dialect.signature import with_bounds

@@ -1,11 +1,13 @@
-"""The states that a model keeps between runs: variable tensors, and named variables."""
+"""The states that a model keeps between runs, and the bounds of the sizes of its tensors."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
 import numpy as np
 
-from frontends.errors import UnsupportedOperatorError
+from frontends.bounds import Allowance, bytes_of, check_grown
+from frontends.errors import UnsupportedError, UnsupportedOperatorError
 from frontends.tflite.model import (
     DTYPES,
     HANDLE,
@@ -111,3 +113,32 @@ def _first_values(model: Model, operator: Operator) -> dict[Key, Array]:
 
 def _unsupported(operator: Operator, reason: str) -> UnsupportedOperatorError:
     return UnsupportedOperatorError([(operator.index, operator.code, reason, ())])
+
+
+def growth_of(
+    model: Model, shapes: Mapping[int, Sequence[int]], states: Sequence[State]
+) -> Allowance:
+    """Return the count of a model before anything is computed.
+
+    Args:
+        model: the model, with its subgraphs.
+        shapes: of its inputs, by tensor number.
+        states: its states.
+
+    Raises:
+        QnnError: the file states an input that is too large.
+    """
+    tensors = [tensor for graph in (model, *model.subgraphs) for tensor in graph.tensors]
+    # Tensors may share a buffer.
+    sizes = {each.data.ctypes.data: each.data.nbytes for each in tensors if each.data is not None}
+    held = sum(sizes.values())
+    for index, shape in shapes.items():
+        tensor = model.tensors[index]
+        if tuple(shape) == tensor.shape:
+            try:
+                check_grown(shape, tensor.dtype, held)
+            except UnsupportedError as error:
+                raise QnnError(f"{tensor.label}, an input: {error}") from error
+    ends = [(shape, model.tensors[index].dtype) for index, shape in shapes.items()]
+    kept = [(state.tensor.shape, state.tensor.dtype) for state in states]
+    return Allowance(held, sum(bytes_of(*each) for each in (*ends, *kept)))

@@ -1,14 +1,9 @@
 """PyTorch among the model formats."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from frontends.formats import Format
 from frontends.torch.archive.checkpoints import PARTS, why_no_program
-
-if TYPE_CHECKING:
-    from frontends.torch.source import TorchSource
 
 
 class Torch(Format):
@@ -16,6 +11,7 @@ class Torch(Format):
 
     name = "PyTorch"
     suffixes = (".pt2",)
+    source = "TorchSource"
 
     def recognises(self, model: Any) -> bool:
         """Look for a zip archive that begins with parts of a program, or for a program's class.
@@ -26,12 +22,6 @@ class Torch(Format):
             is_ours = any(part in model for part in PARTS)
             return (model.startswith(b"PK\x03\x04") and is_ours) or bool(why_no_program(model))
         return type(model).__name__ == "ExportedProgram" or bool(why_no_program(model))
-
-    def read(self, model: Any, params: Any, semantics: str | None) -> TorchSource:
-        """Read a program."""
-        from frontends.torch.source import TorchSource
-
-        return TorchSource(model)
 
 
 FORMAT = Torch()

@@ -9,9 +9,7 @@ from tvm import relax
 from frontends.errors import UnsupportedError
 from frontends.torch import resize  # noqa: F401 (it enters rules into OWN, as parts does)
 from frontends.torch.call import CHECKS, OWN, Call, adapted
-from frontends.torch.delegated import DELEGATED
-from frontends.torch.exact import EXACT
-from frontends.torch.hazards import check_hazards
+from frontends.torch.functions import DELEGATED, EXACT
 from frontends.torch.inductor import INDUCTOR, check_product, is_of_inductor
 from frontends.torch.quantized.affine import GROUPS
 from frontends.torch.quantized.dynamic import DYNAMIC, LAYERS, check_dynamic
@@ -33,6 +31,8 @@ _PRODUCTS = ("conv2d.default", "linear.default")
 _SUMS = ("add.Tensor", "add_.Tensor")
 _NAMED_PADS = {"conv1d.padding": relax.op.nn.conv1d, "conv2d.padding": relax.op.nn.conv2d}
 """Convolutions whose padding is a name, such as "same"."""
+_DIVISIONS = ("floor_divide", "floor_divide_", "remainder", "remainder_", "fmod", "fmod_", "div")
+_RANDOM = "nondeterministic_seeded"
 
 
 def rules(
@@ -140,7 +140,7 @@ def reasons(program: Any, known: Collection[str], constants: Mapping[str, Array]
         try:
             _check(node, known, constants, dtype)
             check_product(node, constants)
-            check_hazards(node, constants)
+            _check_hazards(node, constants)
         except UnsupportedError as error:
             found[number] = str(error)
     return found
@@ -192,6 +192,46 @@ def _check_per_tensor(node: Any, wanted: str, *, is_result: bool) -> None:
         raise UnsupportedError(
             f"its values must be from {ends[0]} to {ends[1]}, got {low} to {high}"
         )
+
+
+def _check_hazards(node: Any, constants: Mapping[str, Array]) -> None:
+    """Check an operator that TVM's importer accepts but may compute differently.
+
+    Args:
+        node: the call of the operator.
+        constants: of the program, by the names of their nodes.
+
+    Raises:
+        UnsupportedError: it draws random numbers, or may divide integers by zero.
+    """
+    if not hasattr(node.target, "_schema"):
+        return
+    names = [argument.name for argument in node.target._schema.arguments]
+    values = dict(zip(names, values_of(node), strict=True))
+    if _is_random(node, values):
+        raise UnsupportedError("it is random; of a dropout: call eval() before torch.export.export")
+    if _divides_integers(node):
+        divisor = values["other"]
+        divisor = constants.get(divisor.name) if hasattr(divisor, "name") else divisor
+        if divisor is None or not np.all(divisor):
+            # The processor's division would end the process.
+            raise UnsupportedError("it divides integers by numbers that may be 0")
+
+
+def _is_random(node: Any, values: Mapping[str, Any]) -> bool:
+    """Tell whether a run draws numbers. TVM's importer draws them once, or leaves them out."""
+    if _RANDOM not in {tag.name for tag in node.target.tags}:
+        return False
+    is_training = values.get("train", values.get("training", True)) is not False
+    shares = [values[name] for name in ("p", "dropout", "dropout_p") if name in values]
+    return is_training and shares != [0]
+
+
+def _divides_integers(node: Any) -> bool:
+    if operator_of(node).split(".")[0] not in _DIVISIONS:
+        return False
+    dtype = str(node.meta["val"].dtype)
+    return not dtype.startswith(("torch.float", "torch.bfloat"))
 
 
 def _name(dtype: Any) -> str:

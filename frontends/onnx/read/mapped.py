@@ -14,8 +14,7 @@ import numpy as np
 from frontends.errors import ModelFormatError
 from frontends.onnx.read.names import line_of
 from frontends.onnx.read.package import copied, onnx_package
-
-Array = np.ndarray[Any, Any]
+from qnn_ops.arrays import Array
 
 _LEAST = 1 << 16
 """The fewest bytes of a constant that stays in its file. Constants read at import are smaller."""

@@ -1,4 +1,4 @@
-"""IF, STABLEHLO_CASE, STABLEHLO_COMPOSITE, and the conversion of subgraphs."""
+"""IF, STABLEHLO_CASE, STABLEHLO_COMPOSITE, variables, and the conversion of subgraphs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from frontends.errors import UnsupportedError, UnsupportedOperatorError
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.folding import is_known
 from frontends.tflite.converters.rows import with_rows_put
-from frontends.tflite.model import HANDLE, Model, Operator
+from frontends.tflite.model import HANDLE, Model, Operator, handles_of, variable_of
 from frontends.tflite.operators import MOVED, converter
 from frontends.tflite.values import Values
 from qnn_ops.arrays import Array
@@ -293,3 +293,36 @@ def _flag_of(ctx: Context, carried: Sequence[relax.Expr]) -> relax.Function:
 def _check_alike(made: Sequence[Sequence[TensorSpec]]) -> None:
     if any(list(each) != list(made[0]) for each in made):
         raise UnsupportedError("branches whose results have other shapes or types")
+
+
+@converter("CALL_ONCE", "VAR_HANDLE", micro=MOVED)
+def convert_handle(_ctx: Context) -> list[relax.Expr]:
+    """Compute nothing: import resolves names and computes first values."""
+    return []
+
+
+@converter("READ_VARIABLE", micro=MOVED)
+def convert_read(ctx: Context) -> relax.Expr:
+    """Return a variable's value."""
+    return ctx.values.variables[_variable(ctx)]
+
+
+@converter("ASSIGN_VARIABLE", micro=MOVED)
+def convert_assignment(ctx: Context) -> list[relax.Expr]:
+    """Assign a value to a variable."""
+    key, value = _variable(ctx), ctx.input(1)
+    known = spec_of(ctx.values.variables[key])
+    if spec_of(value.expr) != known:
+        raise QnnError(
+            f"the variable {key[1]!r} is {known.dtype} of shape {known.shape}, and is assigned "
+            f"{value.dtype} of shape {value.shape}"
+        )
+    ctx.values.variables[key] = value.expr
+    return []
+
+
+def _variable(ctx: Context) -> tuple[str, str]:
+    key = variable_of(ctx.operator, handles_of(ctx.model))
+    if key not in ctx.values.variables:
+        raise QnnError(f"the variable {key[1]!r} is none of the main subgraph's")
+    return key

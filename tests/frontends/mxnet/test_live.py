@@ -8,8 +8,7 @@ import pytest
 
 from frontends.mxnet import from_mxnet
 from frontends.mxnet.graph import Graph
-from frontends.mxnet.live import read_model
-from frontends.mxnet.symbol import read_symbol
+from frontends.mxnet.symbol import read_model, read_symbol
 from tests.frontends.mxnet.files import array_list, dense, symbol_json
 from tests.support.errors import fails
 

@@ -1,4 +1,4 @@
-"""RESHAPE, SQUEEZE, EXPAND_DIMS, TRANSPOSE, TILE, BROADCAST_TO, FILL, and blocks of pixels."""
+"""RESHAPE and similar operators, blocks of pixels, and what is computed of shapes at the import."""
 
 from itertools import chain
 from math import prod
@@ -10,14 +10,15 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.known import MOST
-from frontends.ranges import whole_shape
+from frontends.ranges import of_sizes, whole_shape
 from frontends.tflite.converters.context import Context, Operand, regrouped, reshaped
 from frontends.tflite.converters.scales import check_same_quantization
 from frontends.tflite.model import HANDLE
 from frontends.tflite.operators import MOVED, UNKNOWN_SHAPE, converter
 from qnn_ops import quantized_pad
 from qnn_ops.dialect.checks import check_axis
-from qnn_ops.dialect.sizes import as_extent, is_open
+from qnn_ops.dialect.known_values import equal
+from qnn_ops.dialect.sizes import as_extent, broadcast, is_open
 from qnn_ops.errors import QnnError
 
 _RESHAPES = dict[str, Any](micro=MOVED, unpacks=("int4",), reshapes=True, keeps="numbers")
@@ -277,3 +278,40 @@ def _pad(ctx: Context, data: Operand, widths: list[list[int]]) -> relax.Expr:
     if dtype == "bool":
         return R.astype(R.nn.pad(R.astype(data.expr, "uint8"), flat), "bool")
     return R.nn.pad(data.expr, flat, pad_value=point)
+
+
+@converter("BROADCAST_ARGS", kind="known")
+def convert_broadcast_args(ctx: Context) -> relax.Expr:
+    """Broadcast two shapes."""
+    shapes = [ctx.integers(index, ("int32", "int64")) for index in (0, 1)]
+    try:
+        sizes = broadcast(*shapes)
+    except ValueError as error:
+        raise QnnError(str(error)) from error
+    return _sizes(ctx, sizes, ctx.tensor(0).dtype)
+
+
+@converter("RANK", kind="known", of_shape=True)
+def convert_rank(ctx: Context) -> relax.Expr:
+    """Count the axes."""
+    return relax.const(np.int32(len(ctx.input(0).sizes)))
+
+
+@converter("SHAPE", kind="known", of_shape=True)
+def convert_shape(ctx: Context) -> relax.Expr:
+    """Return the sizes."""
+    return _sizes(ctx, ctx.input(0).sizes, ctx.options.out_type)
+
+
+def _sizes(ctx: Context, sizes: tuple[int, ...], dtype: str) -> relax.Expr:
+    return R.astype(of_sizes(ctx.builder, np.array(sizes, object)), dtype)
+
+
+@converter("WHERE", kind="known", refusal=UNKNOWN_SHAPE)
+def convert_where(ctx: Context) -> relax.Expr:
+    """List the indices of elements other than 0."""
+    data = ctx.constant(0)
+    if not data.ndim:
+        raise UnsupportedError(f"{ctx.tensor(0).label} is a scalar")
+    is_zero = equal(data, np.zeros((), data.dtype))  # an open size itself is not false
+    return relax.const(np.argwhere(np.logical_not(is_zero)), "int64")

@@ -1,4 +1,4 @@
-"""Functions of float32 that XNNPACK computes differently from PyTorch."""
+"""Functions of float32, as PyTorch computes them and as XNNPACK does."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,13 +7,78 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.torch.call import Call, Rule
-from frontends.torch.normalize import BATCH_NORM, batch_norm
-from frontends.torch.parts import CLAMPING
-from frontends.torch.reader import is_call, values_of
+from frontends.errors import UnsupportedError
+from frontends.torch.call import CHECKS, OWN, Call, Rule
+from frontends.torch.parts import CLAMP, CLAMPING, EXTREMES, clamp, extreme
+from frontends.torch.reader import is_call, operator_of, values_of
 from qnn_ops import fused_multiply_add
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
+
+BATCH_NORM = "batch_norm.default"
+
+
+@OWN.of(BATCH_NORM)
+def batch_norm(call: Call) -> relax.Expr:
+    """Normalize by the stored statistics: TVM's importer uses the batch's statistics."""
+    data, weight, bias, mean, variance, _, _, epsilon, _ = call.values
+    data, mean, variance = map(call.expr, (data, mean, variance))
+    channels = spec_of(mean).shape
+    gamma, beta = (
+        relax.const(np.full(channels, number, np.float32)) if part is None else call.expr(part)
+        for part, number in ((weight, 1), (bias, 0))
+    )
+    options = {"axis": 1, "epsilon": float(epsilon), "training": False}
+    made = R.nn.batch_norm(data, gamma, beta, mean, variance, **options)
+    return relax.TupleGetItem(call.emit(made), 0)
+
+
+@CHECKS.of(BATCH_NORM)
+def check_batch_norm(node: Any) -> None:
+    """Raise unless a normalization uses stored statistics."""
+    values = values_of(node)
+    if values[5] or None in values[3:5]:
+        raise UnsupportedError("it is in training mode: call eval() before torch.export.export")
+
+
+_PAIRS = ("maximum.default", "minimum.default", "max.other", "min.other")
+
+
+def _exact_gelu(call: Call) -> relax.Expr:
+    data, approximate = call.values
+    return (R.nn.gelu_tanh if approximate == "tanh" else R.nn.gelu)(call.expr(data))
+
+
+def _bounded(call: Call) -> Any:
+    """Bound numbers; NaN stays NaN."""
+    result = clamp(call) if operator_of(call.node) == CLAMP else call.by_tvm()
+    for data in map(call.expr, call.node.all_input_nodes):
+        if spec_of(data).dtype == spec_of(result).dtype == "float32":
+            result = call.emit(R.where(call.emit(R.isnan(data)), data, result))
+    return result
+
+
+def _extreme(call: Call) -> relax.Expr:
+    """Reduce by a maximum or a minimum; one NaN makes the result NaN."""
+    result, emit = call.emit(extreme(call)), call.emit
+    data, axes, keeps = call.values
+    tensor = call.expr(data)
+    if spec_of(tensor).dtype != "float32":
+        return result
+    odd = emit(R.astype(emit(R.isnan(tensor)), "float32"))
+    count = emit(R.max(odd, [int(axis) for axis in axes] or None, keepdims=bool(keeps)))
+    is_odd = emit(R.greater(count, relax.const(0.0, "float32")))
+    return R.where(is_odd, relax.const(float("nan"), "float32"), result)
+
+
+EXACT: dict[str, Rule] = {
+    "gelu.default": _exact_gelu,
+    CLAMP: _bounded,
+    **dict.fromkeys((*CLAMPING, *_PAIRS), _bounded),
+    **dict.fromkeys(EXTREMES, _extreme),
+}
+"""The rules of PyTorch's functions that TVM computes differently, by the names of operators."""
+
 
 _CONVOLVED, _CHANNELS = (3, 4), 2
 """The ranks of data that ExecuTorch normalizes by a convolution, and the axes before the pixels."""
@@ -77,7 +142,7 @@ DELEGATED: dict[str, Rule] = {
     "gelu.default": gelu,
     **dict.fromkeys(("hardswish.default", "hardswish_.default"), hardswish),
 }
-"""The rules of these functions, by the names of their nodes' operators."""
+"""The rules of functions that XNNPACK computes differently, by the names of operators."""
 
 
 def _terms(node: Any, constants: Mapping[str, Array]) -> tuple[Array, Array]:
