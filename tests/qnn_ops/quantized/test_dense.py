@@ -5,13 +5,14 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from qnn_ops import quantized_dense
-from qnn_ops.arithmetic.activations import activation_range
 from qnn_ops.arrays import Array
+from tests.differential.layers import dense
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
 from tests.support.errors import failing
 from tests.support.litert import litert
 from tests.support.operators import module_of
+from tests.support.steps import referred
 
 PLAIN = encodings(input=(0.05, 3), kernel=(0.01, 0), output=(0.1, -5), out_dtype="int8")
 
@@ -68,39 +69,7 @@ def dense_on_litert(
     )
 
 
-@pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
-def test_equals_litert(style: str) -> None:
-    rng = np.random.default_rng(7)
-    dtype = "uint8" if style == "uint8" else "int8"
-    for case in range(60):
-        depth, units = (int(size) for size in rng.integers(1, 30, 2))
-        shape = (*rng.integers(1, 5, case % 3 + 1).tolist(), depth)
-        exponents = rng.uniform(-9, -4, units if style == "int8_per_axis" else 1)
-        output_exponent = rng.uniform(-2, 3)
-        if case % 2:
-            # Powers of two make ties frequent.
-            exponents, output_exponent = np.round(exponents), np.round(output_exponent)
-        scales = (2.0**exponents).astype(np.float32)
-        attrs = encodings(
-            input=(float(2.0 ** np.round(rng.uniform(-7, -1))), full_range(rng, dtype, ()).item()),
-            kernel=(
-                scales.tolist() if scales.size > 1 else float(scales[0]),
-                full_range(rng, dtype, ()).item() if dtype == "uint8" else 0,
-            ),
-            output=(float(np.float32(2.0**output_exponent)), full_range(rng, dtype, ()).item()),
-            out_dtype=dtype,
-        )
-        activation = str(rng.choice(["none", "relu", "relu6", "relu_n1_to_1"]))
-        low, high = activation_range(
-            activation, attrs["output_scale"], attrs["output_zero_point"], dtype
-        )
-        data, weight = full_range(rng, dtype, shape), full_range(rng, dtype, (units, depth))
-        bias = None if case % 5 == 0 else rng.integers(-9000, 9000, units, dtype=np.int32)
-        actual = quantized_dense.evaluate(
-            data, weight, bias=bias, out_min=low, out_max=high, **attrs
-        )
-        expected = dense_on_litert(data, weight, bias, activation, actual.shape, attrs)
-        np.testing.assert_array_equal(actual, expected)
+test_equals_litert = referred(dense)
 
 
 @pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])

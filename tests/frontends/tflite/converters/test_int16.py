@@ -7,29 +7,8 @@ import numpy as np
 import pytest
 
 from frontends.tflite.quantization import Quantization
-from tests.support.int16 import ACTIVATIONS, UNIT, data, near, symmetric
+from tests.support.int16 import UNIT, data, near, symmetric
 from tests.support.tflite import ANY, Sheet, fixed, given, one, refused, x
-
-
-def add_pair(sheet: Sheet, code: str, shapes: tuple[tuple[int, ...], ...]) -> None:
-    rng = sheet.rng
-    scales = [near(rng, 10.0 ** rng.uniform(-5, 0)) for _ in range(2)]
-    operands = (data(rng, shape, scale) for shape, scale in zip(shapes, scales, strict=True))
-    left, right = (float(scale.scale[0]) for scale in scales)
-    spread = left * right * 2e4 if code == "MUL" else max(left, right) * 1.5
-    chosen = {} if code == "MUL" else {"pot_scale_int16": False}
-    activation = str(rng.choice(ACTIVATIONS))
-    result = (ANY, "int16", near(rng, spread))
-    sheet.add(code, *operands, gives=result, fused_activation_function=activation, **chosen)
-
-
-@pytest.mark.parametrize("code", ["ADD", "SUB", "MUL"])
-def test_pairs(code: str) -> None:
-    sheet = Sheet(seed=4)
-    for _ in range(8):
-        add_pair(sheet, code, ((2, 5, 3, 40), (2, 5, 3, 40)))
-        add_pair(sheet, code, ((2, 5, 3, 40), (1, 1, 3, 1)))
-    sheet.check_reference()
 
 
 @pytest.mark.parametrize("code", ["ADD", "SUB"])
@@ -41,34 +20,6 @@ def test_powers_of_two_are_shifted(code: str) -> None:
         activation = "RELU6" if index == 1 else "NONE"
         sheet.add(code, *operands, gives=result, fused_activation_function=activation)
     sheet.check()
-
-
-def test_pools() -> None:
-    sheet = Sheet(seed=6)
-    for index in range(16):
-        sheet.add(
-            ("AVERAGE_POOL_2D", "MAX_POOL_2D")[index % 2],
-            data(sheet.rng, (1, 6, 7, 5), near(sheet.rng, 1e-3)),
-            padding="SAME",
-            stride_h=2,
-            filter_height=3,
-            filter_width=int(sheet.rng.integers(1, 5)),
-            fused_activation_function=str(sheet.rng.choice(ACTIVATIONS)),
-        )
-    sheet.check_reference()
-
-
-def test_means_and_softmax() -> None:
-    sheet = Sheet(seed=7)
-    rng = sheet.rng
-    for _ in range(10):
-        scale = near(rng, 1e-3)
-        mean = (ANY, "int16", near(rng, float(scale.scale[0]) / 5))
-        sheet.add("MEAN", data(rng, (2, 5, 6, 20), scale), [1, 2], gives=mean, keep_dims=True)
-        logits = data(rng, (3, int(rng.integers(1, 400))), near(rng, 10.0 ** rng.uniform(-5, -1)))
-        beta = float(rng.choice([1.0, 0.5, 3.0]))
-        sheet.add("SOFTMAX", logits, gives=(ANY, "int16", symmetric(UNIT)), beta=beta)
-    sheet.check_reference()
 
 
 @pytest.mark.parametrize(
@@ -164,17 +115,6 @@ def test_comparisons_and_concatenations() -> None:
     sheet.check()
     parts = [x(3, 4, dtype="int16", encoding=symmetric(scale)) for scale in (0.1, 0.2)]
     one("CONCATENATION", *parts, **_gives(0.3), axis=1).check()
-
-
-def test_compiled_operators() -> None:
-    sheet = Sheet(seed=12)
-    for code in ("ADD", "SUB", "MUL"):
-        add_pair(sheet, code, ((2, 5, 3, 4), (2, 5, 3, 4)))
-    value, unit = data(sheet.rng, (3, 40), symmetric(1e-3)), (ANY, "int16", symmetric(UNIT))
-    sheet.add("SOFTMAX", value, gives=unit, beta=1.0)
-    sheet.add("LOGISTIC", value, gives=unit)
-    sheet.add("MEAN", value, [1], gives=(ANY, "int16", symmetric(1e-4)), keep_dims=False)
-    sheet.check()
 
 
 def _gives(scale: float, point: int = 0) -> dict[str, Any]:

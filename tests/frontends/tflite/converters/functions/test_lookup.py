@@ -7,7 +7,8 @@ import pytest
 
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
-from tests.support.both_ways import Check, both_ways
+from tests.differential.elementwise import unary
+from tests.support.steps import compiled
 from tests.support.tflite import Sheet, fixed, given, one, random_quantization, refused, x
 
 # What LiteRT demands of the output.
@@ -25,18 +26,7 @@ def add_function(sheet: Sheet, code: str, dtype: str, **options: Any) -> None:
     sheet.operator(code, [data], ((256,), dtype, result), **options)
 
 
-@both_ways
-@pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_tables_equal_litert(dtype: str, check: Check, count: int) -> None:
-    sheet = Sheet(seed=18)
-    for index in range(count):
-        add_function(sheet, "LOGISTIC", dtype)
-        add_function(sheet, "TANH", dtype)
-        add_function(sheet, "HARD_SWISH", dtype)
-        if dtype == "int8":  # LiteRT has no uint8 EXP
-            add_function(sheet, "EXP", dtype)
-        add_function(sheet, "LEAKY_RELU", dtype, alpha=[0.1, 0.3, 2.0, -0.5][index % 4])
-    check(sheet)
+test_functions_equal_litert = compiled(unary, count=60)
 
 
 def test_the_table_is_a_parameter_named_after_the_result() -> None:

@@ -4,53 +4,12 @@ import numpy as np
 import pytest
 
 from frontends.tflite.quantization import Quantization
-from tests.support.arrays import full_range
-from tests.support.both_ways import Check, both_ways
+from tests.differential.layers import dense
+from tests.support.steps import compiled
 from tests.support.tflite import ANY, Sheet, fixed, one, random_quantization, refused, x
 from tvm_qnn.compare import compare
 
-ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
-
-
-def add_dense(sheet: Sheet, style: str, shape: tuple[int, ...], depth: int, keep: bool) -> None:
-    rng = sheet.rng
-    dtype = style.split("_")[0]
-    units = int(rng.integers(1, 9))
-    data_quantization = random_quantization(rng, dtype)
-    data = sheet.random_input(shape, dtype, data_quantization)
-    if style == "int8_per_axis" and units > 1:
-        scales = rng.uniform(0.005, 0.05, units).astype(np.float32)
-        quantization = Quantization(scales, np.zeros(units, np.int64), 0)
-    else:
-        quantization = random_quantization(rng, dtype, 0.02)
-    weights = full_range(rng, dtype, (units, depth))
-    operands = [data, sheet.constant(weights, quantization)]
-    if rng.random() < 0.7:
-        scales = data_quantization.scale * quantization.scale
-        biases = rng.integers(-20000, 20000, units).astype(np.int32)
-        bias_quantization = Quantization(scales, np.zeros(scales.size, np.int64))
-        operands.append(sheet.constant(biases, bias_quantization))
-    result = (*shape[:-1], units) if keep else (int(np.prod(shape)) // depth, units)
-    sheet.operator(
-        "FULLY_CONNECTED",
-        operands,
-        (result, dtype, random_quantization(rng, dtype, 0.1 * float(np.sqrt(depth)))),
-        keep_num_dims=keep,
-        fused_activation_function=str(rng.choice(ACTIVATIONS)),
-    )
-
-
-@both_ways
-@pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
-def test_layers_of_any_rank_equal_litert(style: str, check: Check, count: int) -> None:
-    sheet = Sheet(seed=3)
-    for _ in range(count // 4 + 1):
-        add_dense(sheet, style, (2, 12), 12, keep=False)
-        add_dense(sheet, style, (12,), 12, keep=False)
-        add_dense(sheet, style, (2, 3, 2, 2), 12, keep=False)  # flattened to [2, 12]
-        add_dense(sheet, style, (2, 6), 4, keep=False)  # rows that cross the data's
-        add_dense(sheet, style, (2, 3, 5), 5, keep=True)
-    check(sheet)
+test_layers_equal_litert = compiled(dense)
 
 
 def add_product(

@@ -3,31 +3,14 @@
 import pytest
 
 from frontends.tflite.quantization import Quantization
-from tests.support.both_ways import Check, both_ways
-from tests.support.tflite import ANY, Q, Sheet, one, random_quantization, refused, x
+from tests.differential.moves import concatenate
+from tests.support.steps import compiled
+from tests.support.tflite import ANY, Q, Sheet, one, refused, x
 
 OTHER = Quantization.per_tensor(0.5, 4)
 
 
-def add_concatenation(sheet: Sheet, dtype: str, axis: int) -> None:
-    rng = sheet.rng
-    result = random_quantization(rng, dtype)
-    operands = []
-    for _ in range(int(rng.integers(1, 5))):
-        shape = [2, 3, 4]
-        shape[axis] = int(rng.integers(1, 5))
-        own = random_quantization(rng, dtype) if dtype == "uint8" and rng.random() < 0.7 else result
-        operands.append(sheet.random_input(shape, dtype, own))
-    sheet.operator("CONCATENATION", operands, ((1,), dtype, result), axis=axis)
-
-
-@both_ways
-@pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_concatenations_equal_litert(dtype: str, check: Check, count: int) -> None:
-    sheet = Sheet(seed=13)
-    for index in range(count):
-        add_concatenation(sheet, dtype, [-1, 1, 0, 2, -2][index % 5])
-    check(sheet)
+test_concatenations_equal_litert = compiled(concatenate)
 
 
 test_what_is_refused = refused(
