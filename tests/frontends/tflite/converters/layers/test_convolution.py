@@ -1,10 +1,12 @@
+"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED."""
+
 from typing import Any
 
 import numpy as np
 import pytest
 
 from frontends.tflite.quantization import Quantization
-from tests.differential.layers import convolution, depthwise
+from tests.differential.layers import convolution, dense, depthwise
 from tests.support.arrays import full_range
 from tests.support.steps import compiled
 from tests.support.tflite import (
@@ -15,9 +17,11 @@ from tests.support.tflite import (
     fixed,
     given,
     one,
+    random_quantization,
     refused,
     x,
 )
+from tvm_qnn.compare import compare
 
 NARROW = Quantization.per_tensor(0.1, 0)
 test_convolutions_equal_litert = compiled(convolution, depthwise)
@@ -90,3 +94,70 @@ def test_a_kernel_larger_than_the_image(taps: int, stride: int) -> None:
     bias = fixed([0] * 3, "int32", Quantization.per_tensor(0.01, 0))
     sheet.add("CONV_2D", data, weights, bias, stride_h=stride, stride_w=stride)
     sheet.check()
+
+
+test_layers_equal_litert = compiled(dense)
+
+
+def add_product(
+    sheet: Sheet, dtype: str, shape: tuple[int, ...], units: int, **options: Any
+) -> None:
+    """Add a layer of two activations; the second has its own zero point."""
+    rng, depth, other = sheet.rng, shape[-1], "int8" if dtype == "int16" else dtype
+    wide = dtype == "int16"
+    points = [0, 0] if wide else rng.integers(-9, 9, 2) + (128 if dtype == "uint8" else 0)
+    first, second = (Quantization.per_tensor(0.05, int(point)) for point in points)
+    operands = [sheet.random_input(shape, dtype, first)]
+    operands.append(sheet.random_input((units, depth), other, second))
+    if options.pop("bias", False):
+        bias = rng.integers(-20000, 20000, units).astype("int64" if wide else "int32")
+        operands.append(sheet.bias(bias, Quantization.per_tensor(0.0025, 0)))
+    outer = shape[:-1] if options.get("keep_num_dims") else (int(np.prod(shape[:-1])),)
+    step = 20.0 if wide else 0.1 * float(np.sqrt(depth))
+    result = Quantization.per_tensor(step, 0) if wide else random_quantization(rng, dtype, step)
+    sheet.operator("FULLY_CONNECTED", operands, ((*outer, units), dtype, result), **options)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_products_of_two_activations_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=5)
+    add_product(sheet, dtype, (1, 5, 8), 6)
+    add_product(sheet, dtype, (2, 3, 40), 17, keep_num_dims=True, bias=True)
+    add_product(sheet, dtype, (4, 33), 1, fused_activation_function="RELU6", bias=True)
+    sheet.check()
+
+
+def test_weights_that_an_operator_computes() -> None:
+    """As in exports of attention, the factors are transposed data."""
+    sheet = Sheet(seed=6)
+    known = [random_quantization(sheet.rng, "int8", scale) for scale in (0.05, 0.05, 0.5, 0.5)]
+    data, other = x(32, 8, encoding=known[0]), x(1, 6, 32, encoding=known[1])
+    rows = sheet.made("TRANSPOSE", data, [1, 0])
+    result, square = ((ANY, "int8", each) for each in known[2:])
+    sheet.add("FULLY_CONNECTED", other, rows, gives=result, keep_num_dims=True)
+    both = sheet.made("RELU", data)
+    sheet.add("FULLY_CONNECTED", both, both, gives=square)
+    # With the kernels of this machine.
+    assert compare(sheet.model(), sheet.arrays).is_equal
+
+
+_ONE_SCALE = Quantization.per_tensor(0.1, 0)
+_SCALES = Quantization(np.full(3, 0.1, np.float32), np.zeros(3, np.int64))
+_POINTS = Quantization(np.full(3, 0.1, np.float32), np.array([0, 1, 0], np.int64))
+
+
+def _dense(
+    *shape: int, dtype: str = "int8", encoding: Quantization = _ONE_SCALE, **options: str
+) -> Sheet:
+    weights = fixed(np.ones(shape), dtype, encoding)
+    return one("FULLY_CONNECTED", x(2, 6, dtype=dtype), weights, **options)
+
+
+test_weights_that_do_not_fit = refused(
+    ("has no whole rows of 5, which tensor 1 'c2' takes", _dense(3, 5)),
+    (r"'c2' must have 2 dimensions, got \(3, 6, 1\)", _dense(3, 6, 1)),
+    ("a scale per row and a zero point that is not 0", _dense(3, 6, encoding=_POINTS)),
+    ("uint8 weights with a scale per channel", _dense(3, 6, dtype="uint8", encoding=_SCALES)),
+    ("in the format SHUFFLED4x16", _dense(3, 6, dtype="uint8", weights_format="SHUFFLED4x16INT8")),
+    ("fused activation TANH", _dense(3, 6, fused_activation_function="TANH")),
+)
