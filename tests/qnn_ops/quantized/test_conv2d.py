@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from frontends.tflite.quantization import Quantization
 from qnn_ops import quantized_conv2d
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.layouts import permutation
@@ -12,7 +11,7 @@ from tests.differential.layers import convolution, depthwise
 from tests.support.cases import convolutions
 from tests.support.encodings import encodings
 from tests.support.errors import failing
-from tests.support.litert import litert
+from tests.support.litert import weighted
 from tests.support.operators import module_of
 from tests.support.steps import referred
 
@@ -55,40 +54,6 @@ def test_reference_equals_the_sum_written_out(case: tuple[list[Any], dict[str, A
     assert out[batch, row, column, channel] == total
 
 
-def conv_on_litert(
-    data: Array,
-    kernel: Array,
-    bias: Array | None,
-    shape: tuple[int, ...],
-    attrs: dict[str, Any],
-    **options: Any,
-) -> Array:
-    """CONV_2D, or DEPTHWISE_CONV_2D where ``kernel`` is IHWO."""
-    is_depthwise = attrs["kernel_layout"] == "IHWO"
-    scales = np.atleast_1d(np.asarray(attrs["kernel_scale"], np.float32))
-    zeros = np.zeros(scales.size, np.int64)
-    if is_depthwise:
-        options["depth_multiplier"] = kernel.shape[3] // data.shape[3]
-    kernel_zero_points = zeros + attrs["kernel_zero_point"]
-    constants = [(kernel, Quantization(scales, kernel_zero_points, 3 if is_depthwise else 0))]
-    if bias is None and not is_depthwise:
-        bias = np.zeros(shape[3], np.int32)  # its CONV_2D cannot do without
-    if bias is not None:
-        constants.append((bias, Quantization(attrs["input_scale"] * scales, zeros)))
-    output = Quantization.per_tensor(attrs["output_scale"], attrs["output_zero_point"])
-    return litert(
-        "DEPTHWISE_CONV_2D" if is_depthwise else "CONV_2D",
-        [(data, Quantization.per_tensor(attrs["input_scale"], attrs["input_zero_point"]))],
-        (shape, attrs["out_dtype"], output),
-        constants,
-        stride_h=attrs["strides"][0],
-        stride_w=attrs["strides"][1],
-        dilation_h_factor=attrs["dilation"][0],
-        dilation_w_factor=attrs["dilation"][1],
-        **options,
-    )
-
-
 test_equals_litert = referred(convolution, depthwise)
 
 
@@ -125,7 +90,10 @@ def test_equals_litert_where_the_multiplier_decides(kernel_layout: str, style: s
         data = np.full((1, 1, 1, 1), lowest, dtype)
         kernel = np.ones([channels if letter == "O" else 1 for letter in kernel_layout], dtype)
         actual = quantized_conv2d.evaluate(data, kernel, bias=bias, data_layout="NHWC", **attrs)
-        expected = conv_on_litert(data, kernel, bias, actual.shape, attrs, padding="VALID")
+        axis = kernel_layout.index("O")
+        options = {"depth_multiplier": channels} if axis else {}
+        code = "DEPTHWISE_CONV_2D" if axis else "CONV_2D"
+        expected = weighted(code, data, kernel, bias, attrs, axis, **options)
         np.testing.assert_array_equal(actual, expected)
 
 

@@ -1,16 +1,12 @@
-from typing import Any
-
 import numpy as np
 import pytest
 
-from frontends.tflite.quantization import Quantization
 from qnn_ops import quantized_dense
-from qnn_ops.arrays import Array
 from tests.differential.layers import dense
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
 from tests.support.errors import failing
-from tests.support.litert import litert
+from tests.support.litert import weighted
 from tests.support.operators import module_of
 from tests.support.steps import referred
 
@@ -38,35 +34,6 @@ def test_data_of_any_rank_gives_the_rows_of_the_matrix_product() -> None:
     row = quantized_dense.evaluate(data[1, 2, 3], weight, **PLAIN)
     assert row.shape == (6,)
     np.testing.assert_array_equal(result[1, 2, 3], row)
-
-
-def dense_on_litert(
-    data: Array,
-    weight: Array,
-    bias: Array | None,
-    activation: str,
-    shape: tuple[int, ...],
-    attrs: dict[str, Any],
-) -> Array:
-    scales = np.atleast_1d(np.asarray(attrs["kernel_scale"], np.float32))
-    zero_points = np.full(scales.size, attrs["kernel_zero_point"], np.int64)
-    bias_scale = np.float32(attrs["input_scale"]) * scales
-    bias_quantization = Quantization(bias_scale, np.zeros(scales.size, np.int64))
-    return litert(
-        "FULLY_CONNECTED",
-        [(data, Quantization.per_tensor(attrs["input_scale"], attrs["input_zero_point"]))],
-        (
-            shape,
-            attrs["out_dtype"],
-            Quantization.per_tensor(attrs["output_scale"], attrs["output_zero_point"]),
-        ),
-        [
-            (weight, Quantization(scales, zero_points)),
-            None if bias is None else (bias, bias_quantization),
-        ],
-        fused_activation_function=activation.upper(),
-        keep_num_dims=len(shape) != 2,
-    )
 
 
 test_equals_litert = referred(dense)
@@ -97,7 +64,7 @@ def test_equals_litert_where_the_multiplier_decides(style: str) -> None:
         )
         data, weight = np.full((1, 1), middle, dtype), np.ones((units, 1), dtype)
         actual = quantized_dense.evaluate(data, weight, bias=bias, **attrs)
-        expected = dense_on_litert(data, weight, bias, "none", actual.shape, attrs)
+        expected = weighted("FULLY_CONNECTED", data, weight, bias, attrs)
         np.testing.assert_array_equal(actual, expected)
         other = quantized_dense.evaluate(data, weight, bias=bias, rounding="upward", **attrs)
         disagreeing += int(np.count_nonzero(other != expected))
