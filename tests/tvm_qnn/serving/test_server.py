@@ -156,11 +156,6 @@ def test_wrong_requests_are_one_error(
     assert error.value.status() in ("400", "StatusCode.INVALID_ARGUMENT")
 
 
-def test_nan_is_an_error(server: Server) -> None:
-    with pytest.raises(InferenceServerException, match="has NaN"):
-        server.ask("grpc", np.full((1, 8, 8, 1), np.nan, np.float32))
-
-
 def test_malformed_bodies_are_errors(server: Server, library: Any) -> None:
     zeros = {"datatype": "INT8", "shape": [1, 8, 8, 1], "data": [0] * 64}
     tensor = {"name": library.inputs[0].name, **zeros}
@@ -200,7 +195,7 @@ def test_malformed_bodies_are_errors(server: Server, library: Any) -> None:
     assert server.post(json.dumps(good).encode())[0] == 200
 
 
-def test_bodies_that_are_too_large_or_of_another_kind(server: Server) -> None:
+def test_bodies_that_are_too_large_or_of_another_kind_or_have_nan(server: Server) -> None:
     status, answer = server.post(b"[" + b"0," * (20 << 20) + b"0]")
     assert status == 413
     assert "the body has more than" in answer["error"]
@@ -209,6 +204,8 @@ def test_bodies_that_are_too_large_or_of_another_kind(server: Server) -> None:
     assert "binary_data=False" in server.post(b"{}", **binary)[1]["error"]
     with pytest.raises(InferenceServerException, match="larger than max"):
         server.ask("grpc", np.zeros((40 << 20, 1, 1, 1), np.int8))
+    with pytest.raises(InferenceServerException, match="has NaN"):
+        server.ask("grpc", np.full((1, 8, 8, 1), np.nan, np.float32))
 
 
 def test_pictures_are_prepared_as_run_does(server: Server, library: Any, tmp_path: Path) -> None:
