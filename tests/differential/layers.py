@@ -199,15 +199,18 @@ def pool(graph: Graph, value: Value) -> Value | None:
         return None
     shape = (value.shape[0], *window["spans"], value.shape[3])
     result = graph.result(value, shape)
-    graph.operator(
-        str(graph.choice("MAX_POOL_2D", "AVERAGE_POOL_2D")),
-        [value.index],
-        result,
-        padding=window["padding"],
-        stride_h=window["strides"][0],
-        stride_w=window["strides"][1],
-        filter_height=window["taps"][0],
-        filter_width=window["taps"][1],
-        fused_activation_function=str(graph.choice(*ACTIVATIONS)),
-    )
+    code = str(graph.choice("MAX_POOL_2D", "AVERAGE_POOL_2D"))
+    graph.operator(code, [value.index], result, **pooled(graph, window))
     return result
+
+
+def pooled(graph: Graph, window: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a pool with such a window."""
+    return {
+        "padding": window["padding"],
+        "stride_h": window["strides"][0],
+        "stride_w": window["strides"][1],
+        "filter_height": window["taps"][0],
+        "filter_width": window["taps"][1],
+        "fused_activation_function": str(graph.choice(*ACTIVATIONS)),
+    }

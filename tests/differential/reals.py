@@ -8,7 +8,7 @@ import numpy as np
 
 from frontends.tflite.quantization import Quantization
 from tests.differential.graphs import ACTIVATIONS, Graph, Value, step
-from tests.differential.layers import convolved, window_of
+from tests.differential.layers import convolved, pooled, window_of
 
 
 def _reals(graph: Graph, value: Value) -> Value:
@@ -247,17 +247,8 @@ def real_window(graph: Graph, value: Value) -> Value | None:
     if window is None:
         return None
     result = graph.tensor((value.shape[0], *window["spans"], value.shape[3]), "float32", None)
-    graph.operator(
-        "MAX_POOL_2D",
-        [_reals(graph, value).index],
-        result,
-        padding=window["padding"],
-        stride_h=window["strides"][0],
-        stride_w=window["strides"][1],
-        filter_height=window["taps"][0],
-        filter_width=window["taps"][1],
-        fused_activation_function=str(graph.choice(*ACTIVATIONS)),
-    )
+    operands = [_reals(graph, value).index]
+    graph.operator("MAX_POOL_2D", operands, result, **pooled(graph, window))
     return _quantized(graph, value, result, value.scale)
 
 

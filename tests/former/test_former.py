@@ -1,12 +1,14 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 from click.testing import CliRunner
 
 from tests.former import __main__ as former
 from tests.former import calls
 from tests.former.imports import changed
 from tests.former.live import is_same
+from tests.former.names import names, refusal
 from tests.support.commands import refused
 from tests.support.errors import giving
 from tvm_qnn import relay
@@ -90,3 +92,13 @@ def test_what_is_the_same() -> None:
     assert is_same(one, one)
     assert not is_same(one, one.astype(np.float64))
     assert not is_same(one, np.array([1, 2], np.float32))
+
+
+@pytest.mark.parametrize("name", [name for name, _ in names()])
+def test_a_name_works_or_says_what_to_do(name: str) -> None:
+    refusal(name)
+
+
+def test_most_names_work() -> None:
+    assert len(names()) == 100
+    assert sum(not refusal(name) for name, _ in names()) >= 93

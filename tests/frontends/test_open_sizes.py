@@ -1,9 +1,7 @@
 from typing import Any
 
-import pytest
-
 from frontends.open_sizes import ANY, given_shapes
-from tests.support.errors import fails
+from tests.support.errors import failing
 
 
 def test_sizes_are_numbers_names_or_bounds() -> None:
@@ -42,20 +40,17 @@ def test_sums_follow_their_terms() -> None:
     assert given_shapes({**shapes, "past": 0}, ["x", "y"], least=0).shapes["y"] == (4, 4)
 
 
-@pytest.mark.parametrize(
-    ("shapes", "message"),
-    [
-        ({"z": (1, 3)}, r"no input is named 'z'; there are 'x', 'n'"),
-        ({"z": range(1, 4)}, r"no input is named 'z'"),
-        ({"n": ("m",)}, r"the size 'n' is a number or a range, got \('m',\)"),
-        ({"x": (0, 3)}, r"'x' needs sizes of 1 or more, got 0"),
-        ({"x": ("a b", 3)}, r"a size of input 'x' is a number, a name or a range, got 'a b'"),
-        ({"x": ("lambda", 3)}, r"a size of input 'x' is a number, a name or a range, got 'lambda'"),
-        ({"x": (True, 3)}, r"a size of input 'x' is a number, a name or a range, got True"),
-        ({"x": (1.5, 3)}, r"a size of input 'x' is a number, a name or a range, got 1.5"),
-        ({"x": (range(4), 3)}, r"'x' needs a range of sizes of 1 or more, got range\(0, 4\)"),
-        ({"n": range(1, 9, 2)}, r"'n' needs a range of sizes"),
-    ],
+test_what_is_no_size_is_one_error = failing(
+    lambda shapes: given_shapes({"x": ("n", 3), **shapes}, ["x"]),
+    ({"z": (1, 3)}, r"no input is named 'z'; there are 'x', 'n'"),
+    ({"z": range(1, 4)}, r"no input is named 'z'"),
+    ({"n": ("m",)}, r"the size 'n' is a number or a range, got \('m',\)"),
+    ({"x": (0, 3)}, r"'x' needs sizes of 1 or more, got 0"),
+    ({"x": ("a b", 3)}, r"a size of input 'x' is a number, a name or a range, got 'a b'"),
+    ({"x": ("lambda", 3)}, r"a size of input 'x' is a number, a name or a range, got 'lambda'"),
+    ({"x": (True, 3)}, r"a size of input 'x' is a number, a name or a range, got True"),
+    ({"x": (1.5, 3)}, r"a size of input 'x' is a number, a name or a range, got 1.5"),
+    ({"x": (range(4), 3)}, r"'x' needs a range of sizes of 1 or more, got range\(0, 4\)"),
+    ({"n": range(1, 9, 2)}, r"'n' needs a range of sizes"),
+    match="shape_dict: .*{}",
 )
-def test_what_is_no_size_is_one_error(shapes: Any, message: str) -> None:
-    fails(f"shape_dict: .*{message}", given_shapes, {"x": ("n", 3), **shapes}, ["x"])

@@ -1,4 +1,4 @@
-"""Disks that are full."""
+"""Disks that are full, and files that are damaged."""
 
 import resource
 import subprocess
@@ -35,3 +35,15 @@ def small_files(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def flip(path: Path) -> None:
+    """Change a bit in the middle of a file."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def cut(path: Path) -> None:
+    """Take the last byte from a file."""
+    path.write_bytes(path.read_bytes()[:-1])

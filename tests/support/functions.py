@@ -1,10 +1,29 @@
-"""Small functions for the tests of emulators."""
+"""Small functions of TIR for the tests of passes and emulators."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
+
+
+def loops(
+    shape: Sequence[int], value: Callable[..., Any], *operands: Any, dtype: str = "float32"
+) -> Any:
+    """Return a private function with a loop for each axis of its result.
+
+    Args:
+        shape: of the result.
+        value: computes an element from the operands and the element's indices.
+        operands: shapes of tensors; those of another dtype with it.
+        dtype: of the tensors.
+    """
+    kinds = [each if isinstance(each[0], tuple) else (each, dtype) for each in operands]
+    tensors = [te.placeholder(*kind) for kind in kinds]
+    result = te.compute(shape, lambda *indices: value(*tensors, *indices))
+    function = te.create_prim_func([*tensors, result])
+    return function.without_attr("global_symbol").without_attr("tirx.noalias")
 
 
 def doubler(size: int, dtype: str) -> Any:

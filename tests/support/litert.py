@@ -1,12 +1,12 @@
 """One operator on LiteRT's reference kernels: the oracle of the operators' arithmetic."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
-from tests.support.tflite import Operand, fixed, given, one
+from tests.support.tflite import ANY, Operand, fixed, given, one
 from tvm_qnn.oracle import litert_tensors
 
 Quantized = tuple[np.ndarray, Quantization | None]
@@ -40,3 +40,35 @@ def litert(
     model = single_op(code, inputs, output, constants, **options)
     (result,) = litert_tensors(model, [array for array, _ in inputs]).values()
     return result
+
+
+def weighted(
+    code: str,
+    data: np.ndarray,
+    weights: np.ndarray,
+    bias: np.ndarray,
+    attrs: Mapping[str, Any],
+    axis: int = 0,
+    **options: Any,
+) -> np.ndarray:
+    """Run a layer with a bias on LiteRT's reference kernel.
+
+    Args:
+        code: its operator.
+        data: of it.
+        weights: of it.
+        bias: of it.
+        attrs: attributes of the dialect's operator, with all encodings.
+        axis: of the weights, which has their scales.
+        options: of the layer.
+    """
+    scales = np.atleast_1d(np.asarray(attrs["kernel_scale"], np.float32))
+    zeros = np.zeros(scales.size, np.int64)
+    known = Quantization(scales, zeros + attrs["kernel_zero_point"], axis)
+    sums = Quantization(attrs["input_scale"] * scales, zeros)
+    ends = [
+        Quantization.per_tensor(attrs[f"{name}_scale"], attrs[f"{name}_zero_point"])
+        for name in ("input", "output")
+    ]
+    result = (ANY, attrs["out_dtype"], ends[1])
+    return litert(code, [(data, ends[0])], result, [(weights, known), (bias, sums)], **options)

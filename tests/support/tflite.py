@@ -210,9 +210,7 @@ class Sheet:
 
     def check(self) -> Comparison:
         """Compile the primitives of all operators; every tensor must be LiteRT's."""
-        comparison = self.compare()
-        assert comparison.differing == ()
-        return comparison
+        return check(self.model(), self.arrays)
 
     def check_open(
         self, names: Sequence[Any], *runs: dict[str, int], kernels: bool = True, **bounds: range
@@ -267,29 +265,37 @@ class Sheet:
             (found, expected[index]) for index, found in zip(self._outputs, results, strict=True)
         ]
 
-    def compare(self) -> Comparison:
-        with unchecked():
-            return compare(self.model(), self.arrays, target="llvm", kernels=False)
-
     def run(self) -> Array:
         """Compile the primitives of all operators, and return the one output."""
         with unchecked():
             return np.asarray(library_of(self.model(), kernels=False).run(*self.arrays))
 
     def check_reference(self) -> None:
-        """Return the same without compiling: with the numpy reference of each dialect operator."""
-        model = self.model()
-        mod, params = from_tflite(model, outputs="all")
-        constants = [value.numpy() for value in params.values()]
-        results = evaluate(mod, [*self.arrays, *constants])
-        expected = litert_tensors(model, self.arrays)
-        for index, result in zip(read_model(model).computed, results, strict=True):
-            assert result.dtype == expected[index].dtype
-            np.testing.assert_array_equal(result, expected[index])
+        """Check the same without compiling."""
+        check_reference(self.model(), self.arrays)
 
     def _name(self, prefix: str) -> str:
         self._count += 1
         return f"{prefix}{self._count}"
+
+
+def check(model: bytes, arrays: Sequence[Array]) -> Comparison:
+    """Compile the primitives of a model; every tensor must be LiteRT's."""
+    with unchecked():
+        comparison = compare(model, arrays, target="llvm", kernels=False)
+    assert comparison.differing == ()
+    return comparison
+
+
+def check_reference(model: bytes, arrays: Sequence[Array]) -> None:
+    """Compute a model by the numpy references of its operators; every tensor must be LiteRT's."""
+    mod, params = from_tflite(model, outputs="all")
+    constants = [value.numpy() for value in params.values()]
+    results = evaluate(mod, [*arrays, *constants])
+    expected = litert_tensors(model, arrays)
+    for index, result in zip(read_model(model).computed, results, strict=True):
+        assert result.dtype == expected[index].dtype
+        np.testing.assert_array_equal(result, expected[index])
 
 
 def library_of(model: Any, target: Any = "llvm", shape_dict: Any = None, **options: Any) -> Library:

@@ -221,8 +221,9 @@ class Graph(Chances):
         self._read.update(value.name for value in operands)
         quantized = QLINEAR.get(op) if self._form == "qoperator" else None
         if quantized is not None:
-            inputs = [value.triple for value in operands]
-            names = quantized[1](self, inputs, list(result.encoding), bias)
+            inputs = [name for value in operands for name in value.triple]
+            steps = [] if bias is None else [self.constant(bias.steps)]
+            names = quantized[1](inputs, [*result.encoding], steps)
             extra = {"opset": 13} if op == "Softmax" else {}
             return self.add(self.node(quantized[0], names, **attributes, **extra), result)
         reals = [self.real(value) for value in operands]
@@ -334,44 +335,22 @@ def _info(name: str, dtype: Any, shape: Sequence[int]) -> Any:
     return onnx.helper.make_tensor_value_info(name, element, shape)
 
 
-Operands = Callable[[Graph, list[list[str]], list[str], "Bias | None"], list[str]]
+Order = Callable[[list[str], list[str], list[str]], list[str]]
+"""Joins the names of operands, of the result's encoding, and of a bias if there is one."""
 
 
-def _bias_of(graph: Graph, bias: Bias | None) -> list[str]:
-    return [] if bias is None else [graph.constant(bias.steps)]
+def _in_order(inputs: list[str], into: list[str], bias: list[str]) -> list[str]:
+    return [*inputs, *into, *bias]
 
 
-def _product(
-    graph: Graph, inputs: list[list[str]], into: list[str], bias: Bias | None
-) -> list[str]:
-    return [*inputs[0], *inputs[1], *into, *_bias_of(graph, bias)]
-
-
-def _gemm(graph: Graph, inputs: list[list[str]], into: list[str], bias: Bias | None) -> list[str]:
-    return [*inputs[0], *inputs[1], *(_bias_of(graph, bias) or [""]), *into]
-
-
-def _all(_graph: Graph, inputs: list[list[str]], into: list[str], _bias: Bias | None) -> list[str]:
-    return [*(name for each in inputs for name in each), *into]
-
-
-def _joined(
-    _graph: Graph, inputs: list[list[str]], into: list[str], _bias: Bias | None
-) -> list[str]:
-    return [*into, *(name for each in inputs for name in each)]
-
-
-QLINEAR: dict[str, tuple[str, Operands]] = {
-    "Conv": ("QLinearConv", _product),
-    "MatMul": ("QLinearMatMul", _product),
-    "Gemm": ("QGemm", _gemm),
-    "Concat": ("QLinearConcat", _joined),
-    **{
-        op: (f"QLinear{op}", _all)
-        for op in (
-            *("Add", "AveragePool", "GlobalAveragePool", "LeakyRelu", "Mul", "Sigmoid", "Softmax"),
-        )
-    },
+_PLAIN = (
+    *("Add", "AveragePool", "Conv", "GlobalAveragePool", "LeakyRelu", "MatMul", "Mul", "Sigmoid"),
+    "Softmax",
+)
+QLINEAR: dict[str, tuple[str, Order]] = {
+    "Gemm": ("QGemm", lambda inputs, into, bias: [*inputs, *(bias or [""]), *into]),
+    "Concat": ("QLinearConcat", lambda inputs, into, _: [*into, *inputs]),
+    **{op: (f"QLinear{op}", _in_order) for op in _PLAIN},
 }
 """The quantized operator of one of the standard, and how its operands are ordered."""
 

@@ -44,6 +44,12 @@ def test_operators_without_a_rule_and_refused_ones_are_named_at_once() -> None:
     fails(r"Wobble(.|\n)*Frobnicate", from_mxnet, graph, error=UnsupportedOperatorError)
 
 
+def test_a_result_that_an_operator_does_not_have_is_named() -> None:
+    reader = Node("z", "Activation", {"act_type": "relu"}, (Entry(1, 7),))
+    graph = Graph((*chain(QUANTIZE).nodes, reader), (Entry(2),))
+    fails("has no output 7", from_mxnet, graph, (1, 3))
+
+
 def test_operators_that_no_output_needs_do_not_matter() -> None:
     graph = chain(QUANTIZE, ("Wobble", {}))
     graph = Graph(graph.nodes, (Entry(1),))

@@ -1,16 +1,33 @@
-"""Parameter files of every version, as the arrays that they hold."""
+"""Parameter files of every version, and one error, in no time, for those that are damaged."""
 
 import io
+import re
+import struct
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from frontends.mxnet.errors import MXNetFormatError
 from frontends.mxnet.params import read_params
 from qnn_ops.arrays import Array
-from tests.frontends.mxnet.files import FLAGS, LEGACY, V1, V2, V3, array_list, dense, sparse
+from tests.frontends.mxnet.damage import check_flipped, check_truncations, error_of, survives
+from tests.frontends.mxnet.files import (
+    FLAGS,
+    LEGACY,
+    V1,
+    V2,
+    V3,
+    array_list,
+    dense,
+    shape_bytes,
+    sparse,
+)
+from tests.support.errors import fails
 
 EXAMPLE = np.arange(-3, 3).reshape(2, 3)
 
@@ -176,3 +193,182 @@ def test_npz_of_sparse_arrays(mxnets: bool) -> None:
     assert_same(arguments["rows"], np.array([[0, 0], [1, 2], [0, 0]], np.float32))
     assert_same(arguments["csr"], np.array([[0, 0, 5], [6, 0, 0]], np.float32))
     assert_same(arguments["folder/x"], np.array([1], np.int8))
+
+
+ROWS = sparse((4, 2), np.array([[1, 2]], np.float32), np.array([3]))
+CSR = sparse((2, 3), np.array([4, 5], np.float32), np.array([0, 1, 2]), np.array([2, 0]))
+ARRAYS = [dense(np.arange(3, dtype=np.int8), magic) for magic in (LEGACY, V1, V2, V3)]
+PARAMS = array_list([*ARRAYS, ROWS, CSR], ["arg:a", "b", "aux:c", "arg:d", "e", "f"])
+BYTE = np.ones(1, np.int8)
+
+
+def archive(**arrays: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.savez_compressed(file, **dict[str, Any](arrays))
+    return file.getvalue()
+
+
+NPZ = archive(x=np.arange(6, dtype=np.int8).reshape(2, 3), y=np.zeros(40, np.float32))
+
+
+def params_error(data: bytes) -> str:
+    return error_of(read_params, data)
+
+
+@pytest.mark.parametrize("data", [PARAMS, NPZ], ids=["list", "zip"])
+def test_every_truncation_is_an_error(data: bytes) -> None:
+    check_truncations(read_params, data)
+
+
+@pytest.mark.parametrize("data", [PARAMS, NPZ], ids=["list", "zip"])
+@settings(max_examples=100)
+@given(numbers=st.data())
+def test_flipped_bytes_parse_or_are_an_error(data: bytes, numbers: st.DataObject) -> None:
+    check_flipped(read_params, data, numbers)
+
+
+@settings(max_examples=100)
+@given(data=st.binary(max_size=200), is_zip=st.booleans())
+def test_any_bytes_behind_a_header(data: bytes, is_zip: bool) -> None:
+    survives(read_params, (b"PK\3\4" if is_zip else struct.pack("<QQQ", 0x112, 0, 1)) + data)
+    survives(read_params, array_list([struct.pack("<Ii", V2, len(data) % 4 - 1) + data], ["x"]))
+
+
+@pytest.mark.parametrize("source", [None, 3, ["a"], object()])
+def test_not_a_source(source: Any) -> None:
+    fails(r"params: got .*, needs a path or bytes", read_params, source, error=MXNetFormatError)
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "net.params"
+    path.write_bytes(PARAMS[:-1])
+    fails(re.escape(f"{path}, byte {len(PARAMS) - 1}: "), read_params, path, error=MXNetFormatError)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"{}" * 8, "byte 0: begins with 0x7d7b7d7b7d7b7d7b, MXNet's lists of arrays with 0x112"),
+        (
+            struct.pack("<QQQ", 0x112, 0, 2**62),
+            f"byte 16: the arrays are {2**62}, more than fit into the 0 bytes behind",
+        ),
+        (
+            array_list([struct.pack("<I", 99)]),
+            "byte 24: array 0 begins with 0x63, which no array does",
+        ),
+        (array_list([struct.pack("<Ii", V2, 3)]), "byte 28: array 0 has storage type 3"),
+        (array_list([struct.pack("<Ii", V1, 33)]), "byte 28: array 0 has rank 33"),
+        (
+            array_list([dense(np.zeros(1, np.int8), flag=13)]),
+            "byte 52: array 0 has type 13, needs 0 to 12",
+        ),
+        (array_list([dense(BYTE)], ["a", "b"]), "byte 57: there are 1 arrays, but 2 names"),
+        (array_list([dense(BYTE)] * 2, ["a", "a"]), "byte 90: two arrays have the same name"),
+        (array_list([dense(BYTE)], ["?"])[:-1] + b"\xff", "byte 73: name 0 is not UTF-8 text"),
+        (PARAMS + b"\n", f"byte {len(PARAMS)}: 1 bytes are left behind the names"),
+    ],
+)
+def test_damaged_lists(data: bytes, message: str) -> None:
+    assert message in params_error(data)
+
+
+@pytest.mark.parametrize("magic", [LEGACY, V1, V2, V3])
+@pytest.mark.parametrize("shape", [(2**31 - 1,) * 3, (2**30, 1, 1), (2**31 - 1, 0, 2**31 - 1)])
+def test_sizes_are_checked_before_memory_is_taken(magic: int, shape: tuple[int, ...]) -> None:
+    stand_in = dense(np.zeros((1, 1, 1), np.int64), magic)
+    if magic == LEGACY:
+        changed = stand_in.replace(struct.pack("<III", 1, 1, 1), struct.pack("<III", *shape))
+    else:
+        changed = stand_in.replace(shape_bytes((1, 1, 1)), shape_bytes(shape))
+    assert "array 0" in params_error(array_list([changed]))
+
+
+def test_negative_dimensions() -> None:
+    data = dense(np.zeros((1, 1), np.int8), V2).replace(shape_bytes((1, 1)), shape_bytes((-2, -3)))
+    assert "array 0 is of shape (-2, -3), which no array has" in params_error(array_list([data]))
+
+
+ONE = np.ones((1, 1), np.float32)
+EMPTY = np.zeros(0, np.int64)
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (
+            sparse((2**20, 2**20), np.zeros((0, 2**20), np.float32), EMPTY),
+            f"array 0 unpacks to {2**42} bytes, too many",
+        ),
+        (
+            sparse((2**20, 2**20), np.zeros(0, np.float32), np.zeros(2**20 + 1, np.int8), EMPTY),
+            f"array 0 unpacks to {2**42} bytes, too many",
+        ),
+        (sparse((4, 1), ONE, np.array([4])), "indices are 4 to 4, need 0 to 3"),
+        (sparse((4, 1), ONE, np.array([-1])), "indices are -1 to -1, need 0 to 3"),
+        (sparse((4, 1), ONE, np.array([1], np.float32)), "indices are no lists of integers"),
+        (sparse((4, 1), ONE, np.array([[1]])), "indices are no lists"),
+        (
+            sparse((2, 2), ONE[0], np.array([0, 1]), np.array([0])),
+            "the starts of its rows do not divide 1 values",
+        ),
+        (
+            sparse((2, 2), ONE[0], np.array([0, 2, 1]), np.array([0])),
+            "the starts of its rows do not ascend",
+        ),
+        (
+            sparse((2, 2, 1), ONE[0], np.array([0, 1, 1]), np.array([0])),
+            "of shape (2, 2, 1), with values of shape (1,) at 1 indices",
+        ),
+    ],
+)
+def test_damaged_sparse_arrays(array: bytes, message: str) -> None:
+    assert message in params_error(array_list([array]))
+
+
+def zip_of(**members: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as target:
+        for name, content in members.items():
+            target.writestr(f"{name}.npy", content)
+    return file.getvalue()
+
+
+HEADER = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }"
+
+
+def member_of(header: str, content: bytes = b"") -> bytes:
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header.encode() + content
+
+
+@pytest.mark.parametrize(
+    ("member", "message"),
+    [
+        (b"\x93NUMPX\1\0\0\0", "is no array of numpy's"),
+        (b"\x93NUMPY\1\0\xff\xff{", "ends within its header"),
+        (member_of(HEADER.replace("<f4", "|O")), "has a header that no"),
+        (member_of("__import__('os').abort()"), "has a header that no parameter has"),
+        (
+            member_of("{'descr': '<f4', 'fortran_order': False, 'shape': (" + "9," * 40 + "), }"),
+            "of shape",
+        ),
+        (
+            member_of(HEADER.replace("1", "99999999999999")),
+            "'x.npy' is of shape (99999999999999,) and type float32, but of 0 bytes",
+        ),
+    ],
+)
+def test_damaged_members(member: bytes, message: str) -> None:
+    assert message in params_error(zip_of(x=member))
+
+
+def test_zips_that_unpack_to_too_much() -> None:
+    member = member_of(HEADER.replace("1", str(5 * 10**6)), bytes(2 * 10**7))
+    assert "'x.npy' unpacks to 2000" in params_error(zip_of(x=member))
+
+
+def test_members_compressed_by_other_methods() -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA) as target:
+        target.writestr("x.npy", b"")
+    assert "'x.npy' is compressed by method 14" in params_error(file.getvalue())

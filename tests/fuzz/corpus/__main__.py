@@ -2,7 +2,7 @@
 
 import json
 
-from tests.fuzz.corpus import mxnet_cases, onnx_cases, tflite_cases
+from tests.fuzz.corpus import onnx_cases, tflite_cases
 from tests.fuzz.corpus.case import FOLDER
 
 
@@ -12,7 +12,7 @@ def main() -> None:
     for old in FOLDER.iterdir():
         old.unlink()
     expected = {}
-    for case in [*tflite_cases.cases(), *mxnet_cases.cases(), *onnx_cases.cases()]:
+    for case in [*tflite_cases.cases(), *onnx_cases.cases()]:
         assert case.name not in expected, f"there are two of {case.name}"
         expected[case.name] = {"error": case.error, "message": case.message}
         for ending, content in case.files.items():

@@ -12,7 +12,7 @@ class Case:
 
     Attributes:
         name: of its files, without their endings; it begins with the importer's name.
-        files: by ending; an MXNet model has the others of ``mxnet_base``.
+        files: by ending.
         error: the class of the error; empty where the model is a valid one after all.
         message: a part of the error's message.
     """

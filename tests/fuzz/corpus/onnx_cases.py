@@ -75,12 +75,8 @@ def _bytes() -> Iterator[tuple[str, bytes, str, str]]:
     content = model().SerializeToString()
     yield "base", content, "", ""
     yield "empty", b"", _FORMAT, "it has no graph"
-    yield "half", content[: len(content) // 2], _FORMAT, "malformed"
-    yield "last_byte_missing", content[:-1], _FORMAT, "malformed"
-    yield "all_ones", content[:8] + b"\xff" * (len(content) - 8), _FORMAT, "malformed"
     yield "groups_without_end", b"\x08\x08" + b"\x0b" * 50_000, _FORMAT, "malformed"
     yield "length_of_terabytes", b"\x08\x08\x3a" + b"\xff" * 9 + b"\x01", _FORMAT, "malformed"
-    yield "version_missing", content[2:], _FORMAT, "malformed"
 
 
 def _changes() -> Iterator[tuple[str, bytes, str, str]]:
@@ -90,9 +86,6 @@ def _changes() -> Iterator[tuple[str, bytes, str, str]]:
     def constant(made: Any, name: str) -> Any:
         return next(each for each in made.graph.initializer if each.name == name)
 
-    def cycle(made: Any) -> None:
-        node(made, 0).input[0] = "c"
-
     def missing(made: Any) -> None:
         del made.graph.initializer[0]
 
@@ -101,12 +94,6 @@ def _changes() -> Iterator[tuple[str, bytes, str, str]]:
 
     def made_twice(made: Any) -> None:
         node(made, 2).output[0] = "a"
-
-    def no_output(made: Any) -> None:
-        made.graph.output[0].name = "nowhere"
-
-    def no_nodes(made: Any) -> None:
-        del made.graph.node[:]
 
     def dims(*sizes: int) -> Callable[[Any], None]:
         def change(made: Any) -> None:
@@ -119,12 +106,6 @@ def _changes() -> Iterator[tuple[str, bytes, str, str]]:
             del made.graph.input[0].type.tensor_type.shape.dim[:]
             for size in sizes:
                 made.graph.input[0].type.tensor_type.shape.dim.add().dim_value = size
-
-        return change
-
-    def dtype(kind: int) -> Callable[[Any], None]:
-        def change(made: Any) -> None:
-            constant(made, "w").data_type = kind
 
         return change
 
@@ -152,24 +133,12 @@ def _changes() -> Iterator[tuple[str, bytes, str, str]]:
         one.dims[:] = [_HUGE, _HUGE]
 
     for name, change, error, message in (
-        ("cycle", cycle, _FORMAT, "malformed"),
         ("constant_missing", missing, _FORMAT, "malformed"),
         ("constant_twice", twice, "", ""),
         ("tensor_made_twice", made_twice, _FORMAT, "malformed"),
-        ("output_of_nothing", no_output, _FORMAT, "malformed"),
-        ("no_nodes", no_nodes, _FORMAT, "malformed"),
         ("constant_huge", dims(_HUGE, 2, 1, 1), _FORMAT, "w"),
         ("constant_overflows", dims(1 << 32, 1 << 32, 1, 1), _FORMAT, "w"),
-        ("constant_negative", dims(-4, -2, 1, 1), _FORMAT, "w"),
-        ("constant_too_small", dims(4, 1, 1, 1), _FORMAT, "w"),
-        ("constant_of_no_type", dtype(0), _FORMAT, "w"),
-        ("constant_of_text", dtype(TensorProto.STRING), _FORMAT, "w"),
-        ("constant_of_unknown_type", dtype(77), _FORMAT, "dtype 77 is unknown"),
-        ("constant_of_floats", dtype(TensorProto.FLOAT), _FORMAT, "w"),
         ("input_huge", shape(_HUGE, 2, 3, 3), "QnnError", "'x': a tensor has"),
-        ("input_of_no_rows", shape(1, 2, 0, 3), "QnnError", "needs a static shape"),
-        ("input_negative", shape(1, 2, -3, 3), "QnnError", "needs a static shape"),
-        ("input_of_other_channels", shape(1, 5, 3, 3), _UNSUPPORTED, "for data of shape [1, 5"),
         ("input_of_unknown_type", unknown, _FORMAT, "the dtype 255 of 'x' is unknown"),
         ("input_is_a_sequence", sequence, "QnnError", "must be a tensor"),
         ("external_outside", external("../../../../../../etc/passwd"), _FORMAT, "external data"),
@@ -187,8 +156,6 @@ def _changes() -> Iterator[tuple[str, bytes, str, str]]:
         ("zero_point_of_floats", {"zy": np.float32(3)}, _FORMAT, ""),
     ):
         yield name, model(**constants).SerializeToString(), error, message
-    yield "opset_0", model(opset=0).SerializeToString(), _FORMAT, "malformed"
-    yield "opset_of_the_future", model(opset=1 << 40).SerializeToString(), _FORMAT, "malformed"
 
 
 def _operators() -> Iterator[tuple[str, bytes, str, str]]:
@@ -216,13 +183,6 @@ def _operators() -> Iterator[tuple[str, bytes, str, str]]:
         ("transpose_wild", [turned], _FORMAT, "shapes do not fit"),
         ("concat_axis", [joined], _UNSUPPORTED, "axis is 1099511627776"),
         ("softmax_axis", [softmax], _UNSUPPORTED, "axis is -1099511627776"),
-        (
-            "operator_unknown",
-            [_last("Conv", "c", domain="own")],
-            _UNSUPPORTED,
-            "no conversion rule",
-        ),
-        ("loop_without_body", [_last("Loop", "_ _")], _FORMAT, "malformed"),
     )
     for name, between, error, message in rows:
         end = [] if between[-1][2] == "d" else [_last("Identity", "c")]
@@ -237,7 +197,6 @@ def _operators() -> Iterator[tuple[str, bytes, str, str]]:
         ("conv_window_huge", wide, _UNSUPPORTED, "elements, the most are"),
         ("conv_dilation_huge", {"dilations": [1 << 62] * 2}, _UNSUPPORTED, "dilations is 4611"),
         ("conv_auto_pad_unknown", {"auto_pad": "SIDEWAYS"}, _UNSUPPORTED, "SIDEWAYS"),
-        ("conv_group_of_text", {"group": "one"}, _FORMAT, "malformed"),
     ):
         nodes = _nodes()
         nodes[2] = node_of("Conv", "a b", "c", attributes)

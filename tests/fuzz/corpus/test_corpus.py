@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from frontends.mxnet import from_mxnet
 from frontends.onnx import from_onnx
 from frontends.tflite import from_tflite
 from tests.fuzz.campaign import SECONDS, limit_memory
-from tests.fuzz.corpus import mxnet_cases, tflite_cases
+from tests.fuzz.corpus import tflite_cases
 from tests.fuzz.corpus.case import FOLDER
 
 HAS_ONNX = find_spec("onnx") is not None
@@ -44,21 +43,12 @@ def _import_tflite(name: str) -> Any:
     return from_tflite((FOLDER / f"{name}.tflite").read_bytes())
 
 
-def _import_mxnet(name: str) -> Any:
-    files = {}
-    for ending in mxnet_cases.BASE:
-        own = FOLDER / f"{name}.{ending}"
-        files[ending] = (own if own.exists() else FOLDER / f"mxnet_base.{ending}").read_bytes()
-    return from_mxnet(files["json"], json.loads(files["shapes"]), arg_params=files["params"])
-
-
 def _import_onnx(name: str) -> Any:
     return from_onnx(FOLDER / f"{name}.onnx")
 
 
 IMPORTERS: dict[str, Callable[[str], Any]] = {
     "tflite": _import_tflite,
-    "mxnet": _import_mxnet,
     "onnx": _import_onnx,
 }
 NAMES = [name for name in EXPECTED if HAS_ONNX or not name.startswith("onnx_")]
@@ -86,7 +76,7 @@ def test_no_file_takes_much_memory() -> None:
 
 def test_the_files_are_those_of_the_script() -> None:
     onnx_cases = pytest.importorskip("tests.fuzz.corpus.onnx_cases", reason="it needs onnx")
-    cases = [*tflite_cases.cases(), *mxnet_cases.cases(), *onnx_cases.cases()]
+    cases = [*tflite_cases.cases(), *onnx_cases.cases()]
     kept = {file.name: file.read_bytes() for file in FOLDER.iterdir()}
     assert json.loads(kept.pop("expected.json")) == {
         case.name: {"error": case.error, "message": case.message} for case in cases

@@ -10,6 +10,7 @@ from tvm.script import tirx as T
 
 from legalize.passes import join_rows as its_module
 from legalize.passes.join_rows import JoinRows
+from tests.support.functions import loops
 from tests.support.modules import emit, module
 from tests.support.operators import run
 
@@ -24,24 +25,13 @@ def largest(x: T.Buffer((5, 16), "float32"), m: T.Buffer((5,), "float32")) -> No
             m[vi] = T.max(m[vi], x[vi, vk])
 
 
-@T.prim_func(private=True, s_tir=True)
-def distances(
-    x: T.Buffer((5, 16), "float32"), m: T.Buffer((5,), "float32"), y: T.Buffer((5, 16), "float32")
-) -> None:
-    for i, j in T.grid(5, 16):
-        with T.sblock("distances"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            y[vi, vj] = x[vi, vj] - m[vi]
-
-
-@T.prim_func(private=True, s_tir=True)
-def from_the_next_row(
-    x: T.Buffer((5, 16), "float32"), m: T.Buffer((5,), "float32"), y: T.Buffer((5, 16), "float32")
-) -> None:
-    for i, j in T.grid(5, 16):
-        with T.sblock("distances"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            y[vi, vj] = x[vi, vj] - m[(vi + 1) % 5]
+distances, from_the_next_row = (
+    loops((5, 16), value, (5, 16), (5,))
+    for value in (
+        lambda x, m, i, j: x[i, j] - m[i],
+        lambda x, m, i, j: x[i, j] - m[(i + 1) % 5],
+    )
+)
 
 
 @T.prim_func(s_tir=True)

@@ -3,26 +3,40 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
-from tvm import relax
+from tvm import relax, te
 from tvm.relax import op as R
 from tvm.script import tirx as T
 
 from legalize.passes.merge_loops import MergeLoops
+from tests.support.functions import loops
 from tests.support.machine_code import assembly
 from tests.support.modules import module
 from tvm_qnn import build
 
 
-@T.prim_func(private=True, s_tir=True)
-def lanes(
-    x: T.Buffer((3, 32), "float32"), m: T.Buffer((1, 32), "float32"), y: T.Buffer((3, 2, 16))
-) -> None:
-    for i, j, k in T.grid(3, 2, 16):
-        with T.sblock("lanes"):
-            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
-            y[vi, vj, vk] = (
-                x[((vj * 16 + vk) // 32 + vi) % 3, (vj * 16 + vk) % 32] + m[0, (vj * 16 + vk) % 32]
-            )
+def sums_of(x: Any, i: Any, j: Any) -> Any:
+    k = te.reduce_axis((0, 2))
+    return te.sum(x[i, k, j], k)
+
+
+lanes = loops(
+    (3, 2, 16),
+    lambda x, m, i, j, k: (
+        x[((j * 16 + k) // 32 + i) % 3, (j * 16 + k) % 32] + m[0, (j * 16 + k) % 32]
+    ),
+    *((3, 32), (1, 32)),
+)
+one_number_for_all = loops(
+    (3, 2, 16), lambda x, m, i, j, k: x[i, j, k] - m[i, 0, 0], (3, 2, 16), (3, 1, 1)
+)
+FOUR = (4, 16)
+OTHERS = {
+    "transposed": loops(FOUR, lambda x, i, j: x[j, i], (16, 4)),
+    "one number a row": loops(FOUR, lambda x, m, i, j: x[i, j] - m[i, 0], FOUR, (4, 1)),
+    "padded": loops(FOUR, lambda x, i, j: T.if_then_else(j < 13, x[i, j], T.float32(0)), FOUR),
+    "long rows": loops((4, 65), lambda x, i, j: x[i, j], (4, 65)),
+    "sums": loops((4, 8), sums_of, (4, 2, 8)),
+}
 
 
 @T.prim_func(private=True, s_tir=True)
@@ -40,16 +54,6 @@ def merged_lanes(
 
 
 @T.prim_func(private=True, s_tir=True)
-def one_number_for_all(
-    x: T.Buffer((3, 2, 16), "float32"), m: T.Buffer((3, 1, 1)), y: T.Buffer((3, 2, 16))
-) -> None:
-    for i, j, k in T.grid(3, 2, 16):
-        with T.sblock("one"):
-            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
-            y[vi, vj, vk] = x[vi, vj, vk] - m[vi, 0, 0]
-
-
-@T.prim_func(private=True, s_tir=True)
 def merged_one_number(
     x: T.Buffer((3, 2, 16), "float32"), m: T.Buffer((3, 1, 1)), y: T.Buffer((3, 2, 16))
 ) -> None:
@@ -59,50 +63,6 @@ def merged_one_number(
             vj = T.axis.spatial(2, jk // 16)
             vk = T.axis.spatial(16, jk % 16)
             y[vi, vj, vk] = x[vi, vj, vk] - m[vi, 0, 0]
-
-
-@T.prim_func(private=True, s_tir=True)
-def transposed(x: T.Buffer((16, 4), "float32"), y: T.Buffer((4, 16), "float32")) -> None:
-    for i, j in T.grid(4, 16):
-        with T.sblock("transposed"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            y[vi, vj] = x[vj, vi]
-
-
-@T.prim_func(private=True, s_tir=True)
-def one_number_a_row(
-    x: T.Buffer((4, 16), "float32"), m: T.Buffer((4, 1)), y: T.Buffer((4, 16))
-) -> None:
-    for i, j in T.grid(4, 16):
-        with T.sblock("rows"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            y[vi, vj] = x[vi, vj] - m[vi, 0]
-
-
-@T.prim_func(private=True, s_tir=True)
-def padded(x: T.Buffer((4, 16), "float32"), y: T.Buffer((4, 16), "float32")) -> None:
-    for i, j in T.grid(4, 16):
-        with T.sblock("padded"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            y[vi, vj] = T.if_then_else(vj < 13, x[vi, vj], T.float32(0))
-
-
-@T.prim_func(private=True, s_tir=True)
-def long_rows(x: T.Buffer((4, 65), "float32"), y: T.Buffer((4, 65), "float32")) -> None:
-    for i, j in T.grid(4, 65):
-        with T.sblock("rows"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            y[vi, vj] = x[vi, vj]
-
-
-@T.prim_func(private=True, s_tir=True)
-def sums(x: T.Buffer((4, 2, 8), "float32"), y: T.Buffer((4, 8), "float32")) -> None:
-    for i, j, k in T.grid(4, 8, 2):
-        with T.sblock("sums"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                y[vi, vj] = T.float32(0)
-            y[vi, vj] = y[vi, vj] + x[vi, vk, vj]
 
 
 def after(function: Any) -> Any:
@@ -120,10 +80,10 @@ def test_short_loops_along_memory_are_one(function: Any, expected: Any) -> None:
     tvm.ir.assert_structural_equal(after(function), expected)
 
 
-@pytest.mark.parametrize("function", [transposed, one_number_a_row, padded, long_rows, sums])
-def test_other_loops_are_left(function: Any) -> None:
-    expected = function.with_attr("global_symbol", "f")
-    tvm.ir.assert_structural_equal(after(function), expected)
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_loops_are_left(name: str) -> None:
+    expected = OTHERS[name].with_attr("global_symbol", "f")
+    tvm.ir.assert_structural_equal(after(OTHERS[name]), expected)
 
 
 def test_lanes_are_neither_gathered_nor_scattered() -> None:

@@ -4,29 +4,20 @@ from typing import Any
 
 import pytest
 import tvm
-from tvm import tirx
+from tvm import te, tirx
 from tvm.script import tirx as T
 
 from legalize.passes.row_loops import bytes_of, common_counts, loops_of, size_of, stay_in_rows
+from tests.support.functions import loops
 
 
-@T.prim_func(private=True, s_tir=True)
-def rows(x: T.Buffer((2, 3, 8), "float32"), y: T.Buffer((2, 3, 8), "float32")) -> None:
-    for i, j, k in T.grid(2, 3, 8):
-        with T.sblock("rows"):
-            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
-            y[vi, vj, vk] = x[vi, vj, vk] + T.float32(1)
+def row_sum(x: Any, i: Any) -> Any:
+    k = te.reduce_axis((0, 8))
+    return te.sum(x[i, k], k)
 
 
-@T.prim_func(private=True, s_tir=True)
-def sums(x: T.Buffer((6, 8), "float32"), y: T.Buffer((6,), "float32")) -> None:
-    for i in range(6):
-        for k in range(8):
-            with T.sblock("sums"):
-                vi, vk = T.axis.remap("SR", [i, k])
-                with T.init():
-                    y[vi] = T.float32(0)
-                y[vi] = y[vi] + x[vi, vk]
+rows = loops((2, 3, 8), lambda x, *places: x(*places) + T.float32(1), (2, 3, 8))
+sums = loops((6,), row_sum, (6, 8))
 
 
 @T.prim_func(private=True, s_tir=True)
@@ -61,16 +52,16 @@ def with_sums_of_its_own(x: T.Buffer((6, 8), "int8"), y: T.Buffer((6,), "int8"))
 
 
 def read(function: Any) -> Any:
-    loops = loops_of(function)
-    assert loops is not None
-    return loops
+    found = loops_of(function)
+    assert found is not None
+    return found
 
 
 def test_tensors_have_one_axis() -> None:
-    loops = read(rows)
-    assert [size_of(each) for each in loops.parameters] == [48, 48]
-    assert [bytes_of(each) for each in loops.parameters] == [192, 192]
-    assert [nest.extents for nest in loops.nests] == [(2, 3, 8)]
+    found = read(rows)
+    assert [size_of(each) for each in found.parameters] == [48, 48]
+    assert [bytes_of(each) for each in found.parameters] == [192, 192]
+    assert [nest.extents for nest in found.nests] == [(2, 3, 8)]
 
 
 @pytest.mark.parametrize(
@@ -92,18 +83,18 @@ def test_counts_are_those_of_all_loops() -> None:
 
 
 def test_a_turn_uses_a_row() -> None:
-    loops = read(rows)
-    assert all(stay_in_rows([loops], loops.parameters, count) for count in (48, 6, 2))
-    loops = read(sums)
-    assert stay_in_rows([loops], loops.parameters, 6)
-    assert not stay_in_rows([loops], loops.parameters, 48)
+    found = read(rows)
+    assert all(stay_in_rows([found], found.parameters, count) for count in (48, 6, 2))
+    found = read(sums)
+    assert stay_in_rows([found], found.parameters, 6)
+    assert not stay_in_rows([found], found.parameters, 48)
 
 
 def test_a_sum_over_rows_is_of_no_row() -> None:
-    loops = read(over_columns)
-    data, output = loops.parameters
-    assert stay_in_rows([loops], [data], 6)
-    assert not stay_in_rows([loops], [output], 6)
+    found = read(over_columns)
+    data, output = found.parameters
+    assert stay_in_rows([found], [data], 6)
+    assert not stay_in_rows([found], [output], 6)
 
 
 def test_each_reading_has_its_own_variables() -> None:

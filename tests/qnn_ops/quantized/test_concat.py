@@ -8,12 +8,13 @@ from tvm import relax
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError, quantized_concat
 from qnn_ops.arrays import Array
+from tests.differential.moves import concatenate
 from tests.support.arrays import every_value
-from tests.support.cases import random_concat
 from tests.support.encodings import encodings
 from tests.support.errors import failing, fails
 from tests.support.litert import litert
 from tests.support.operators import module_of
+from tests.support.steps import referred
 
 PLAIN = encodings(
     input_scales=[0.5, 0.25], input_zero_points=[10, 0], output=(0.5, 10), out_dtype="uint8"
@@ -34,14 +35,7 @@ def concat_on_litert(inputs: list[Array], shape: tuple[int, ...], attrs: dict[st
     )
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
-def test_equals_litert(dtype: str) -> None:
-    rng = np.random.default_rng(8)
-    for _ in range(100):
-        (inputs,), attrs = random_concat(rng, dtype)
-        actual = quantized_concat.evaluate(inputs, **attrs)
-        expected = concat_on_litert(inputs, actual.shape, attrs)
-        np.testing.assert_array_equal(actual, expected)
+test_equals_litert = referred(concatenate)
 
 
 def test_float32_is_rounded_after_every_operation_as_in_litert() -> None:

@@ -4,17 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from frontends.tflite.quantization import Quantization
 from qnn_ops import quantized_conv2d
-from qnn_ops.arithmetic.activations import activation_range
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.layouts import permutation
-from tests.support.arrays import full_range
+from tests.differential.layers import convolution, depthwise
 from tests.support.cases import convolutions
 from tests.support.encodings import encodings
 from tests.support.errors import failing
-from tests.support.litert import litert
+from tests.support.litert import weighted
 from tests.support.operators import module_of
+from tests.support.steps import referred
 
 PLAIN = encodings(
     input=(0.05, 3),
@@ -55,114 +54,13 @@ def test_reference_equals_the_sum_written_out(case: tuple[list[Any], dict[str, A
     assert out[batch, row, column, channel] == total
 
 
-def conv_on_litert(
-    data: Array,
-    kernel: Array,
-    bias: Array | None,
-    shape: tuple[int, ...],
-    attrs: dict[str, Any],
-    **options: Any,
-) -> Array:
-    """CONV_2D, or DEPTHWISE_CONV_2D where ``kernel`` is IHWO."""
-    is_depthwise = attrs["kernel_layout"] == "IHWO"
-    scales = np.atleast_1d(np.asarray(attrs["kernel_scale"], np.float32))
-    zeros = np.zeros(scales.size, np.int64)
-    if is_depthwise:
-        options["depth_multiplier"] = kernel.shape[3] // data.shape[3]
-    kernel_zero_points = zeros + attrs["kernel_zero_point"]
-    constants = [(kernel, Quantization(scales, kernel_zero_points, 3 if is_depthwise else 0))]
-    if bias is None and not is_depthwise:
-        bias = np.zeros(shape[3], np.int32)  # its CONV_2D cannot do without
-    if bias is not None:
-        constants.append((bias, Quantization(attrs["input_scale"] * scales, zeros)))
-    output = Quantization.per_tensor(attrs["output_scale"], attrs["output_zero_point"])
-    return litert(
-        "DEPTHWISE_CONV_2D" if is_depthwise else "CONV_2D",
-        [(data, Quantization.per_tensor(attrs["input_scale"], attrs["input_zero_point"]))],
-        (shape, attrs["out_dtype"], output),
-        constants,
-        stride_h=attrs["strides"][0],
-        stride_w=attrs["strides"][1],
-        dilation_h_factor=attrs["dilation"][0],
-        dilation_w_factor=attrs["dilation"][1],
-        **options,
-    )
-
-
-def same_padding(size: int, window: int, stride: int, dilation: int) -> tuple[int, int]:
-    """Return the padding of TFLite's SAME before and after an axis: the odd pixel comes after."""
-    total = max((-(-size // stride) - 1) * stride + (window - 1) * dilation + 1 - size, 0)
-    return total // 2, total - total // 2
+test_equals_litert = referred(convolution, depthwise)
 
 
 def random_scales(rng: np.random.Generator, count: int) -> Array:
     exponents = rng.uniform(-9, -5, count)
     # Powers of two make ties frequent.
     return np.exp2(np.round(exponents) if rng.integers(2) else exponents).astype(np.float32)
-
-
-@pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
-@pytest.mark.parametrize("code", ["CONV_2D", "DEPTHWISE_CONV_2D"])
-def test_equals_litert(code: str, style: str) -> None:
-    rng = np.random.default_rng(5)
-    dtype = "uint8" if style == "uint8" else "int8"
-    for _ in range(80):
-        window, stride = rng.integers(1, 4, 2).tolist(), rng.integers(1, 4, 2).tolist()
-        # TFLite strides or dilates, and not both.
-        dilation = rng.integers(1, 3, 2).tolist() if stride == [1, 1] else [1, 1]
-        extent = [(taps - 1) * step + 1 for taps, step in zip(window, dilation, strict=True)]
-        size = [pixels + int(rng.integers(0, 6)) for pixels in extent]
-        groups, per_group, multiplier = rng.integers(1, 4, 3).tolist()
-        per_group = 1 if code == "DEPTHWISE_CONV_2D" else per_group
-        channels = groups * multiplier
-        padding = str(rng.choice(["SAME", "VALID"]))
-        (top, bottom), (left, right) = (
-            same_padding(*axis) if padding == "SAME" else (0, 0)
-            for axis in zip(size, window, stride, dilation, strict=True)
-        )
-        scales = random_scales(rng, channels if style == "int8_per_axis" else 1)
-        attrs = encodings(
-            input=(float(random_scales(rng, 1)[0] * 8), full_range(rng, dtype, ()).item()),
-            kernel=(
-                scales.tolist() if scales.size > 1 else float(scales[0]),
-                full_range(rng, dtype, ()).item() if dtype == "uint8" else 0,
-            ),
-            output=(float(random_scales(rng, 1)[0] * 16), full_range(rng, dtype, ()).item()),
-            out_dtype=dtype,
-            strides=stride,
-            dilation=dilation,
-            kernel_layout="OHWI" if code == "CONV_2D" else "IHWO",
-        )
-        activation = str(rng.choice(["none", "relu", "relu6", "relu_n1_to_1"]))
-        low, high = activation_range(
-            activation, attrs["output_scale"], attrs["output_zero_point"], dtype
-        )
-        data = full_range(rng, dtype, (int(rng.integers(1, 3)), *size, groups * per_group))
-        kernel = full_range(rng, dtype, (channels, *window, per_group))
-        if code == "DEPTHWISE_CONV_2D":
-            kernel = full_range(rng, dtype, (1, *window, channels))
-        bias = rng.integers(-5000, 5000, channels, dtype=np.int32) if rng.integers(4) else None
-        actual = quantized_conv2d.evaluate(
-            data,
-            kernel,
-            bias=bias,
-            padding=[top, left, bottom, right],
-            groups=groups,
-            data_layout="NHWC",
-            out_min=low,
-            out_max=high,
-            **attrs,
-        )
-        expected = conv_on_litert(
-            data,
-            kernel,
-            bias,
-            actual.shape,
-            attrs,
-            padding=padding,
-            fused_activation_function=activation.upper(),
-        )
-        np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
@@ -192,7 +90,10 @@ def test_equals_litert_where_the_multiplier_decides(kernel_layout: str, style: s
         data = np.full((1, 1, 1, 1), lowest, dtype)
         kernel = np.ones([channels if letter == "O" else 1 for letter in kernel_layout], dtype)
         actual = quantized_conv2d.evaluate(data, kernel, bias=bias, data_layout="NHWC", **attrs)
-        expected = conv_on_litert(data, kernel, bias, actual.shape, attrs, padding="VALID")
+        axis = kernel_layout.index("O")
+        options = {"depth_multiplier": channels} if axis else {}
+        code = "DEPTHWISE_CONV_2D" if axis else "CONV_2D"
+        expected = weighted(code, data, kernel, bias, attrs, axis, **options)
         np.testing.assert_array_equal(actual, expected)
 
 

@@ -1,17 +1,14 @@
-from typing import Any
-
 import numpy as np
 import pytest
 
-from frontends.tflite.quantization import Quantization
 from qnn_ops import quantized_dense
-from qnn_ops.arithmetic.activations import activation_range
-from qnn_ops.arrays import Array
+from tests.differential.layers import dense
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
 from tests.support.errors import failing
-from tests.support.litert import litert
+from tests.support.litert import weighted
 from tests.support.operators import module_of
+from tests.support.steps import referred
 
 PLAIN = encodings(input=(0.05, 3), kernel=(0.01, 0), output=(0.1, -5), out_dtype="int8")
 
@@ -39,68 +36,7 @@ def test_data_of_any_rank_gives_the_rows_of_the_matrix_product() -> None:
     np.testing.assert_array_equal(result[1, 2, 3], row)
 
 
-def dense_on_litert(
-    data: Array,
-    weight: Array,
-    bias: Array | None,
-    activation: str,
-    shape: tuple[int, ...],
-    attrs: dict[str, Any],
-) -> Array:
-    scales = np.atleast_1d(np.asarray(attrs["kernel_scale"], np.float32))
-    zero_points = np.full(scales.size, attrs["kernel_zero_point"], np.int64)
-    bias_scale = np.float32(attrs["input_scale"]) * scales
-    bias_quantization = Quantization(bias_scale, np.zeros(scales.size, np.int64))
-    return litert(
-        "FULLY_CONNECTED",
-        [(data, Quantization.per_tensor(attrs["input_scale"], attrs["input_zero_point"]))],
-        (
-            shape,
-            attrs["out_dtype"],
-            Quantization.per_tensor(attrs["output_scale"], attrs["output_zero_point"]),
-        ),
-        [
-            (weight, Quantization(scales, zero_points)),
-            None if bias is None else (bias, bias_quantization),
-        ],
-        fused_activation_function=activation.upper(),
-        keep_num_dims=len(shape) != 2,
-    )
-
-
-@pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
-def test_equals_litert(style: str) -> None:
-    rng = np.random.default_rng(7)
-    dtype = "uint8" if style == "uint8" else "int8"
-    for case in range(60):
-        depth, units = (int(size) for size in rng.integers(1, 30, 2))
-        shape = (*rng.integers(1, 5, case % 3 + 1).tolist(), depth)
-        exponents = rng.uniform(-9, -4, units if style == "int8_per_axis" else 1)
-        output_exponent = rng.uniform(-2, 3)
-        if case % 2:
-            # Powers of two make ties frequent.
-            exponents, output_exponent = np.round(exponents), np.round(output_exponent)
-        scales = (2.0**exponents).astype(np.float32)
-        attrs = encodings(
-            input=(float(2.0 ** np.round(rng.uniform(-7, -1))), full_range(rng, dtype, ()).item()),
-            kernel=(
-                scales.tolist() if scales.size > 1 else float(scales[0]),
-                full_range(rng, dtype, ()).item() if dtype == "uint8" else 0,
-            ),
-            output=(float(np.float32(2.0**output_exponent)), full_range(rng, dtype, ()).item()),
-            out_dtype=dtype,
-        )
-        activation = str(rng.choice(["none", "relu", "relu6", "relu_n1_to_1"]))
-        low, high = activation_range(
-            activation, attrs["output_scale"], attrs["output_zero_point"], dtype
-        )
-        data, weight = full_range(rng, dtype, shape), full_range(rng, dtype, (units, depth))
-        bias = None if case % 5 == 0 else rng.integers(-9000, 9000, units, dtype=np.int32)
-        actual = quantized_dense.evaluate(
-            data, weight, bias=bias, out_min=low, out_max=high, **attrs
-        )
-        expected = dense_on_litert(data, weight, bias, activation, actual.shape, attrs)
-        np.testing.assert_array_equal(actual, expected)
+test_equals_litert = referred(dense)
 
 
 @pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
@@ -128,7 +64,7 @@ def test_equals_litert_where_the_multiplier_decides(style: str) -> None:
         )
         data, weight = np.full((1, 1), middle, dtype), np.ones((units, 1), dtype)
         actual = quantized_dense.evaluate(data, weight, bias=bias, **attrs)
-        expected = dense_on_litert(data, weight, bias, "none", actual.shape, attrs)
+        expected = weighted("FULLY_CONNECTED", data, weight, bias, attrs)
         np.testing.assert_array_equal(actual, expected)
         other = quantized_dense.evaluate(data, weight, bias=bias, rounding="upward", **attrs)
         disagreeing += int(np.count_nonzero(other != expected))

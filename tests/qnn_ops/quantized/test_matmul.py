@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from tvm import relax
 
-from frontends.tflite.quantization import Quantization
 from qnn_ops import float_matmul, quantized_matmul
 from qnn_ops.errors import QnnError
+from tests.differential.layers import product
 from tests.support.arrays import full_range
 from tests.support.errors import fails
-from tests.support.litert import litert
 from tests.support.operators import module_of
+from tests.support.steps import referred
 
 ROW = np.array([[2.0**24, 1, 1, -(2.0**24)]], np.float32)
 ONES = np.ones((4, 1), np.float32)
@@ -50,21 +50,7 @@ def test_by_hand() -> None:
     np.testing.assert_array_equal(turned, result)
 
 
-def test_equals_litert() -> None:
-    rng = np.random.default_rng(4)
-    for scales in np.exp2(rng.uniform(-6, 0, (12, 2))).astype(np.float32):
-        output = np.float32(scales.prod() * 70 * 70 / 12)
-        encodings = [
-            Quantization.per_tensor(float(scale), int(full_range(rng, "int8", ())))
-            for scale in (*scales, output)
-        ]
-        arrays = [full_range(rng, "int8", shape) for shape in ((3, 9, 5), (3, 5, 8))]
-        numbers = [n for q in encodings for n in (float(q.scale[0]), int(q.zero_point[0]))]
-        arguments: list[Any] = [*arrays, *numbers, "int8"]
-        result = quantized_matmul.evaluate(*arguments)
-        operands = list(zip(arrays, encodings[:2], strict=True))
-        expected = litert("BATCH_MATMUL", operands, ((3, 9, 8), "int8", encodings[2]))
-        np.testing.assert_array_equal(result, expected)
+test_equals_litert = referred(product, dtypes=("int8",))
 
 
 def test_equals_onnx_runtime() -> None:

@@ -1,42 +1,16 @@
 import numpy as np
 import pytest
 
-from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError, quantized_mean
-from tests.support.arrays import full_range
+from tests.differential.elementwise import mean
 from tests.support.encodings import encodings
 from tests.support.errors import failing
-from tests.support.litert import litert
 from tests.support.operators import module_of
+from tests.support.steps import referred
 
 PLAIN = encodings(axis=[1], keepdims=False, input=(0.5, 0), output=(0.5, 0), out_dtype="int8")
 
-AXES = [[1, 2], [2, 1], [0], [3], [-1], [0, 1, 2, 3], [2], [1, 2, 3], [-2, -3], [1, 1], [0, 3], []]
-
-
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
-def test_equals_litert(dtype: str) -> None:
-    rng = np.random.default_rng(1)
-    for index in range(150):
-        shape = tuple(rng.integers(1, 14, 4).tolist())
-        data = full_range(rng, dtype, shape)
-        if index % 3 == 0:
-            data = (data // 16 + 100).astype(dtype)  # a mean far from the zero point
-        exponents = rng.uniform(-8, 2) + np.array([0, rng.uniform(-3, 4)])
-        scales = np.exp2(np.round(exponents) if index % 2 else exponents).astype(np.float32)
-        points = full_range(rng, dtype, (2,)).tolist()
-        axis, keepdims = AXES[index % len(AXES)], bool(rng.integers(2))
-        result = quantized_mean.evaluate(
-            data, axis, keepdims, float(scales[0]), points[0], float(scales[1]), points[1], dtype
-        )
-        expected = litert(
-            "MEAN",
-            [(data, Quantization.per_tensor(float(scales[0]), points[0]))],
-            (result.shape, dtype, Quantization.per_tensor(float(scales[1]), points[1])),
-            [(np.array(axis, np.int32), None)],
-            keep_dims=keepdims,
-        )
-        np.testing.assert_array_equal(result, expected)
+test_equals_litert = referred(mean, dtypes=("int8", "int16"))
 
 
 def test_axis_may_be_a_number_and_repeat() -> None:

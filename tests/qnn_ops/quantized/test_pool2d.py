@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 
-from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError, quantized_pool2d
-from qnn_ops.arithmetic.activations import activation_range
 from qnn_ops.dialect.windows import window_count
-from tests.support.arrays import full_range
+from tests.differential.layers import pool
 from tests.support.cases import poolings
 from tests.support.errors import failing
-from tests.support.litert import litert
 from tests.support.operators import module_of
+from tests.support.steps import referred
 
 
 def test_ties_to_even_by_hand() -> None:
@@ -36,46 +34,7 @@ def test_padding_that_counts_is_the_origin() -> None:
     np.testing.assert_array_equal(result.ravel(), [133, 140, 139])
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
-@pytest.mark.parametrize(
-    ("code", "pool_type"), [("MAX_POOL_2D", "max"), ("AVERAGE_POOL_2D", "avg")]
-)
-def test_equals_litert(dtype: str, code: str, pool_type: str) -> None:
-    rng = np.random.default_rng(1)
-    for _ in range(60):
-        size, window = rng.integers(1, 12, 2), rng.integers(1, 6, 2)
-        strides = rng.integers(1, 4, 2)
-        scheme = str(rng.choice(["SAME", "VALID"])) if (window <= size).all() else "SAME"
-        padding = [0, 0, 0, 0]
-        if scheme == "SAME":
-            total = np.maximum((-(-size // strides) - 1) * strides + window - size, 0)
-            padding = [*(total // 2).tolist(), *(total - total // 2).tolist()]
-        data = full_range(rng, dtype, (2, *size.tolist(), 3))
-        quantization = Quantization.per_tensor(0.03, int(full_range(rng, dtype, ())))
-        kind = str(rng.choice(["none", "relu", "relu6", "relu_n1_to_1"]))
-        low, high = activation_range(kind, 0.03, int(quantization.zero_point[0]), dtype)
-        result = quantized_pool2d.evaluate(
-            data,
-            pool_type,
-            window.tolist(),
-            strides.tolist(),
-            padding,
-            "NHWC",
-            out_min=low,
-            out_max=high,
-        )
-        expected = litert(
-            code,
-            [(data, quantization)],
-            (result.shape, dtype, quantization),
-            padding=scheme,
-            stride_h=int(strides[0]),
-            stride_w=int(strides[1]),
-            filter_height=int(window[0]),
-            filter_width=int(window[1]),
-            fused_activation_function=kind.upper(),
-        )
-        np.testing.assert_array_equal(result, expected)
+test_equals_litert = referred(pool)
 
 
 test_what_does_not_fit_is_named = failing(

@@ -13,6 +13,7 @@ from tvm import relax
 import tvm_qnn
 from qnn_ops.errors import LeftInFloatWarning
 from tests.support.commands import said
+from tests.support.disks import cut, flip
 from tests.support.linking import needs_linker
 from tests.support.modules import adder
 from tests.support.processes import printed, printed_by_two
@@ -140,16 +141,6 @@ def test_a_key_is_the_same_in_another_process() -> None:
     assert printed(code, PYTHONHASHSEED="1").strip() == key()  # here it is another seed
 
 
-def _flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-
-
-def _cut(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-1])
-
-
 def _swap(path: Path) -> None:
     """Replace it by another whole build."""
     build(params={"w": W + 1})
@@ -158,7 +149,7 @@ def _swap(path: Path) -> None:
 
 
 @needs_linker
-@pytest.mark.parametrize("damage", [_flip, _cut, _swap])
+@pytest.mark.parametrize("damage", [flip, cut, _swap])
 def test_an_entry_that_is_damaged_is_built_again(
     folder: Path, compilations: list[tvm.IRModule], damage: Callable[[Path], None]
 ) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from qnn_ops.errors import LeftInFloatWarning
-from tests.frontends.onnx import test_biases
+from tests.frontends.onnx.converters.windows import test_convolutions
 from tests.support.linking import needs_linker
 from tests.support.onnx_sessions import check_equal, model_of, onnx
 from tvm_qnn import onnxruntime as own
@@ -68,7 +68,7 @@ def test_a_known_model_is_not_compiled(compiled: list[Any]) -> None:
 
 
 def test_a_known_model_warns_as_its_build_did(compiled: list[Any]) -> None:
-    left = test_biases.model(2 * test_biases.STEP).model.SerializeToString()
+    left = test_convolutions.model(2 * test_convolutions.STEP).model.SerializeToString()
     for _ in range(2):
         with pytest.warns(LeftInFloatWarning, match="the scale of the bias") as caught:
             own.InferenceSession(left)

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ from tvm_qnn.cli.arguments import read_inputs
 
 if importlib.util.find_spec("mlserver") is None:
     pytest.skip("mlserver is not installed: 'make test-serve'", allow_module_level=True)
+
+from tritonclient.utils import InferenceServerException
 
 pytestmark = [pytest.mark.serve, needs_linker]
 
@@ -130,17 +133,8 @@ def test_clients_at_once(server: Server, library: Any, inputs: np.ndarray, kind:
 
 def in_threads(work: Callable[[int], Any], count: int) -> list[Any]:
     """Return the threads' results; gevent, which the HTTP client uses, has a hub in each thread."""
-    found: dict[int, Any] = {}
-
-    def run(place: int) -> None:
-        found[place] = work(place)
-
-    threads = [threading.Thread(target=run, args=(place,)) for place in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return [found.get(place) for place in range(count)]
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(work, range(count), timeout=60))
 
 
 @KINDS
@@ -156,28 +150,15 @@ def in_threads(work: Callable[[int], Any], count: int) -> list[Any]:
 def test_wrong_requests_are_one_error(
     server: Server, kind: str, array: np.ndarray, name: str, message: str
 ) -> None:
-    from tritonclient.utils import InferenceServerException
-
     with pytest.raises(InferenceServerException) as error:
         server.ask(kind, array, name)
     assert message in str(error.value)
     assert error.value.status() in ("400", "StatusCode.INVALID_ARGUMENT")
 
 
-def test_nan_is_an_error(server: Server) -> None:
-    from tritonclient.utils import InferenceServerException
-
-    with pytest.raises(InferenceServerException, match="has NaN"):
-        server.ask("grpc", np.full((1, 8, 8, 1), np.nan, np.float32))
-
-
 def test_malformed_bodies_are_errors(server: Server, library: Any) -> None:
-    tensor = {
-        "name": library.inputs[0].name,
-        "datatype": "INT8",
-        "shape": [1, 8, 8, 1],
-        "data": [0] * 64,
-    }
+    zeros = {"datatype": "INT8", "shape": [1, 8, 8, 1], "data": [0] * 64}
+    tensor = {"name": library.inputs[0].name, **zeros}
     good = {"inputs": [tensor]}
     status, answer = server.post(json.dumps(good).encode())
     assert (status, len(answer["outputs"])) == (200, 1)
@@ -214,9 +195,7 @@ def test_malformed_bodies_are_errors(server: Server, library: Any) -> None:
     assert server.post(json.dumps(good).encode())[0] == 200
 
 
-def test_bodies_that_are_too_large_or_of_another_kind(server: Server) -> None:
-    from tritonclient.utils import InferenceServerException
-
+def test_bodies_that_are_too_large_or_of_another_kind_or_have_nan(server: Server) -> None:
     status, answer = server.post(b"[" + b"0," * (20 << 20) + b"0]")
     assert status == 413
     assert "the body has more than" in answer["error"]
@@ -225,6 +204,8 @@ def test_bodies_that_are_too_large_or_of_another_kind(server: Server) -> None:
     assert "binary_data=False" in server.post(b"{}", **binary)[1]["error"]
     with pytest.raises(InferenceServerException, match="larger than max"):
         server.ask("grpc", np.zeros((40 << 20, 1, 1, 1), np.int8))
+    with pytest.raises(InferenceServerException, match="has NaN"):
+        server.ask("grpc", np.full((1, 8, 8, 1), np.nan, np.float32))
 
 
 def test_pictures_are_prepared_as_run_does(server: Server, library: Any, tmp_path: Path) -> None:
@@ -354,8 +335,6 @@ def test_requests_are_joined_and_none_harms_another(tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
 
     def work(place: int) -> Any:
-        from tritonclient.utils import InferenceServerException
-
         if place % 4 == 3:  # as long, but of another shape
             try:
                 server.ask("grpc", np.zeros((2, 3), np.int8), "x")
@@ -375,8 +354,6 @@ def test_requests_are_joined_and_none_harms_another(tmp_path: Path) -> None:
     ]
 
     def pair(place: int) -> bool:
-        from tritonclient.utils import InferenceServerException
-
         if place == 0:  # gives up while it waits with the other one
             with pytest.raises(InferenceServerException, match="Deadline"):
                 server.ask("grpc", arrays[0], "x", client_timeout=0.3)

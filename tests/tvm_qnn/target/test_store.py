@@ -16,6 +16,7 @@ from tvm.script.ir_builder import tirx as T
 import tvm_qnn
 from legalize.kernels.border import Border, tell_border
 from legalize.passes.bodies import called
+from tests.support.disks import cut, flip
 from tests.support.linking import needs_linker
 from tests.support.modules import module
 from tests.support.processes import printed, printed_by_two
@@ -179,16 +180,6 @@ def test_a_key_does_not_rest_on_a_hash_of_64_bits(
     assert key() != key(**changes)
 
 
-def _flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-
-
-def _cut(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-1])
-
-
 def _empty(path: Path) -> None:
     path.write_bytes(b"")
 
@@ -200,7 +191,7 @@ def _swap(path: Path) -> None:
 
 
 @needs_linker
-@pytest.mark.parametrize("damage", [_flip, _cut, _empty, _swap])
+@pytest.mark.parametrize("damage", [flip, cut, _empty, _swap])
 def test_an_entry_that_is_damaged_is_compiled_again(
     folder: Path, compilations: list[tvm.IRModule], damage: Callable[[Path], None]
 ) -> None:

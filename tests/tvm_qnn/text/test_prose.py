@@ -1,9 +1,15 @@
 """The trained models write ONNX Runtime's tokens."""
 
+import shutil
+from collections import deque
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import tvm_qnn as qnn
 from tests.support.decoders import OnRuntime
+from tests.support.snippets import run_python
 from tvm_qnn import prose
 
 pytestmark = pytest.mark.filterwarnings("ignore::tvm_qnn.LeftInFloatWarning")
@@ -24,3 +30,16 @@ def test_tokens_are_onnx_runtimes(style: str) -> None:
 
 def test_files_are_small() -> None:
     assert sum(prose.model(style).stat().st_size for style in prose.STYLES) < 3_000_000
+
+
+@pytest.mark.usefixtures("builds")
+@pytest.mark.filterwarnings("ignore::tvm_qnn.LeftInFloatWarning")
+def test_snippets_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(prose.model("int4"), "decoder.onnx")
+    names: dict[str, Any] = {}
+    deque(run_python("docs/guides/text.md", names))
+    assert len(names["tokens"]) == 20
+    assert names["scores"].shape == (1, 256)
+    assert names["decoder"].generate([84, 104, 101, 32], 20) == names["tokens"]

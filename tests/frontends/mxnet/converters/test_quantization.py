@@ -77,6 +77,12 @@ def test_requantize(is_calibrated: bool) -> None:
         ("_contrib_quantize_v2", {"out_type": "int4"}, "float32", "out_type must be one of"),
         ("_contrib_quantize_v2", {}, "int32", "'data' must be float32, got int32"),
         ("_contrib_quantize_v2", {"min_calib_range": 0}, "float32", "max_calib_range is missing"),
+        (
+            "_contrib_quantize_v2",
+            {"min_calib_range": -1e-45, "max_calib_range": 1e-45},
+            "float32",
+            "scale must be positive and finite, got 0.0",
+        ),
         ("_contrib_dequantize", {}, "int32", "must be int8 or uint8, got int32"),
         ("_contrib_requantize", {}, "int8", "'data' must be int32, got int8"),
     ],

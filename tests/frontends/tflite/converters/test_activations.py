@@ -3,20 +3,9 @@
 import numpy as np
 import pytest
 
-from tests.support.both_ways import Check, both_ways
-from tests.support.tflite import Sheet, fixed, given, one, random_quantization
+from tests.support.tflite import fixed, given, one
 
 CODES = ("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1")
-
-
-@both_ways
-@pytest.mark.parametrize("code", CODES)
-def test_rectifiers_equal_litert(code: str, check: Check, count: int) -> None:
-    sheet = Sheet(seed=16)
-    for dtype in ("uint8", "int8") * (count // 2):
-        data = sheet.random_input((2, 50), dtype, random_quantization(sheet.rng, dtype))
-        sheet.operator(code, [data], ((2, 50), dtype, random_quantization(sheet.rng, dtype)))
-    check(sheet)
 
 
 REALS = [-2.5, -0.5, -0.0, 0.0, 0.5, 6.5, np.nan, np.inf, -np.inf] * 3

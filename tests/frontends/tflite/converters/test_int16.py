@@ -1,4 +1,4 @@
-"""Operators on int16 tensors without weights, all of which LiteRT takes, against LiteRT."""
+"""Operators and layers of int16 data, all of which LiteRT takes, against LiteRT."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,30 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from frontends.errors import UnsupportedOperatorError
 from frontends.tflite.quantization import Quantization
-from tests.support.int16 import ACTIVATIONS, UNIT, data, near, symmetric
+from tests.support.arrays import full_range
+from tests.support.int16 import UNIT, bias, data, near, symmetric, weights
 from tests.support.tflite import ANY, Sheet, fixed, given, one, refused, x
-
-
-def add_pair(sheet: Sheet, code: str, shapes: tuple[tuple[int, ...], ...]) -> None:
-    rng = sheet.rng
-    scales = [near(rng, 10.0 ** rng.uniform(-5, 0)) for _ in range(2)]
-    operands = (data(rng, shape, scale) for shape, scale in zip(shapes, scales, strict=True))
-    left, right = (float(scale.scale[0]) for scale in scales)
-    spread = left * right * 2e4 if code == "MUL" else max(left, right) * 1.5
-    chosen = {} if code == "MUL" else {"pot_scale_int16": False}
-    activation = str(rng.choice(ACTIVATIONS))
-    result = (ANY, "int16", near(rng, spread))
-    sheet.add(code, *operands, gives=result, fused_activation_function=activation, **chosen)
-
-
-@pytest.mark.parametrize("code", ["ADD", "SUB", "MUL"])
-def test_pairs(code: str) -> None:
-    sheet = Sheet(seed=4)
-    for _ in range(8):
-        add_pair(sheet, code, ((2, 5, 3, 40), (2, 5, 3, 40)))
-        add_pair(sheet, code, ((2, 5, 3, 40), (1, 1, 3, 1)))
-    sheet.check_reference()
 
 
 @pytest.mark.parametrize("code", ["ADD", "SUB"])
@@ -41,34 +22,6 @@ def test_powers_of_two_are_shifted(code: str) -> None:
         activation = "RELU6" if index == 1 else "NONE"
         sheet.add(code, *operands, gives=result, fused_activation_function=activation)
     sheet.check()
-
-
-def test_pools() -> None:
-    sheet = Sheet(seed=6)
-    for index in range(16):
-        sheet.add(
-            ("AVERAGE_POOL_2D", "MAX_POOL_2D")[index % 2],
-            data(sheet.rng, (1, 6, 7, 5), near(sheet.rng, 1e-3)),
-            padding="SAME",
-            stride_h=2,
-            filter_height=3,
-            filter_width=int(sheet.rng.integers(1, 5)),
-            fused_activation_function=str(sheet.rng.choice(ACTIVATIONS)),
-        )
-    sheet.check_reference()
-
-
-def test_means_and_softmax() -> None:
-    sheet = Sheet(seed=7)
-    rng = sheet.rng
-    for _ in range(10):
-        scale = near(rng, 1e-3)
-        mean = (ANY, "int16", near(rng, float(scale.scale[0]) / 5))
-        sheet.add("MEAN", data(rng, (2, 5, 6, 20), scale), [1, 2], gives=mean, keep_dims=True)
-        logits = data(rng, (3, int(rng.integers(1, 400))), near(rng, 10.0 ** rng.uniform(-5, -1)))
-        beta = float(rng.choice([1.0, 0.5, 3.0]))
-        sheet.add("SOFTMAX", logits, gives=(ANY, "int16", symmetric(UNIT)), beta=beta)
-    sheet.check_reference()
 
 
 @pytest.mark.parametrize(
@@ -166,17 +119,6 @@ def test_comparisons_and_concatenations() -> None:
     one("CONCATENATION", *parts, **_gives(0.3), axis=1).check()
 
 
-def test_compiled_operators() -> None:
-    sheet = Sheet(seed=12)
-    for code in ("ADD", "SUB", "MUL"):
-        add_pair(sheet, code, ((2, 5, 3, 4), (2, 5, 3, 4)))
-    value, unit = data(sheet.rng, (3, 40), symmetric(1e-3)), (ANY, "int16", symmetric(UNIT))
-    sheet.add("SOFTMAX", value, gives=unit, beta=1.0)
-    sheet.add("LOGISTIC", value, gives=unit)
-    sheet.add("MEAN", value, [1], gives=(ANY, "int16", symmetric(1e-4)), keep_dims=False)
-    sheet.check()
-
-
 def _gives(scale: float, point: int = 0) -> dict[str, Any]:
     return {"gives": (ANY, "int16", Quantization.per_tensor(scale, point))}
 
@@ -189,4 +131,88 @@ test_encodings_that_do_not_fit = refused(
     ("output_zero_point must be 0 for int16", one("RELU", _WORDS, **_gives(0.1, 3))),
     ("the zero point of tensor 1 .* must be 0", one("ABS", _WORDS, **_gives(0.1, 3))),
     ("int16 must have scale 1/32768", one("SOFTMAX", _WORDS, beta=1.0)),
+)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+def test_sums_of_32_bits_wrap(dtype: str) -> None:
+    sheet, values = Sheet(seed=3), np.full((1, 1, 1, 600), -32768)
+    result, stated = (ANY, "int16", symmetric(1.0)), {"quantized_bias_type": dtype}
+    bias, rows = fixed([0, 2**31 - 1], dtype), np.full((2, 600), -127)
+    point = Quantization.per_tensor(0.01, 5)
+    for code, shape, encoding in (
+        ("CONV_2D", (1, 1, 600), symmetric(0.01)),
+        ("FULLY_CONNECTED", (600,), symmetric(0.01)),
+        ("FULLY_CONNECTED", (600,), point),
+    ):
+        data = given(values.reshape(1, *shape), "int16", symmetric(1e-3))
+        weights = fixed(rows.reshape(2, *shape), "int8", encoding)
+        sheet.add(code, data, weights, bias, gives=result, **stated)
+    sheet.check_reference()
+    sheet.check()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+def test_transposed_convolutions(dtype: str) -> None:
+    sheet = Sheet(seed=14)
+    for index in range(4):
+        scale = near(sheet.rng, 1e-3)
+        kernel, _ = weights(sheet.rng, (3, 3, 2, 5), 0, True)
+        operands = [fixed([1, 8, 10, 3], "int32"), kernel, data(sheet.rng, (1, 4, 5, 5), scale)]
+        if index % 2:
+            operands.append(bias(sheet.rng, 3, dtype))
+        result = (ANY, "int16", near(sheet.rng, float(scale.scale[0]) * 3))
+        window = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
+        stated = {"quantized_bias_type": "int32"} if dtype == "int32" else {}
+        sheet.add("TRANSPOSE_CONV", *operands, gives=result, **window, **stated)
+    sheet.check()
+
+
+def test_products_of_matrices() -> None:
+    sheet = Sheet(seed=15)
+    rng = sheet.rng
+    for adj_x, adj_y, is_constant in (
+        (False, False, False),
+        (True, True, False),
+        (False, True, True),
+    ):
+        scales = near(rng, 1e-3), near(rng, 1e-2)
+        lhs = data(rng, (2, 30, 4) if adj_x else (2, 4, 30), scales[0])
+        shape = (5, 30) if adj_y else (2, 30, 5)
+        rhs = data(rng, shape, scales[1])
+        if is_constant:
+            rhs = fixed(full_range(rng, "int8", shape), "int8", scales[1])
+        step = float(scales[0].scale[0] * scales[1].scale[0])
+        result = (ANY, "int16", near(rng, step * (500 if is_constant else 1e5)))
+        sheet.add("BATCH_MATMUL", lhs, rhs, gives=result, adj_x=adj_x, adj_y=adj_y)
+    tenth = symmetric(0.1)
+    none = data(rng, (4, 0), tenth)
+    for lhs, rhs in (
+        (data(rng, (0, 4), tenth), fixed(np.ones((4, 3)), "int8", tenth)),
+        (none, fixed(np.zeros((0, 3)), "int8", tenth)),
+        (none, data(rng, (0, 3), tenth)),
+    ):
+        sheet.add("BATCH_MATMUL", lhs, rhs)
+    sheet.check()
+
+
+def test_weights_of_4_bits_that_litert_does_not_unpack() -> None:
+    sheet, tenth = Sheet(seed=17), symmetric(0.1)
+    kernel = sheet.packed(np.ones((1, 1, 1, 2), np.int8), "int4", tenth)
+    operands = [sheet.random_input((1, 3, 3, 2), "int16", tenth), kernel]
+    window = {"padding": "VALID", "stride_h": 1, "stride_w": 1, "depth_multiplier": 1}
+    sheet.operator("DEPTHWISE_CONV_2D", operands, (ANY, "int16", tenth), **window)
+    sheet.check_refused("int4 weights beside int16 data", UnsupportedOperatorError)
+
+
+test_a_bias_that_the_options_do_not_state = refused(
+    (
+        "the bias tensor 2 'c3' must be int64, got int32",
+        one(
+            "FULLY_CONNECTED",
+            x(3, 4, dtype="int16", encoding=symmetric(0.1)),
+            fixed(np.ones((5, 4)), "int8", symmetric(0.1)),
+            fixed([0] * 5, "int32"),
+        ),
+    )
 )

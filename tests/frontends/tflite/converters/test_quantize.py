@@ -1,6 +1,5 @@
 """QUANTIZE, DEQUANTIZE, FAKE_QUANT and CAST."""
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -8,21 +7,12 @@ import pytest
 
 from frontends.errors import ModelFormatError
 from frontends.tflite.quantization import Quantization
+from tests.differential.elementwise import change_encoding, from_reals, to_reals
 from tests.support.arrays import full_range
-from tests.support.tflite import ANY, Q, Sheet, fixed, given, one, random_quantization, refused, x
+from tests.support.steps import referred
+from tests.support.tflite import ANY, Q, Sheet, fixed, given, one, refused, x
 
-
-def test_conversions_equal_litert() -> None:
-    sheet = Sheet(seed=22)
-    for source, target in product(("int8", "uint8"), repeat=2):
-        for _ in range(10):
-            data = x(4, 64, dtype=source, encoding=random_quantization(sheet.rng, source))
-            result = (ANY, target, random_quantization(sheet.rng, target))
-            sheet.add("QUANTIZE", data, gives=result)
-            real = given(sheet.rng.normal(0, 4, (4, 64)), "float32")
-            sheet.add("QUANTIZE", real, gives=result)
-        sheet.add("DEQUANTIZE", data, gives="float32")
-    sheet.check_reference()
+test_conversions_equal_litert = referred(change_encoding, from_reals, to_reals)
 
 
 def test_compiled_conversions_equal_litert() -> None:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from frontends.tflite.quantization import Quantization
+from tests.differential.elementwise import divide, pair
 from tests.support.arrays import full_range
-from tests.support.both_ways import Check, both_ways
+from tests.support.steps import compiled
 from tests.support.tflite import (
     ANY,
     Q,
@@ -14,38 +15,12 @@ from tests.support.tflite import (
     given,
     library_of,
     one,
-    random_quantization,
     refused,
     x,
 )
 
-SHAPES = [((2, 3, 4), (2, 3, 4)), ((2, 3, 4), (4,)), ((2, 1, 4), (3, 1)), ((2, 3), ())]
-
-
-def add_arithmetic(sheet: Sheet, code: str, dtype: str, index: int) -> None:
-    rng = sheet.rng
-    left, right = SHAPES[index % len(SHAPES)]
-    lhs = sheet.random_input(left, dtype, random_quantization(rng, dtype))
-    quantization = random_quantization(rng, dtype)
-    # A constant operand now and then, as in a scale or a bias of its own.
-    values = full_range(rng, dtype, right)
-    rhs = sheet.constant(values, quantization) if index % 3 else sheet.input(values, quantization)
-    sheet.operator(
-        code,
-        [lhs, rhs],
-        (left, dtype, random_quantization(rng, dtype, 0.1 if code != "MUL" else 0.3)),
-        fused_activation_function=str(rng.choice(["NONE", "RELU", "RELU6", "RELU_N1_TO_1"])),
-    )
-
-
-@both_ways
-@pytest.mark.parametrize("dtype", ["uint8", "int8"])
-@pytest.mark.parametrize("code", ["ADD", "SUB", "MUL"])
-def test_arithmetic_equals_litert(code: str, dtype: str, check: Check, count: int) -> None:
-    sheet = Sheet(seed=7)
-    for index in range(count):
-        add_arithmetic(sheet, code, dtype, index)
-    check(sheet)
+test_pairs_equal_litert = compiled(pair, count=12)
+test_quotients_equal_litert = compiled(divide)
 
 
 def test_operands_may_be_scalars_or_zero() -> None:
@@ -113,21 +88,6 @@ test_what_is_refused = refused(
         )
     ),
 )
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
-def test_quotients_equal_litert(dtype: str) -> None:
-    sheet = Sheet(seed=50)
-    for activation, shape in (("NONE", (2, 3, 4)), ("RELU", (4,)), ("RELU6", (3, 1))):
-        low = int(np.iinfo(dtype).min)
-        divisors = full_range(sheet.rng, dtype, shape)
-        divisors[divisors == low] += 1  # LiteRT divides by no 0
-        data = sheet.random_input((2, 3, 4), dtype, random_quantization(sheet.rng, dtype))
-        rhs = sheet.input(divisors, Quantization.per_tensor(0.1, low))
-        result = ((2, 3, 4), dtype, random_quantization(sheet.rng, dtype, 0.02))
-        sheet.operator("DIV", [data, rhs], result, fused_activation_function=activation)
-    sheet.check()
 
 
 def test_quotients_of_int16_equal_litert() -> None:
@@ -241,3 +201,28 @@ test_what_litert_does_not_add_or_negate_is_refused = refused(
         for dtype in ("int32", "float32")
     ),
 )
+
+
+OTHER = Quantization.per_tensor(0.25, -9)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_extremes_equal_litert(dtype: str) -> None:
+    sheet, data, other = Sheet(seed=30), x(2, 3, 4, dtype=dtype), x(3, 1, dtype=dtype)
+    for code in ("MAXIMUM", "MINIMUM"):
+        sheet.add(code, data, other)
+    for code in ("REDUCE_MAX", "REDUCE_MIN"):
+        sheet.add(code, data, [0, -1], keep_dims=True)
+    sheet.check()
+
+
+test_integers_that_mean_different_numbers = refused(
+    ("the same scale and zero point", one("REDUCE_MAX", x(2, 3), [1], gives=(ANY, "int8", OTHER)))
+)
+
+
+@pytest.mark.parametrize("code", ["MAXIMUM", "MINIMUM"])
+def test_the_larger_of_integers_whatever_they_mean(code: str) -> None:
+    result = (ANY, "int8", Quantization.per_tensor(0.125, 5))
+    one(code, x(2, 3), x(2, 3, encoding=OTHER), gives=result).check()

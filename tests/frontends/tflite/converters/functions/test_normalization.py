@@ -4,23 +4,12 @@ import numpy as np
 import pytest
 
 from frontends.tflite.quantization import Quantization
+from tests.differential.elementwise import softmax
 from tests.support.arrays import full_range
-from tests.support.both_ways import Check, both_ways
+from tests.support.steps import compiled
 from tests.support.tflite import ANY, Sheet, one, random_quantization, refused, x
 
-BETAS = (1.5, 1.0, 0.5, 3.0)
-
-
-@both_ways
-@pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_softmax_equals_litert(dtype: str, check: Check, count: int) -> None:
-    sheet = Sheet(seed=11)
-    result = Quantization.per_tensor(1 / 256, -128 if dtype == "int8" else 0)
-    for index in range(count):
-        shape = [(3, 10), (2, 3, 4), (2, 2, 2, 5)][index % 3]
-        data = sheet.random_input(shape, dtype, random_quantization(sheet.rng, dtype, 0.1))
-        sheet.operator("SOFTMAX", [data], (shape, dtype, result), beta=BETAS[index % len(BETAS)])
-    check(sheet)
+test_softmax_equals_litert = compiled(softmax)
 
 
 def test_the_scale_of_a_uint8_result_is_not_read() -> None:

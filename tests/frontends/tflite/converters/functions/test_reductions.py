@@ -8,8 +8,9 @@ import pytest
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.arrays import Array
+from tests.differential.elementwise import mean
 from tests.support.arrays import full_range
-from tests.support.both_ways import Check, both_ways
+from tests.support.steps import compiled
 from tests.support.tflite import (
     ANY,
     Operand,
@@ -57,27 +58,7 @@ def test_sums_of_int8_are_those_of_the_same_uint8(axes: list[int]) -> None:
     np.testing.assert_array_equal(results[0], results[1])
 
 
-AXES_MEAN = ([1, 2], [0], [2, 1], [-1], [0, 1, 2, 3], [3, -1])
-
-
-def add_mean(sheet: Sheet, dtype: str, index: int) -> None:
-    rng = sheet.rng
-    data = sheet.random_input((2, 5, 7, 3), dtype, random_quantization(rng, dtype))
-    sheet.operator(
-        "MEAN",
-        [data, sheet.constant(AXES_MEAN[index % len(AXES_MEAN)])],
-        ((1,), dtype, random_quantization(rng, dtype)),
-        keep_dims=bool(index % 2),
-    )
-
-
-@both_ways
-@pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_means_equal_litert(dtype: str, check: Check, count: int) -> None:
-    sheet = Sheet(seed=9)
-    for index in range(count):
-        add_mean(sheet, dtype, index)
-    check(sheet)
+test_means_equal_litert = compiled(mean)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])

@@ -1,11 +1,14 @@
+"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED."""
+
 from typing import Any
 
 import numpy as np
 import pytest
 
 from frontends.tflite.quantization import Quantization
+from tests.differential.layers import convolution, dense, depthwise
 from tests.support.arrays import full_range
-from tests.support.both_ways import Check, both_ways
+from tests.support.steps import compiled
 from tests.support.tflite import (
     ANY,
     Operand,
@@ -18,81 +21,23 @@ from tests.support.tflite import (
     refused,
     x,
 )
+from tvm_qnn.compare import compare
 
 NARROW = Quantization.per_tensor(0.1, 0)
-ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
+test_convolutions_equal_litert = compiled(convolution, depthwise)
 
 
-def _kernel_quantization(
-    rng: np.random.Generator, style: str, channels: int, axis: int
-) -> Quantization:
-    if style == "uint8":
-        return random_quantization(rng, "uint8", 0.02)
-    count = channels if style == "int8_per_axis" else 1
-    scales = rng.uniform(0.005, 0.05, count).astype(np.float32)
-    return Quantization(scales, np.zeros(count, np.int64), axis if count > 1 else 0)
-
-
-def add_convolution(sheet: Sheet, style: str, depthwise: bool, with_bias: bool = True) -> None:
-    """Return a random convolution whose sums fill the range of its result."""
-    rng = sheet.rng
-    dtype = style.split("_")[0]
-    window = [int(size) for size in rng.integers(1, 5, 2)]
-    stride = [int(step) for step in rng.integers(1, 4, 2)]
-    # LiteRT takes no dilation together with strides in older models, and neither do makers.
-    dilation = [int(d) for d in rng.integers(1, 3, 2)] if max(stride) == 1 else [1, 1]
-    height, width = (int(size) for size in rng.integers(8, 13, 2))
-    padding = str(rng.choice(["SAME", "VALID"]))
-    groups = int(rng.choice([1, 2]))
-    in_channels = groups * int(rng.integers(1, 4))
-    if depthwise:
-        multiplier = int(rng.integers(1, 4))
-        channels = in_channels * multiplier
-        shape = (1, *window, channels)
-    else:
-        channels = groups * int(rng.integers(1, 5))
-        shape = (channels, *window, in_channels // groups)
-    kernel_quantization = _kernel_quantization(rng, style, channels, 3 if depthwise else 0)
-    quantization = random_quantization(rng, dtype)
-    data = sheet.random_input((2, height, width, in_channels), dtype, quantization)
-    kernel = full_range(rng, dtype, shape)
-    if dtype == "int8":
-        kernel = np.maximum(kernel, -127)
-    operands = [data, sheet.constant(kernel, kernel_quantization)]
-    if with_bias:
-        biases = rng.integers(-20000, 20000, channels).astype(np.int32)
-        bias_scales = quantization.scale * kernel_quantization.scale
-        bias_quantization = Quantization(bias_scales, np.zeros(bias_scales.size, np.int64))
-        operands.append(sheet.constant(biases, bias_quantization))
-    spans = [
-        -(-size // step) if padding == "SAME" else (size - (tap - 1) * gap - 1) // step + 1
-        for size, step, tap, gap in zip((height, width), stride, window, dilation, strict=True)
-    ]
-    taps = window[0] * window[1] * (1 if depthwise else in_channels // groups)
-    output_scale = 0.05 * 0.03 * 70 * np.sqrt(taps)
-    options: dict[str, Any] = {"depth_multiplier": channels // in_channels} if depthwise else {}
-    sheet.operator(
-        "DEPTHWISE_CONV_2D" if depthwise else "CONV_2D",
-        operands,
-        ((2, *spans, channels), dtype, random_quantization(rng, dtype, output_scale)),
-        padding=padding,
-        stride_h=stride[0],
-        stride_w=stride[1],
-        dilation_h_factor=dilation[0],
-        dilation_w_factor=dilation[1],
-        fused_activation_function=str(rng.choice(ACTIVATIONS)),
-        **options,
-    )
-
-
-@both_ways
-@pytest.mark.parametrize("depthwise", [False, True])
-@pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
-def test_convolutions_equal_litert(style: str, depthwise: bool, check: Check, count: int) -> None:
-    sheet = Sheet(seed=1)
-    for index in range(count):  # LiteRT takes no CONV_2D without a bias
-        add_convolution(sheet, style, depthwise, with_bias=not depthwise or index % 5 > 0)
-    check(sheet)
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_groups_equal_litert(dtype: str) -> None:
+    sheet, wide = Sheet(seed=1), dtype == "int16"
+    data = x(2, 5, 6, 4, dtype=dtype, encoding=NARROW)
+    kind = "uint8" if dtype == "uint8" else "int8"
+    weights = fixed(full_range(sheet.rng, kind, (6, 3, 2, 2)) | 1, kind, NARROW)
+    bias = fixed([0, 700, -900, 5, 0, 60], "int64" if wide else "int32")
+    result = (ANY, dtype, Quantization.per_tensor(0.1 if wide else 9.0, 0))
+    sheet.add("CONV_2D", data, weights, bias, gives=result)
+    sheet.check_reference()
+    sheet.check()
 
 
 def _kernel(encoding: Quantization = NARROW, dtype: str = "int8", make: Any = fixed) -> Operand:
@@ -149,3 +94,70 @@ def test_a_kernel_larger_than_the_image(taps: int, stride: int) -> None:
     bias = fixed([0] * 3, "int32", Quantization.per_tensor(0.01, 0))
     sheet.add("CONV_2D", data, weights, bias, stride_h=stride, stride_w=stride)
     sheet.check()
+
+
+test_layers_equal_litert = compiled(dense)
+
+
+def add_product(
+    sheet: Sheet, dtype: str, shape: tuple[int, ...], units: int, **options: Any
+) -> None:
+    """Add a layer of two activations; the second has its own zero point."""
+    rng, depth, other = sheet.rng, shape[-1], "int8" if dtype == "int16" else dtype
+    wide = dtype == "int16"
+    points = [0, 0] if wide else rng.integers(-9, 9, 2) + (128 if dtype == "uint8" else 0)
+    first, second = (Quantization.per_tensor(0.05, int(point)) for point in points)
+    operands = [sheet.random_input(shape, dtype, first)]
+    operands.append(sheet.random_input((units, depth), other, second))
+    if options.pop("bias", False):
+        bias = rng.integers(-20000, 20000, units).astype("int64" if wide else "int32")
+        operands.append(sheet.bias(bias, Quantization.per_tensor(0.0025, 0)))
+    outer = shape[:-1] if options.get("keep_num_dims") else (int(np.prod(shape[:-1])),)
+    step = 20.0 if wide else 0.1 * float(np.sqrt(depth))
+    result = Quantization.per_tensor(step, 0) if wide else random_quantization(rng, dtype, step)
+    sheet.operator("FULLY_CONNECTED", operands, ((*outer, units), dtype, result), **options)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_products_of_two_activations_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=5)
+    add_product(sheet, dtype, (1, 5, 8), 6)
+    add_product(sheet, dtype, (2, 3, 40), 17, keep_num_dims=True, bias=True)
+    add_product(sheet, dtype, (4, 33), 1, fused_activation_function="RELU6", bias=True)
+    sheet.check()
+
+
+def test_weights_that_an_operator_computes() -> None:
+    """As in exports of attention, the factors are transposed data."""
+    sheet = Sheet(seed=6)
+    known = [random_quantization(sheet.rng, "int8", scale) for scale in (0.05, 0.05, 0.5, 0.5)]
+    data, other = x(32, 8, encoding=known[0]), x(1, 6, 32, encoding=known[1])
+    rows = sheet.made("TRANSPOSE", data, [1, 0])
+    result, square = ((ANY, "int8", each) for each in known[2:])
+    sheet.add("FULLY_CONNECTED", other, rows, gives=result, keep_num_dims=True)
+    both = sheet.made("RELU", data)
+    sheet.add("FULLY_CONNECTED", both, both, gives=square)
+    # With the kernels of this machine.
+    assert compare(sheet.model(), sheet.arrays).is_equal
+
+
+_ONE_SCALE = Quantization.per_tensor(0.1, 0)
+_SCALES = Quantization(np.full(3, 0.1, np.float32), np.zeros(3, np.int64))
+_POINTS = Quantization(np.full(3, 0.1, np.float32), np.array([0, 1, 0], np.int64))
+
+
+def _dense(
+    *shape: int, dtype: str = "int8", encoding: Quantization = _ONE_SCALE, **options: str
+) -> Sheet:
+    weights = fixed(np.ones(shape), dtype, encoding)
+    return one("FULLY_CONNECTED", x(2, 6, dtype=dtype), weights, **options)
+
+
+test_weights_that_do_not_fit = refused(
+    ("has no whole rows of 5, which tensor 1 'c2' takes", _dense(3, 5)),
+    (r"'c2' must have 2 dimensions, got \(3, 6, 1\)", _dense(3, 6, 1)),
+    ("a scale per row and a zero point that is not 0", _dense(3, 6, encoding=_POINTS)),
+    ("uint8 weights with a scale per channel", _dense(3, 6, dtype="uint8", encoding=_SCALES)),
+    ("in the format SHUFFLED4x16", _dense(3, 6, dtype="uint8", weights_format="SHUFFLED4x16INT8")),
+    ("fused activation TANH", _dense(3, 6, fused_activation_function="TANH")),
+)

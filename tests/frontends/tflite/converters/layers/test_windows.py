@@ -1,39 +1,11 @@
 import pytest
 
 from frontends.tflite.quantization import Quantization
-from tests.support.both_ways import Check, both_ways
-from tests.support.tflite import ANY, Sheet, one, random_quantization, x
+from tests.differential.layers import pool
+from tests.support.steps import compiled
+from tests.support.tflite import ANY, one, x
 
-
-def add_pool(sheet: Sheet, code: str, dtype: str) -> None:
-    rng = sheet.rng
-    height, width = (int(size) for size in rng.integers(5, 11, 2))
-    window = [int(size) for size in rng.integers(1, 5, 2)]
-    stride = [int(step) for step in rng.integers(1, 4, 2)]
-    padding = str(rng.choice(["SAME", "VALID"]))
-    quantization = random_quantization(rng, dtype)
-    data = sheet.random_input((2, height, width, 3), dtype, quantization)
-    sheet.operator(
-        code,
-        [data],
-        ((2, 1, 1, 3), dtype, quantization),  # LiteRT works the shape out by itself
-        padding=padding,
-        filter_height=window[0],
-        filter_width=window[1],
-        stride_h=stride[0],
-        stride_w=stride[1],
-        fused_activation_function=str(rng.choice(["NONE", "RELU", "RELU6", "RELU_N1_TO_1"])),
-    )
-
-
-@both_ways
-@pytest.mark.parametrize("dtype", ["uint8", "int8"])
-@pytest.mark.parametrize("code", ["AVERAGE_POOL_2D", "MAX_POOL_2D"])
-def test_pooling_equals_litert(code: str, dtype: str, check: Check, count: int) -> None:
-    sheet = Sheet(seed=5)
-    for _ in range(count):
-        add_pool(sheet, code, dtype)
-    check(sheet)
+test_pooling_equals_litert = compiled(pool, count=6)
 
 
 @pytest.mark.parametrize("activation", ["NONE", "RELU"])
