@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from tvm import relax, tirx
 
-from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, SAME_CODE, Builder
+from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, IS_SMALL, SAME_CODE, Builder
 from legalize.loop_functions import OPAQUE, add_function
 
 KEPT_APART = {IS_KERNEL: True, "op_pattern": OPAQUE}
@@ -60,11 +60,13 @@ def call_tir(
             else may read. Without it the result is a new tensor.
     """
     mod = builder.get()
+    noted = dict(mod.attrs or {})
     if SAME_CODE in function.attrs and name in mod:
         variable = mod.get_global_var(name)
     else:
-        variable = add_function(builder, name, function, **KEPT_APART)
-        if CALLS_BY_NAME in (mod.attrs or {}):
+        small = {IS_SMALL: True} if IS_SMALL in noted else {}
+        variable = add_function(builder, name, function, **KEPT_APART, **small)
+        if CALLS_BY_NAME in noted:
             _HEARS.get()(str(variable.name_hint), builder.get()[variable])
     ty = relax.TensorType(shape, dtype)
     if into is None:
@@ -91,4 +93,5 @@ def shares_code(builder: Builder, data: relax.Expr) -> bool:
     It may if another call makes the data: then TVM checks no argument of the function.
     """
     is_inner = isinstance(data, relax.Var) and builder.lookup_binding(data) is not None
-    return is_inner and CALLS_BY_NAME in (builder.get().attrs or {})
+    noted = builder.get().attrs or {}
+    return is_inner and CALLS_BY_NAME in noted and IS_SMALL not in noted

@@ -9,7 +9,7 @@ from tvm import relax, s_tir, tirx
 from tvm.tirx.buffer import decl_buffer
 
 from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, bytes_of, plan_of
-from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL
+from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, IS_SMALL
 from legalize.loop_functions import storing_function, typed_variable
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
 from legalize.passes.bodies import (
@@ -36,12 +36,14 @@ _MOST_CALLS = 1 << 10
 _MOST_TENSORS = 64  # the most tensors of main, each of which a function takes and checks
 _MOST_OPEN_WEIGHTS = (1 << 31) - 1  # an offset is an int32
 
-# A model with more weights or calls than these calls its functions by name, which then costs
-# nothing compared with their work. They are compiled in parallel, each once. A MobileNet V1 of 30
-# calls and 0.5 MB takes two thirds of the time to build, and runs as fast. Networks of 4 and 13
-# calls would take 1.05 and 1.03 of their time to run.
+# A model with more weights or calls than these calls its functions by name. They are compiled in
+# parallel, each once. A keyword spotter of 13 calls takes half of the time to build. One of 4 calls
+# would take 1.07 of its time to run.
 _WEIGHTS_OF_BODIES = 1 << 20
-_MOST_BODIES = 16
+_MOST_BODIES = 8
+
+# A model with as many weights and calls at most is small: see ``IS_SMALL``.
+_MOST_OF_SMALL = 16
 
 Pointer = Callable[[Place], Any]
 """Returns the address of a tensor."""
@@ -75,7 +77,10 @@ def OneFunction() -> tvm.transform.Pass:
 
 
 def tell_calls(mod: tvm.IRModule) -> tvm.IRModule:
-    """Note in a module of the dialect whether ``OneFunction`` will probably call by name."""
+    """Note in a module of the dialect whether ``OneFunction`` will probably call by name.
+
+    This also notes whether the model is small.
+    """
     weights = calls = 0
 
     def count(expr: relax.Expr) -> None:
@@ -85,7 +90,10 @@ def tell_calls(mod: tvm.IRModule) -> tvm.IRModule:
             weights += bytes_of(expr.value)
 
     relax.analysis.post_order_visit(mod["main"], count)
-    return mod if _are_bodies(weights, calls) else mod.with_attr(CALLS_BY_NAME, True)
+    if _are_bodies(weights, calls):
+        return mod
+    is_small = weights < _WEIGHTS_OF_BODIES and calls <= _MOST_OF_SMALL
+    return mod.with_attrs({CALLS_BY_NAME: True, **({IS_SMALL: True} if is_small else {})})
 
 
 def _are_bodies(weights: int, calls: int) -> bool:

@@ -10,7 +10,7 @@ from tvm.tirx.compilation_pipeline import register_tir_pipeline
 from tvm_ffi import structural_walk
 
 from legalize.kernels.isa.targets import has_feature
-from legalize.kernels.kernel import HAS_PLAIN_LOOPS, IS_KERNEL
+from legalize.kernels.kernel import HAS_PLAIN_LOOPS, IS_KERNEL, IS_SMALL
 from legalize.loop_functions import with_body
 from legalize.passes.bodies import TAKES_POINTERS, has_buffers
 
@@ -104,10 +104,11 @@ def leveled(functions: Sequence[tirx.PrimFunc], target: tvm.target.Target) -> tv
     """Return the target with LLVM's level for a module of functions.
 
     Kernels are written down to the last register. On x86 they run as fast with level 1 as with 3,
-    and compile in 3 to 14 % less time. Those of small networks do not run as fast. A target keeps
-    its own level if it has one.
+    and compile in 3 to 14 % less time. Those of small networks do not run as fast, and keep the
+    usual level. A target keeps its own level if it has one.
     """
-    if not all(map(is_final, functions)) or "opt-level" in target.attrs:
+    are_small = any(IS_SMALL in function.attrs for function in functions)
+    if are_small or not all(map(is_final, functions)) or "opt-level" in target.attrs:
         return target
     if not has_feature(target, "sse2"):
         return target

@@ -9,7 +9,7 @@ from tvm.relax import op as R
 from tvm.relax.backend.cpu_generic import pipeline as cpu
 
 import tvm_qnn
-from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, SAME_CODE
+from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, IS_SMALL, SAME_CODE
 from legalize.passes import one_function as its_module
 from legalize.passes.bodies import has_buffers
 from legalize.passes.one_function import OneFunction
@@ -171,7 +171,7 @@ def test_a_main_beyond_a_limit_stays(
     tvm.ir.assert_structural_equal(OneFunction()(before), before)
 
 
-@pytest.mark.parametrize(("count", "has_bodies"), [(15, True), (16, False)])
+@pytest.mark.parametrize(("count", "has_bodies"), [(7, True), (8, False)])
 def test_many_calls_are_calls_by_name(count: int, has_bodies: bool) -> None:
     before = called(module({"x": TY}, lambda x: chain(x, count)))
     assert len(calls(before)) == count + 1  # the first sum is one of its own
@@ -193,12 +193,18 @@ def test_functions_with_buffers_are_called_by_name_beside_kernels() -> None:
     assert names == {"", *buffered}
 
 
-@pytest.mark.parametrize("limit", ["_WEIGHTS_OF_BODIES", "_MOST_BODIES"])
-def test_kernels_are_told_of_calls_by_name(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+@pytest.mark.parametrize(
+    ("limit", "is_small"), [("_WEIGHTS_OF_BODIES", False), ("_MOST_BODIES", True)]
+)
+def test_kernels_are_told_of_calls_by_name(
+    monkeypatch: pytest.MonkeyPatch, limit: str, is_small: bool
+) -> None:
     given = module({"x": TY}, lambda x: R.add(R.add(x, weights()), weights()))
     assert CALLS_BY_NAME not in its_module.tell_calls(given).attrs
     monkeypatch.setattr(its_module, limit, 1)
-    assert CALLS_BY_NAME in its_module.tell_calls(given).attrs
+    told = its_module.tell_calls(given).attrs
+    assert CALLS_BY_NAME in told
+    assert (IS_SMALL in told) is is_small
 
 
 def weights() -> relax.Expr:

@@ -5,9 +5,10 @@ import tvm
 from tvm import relax
 
 from legalize import lower
+from legalize.kernels.kernel import IS_SMALL, SAME_CODE
 from legalize.passes import one_function
 from legalize.passes.set_aside import set_aside
-from tvm_qnn import from_tflite, zoo
+from tvm_qnn import digits, from_tflite, zoo
 from tvm_qnn.target import ahead
 from tvm_qnn.target.ahead import Objects
 from tvm_qnn.target.store import ObjectStore
@@ -69,3 +70,16 @@ def test_after_the_block_nothing_more_is_compiled(objects: Objects) -> None:
         heard(objects)
     with pytest.raises(RuntimeError, match="shutdown"):
         heard(objects, size=32)
+
+
+def test_kernels_of_a_small_network_have_one_size_each() -> None:
+    """Kernels that serve several sizes would take more time, and here few sizes are alike."""
+    told = []
+    mod, params = from_tflite(digits.model("int8"))
+    lower(
+        relax.transform.BindParams("main", params)(mod),
+        TARGET,
+        hear=lambda _name, function: told.append(set(function.attrs.keys())),
+    )
+    assert told
+    assert all(IS_SMALL in attrs and SAME_CODE not in attrs for attrs in told)

@@ -13,7 +13,7 @@ from tvm_ffi import structural_walk
 
 from legalize import lower, relax_pipeline
 from legalize.kernels.call import SORTED_LAST
-from legalize.kernels.kernel import HAS_PLAIN_LOOPS, IS_KERNEL
+from legalize.kernels.kernel import HAS_PLAIN_LOOPS, IS_KERNEL, IS_SMALL
 from legalize.passes.bodies import TAKES_POINTERS, called
 from qnn_ops.dialect.signature import ATTRIBUTE
 from tests.support.modules import adder, module
@@ -176,6 +176,7 @@ def largest_in(body: tirx.Stmt) -> int:
         ("x86-avx2", {TAKES_POINTERS}, None),
         ("x86-avx2", {IS_KERNEL}, None),
         ("x86-avx2", {IS_KERNEL, TAKES_POINTERS, HAS_PLAIN_LOOPS}, None),
+        ("x86-avx2", {IS_KERNEL, TAKES_POINTERS, IS_SMALL}, None),
         ("aarch64", {IS_KERNEL, TAKES_POINTERS}, None),
         (
             {"kind": "llvm", "mtriple": "x86_64-linux-gnu", "opt-level": 2},
@@ -188,6 +189,7 @@ def largest_in(body: tirx.Stmt) -> int:
         "primitives",
         "not called by name",
         "loops",
+        "of a small network",
         "ARM",
         "a level that the user gave",
     ],

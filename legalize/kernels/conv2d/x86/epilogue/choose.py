@@ -89,10 +89,10 @@ def choose_epilogue(
     """
     kinds: tuple[type[Epilogue], ...] = (Sums, Real, *EPILOGUES[output.rounding])
     every = (
-        each.choose(output, replace(scales, factor=factor), lanes)
-        for factor in factors
+        each.choose(output, own, lanes)
+        for own in (replace(scales, factor=factor) for factor in factors)
         for each in kinds
-        if factor == 1 or each.takes_factor
+        if own.factor == 1 or each.takes_factor
     )
     chosen = next(each for each in every if each is not None)
     constants = tuple((str(array.dtype), array.shape[1]) for array in chosen.arrays)

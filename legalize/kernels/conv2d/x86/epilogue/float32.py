@@ -21,7 +21,13 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.spec import OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
-from legalize.kernels.conv2d.x86.epilogue.steps import MAX_ACCUMULATOR, MAX_OFFSET, fits, steps_of
+from legalize.kernels.conv2d.x86.epilogue.steps import (
+    AT_ONCE,
+    MAX_ACCUMULATOR,
+    MAX_OFFSET,
+    fits,
+    steps_of,
+)
 from legalize.kernels.ir.vectors import Array, Vector
 from legalize.kernels.isa.x86_instructions import floor_of_product
 
@@ -140,29 +146,32 @@ def _is_exact(
 ) -> bool:
     """Tell whether the sequence rises where the fixed-point arithmetic does, for every channel."""
 
-    def reaches(x: Array, k: Array, *, at_least: bool) -> Array:
+    def reaches(rows: slice, x: Array, k: Array, *, at_least: bool) -> Array:
         """Tell whether the result is k or more: certainly, or at least possibly."""
-        addend = scales.addend[:, None].astype(np.float64)
+        addend = scales.addend[rows, None].astype(np.float64)
         if scales.addend_below is not None:
-            addend = np.where(x < 0, scales.addend_below[:, None], addend)
-        value = factor * (x + scales.offset[:, None].astype(np.int64))
+            addend = np.where(x < 0, scales.addend_below[rows, None], addend)
+        value = factor * (x + scales.offset[rows, None].astype(np.int64))
         value = value.astype(np.float32).astype(np.float64)
-        product = value * scales.low[:, None]
+        product = value * scales.low[rows, None]
         inner = product + addend
         # The slack covers any rounding of the inner sum. The rest is exact in float64.
         slack = (np.abs(product) + np.abs(addend)) * 2.0**-23
         inner = inner - slack if at_least else inner + slack
-        return value * scales.high[:, None] - k >= -inner
+        return value * scales.high[rows, None] - k >= -inner
 
-    # No accumulator lies beyond this bound. Sums of accumulators and offsets are far from the ends
-    # of 32 bits.
-    is_reached = steps <= MAX_ACCUMULATOR
-    is_left = steps - 1 >= -MAX_ACCUMULATOR
-    good = reaches(steps, outputs, at_least=True) | ~is_reached
-    good &= ~reaches(steps - 1, outputs, at_least=False) | ~is_left
-    if scales.addend_below is not None:
-        # Each addend rises at its own steps; it must not rise at the other's.
-        zero = np.full((len(scales.offset), 1), output.zero_point)
-        good &= reaches(zero * 0, zero, at_least=True)
-        good &= ~reaches(zero * 0 - 1, zero + 1, at_least=False)
-    return bool((good.all(axis=1) | is_dead).all())
+    def rises(rows: slice) -> bool:
+        """Tell whether the results of some channels rise at their steps."""
+        # No accumulator lies beyond this bound. Sums of accumulators and offsets are far from the
+        # ends of 32 bits.
+        first = steps[rows]
+        good = reaches(rows, first, outputs, at_least=True) | (first > MAX_ACCUMULATOR)
+        good &= ~reaches(rows, first - 1, outputs, at_least=False) | (first <= -MAX_ACCUMULATOR)
+        if scales.addend_below is not None:
+            # Each addend rises at its own steps; it must not rise at the other's.
+            zero = np.full((len(first), 1), output.zero_point)
+            good &= reaches(rows, zero * 0, zero, at_least=True)
+            good &= ~reaches(rows, zero * 0 - 1, zero + 1, at_least=False)
+        return bool((good.all(axis=1) | is_dead[rows]).all())
+
+    return all(rises(slice(i, i + AT_ONCE)) for i in range(0, len(steps), AT_ONCE))

@@ -8,6 +8,7 @@ steps of each channel: it must be below k at x_k − 1, and k or more at x_k.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -21,12 +22,12 @@ MAX_OFFSET = 1 << 24
 """Offsets of accumulators must stay below it; then the sums stay below 2^31."""
 MAX_SHIFT = 20
 """Up to this shift, the search for steps fits in 64 bits; offsets allow no larger one."""
+AT_ONCE = 32
+"""The steps of so many channels fit in the processor's second cache."""
 
 _MAX_PRODUCT = 1 << 31
 # Scales that are tried, on each side of the nearest one.
 _NEIGHBOURS = 2
-# The steps of so many channels fit in the processor's second cache.
-_AT_ONCE = 128
 # Far more than the rounding errors of float64.
 _MARGIN = 2.0**-40
 
@@ -53,6 +54,7 @@ def fits(scales: Scales, offset: Array) -> bool:
     return largest < MAX_OFFSET and in_bits
 
 
+@lru_cache(maxsize=1)  # several epilogues ask for the steps of the same scales
 def steps_of(output: OutputStage, scales: Scales) -> Steps | None:
     """Find the steps; None if outputs are not bytes, or shifts or accumulators are too large."""
     shift = scales.shift
@@ -119,8 +121,10 @@ def line_through(
     """
     arrays = np.broadcast_arrays(first, limits, lowest, highest)
     found = Line(*np.zeros((2, len(scale)), np.float32))
-    for start in range(0, len(scale), _AT_ONCE):
-        rows = slice(start, start + _AT_ONCE)
+    # If a channel has no line, it mostly is one of those with the largest accumulators.
+    order = np.argsort(scale)
+    for start in range(0, len(scale), AT_ONCE):
+        rows = order[start : start + AT_ONCE]
         line = _line(scale[rows], factor, *(array[rows] for array in arrays))
         if line is None:
             return None
