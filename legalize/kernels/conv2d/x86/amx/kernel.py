@@ -6,16 +6,21 @@ see slots.py:
 
     for each turn                               of all blocks of channels
       for each chunk of bytes of each run
-        load tiles of data and of weights; four products
-        for some pixels of the turn before      that are the output's
-          store(narrow(requantize(sums + bias)))
-      store four tiles
+        for each of four products
+          load tiles of data and of weights
+          in the first chunk                    store the sums of the turn before, load the bias
+          multiply and add
+          for some pixels of the turn before    that are the output's
+            store(narrow(requantize(sums)))
+
+A store of a tile takes as long as a product. It takes this time beside the products of other tiles,
+but beside hardly anything else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from tvm.script.ir_builder import tirx as T
@@ -111,7 +116,7 @@ class TileKernel(ConvKernel):
 
     def _is_computed_once(self, section: Section) -> bool:
         slots = self._slots(section)
-        rows = slots.chunks * len(slots.after) * slots.rows
+        rows = slots.count * slots.rows
         return self.plan.tiles % self.plan.tiles_at_once(section) == 0 and rows == self.plan.rows
 
     def _slots(self, section: Section) -> Slots:
@@ -169,40 +174,41 @@ class TileKernel(ConvKernel):
             stop: the index after the last turn's.
             number: returns the number of the turn at an index.
         """
-        self._multiply(section, number(start), lambda chunk, product: None)
+        self._multiply(section, number(start))
         loop_between(
             start + 1,
             stop,
-            lambda place: self._multiply(
-                section, kept(number(place)), self._rescaling(section, kept(number(place - 1)))
-            ),
+            lambda place: self._multiply(section, kept(number(place)), kept(number(place - 1))),
         )
+        for total in range(self.plan.tiles_at_once(section) * section.nr):
+            self._store(section, total)
         with T.serial(self.plan.rows) as row:
             self._rescale(section, number(stop - 1), row, 1)
 
-    def _rescaling(self, section: Section, turn: Index) -> Callable[[Index, int], None]:
-        """Return the function that writes a turn's rescaling after each chunk's products."""
+    def _rescale_between(self, section: Section, turn: Index, chunk: Index, product: int) -> None:
+        """Write the slot after a product of a chunk, if there is one: some rows of a turn."""
         slots = self._slots(section)
+        if product not in slots.after:
+            return
+        number = slots.number(chunk, product)
+        with ExitStack() as branch:
+            if self.chunks == 1:
+                number = branch.enter_context(T.serial(slots.count))
+            elif product != slots.after[-1]:
+                branch.enter_context(T.If(chunk > 0))
+                branch.enter_context(T.Then())
+            if slots.count <= (self.chunks - 1) * len(slots.after):
+                branch.enter_context(T.If(number < slots.count))
+                branch.enter_context(T.Then())
+            self._rescale(section, turn, number * slots.rows, slots.rows)
 
-        def write(chunk: Index, product: int) -> None:
-            if product not in slots.after:
-                return
-            first = slots.first_row(chunk, product)
-            if slots.chunks == self.chunks:
-                self._rescale(section, turn, first, slots.rows)
-            else:
-                with T.If(chunk < slots.chunks), T.Then():
-                    self._rescale(section, turn, first, slots.rows)
-
-        return write
-
-    def _multiply(self, section: Section, turn: Index, write: Callable[[Index, int], None]) -> None:
-        """Write the sums of a turn, and store them.
+    def _multiply(self, section: Section, turn: Index, before: Index | None = None) -> None:
+        """Write the sums of a turn, and the stores and the rescaling of the turn before.
 
         Args:
             section: the section.
             turn: the turn, counted through all blocks.
-            write: writes the code after a product of a chunk, given both numbers.
+            before: the turn before; None if there is none.
         """
         spec, plan, nr = self.spec, self.plan, section.nr
         at_once, turns = plan.tiles_at_once(section), plan.turns_of_block(section)
@@ -214,8 +220,6 @@ class TileKernel(ConvKernel):
         else:
             origins = [self._origin_of_tile(first + i) for i in range(at_once)]
         products = [(i, j) for i in range(at_once) for j in range(nr)]
-        for total in range(len(products)):
-            amx.clear(_SUMS[total])
         height, taps = spec.kernel_height, spec.runs_per_row
         if plan.copied:
             height = taps = 1
@@ -244,11 +248,19 @@ class TileKernel(ConvKernel):
                     if j == 0:
                         origin, pitch = origins[i]
                         amx.load(data, self.tiled, origin + offset, pitch, passes=passes.data)
+                    with T.If(chunk == 0), T.Then():
+                        if before is not None:
+                            self._store(section, total)
+                        amx.load(_SUMS[total], self.bias.row, (first_vector + j) * _LANES, 0)
                     amx.multiply_add(_SUMS[total], data, vector)
-                    write(chunk, total)
-        for total, (i, j) in enumerate(products):
-            start = self._sums_of(section, i, 0) + j * _LANES
-            amx.store(_SUMS[total], self.memory, start, 4 * _LANES * nr)
+                    if before is not None:
+                        self._rescale_between(section, before, chunk, total)
+
+    def _store(self, section: Section, total: int) -> None:
+        """Write the store of a tile of sums."""
+        tile, vector = divmod(total, section.nr)
+        start = self._sums_of(section, tile, 0) + vector * _LANES
+        amx.store(_SUMS[total], self.memory, start, 4 * _LANES * section.nr)
 
     def _copy(self, section: Section, first: Index) -> None:
         """Write the copies of a turn's pixels, given its first tile."""
@@ -283,7 +295,6 @@ class TileKernel(ConvKernel):
                 for j, vector in enumerate(acc[-1]):
                     start = self._sums_of(section, tile, row) + j * _LANES
                     sums = self.memory[T.ramp(start, 1, _LANES)]
-                    sums = sums + self.bias[first_vector + j, T.ramp(0, 1, _LANES)]
                     if self.sums is not None:
                         sums = sums - T.broadcast(self.sums[output], _LANES)
                     set_lanes(vector, sums, _LANES)

@@ -1,14 +1,16 @@
 """The slots between the products of a turn, where pixels of the turn before are rescaled.
 
 Tiles and vectors have units of their own, which work at the same time if their instructions
-alternate. Pixels are spread over as many chunks as possible. A slot rescales two pixels, as their
-vectors of the same channels share constants, and more only if there are too few products.
+alternate. Pixels are spread over as many chunks as possible. The sums of the turn before are stored
+beside the products of the first chunk. So the first slot follows the last of these products. A slot
+rescales four pixels, and more only if there are too few products.
 """
 
 from dataclasses import dataclass
 
-_PIXELS = (2, 4)
-_A_CHUNK = (1, 2, 4)
+from legalize.kernels.ir.vectors import Index
+
+_PIXELS = 4
 
 
 @dataclass(frozen=True)
@@ -17,17 +19,18 @@ class Slots:
 
     Attributes:
         rows: the rows of a slot.
-        after: the products of a chunk after which there is a slot.
-        chunks: how many of the first chunks have slots.
+        after: the products of a chunk after which there is a slot; the last one alone in the first
+            chunk.
+        count: how many slots rescale all rows. If there is one chunk, they follow each other.
     """
 
     rows: int
     after: tuple[int, ...]
-    chunks: int
+    count: int
 
-    def first_row(self, chunk: int, product: int) -> int:
-        """Return the first row of the slot after a product; it may be past the last row."""
-        return (chunk * len(self.after) + self.after.index(product)) * self.rows
+    def number(self, chunk: Index, product: int) -> Index:
+        """Return the number of the slot after a product of a chunk; it may be past the last one."""
+        return (chunk - 1) * len(self.after) + self.after.index(product) + 1
 
 
 def slots_of(rows: int, tiles: int, chunks: int, products: int) -> Slots:
@@ -39,10 +42,11 @@ def slots_of(rows: int, tiles: int, chunks: int, products: int) -> Slots:
         chunks: chunks of the turn.
         products: products of a chunk.
     """
-    sizes = [-(-pixels // tiles) for pixels in _PIXELS]
-    ways = [(size, count) for size in sizes for count in _A_CHUNK if count <= products]
-    enough = (way for way in ways if way[0] * way[1] * chunks >= rows)
-    size, count = next(enough, ways[-1])
-    size = min(max(size, -(-rows // (count * chunks))), rows)
-    after = tuple(products * (slot + 1) // count - 1 for slot in range(count))
-    return Slots(size, after, -(-rows // (count * size)))
+    size = min(-(-_PIXELS // tiles), rows)
+    a_chunk = 1
+    if chunks > 1:
+        further = -(-rows // size) - 1
+        a_chunk = min(max(-(-further // (chunks - 1)), 1), products)
+        size = max(size, -(-rows // (1 + a_chunk * (chunks - 1))))
+    after = tuple(products * (slot + 1) // a_chunk - 1 for slot in range(a_chunk))
+    return Slots(size, after, -(-rows // size))
