@@ -1,0 +1,71 @@
+"""Constants in large pages of memory.
+
+A processor keeps the addresses of some thousand pages. Constants that take more pages than that
+cost a search for nearly every page in each run, and prefetches wait for it, too. A page of 2 MiB
+replaces 512 pages of 4 KiB.
+"""
+
+import mmap
+import sys
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tvm_ffi
+
+LEAST, MOST = 4 << 20, 64 << 20
+"""The bytes of constants that are copied.
+
+Processors keep the addresses of fewer. More would take too much memory: each process has a copy,
+and pages of a file are shared.
+"""
+
+_PAGE = 2 << 20
+_SYSTEM = Path("/sys/kernel/mm/transparent_hugepage")
+
+
+def in_large_pages(constants: Sequence[Any], alignment: int) -> list[Any]:
+    """Copy tensors to large pages, in their order.
+
+    Args:
+        constants: tensors on the processor.
+        alignment: the alignment in bytes of each copy.
+
+    Returns:
+        The copies; the tensors themselves if they are too few or too many, or if the system has no
+        such pages.
+    """
+    arrays = [np.from_dlpack(constant) for constant in constants]
+    sizes = (-(-array.nbytes // alignment) * alignment for array in arrays)
+    places = [*accumulate(sizes, initial=0)]
+    if not LEAST <= places[-1] <= MOST or not _has_large_pages():
+        return [*constants]
+    memory = _pages(places[-1])
+    copies = []
+    for constant, array, (start, end) in zip(constants, arrays, pairwise(places), strict=True):
+        if array.size:
+            copy = memory[start:end][: array.nbytes].view(array.dtype).reshape(array.shape)
+            copy[...] = array
+            constant = tvm_ffi.from_dlpack(copy)
+        copies.append(constant)
+    return copies
+
+
+def _has_large_pages() -> bool:
+    """Tell whether Linux gives pages of this size to programs that ask for them."""
+    try:
+        enabled = (_SYSTEM / "enabled").read_text()
+        return "[never]" not in enabled and int((_SYSTEM / "hpage_pmd_size").read_text()) == _PAGE
+    except (OSError, ValueError):
+        return False
+
+
+def _pages(size: int) -> np.ndarray:
+    """Return bytes that begin with a large page."""
+    assert sys.platform == "linux"
+    memory = mmap.mmap(-1, size + _PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_HUGEPAGE)
+    row = np.frombuffer(memory, np.uint8)
+    return row[-row.ctypes.data % _PAGE :]
