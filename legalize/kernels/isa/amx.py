@@ -34,19 +34,19 @@ end:
   ret void
 }}
 """
-# The configuration's offsets of the bytes of rows, and of the numbers of rows.
 CONFIGURATION_BYTES = 64
 _PALETTE = 1
-_BYTES_AT, _ROWS_AT = 16, 48
+# The configuration's offsets of the bytes of rows, and of the numbers of rows.
+_BYTES_AT, ROWS_AT = 16, 48
 
 
 def configuration(tiles: list[tuple[int, int]]) -> npt.NDArray[np.uint8]:
     """Return the configuration for tiles of these (rows, bytes of a row), in tile order."""
     memory = np.zeros(CONFIGURATION_BYTES, np.uint8)
     memory[0] = _PALETTE
-    widths = memory[_BYTES_AT:_ROWS_AT].view(np.uint16)
+    widths = memory[_BYTES_AT:ROWS_AT].view(np.uint16)
     for number, (rows, width) in enumerate(tiles):
-        memory[_ROWS_AT + number], widths[number] = rows, width
+        memory[ROWS_AT + number], widths[number] = rows, width
     return memory
 
 

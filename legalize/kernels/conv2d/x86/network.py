@@ -15,12 +15,14 @@ from legalize.kernels.conv2d.calls import conv_call, dense_call
 from legalize.kernels.conv2d.x86.amx.cost import nanoseconds_among_others, vector_nanoseconds
 from legalize.kernels.conv2d.x86.amx.plan import TilePlan
 from legalize.kernels.conv2d.x86.plan import Plan
+from legalize.kernels.conv2d.x86.rows import TYPICAL
 from legalize.kernels.conv2d.x86.rules import ends_in
 from legalize.kernels.conv2d.x86.ways import cheapest_plan
 from legalize.kernels.isa.x86 import AMX
 from legalize.kernels.kernel import has_features, has_open_size
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import attrs_of, operator_of, type_spec
+from qnn_ops.dialect.sizes import is_open
 
 # The share of time that all other code loses; the cost of a call of tiles contains the rest.
 _CLOCK = 0.05
@@ -45,10 +47,15 @@ def target_of_kernels(mod: tvm.IRModule, target: Target) -> Target:
 
 
 def prefers_tiles(mod: tvm.IRModule) -> bool:
-    """Tell whether a network takes less time with tiles than without, by estimates."""
+    """Tell whether a network takes less time with tiles than without, by estimates.
+
+    Operators of open sizes have no estimate, but for dense layers.
+    """
     saved = others = 0.0
     for call in _calls(mod):
         plan = _plan_of(call)
+        if plan is None and has_open_size(call):
+            continue
         if plan is None:
             others += _ELEMENT * prod(type_spec(call.ty, "a result").shape)
         elif isinstance(plan, TilePlan):
@@ -59,11 +66,11 @@ def prefers_tiles(mod: tvm.IRModule) -> bool:
 
 
 def _calls(mod: tvm.IRModule) -> list[relax.Call]:
-    """Return the calls of the dialect whose sizes are known: kernels of others use no tiles."""
+    """Return the calls of the dialect."""
     found: list[relax.Call] = []
 
     def collect(expr: relax.Expr) -> None:
-        if operator_of(expr) is not None and not has_open_size(expr):
+        if operator_of(expr) is not None:
             found.append(expr)
 
     for function in mod.functions.values():
@@ -73,9 +80,18 @@ def _calls(mod: tvm.IRModule) -> list[relax.Call]:
 
 
 def _plan_of(call: relax.Call) -> Plan | None:
-    """Plan a convolution or dense layer; None for any other call."""
-    described = _CALLS.get(operator_of(call))
+    """Plan a convolution or dense layer; None for any other call.
+
+    Dense layers of open rows count as layers of typical ones.
+    """
+    operator = operator_of(call)
+    if operator is not quantized_dense and has_open_size(call):
+        return None
+    described = _CALLS.get(operator)
     found = described and described(attrs_of(call), list(call.args), ends_in)
     if not found:
         return None
-    return cheapest_plan(replace(found.spec, staged_dtype="uint8"), AMX, found.weights)
+    spec = replace(found.spec, staged_dtype="uint8")
+    if is_open([spec.batch]):
+        spec = replace(spec, batch=TYPICAL)
+    return cheapest_plan(spec, AMX, found.weights)

@@ -25,16 +25,21 @@ from legalize.kernels.ir.vectors import Index, kept
 from legalize.kernels.isa.x86 import Isa
 from qnn_ops.dialect.sizes import Size
 
-# Tiles of 1 to 6, 8, 10 or 12 rows cover this many rows exactly.
-_TYPICAL = 240
+TYPICAL = 240
+"""The rows for which tiles are chosen. Tiles of 1 to 6, 8, 10, 12 or 16 rows cover them exactly."""
 
-_TASKS = 24
+TASKS = 24
 """The tasks of a run of many rows."""
+
+
+def fewest_shared(microseconds: float) -> int:
+    """Return the fewest rows that threads share, given the time of ``TYPICAL`` rows."""
+    return max(round(2 * LEAST_TASK * TYPICAL / microseconds), 2)
 
 
 def plan_rows(spec: ConvSpec, isa: Isa, weights: Weights) -> RowsPlan | None:
     """Plan a dense layer whose number of rows is open; None if the kernel cannot serve it."""
-    many = plan_dot(replace(spec, batch=_TYPICAL), isa, weights, float("inf"))
+    many = plan_dot(replace(spec, batch=TYPICAL), isa, weights, float("inf"))
     if spec.has_asymmetric_kernel and many.products.takes_raw_weights:
         return None  # the sums of rows would need memory of an open size
     own = replace(many.spec, batch=spec.batch)
@@ -61,7 +66,7 @@ class RowsKernel(DotKernel):
         self.spec = replace(plan.spec, batch=rows)
 
     def _microseconds(self) -> float:
-        return microseconds(replace(self.spec, batch=_TYPICAL), self.products, self.tiling)
+        return microseconds(replace(self.spec, batch=TYPICAL), self.products, self.tiling)
 
     def _share_of(self, section: Section) -> int:
         return 0  # nothing is fetched ahead
@@ -69,13 +74,12 @@ class RowsKernel(DotKernel):
     def _loops(self) -> None:
         size: Any = self.spec.batch
         rows = kept(size.expr)
-        fewest = round(2 * LEAST_TASK * _TYPICAL / self._microseconds())
-        with T.If(rows < T.int64(max(fewest, 2))):
+        with T.If(rows < T.int64(fewest_shared(self._microseconds()))):
             with T.Then():
                 for section in self.tiling:
                     with T.serial(section.blocks) as block:
                         self._some_rows(section, block, T.int64(0), rows)
-            with T.Else(), T.parallel(_TASKS) as task:
+            with T.Else(), T.parallel(TASKS) as task:
                 for section in self.tiling:
                     self._shared_rows(section, task, rows)
 
@@ -87,7 +91,7 @@ class RowsKernel(DotKernel):
             first = kept(start * section.mr)
             self._some_rows(section, block, first, kept(T.min(stop * section.mr, rows)))
 
-        share_tiles(section.blocks, tiles, T.Cast("int64", task), _TASKS, some_tiles)
+        share_tiles(section.blocks, tiles, T.Cast("int64", task), TASKS, some_tiles)
 
     def _some_rows(self, section: Section, block: Index, first: Index, stop: Index) -> None:
         """Write the loop over the rows from ``first`` to before ``stop``, if there are any."""

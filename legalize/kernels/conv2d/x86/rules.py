@@ -7,8 +7,7 @@ from legalize.kernels.conv2d.calls import ends_in_floats, sums_first
 from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec, Fusion
-from legalize.kernels.conv2d.x86.rows import plan_rows
-from legalize.kernels.conv2d.x86.ways import cheapest_plan
+from legalize.kernels.conv2d.x86.ways import cheapest_plan, plan_of_open_rows
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import AMX, ISAS, Isa
 from legalize.kernels.kernel import Builder, Lowered, OpenRule, Operands, Row
@@ -31,7 +30,7 @@ def rules_of(isa: Isa) -> ConvRules:
     """Return the rules of an instruction set."""
 
     def plan(spec: ConvSpec, weights: Weights) -> Ready | None:
-        way = plan_rows if is_open([spec.batch]) else cheapest_plan
+        way = plan_of_open_rows if is_open([spec.batch]) else cheapest_plan
         planned = way(spec, isa, weights)
         return None if planned is None else planned.ready(weights)
 

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 # The use of the eight tiles: sums, data, weights.
 _SUMS, _DATA, _WEIGHTS = range(TILES_OF_SUMS), (4, 5), (6, 7)
+TILES_OF_ROWS = (*_SUMS, *_DATA)
+"""The tiles that have a row for each pixel."""
 _LANES = AVX512_VNNI.lanes
 # Up to this many bytes of weights, each thread reads all weights, and pixels of its own: data that
 # another core wrote arrives more slowly than weights that both cores read from the third-level
@@ -65,7 +67,7 @@ _READ_BY_ALL = 768 << 10
 _TURN_SUMS = len(_SUMS) * amx.ROWS * _LANES
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """The position of a tile of pixels.
 
     Attributes:
@@ -86,6 +88,7 @@ class TileKernel(ConvKernel):
         """Write a plan's function."""
         self.plan = plan
         self.chunks = plan.runs * plan.chunks
+        self.rows: Index = plan.rows  # of each tile of this run
         super().__init__(plan, epilogue)
 
     def _microseconds(self) -> float:
@@ -126,7 +129,7 @@ class TileKernel(ConvKernel):
     @contextmanager
     def _task(self) -> Iterator[None]:
         amx.request_permission()
-        amx.configure(self.configuration)
+        self._configure()
         self.memory = T.alloc_buffer((_TURN_SUMS,), "int32", scope="global")
         if 0 < self.plan.copied < self.spec.out_pixels:
             size = self.plan.copied * self.plan.pitch
@@ -134,8 +137,15 @@ class TileKernel(ConvKernel):
         yield
         amx.release()
 
+    def _configure(self) -> None:
+        amx.configure(self.configuration)
+
+    def _turns_of_block(self, section: Section) -> Index:
+        return self.plan.turns_of_block(section)
+
     def _whole(self, section: Section) -> None:
-        self._turns(section, 0, self.plan.turns(section), lambda place: place)
+        turns = section.blocks * self._turns_of_block(section)
+        self._turns(section, 0, turns, lambda place: place)
 
     def _tasks_begun(self) -> Index:
         # Each task loads a configuration, and rescales its last turn without products beside it.
@@ -147,13 +157,14 @@ class TileKernel(ConvKernel):
         if section.blocks > 1 and weights <= _READ_BY_ALL:
             self._share_of_pixels(section, task)
             return
-        start, stop = map(kept, share(task, self.begun, self.plan.turns(section)))
+        turns = section.blocks * self._turns_of_block(section)
+        start, stop = map(kept, share(task, self.begun, turns))
         with T.If(start < stop), T.Then():
             self._turns(section, start, stop, lambda place: place)
 
     def _share_of_pixels(self, section: Section, task: Index) -> None:
         """Write the same turns of each block, so that a core mostly reads what it wrote before."""
-        turns = self.plan.turns_of_block(section)
+        turns = self._turns_of_block(section)
         first, end = map(kept, share(task, self.begun, turns))
         count = kept(end - first)
 
@@ -182,7 +193,7 @@ class TileKernel(ConvKernel):
         )
         for total in range(self.plan.tiles_at_once(section) * section.nr):
             self._store(section, total)
-        with T.serial(self.plan.rows) as row:
+        with T.serial(self.rows) as row:
             self._rescale(section, number(stop - 1), row, 1)
 
     def _rescale_between(self, section: Section, turn: Index, chunk: Index, product: int) -> None:
@@ -211,7 +222,7 @@ class TileKernel(ConvKernel):
             before: the turn before; None if there is none.
         """
         spec, plan, nr = self.spec, self.plan, section.nr
-        at_once, turns = plan.tiles_at_once(section), plan.turns_of_block(section)
+        at_once = plan.tiles_at_once(section)
         first_vector = self._first_vector(section, turn)
         first = self._first_tile(section, turn)
         if plan.copied == section.mr:
@@ -224,14 +235,7 @@ class TileKernel(ConvKernel):
         if plan.copied:
             height = taps = 1
         piece = plan.chunk * _LANES
-        own_turn = T.truncmod(turn, turns)
-        size = nr * self.vector_stride
-        end = first_vector * self.vector_stride + size
-        # Blocks of one turn also prefetch: its products wait for weights, but the next block's need
-        # not.
-        share = share_of(size, self.chunks, turns)
-        lines = lines_of(share, self.weight_dtype)
-        fetch = fetch_ahead(self.weights, end, share, lines, self.chunks, own_turn)
+        fetch = self._fetch_next(section, first_vector, turn)
         passes = hints(plan, section)
         with T.serial(height) as ky, T.serial(taps) as kx:
             run = spec.run_start(ky, kx)
@@ -262,6 +266,20 @@ class TileKernel(ConvKernel):
         start = self._sums_of(section, tile, 0) + vector * _LANES
         amx.store(_SUMS[total], self.memory, start, 4 * _LANES * section.nr)
 
+    def _fetch_next(
+        self, section: Section, first_vector: Index, turn: Index
+    ) -> Callable[[Index], None]:
+        """Return the function that writes a chunk's prefetches of the next block's weights.
+
+        Blocks of one turn also prefetch: its products wait for weights, but the next block's need
+        not.
+        """
+        size, turns = section.nr * self.vector_stride, self.plan.turns_of_block(section)
+        end = first_vector * self.vector_stride + size
+        share = share_of(size, self.chunks, turns)
+        lines, own = lines_of(share, self.weight_dtype), T.truncmod(turn, turns)
+        return fetch_ahead(self.weights, end, share, lines, self.chunks, own)
+
     def _copy(self, section: Section, first: Index) -> None:
         """Write the copies of a turn's pixels, given its first tile."""
         plan = self.plan
@@ -281,7 +299,7 @@ class TileKernel(ConvKernel):
             first: the first row; near the end, the last possible one is taken.
             count: the number of consecutive rows.
         """
-        first = unsigned_min(first, self.plan.rows - count)
+        first = unsigned_min(first, self.rows - count)
         first_vector = self._first_vector(section, turn)
         outputs, conditions, acc = [], [], []
         for tile in range(self.plan.tiles_at_once(section)):
@@ -315,7 +333,7 @@ class TileKernel(ConvKernel):
 
     def _first_vector(self, section: Section, turn: Index) -> Index:
         """Return the first vector of channels of a turn."""
-        block = T.truncdiv(turn, self.plan.turns_of_block(section))
+        block = T.truncdiv(turn, self._turns_of_block(section))
         return section.first_vector + block * section.nr
 
     def _first_tile(self, section: Section, turn: Index) -> Index:
@@ -324,14 +342,14 @@ class TileKernel(ConvKernel):
         number = T.truncmod(turn, plan.turns_of_block(section))
         return unsigned_min(number * at_once, plan.tiles - at_once)
 
-    def _place(self, tile: Index) -> _Place:
+    def _place(self, tile: Index) -> Place:
         """Return the position of a tile of pixels."""
         plan = self.plan
         number = T.truncmod(tile, plan.tiles_per_line)
         first = unsigned_min(number * plan.rows, plan.line_pixels - plan.rows)
         line = T.truncdiv(tile, plan.tiles_per_line)
         if plan.columns == 0:
-            return _Place(line, first)
+            return Place(line, first)
         spec, number = self.spec, tile - plan.tiles_across
         y = T.truncmod(number, plan.tiles_per_column) * plan.rows
         y = unsigned_min(y, spec.out_height - plan.rows)
@@ -339,7 +357,7 @@ class TileKernel(ConvKernel):
         x = plan.line_pixels + T.truncmod(column, plan.columns)
         row = T.truncdiv(column, plan.columns) * spec.out_height + y
         is_down = kept(number >= 0)
-        return _Place(T.Select(is_down, row, line), T.Select(is_down, x, first), is_down)
+        return Place(T.Select(is_down, row, line), T.Select(is_down, x, first), is_down)
 
     def _origin_of_tile(self, tile: Index) -> tuple[Index, Index]:
         """Return the first byte that a tile of pixels reads, and the distance between pixels."""
@@ -359,7 +377,7 @@ class TileKernel(ConvKernel):
             origin += line * (height * width * channels)
         return origin, pitch
 
-    def _output_of(self, place: _Place, row: Index) -> tuple[Index, Expr | None]:
+    def _output_of(self, place: Place, row: Index) -> tuple[Index, Expr | None]:
         """Return the output pixel in a row of a tile.
 
         Returns:

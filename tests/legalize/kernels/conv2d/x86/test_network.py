@@ -36,7 +36,7 @@ def test_tiles_must_save_more_than_they_take_from_everything_else() -> None:
     assert not prefers_tiles(network(size=224, pools=8))
 
 
-def test_kernels_of_open_sizes_have_no_tiles() -> None:
+def test_convolutions_of_an_open_batch_have_no_tiles() -> None:
     image = relax.TensorType((tirx.Var("n", "int64"), 28, 28, 128), "uint8")
     assert not prefers_tiles(module({"x": image}, convolution))
 
