@@ -39,7 +39,6 @@ from legalize.kernels.ir.vectors import (
     Vector,
     fetch,
     get_lanes,
-    instruction,
     kept,
     local_vector,
     reduced,
@@ -220,8 +219,9 @@ def _quantize(spec: Blockwise, source: Buffer, data: _Data, number: Index) -> No
         set_lanes(largest, T.max(size, get_lanes(largest, GROUP)), GROUP)
 
     loop(measure)
-    name = f"llvm.vector.reduce.fmax.v{GROUP}f32"
-    most = kept(instruction("float32", name, get_lanes(largest, GROUP)))
+    # No size is negative, so the bits of sizes have the same order.
+    bits = T.reinterpret(f"int32x{GROUP}", get_lanes(largest, GROUP))
+    most = kept(T.reinterpret("float32", reduced("max", bits)))
     is_none = most <= T.float32(0)
     divisor = kept(T.Select(is_none, T.float32(1), most))
     factor = kept(T.Select(is_none, T.float32(0), T.float32(_MOST) / divisor))
