@@ -66,11 +66,11 @@ def prefers_tiles(mod: tvm.IRModule) -> bool:
 
 
 def _calls(mod: tvm.IRModule) -> list[relax.Call]:
-    """Return the calls of the dialect."""
+    """Return the calls of the dialect whose sizes are known."""
     found: list[relax.Call] = []
 
     def collect(expr: relax.Expr) -> None:
-        if operator_of(expr) is not None:
+        if operator_of(expr) is not None and not has_open_size(expr):
             found.append(expr)
 
     for function in mod.functions.values():
@@ -90,6 +90,6 @@ def _plan_of(call: relax.Call) -> Plan | None:
 
 def _few_bits_of(call: relax.Call) -> Layer | None:
     """Describe a layer with weights of a few bits; None for any other call."""
-    if operator_of(call) is not blockwise_dense or has_open_size(call):
+    if operator_of(call) is not blockwise_dense:
         return None
     return layer_of(attrs_of(call), list(call.args), AVX512_VNNI)
