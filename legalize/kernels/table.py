@@ -80,6 +80,7 @@ _ROWS: tuple[Row, ...] = (
     *conv2d_x86.ROWS,
     *depthwise_x86.ROWS,
     *matmul.ROWS,
+    *blockwise.ROWS,
     *((op, isa.features, _on(isa, rule)) for isa in _VECTORS for op, rule in _VECTOR_ROWS),
 )
 

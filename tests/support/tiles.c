@@ -15,7 +15,7 @@ void soft_ldtilecfg(const uint8_t *memory) {
   memcpy(tiles.rows, memory + 48, sizeof tiles.rows);
   memcpy(tiles.widths, memory + 16, sizeof tiles.widths);
   for (int i = 0; i < 8; i++)
-    if (tiles.rows[i] > 16 || tiles.widths[i] > 64 || !tiles.rows[i] || !tiles.widths[i]) abort();
+    if (tiles.rows[i] > 16 || tiles.widths[i] > 64 || !tiles.rows[i] != !tiles.widths[i]) abort();
 }
 
 void soft_tilerelease(void) { memset(&tiles, 0, sizeof tiles); }
@@ -41,7 +41,8 @@ void soft_tilestored64(int8_t tile, uint8_t *memory, int64_t pitch) {
     memcpy(memory + i * pitch, tiles.bytes[tile][i], tiles.widths[tile]);
 }
 
-void soft_tdpbusd(int8_t total, int8_t data, int8_t weights) {
+static void multiply(int8_t total, int8_t data, int8_t weights, int signed_data,
+                     int signed_weights) {
   int k_steps = tiles.widths[data] / 4;
   if (tiles.rows[total] != tiles.rows[data] || tiles.rows[weights] != k_steps ||
       tiles.widths[total] != tiles.widths[weights])
@@ -50,10 +51,26 @@ void soft_tdpbusd(int8_t total, int8_t data, int8_t weights) {
     int32_t sums[16], words[16];  // of all columns: vector code, and tiles are 0 past their width
     memcpy(sums, tiles.bytes[total][row], sizeof sums);
     for (int k = 0; k < tiles.widths[data]; k++) {
+      uint8_t byte = tiles.bytes[data][row][k];
+      int value = signed_data ? (int8_t)byte : byte;
       memcpy(words, tiles.bytes[weights][k / 4], sizeof words);
-      for (int column = 0; column < 16; column++)
-        sums[column] += tiles.bytes[data][row][k] * (int8_t)(words[column] >> 8 * (k % 4));
+      for (int column = 0; column < 16; column++) {
+        uint8_t weight = words[column] >> 8 * (k % 4);
+        sums[column] += value * (signed_weights ? (int8_t)weight : weight);
+      }
     }
     memcpy(tiles.bytes[total][row], sums, sizeof sums);
   }
+}
+
+void soft_tdpbusd(int8_t total, int8_t data, int8_t weights) {
+  multiply(total, data, weights, 0, 1);
+}
+
+void soft_tdpbsud(int8_t total, int8_t data, int8_t weights) {
+  multiply(total, data, weights, 1, 0);
+}
+
+void soft_tdpbssd(int8_t total, int8_t data, int8_t weights) {
+  multiply(total, data, weights, 1, 1);
 }

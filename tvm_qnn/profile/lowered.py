@@ -13,8 +13,8 @@ from typing import Any
 import tvm
 from tvm import relax, tirx
 
+from legalize.kernels.isa import amx
 from legalize.kernels.kernel import IS_KERNEL
-from tvm_qnn.profile.peak import TILES
 
 LAST_PASS = "LegalizeQnn"
 """The pass that leaves no operator of the dialect."""
@@ -87,7 +87,7 @@ def functions_on_tiles(mod: tvm.IRModule) -> set[str]:
         for variable, function in mod.functions_items()
         if isinstance(function, tirx.PrimFunc)
         and IS_KERNEL in function.attrs
-        and TILES in function.script()
+        and amx.PRODUCT in function.script()
     }
 
 

@@ -39,7 +39,6 @@ from legalize.kernels.ir.vectors import (
     Vector,
     fetch,
     get_lanes,
-    instruction,
     kept,
     local_vector,
     reduced,
@@ -95,9 +94,9 @@ def add_quads(
     with T.serial(in_block // at_once) as part:
         for turn in range(turns):
             step = kept(block * (in_block // spec.in_byte) + part * turns + turn)
-            loaded = [_loaded(spec, weights, unit, step, lanes) for unit in units]
+            loaded = [load_units(spec, weights, unit, step, lanes) for unit in units]
             for field in range(spec.in_byte):
-                found = [kept(_field(spec, each, field, lanes)) for each in loaded]
+                found = [kept(field_of(spec, each, field, lanes)) for each in loaded]
                 for number, own in enumerate(sums):
                     first = (row + number) * spec.depth + (step * spec.in_byte + field) * QUAD
                     quad = T.reinterpret("int32", steps[T.ramp(first, 1, QUAD)])
@@ -120,7 +119,7 @@ def add_quads(
                     set_lanes(total, get_lanes(total, lanes) + more, lanes)
 
 
-def _loaded(
+def load_units(
     spec: Blockwise, weights: Buffer, unit: tuple[Index, Index], step: Index, lanes: int
 ) -> Vector:
     """Load a vector of units: four bytes of each."""
@@ -131,7 +130,7 @@ def _loaded(
     return kept(T.reinterpret(f"int32x{lanes}", weights[T.ramp(place, 1, QUAD * lanes)]))
 
 
-def _field(spec: Blockwise, loaded: Vector, field: int, lanes: int) -> Vector:
+def field_of(spec: Blockwise, loaded: Vector, field: int, lanes: int) -> Vector:
     """Return the weights in one field of bits of each byte."""
     if spec.in_byte > 1:
         if field:
@@ -170,13 +169,7 @@ def integer_rows(isa: VectorIsa, spec: Blockwise) -> tirx.PrimFunc:
     """
     with new_function("blockwise_integers") as builder:
         source, weights, target = declared(spec)
-        data = _Data(
-            T.alloc_buffer((spec.rows * spec.depth,), _dtype(spec), scope="global"),
-            T.alloc_buffer((spec.rows * spec.blocks,), "int32", scope="global"),
-            T.alloc_buffer((spec.rows * spec.blocks,), "float32", scope="global"),
-        )
-        with T.serial(spec.rows * spec.blocks) as number:
-            _quantize(spec, source, data, number)
+        data = quantized(spec, source)
         rows = min(spec.rows, _MOST_ROWS)
         # Short sums start anew in each block, so only totals occupy registers beside them.
         share = 2 if spec.has_quads and not isa.adds_byte_products else 4
@@ -197,15 +190,31 @@ def _dtype(spec: Blockwise) -> str:
 
 
 @dataclass(frozen=True)
-class _Data:
-    """The data as integers, and for each block their sum and the real value of one step."""
+class Data:
+    """The data as integers, and for each block the real value of one step.
+
+    ``sums`` has each block's sum of integers; it is None if no code reads it.
+    """
 
     steps: Buffer
-    sums: Buffer
     values: Buffer
+    sums: Buffer
 
 
-def _quantize(spec: Blockwise, source: Buffer, data: _Data, number: Index) -> None:
+def quantized(spec: Blockwise, source: Buffer, *, has_sums: bool = True) -> Data:
+    """Write the loop over all blocks of data that turns them into integers."""
+    count = spec.rows * spec.blocks
+    data = Data(
+        T.alloc_buffer((spec.rows * spec.depth,), _dtype(spec), scope="global"),
+        T.alloc_buffer((count,), "float32", scope="global"),
+        T.alloc_buffer((count,), "int32", scope="global") if has_sums else None,
+    )
+    with T.serial(count) as number:
+        _quantize(spec, source, data, number)
+    return data
+
+
+def _quantize(spec: Blockwise, source: Buffer, data: Data, number: Index) -> None:
     """Write a block of data as integers."""
     largest, total = local_vector(GROUP, "float32"), local_vector(GROUP)
     set_lanes(largest, splat("float32", 0.0, GROUP), GROUP)
@@ -220,8 +229,9 @@ def _quantize(spec: Blockwise, source: Buffer, data: _Data, number: Index) -> No
         set_lanes(largest, T.max(size, get_lanes(largest, GROUP)), GROUP)
 
     loop(measure)
-    name = f"llvm.vector.reduce.fmax.v{GROUP}f32"
-    most = kept(instruction("float32", name, get_lanes(largest, GROUP)))
+    # No size is negative, so the bits of sizes have the same order.
+    bits = T.reinterpret(f"int32x{GROUP}", get_lanes(largest, GROUP))
+    most = kept(T.reinterpret("float32", reduced("max", bits)))
     is_none = most <= T.float32(0)
     divisor = kept(T.Select(is_none, T.float32(1), most))
     factor = kept(T.Select(is_none, T.float32(0), T.float32(_MOST) / divisor))
@@ -230,10 +240,12 @@ def _quantize(spec: Blockwise, source: Buffer, data: _Data, number: Index) -> No
         real = rounded_apart(source[place] * spread(factor, GROUP))
         steps = kept(round_half_even(real))
         T.buffer_store(data.steps, T.Cast(f"{_dtype(spec)}x{GROUP}", steps), [place])
-        set_lanes(total, steps + get_lanes(total, GROUP), GROUP)
+        if data.sums is not None:
+            set_lanes(total, steps + get_lanes(total, GROUP), GROUP)
 
     loop(convert)
-    T.buffer_store(data.sums, reduced("add", get_lanes(total, GROUP)), [number])
+    if data.sums is not None:
+        T.buffer_store(data.sums, reduced("add", get_lanes(total, GROUP)), [number])
     T.buffer_store(data.values, most / T.float32(_MOST), [number])
 
 
@@ -244,7 +256,7 @@ class _Tile:
     isa: VectorIsa
     spec: Blockwise
     weights: Weights
-    data: _Data
+    data: Data
     target: Buffer
     first: int
     size: int

@@ -198,12 +198,12 @@ def _block(
         each_step(spec, block)
         for number, row in enumerate(sums):
             for column, each in enumerate(row):
-                _store(spec, target, number, group + column, get_lanes(each, GROUP))
+                store_group(spec, target, number, group + column, get_lanes(each, GROUP))
 
     return write
 
 
-def _store(spec: Blockwise, target: Buffer, row: int, group: Index, value: Index) -> None:
+def store_group(spec: Blockwise, target: Buffer, row: Index, group: Index, value: Index) -> None:
     """Store the sums of a group. The last group may have fewer units."""
     place, rest = row * spec.units + group * GROUP, spec.units % GROUP
     if not rest:

@@ -12,6 +12,8 @@ from legalize.kernels.ir.vectors import Buffer, Expr, Index
 
 ROWS = 16
 ROW_BYTES = 64
+PRODUCT = "tdpb"
+"""The beginning of the names of the instructions that multiply tiles of bytes."""
 
 # System call arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) of Linux on x86-64.
 _ARCH_PRCTL = 158
@@ -61,6 +63,13 @@ def configure(memory: Buffer) -> None:
     _instruction("ldtilecfg", T.address_of(memory[0]))
 
 
+def configure_as(tiles: list[tuple[int, int]], memory: Buffer) -> None:
+    """Write a configuration for these tiles to the beginning of a buffer of int32, and load it."""
+    for number, word in enumerate(configuration(tiles).view(np.int32)):
+        T.buffer_store(memory, T.int32(int(word)), [number])
+    configure(memory)
+
+
 def release() -> None:
     """Write the instruction that releases the tiles: threads without them are switched faster."""
     _instruction("tilerelease")
@@ -85,15 +94,16 @@ def store(tile: int, buffer: Buffer, offset: Index, pitch: int) -> None:
     _instruction("tilestored64", T.int8(tile), T.address_of(buffer[offset]), T.int64(pitch))
 
 
-def multiply_add(total: int, data: int, weights: int) -> None:
-    """Write tdpbusd: add to each int32 of a tile Σ data[row] · weights[column].
+def multiply_add(total: int, data: int, weights: int, signs: str = "us") -> None:
+    """Write tdpbusd or a variant: add to each int32 of a tile Σ data[row] · weights[column].
 
     Args:
         total: the tile of sums: a row for each row of data, 16 columns.
-        data: a tile of uint8.
-        weights: a tile of int8: four bytes of the sum in a row, for each of 16 columns.
+        data: a tile of bytes.
+        weights: a tile of bytes: four bytes of the sum in a row, for each of 16 columns.
+        signs: "u" or "s" for data, then for weights: uint8 or int8.
     """
-    _instruction("tdpbusd", T.int8(total), T.int8(data), T.int8(weights))
+    _instruction(f"{PRODUCT}{signs}d", T.int8(total), T.int8(data), T.int8(weights))
 
 
 def _instruction(name: str, *operands: Expr) -> None:

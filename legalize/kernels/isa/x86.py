@@ -203,7 +203,7 @@ class PairProducts(Products):
 
 AVX512_VNNI = Isa("avx512-vnni", ("avx512vnni", "avx512bw"), 16, 32, has_byte_products=True)
 AMX = replace(AVX512_VNNI, name="amx", features=("amx-int8", *AVX512_VNNI.features))
-"""The instruction set with AMX: convolutions use tiles if that pays, otherwise AVX512-VNNI."""
+"""The instruction set with AMX: convolutions and layers of few bits use tiles if that pays."""
 AVX_VNNI = Isa("avx-vnni", ("avxvnni", "avx2"), 8, 16, has_byte_products=True)
 AVX512BW = Isa("avx512bw", ("avx512bw",), 16, 32)
 AVX2 = Isa("avx2", ("avx2",), 8, 16)

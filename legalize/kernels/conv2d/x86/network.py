@@ -11,6 +11,8 @@ import tvm
 from tvm import relax
 from tvm.target import Target
 
+from legalize.kernels.blockwise import tiles
+from legalize.kernels.blockwise.rules import Layer, layer_of
 from legalize.kernels.conv2d.calls import conv_call, dense_call
 from legalize.kernels.conv2d.x86.amx.cost import nanoseconds_among_others, vector_nanoseconds
 from legalize.kernels.conv2d.x86.amx.plan import TilePlan
@@ -19,8 +21,9 @@ from legalize.kernels.conv2d.x86.rows import TYPICAL
 from legalize.kernels.conv2d.x86.rules import ends_in
 from legalize.kernels.conv2d.x86.ways import cheapest_plan
 from legalize.kernels.isa.x86 import AMX
+from legalize.kernels.isa.x86_vectors import AVX512_VNNI
 from legalize.kernels.kernel import has_features, has_open_size
-from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops import blockwise_dense, quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import attrs_of, operator_of, type_spec
 from qnn_ops.dialect.sizes import is_open
 
@@ -49,14 +52,18 @@ def target_of_kernels(mod: tvm.IRModule, target: Target) -> Target:
 def prefers_tiles(mod: tvm.IRModule) -> bool:
     """Tell whether a network takes less time with tiles than without, by estimates.
 
-    Operators of open sizes have no estimate, but for dense layers.
+    Operators of open sizes have no estimate, except dense layers.
     """
     saved = others = 0.0
     for call in _calls(mod):
-        plan = _plan_of(call)
-        if plan is None and has_open_size(call):
+        plan, layer = _plan_of(call), _few_bits_of(call)
+        if layer is not None and layer.fits_tiles:
+            saved += tiles.vector_nanoseconds(layer.spec) - tiles.nanoseconds(layer.spec)
+        elif layer is not None:
+            others += tiles.vector_nanoseconds(layer.spec)
+        elif plan is None and has_open_size(call):
             continue
-        if plan is None:
+        elif plan is None:
             others += _ELEMENT * prod(type_spec(call.ty, "a result").shape)
         elif isinstance(plan, TilePlan):
             saved += vector_nanoseconds(plan.spec) - nanoseconds_among_others(plan)
@@ -95,3 +102,13 @@ def _plan_of(call: relax.Call) -> Plan | None:
     if is_open([spec.batch]):
         spec = replace(spec, batch=TYPICAL)
     return cheapest_plan(spec, AMX, found.weights)
+
+
+def _few_bits_of(call: relax.Call) -> Layer | None:
+    """Describe a layer with weights of a few bits; None for any other call."""
+    if operator_of(call) is not blockwise_dense:
+        return None
+    layer = layer_of(attrs_of(call), list(call.args), AVX512_VNNI)
+    if layer is None or not is_open([layer.spec.rows]):
+        return layer
+    return layer._replace(spec=replace(layer.spec, rows=TYPICAL))
