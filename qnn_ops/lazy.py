@@ -4,10 +4,9 @@ Importing TVM's compiler takes most of a second and 150 MB. Code that does not n
 that runs a compiled library, must be able to import these packages without it.
 """
 
-import ast
 import importlib
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -20,7 +19,7 @@ class _LazyPackage(ModuleType):
     _homes: Mapping[str, tuple[str, ...]]
 
     def __getattr__(self, name: str) -> Any:
-        if name not in self._homes:
+        if name == "_homes" or name not in self._homes:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         homes = self._homes[name]
         try:
@@ -38,7 +37,7 @@ class _LazyPackage(ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         # Every import of a submodule sets it as an attribute of the package.
-        if isinstance(value, ModuleType) and name in self._homes:
+        if name != "_homes" and isinstance(value, ModuleType) and name in self._homes:
             value = getattr(value, name)
         super().__setattr__(name, value)
 
@@ -46,34 +45,13 @@ class _LazyPackage(ModuleType):
         return sorted({*super().__dir__(), *self._homes})
 
 
-Before = Callable[[str, str], Sequence[str]]
-"""Returns the modules to import before a name's own one, from the name and that module."""
-
-
-def make_lazy(package: str, before: Before = lambda _name, _home: ()) -> None:
+def make_lazy(package: str, homes: Mapping[str, tuple[str, ...]]) -> None:
     """Let a package import its names at their first use.
-
-    The imports for type checkers in the package's file state the names, and the module of each. The
-    names become the package's ``__all__``.
 
     Args:
         package: its ``__name__``.
-        before: the modules to import before a name's own one.
+        homes: for each name the modules to import, in order. The last one with the name counts.
     """
-    module: Any = sys.modules[package]
-    module._homes = {name: (*before(name, home), home) for name, home in _stated(package)}
-    module.__all__ = sorted(module._homes)
+    module = sys.modules[package]
     module.__class__ = _LazyPackage
-
-
-def _stated(package: str) -> Iterator[tuple[str, str]]:
-    """Yield the names in a file's block ``if TYPE_CHECKING``, each with its module."""
-    spec: Any = sys.modules[package].__spec__
-    for block in ast.parse(spec.loader.get_source(package)).body:
-        if not isinstance(block, ast.If) or ast.unparse(block.test) != "TYPE_CHECKING":
-            continue
-        for statement in block.body:
-            if isinstance(statement, ast.ImportFrom) and (home := statement.module):
-                names = [each.name for each in statement.names]
-                names = importlib.import_module(home).__all__ if names == ["*"] else names
-                yield from ((name, home) for name in names)
+    module._homes = homes  # type: ignore[attr-defined]

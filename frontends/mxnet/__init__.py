@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from qnn_ops.lazy import make_lazy
 
 if TYPE_CHECKING:
-    from frontends.mxnet.importer import from_mxnet as from_mxnet
+    from frontends.mxnet.importer import from_mxnet
 
-make_lazy(__name__)
+__all__ = ["from_mxnet"]
+
+make_lazy(__name__, {"from_mxnet": ("frontends.mxnet.importer",)})

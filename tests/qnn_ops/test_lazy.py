@@ -42,7 +42,7 @@ def test_other_names_are_errors() -> None:
 
     with pytest.raises(AttributeError, match="'qnn_ops' has no attribute 'fractal'"):
         _ = qnn_ops.fractal  # type: ignore[attr-defined]
-    assert set(vars(qnn_ops)["__all__"]) <= set(dir(qnn_ops))
+    assert set(qnn_ops.__all__) <= set(dir(qnn_ops))
 
 
 def test_python_looks_for_no_circles_during_an_import() -> None:

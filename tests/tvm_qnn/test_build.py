@@ -142,10 +142,9 @@ def test_the_package_has_the_functions_whatever_was_imported_first() -> None:
 
     assert tvm_qnn.build is build
     assert tvm_qnn.compare is compare
-    names = vars(tvm_qnn)["__all__"]
-    assert set(names) <= set(dir(tvm_qnn))
+    assert set(tvm_qnn.__all__) <= set(dir(tvm_qnn))
     assert tvm_qnn.quantized_fully_connected is tvm_qnn.quantized_dense
-    for name in {*names} - {"__version__", "quantized_fully_connected"}:
+    for name in {*tvm_qnn.__all__} - {"__version__", "quantized_fully_connected"}:
         assert getattr(tvm_qnn, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'from_nothing'"):
         _ = tvm_qnn.from_nothing  # type: ignore[attr-defined]

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from qnn_ops.lazy import make_lazy
 
 if TYPE_CHECKING:
-    from tvm_qnn.cli.program import main as main
+    from tvm_qnn.cli.program import main
 
-make_lazy(__name__)
+__all__ = ["main"]
+
+make_lazy(__name__, {"main": ("tvm_qnn.cli.program",)})

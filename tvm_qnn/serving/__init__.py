@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 from qnn_ops.lazy import make_lazy
 
 if TYPE_CHECKING:
-    from tvm_qnn.serving.runtime import Runtime as Runtime
-    from tvm_qnn.serving.served import Served as Served
+    from tvm_qnn.serving.runtime import Runtime
+    from tvm_qnn.serving.served import Served
 
-make_lazy(__name__)
+__all__ = ["Runtime", "Served"]
+
+make_lazy(
+    __name__, {"Runtime": ("tvm_qnn.serving.runtime",), "Served": ("tvm_qnn.serving.served",)}
+)

@@ -67,7 +67,7 @@ def test_every_operator_is_whole(name: str) -> None:
     op = OPERATORS[name]
     assert name == f"relax.qnn.{op.name}"
     assert getattr(qnn_ops, op.name) is op
-    assert op.name in vars(qnn_ops)["__all__"]
+    assert op.name in qnn_ops.__all__
     assert op._type_rule is not None
     assert op._references["tflite"] is not None
     assert name in legalize.primitives.PRIMITIVES
