@@ -16,10 +16,10 @@ import numpy as np
 import tvm_ffi
 
 LEAST, MOST = 4 << 20, 64 << 20
-"""The bytes of constants that are copied.
+"""The fewest and the most bytes of constants that are copied.
 
-Processors keep the addresses of fewer. More would take too much memory: each process has a copy,
-and pages of a file are shared.
+Processors keep the addresses of fewer bytes than ``LEAST``. More than ``MOST`` would take too much
+memory: each process has its own copy, where it shares the pages of a file.
 """
 
 _PAGE = 2 << 20
@@ -34,15 +34,19 @@ def in_large_pages(constants: Sequence[Any], alignment: int) -> list[Any]:
         alignment: the alignment in bytes of each copy.
 
     Returns:
-        The copies; the tensors themselves if they are too few or too many, or if the system has no
-        such pages.
+        The copies; the tensors themselves if they take too few or too many bytes, if numpy lacks the
+        dtype of one, or if the system gives no such pages.
     """
-    arrays = [np.from_dlpack(constant) for constant in constants]
+    if not _has_large_pages():
+        return [*constants]
+    try:
+        arrays = [np.from_dlpack(constant) for constant in constants]
+    except (BufferError, RuntimeError):  # numpy has no bfloat16, for example
+        return [*constants]
     sizes = (-(-array.nbytes // alignment) * alignment for array in arrays)
     places = [*accumulate(sizes, initial=0)]
-    if not LEAST <= places[-1] <= MOST or not _has_large_pages():
+    if not LEAST <= places[-1] <= MOST or (memory := _pages(places[-1])) is None:
         return [*constants]
-    memory = _pages(places[-1])
     copies = []
     for constant, array, (start, end) in zip(constants, arrays, pairwise(places), strict=True):
         if array.size:
@@ -62,10 +66,13 @@ def _has_large_pages() -> bool:
         return False
 
 
-def _pages(size: int) -> np.ndarray:
-    """Return bytes that begin with a large page."""
+def _pages(size: int) -> np.ndarray | None:
+    """Return memory of uint8 that begins with a large page; None if the system gives none."""
     assert sys.platform == "linux"
-    memory = mmap.mmap(-1, size + _PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    memory.madvise(mmap.MADV_HUGEPAGE)
+    try:
+        memory = mmap.mmap(-1, size + _PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    except OSError:  # such as a limit of address space
+        return None
     row = np.frombuffer(memory, np.uint8)
     return row[-row.ctypes.data % _PAGE :]

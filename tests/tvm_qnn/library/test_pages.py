@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tvm
 import tvm_ffi
 
 from tvm_qnn.library import pages
@@ -60,3 +61,16 @@ def test_few_and_many_constants_stay_where_they_are(system: Path, size: int) -> 
 def test_systems_without_such_pages(system: Path, name: str, text: str | None) -> None:
     (system / name).unlink() if text is None else (system / name).write_text(text)
     assert not taken(constants(pages.LEAST))[1]
+
+
+def test_a_system_without_memory_for_them(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_args: object, **_named: object) -> None:
+        raise OSError("no such memory")
+
+    monkeypatch.setattr(pages.mmap, "mmap", refuse)
+    assert not taken(constants(pages.LEAST))[1]
+
+
+def test_dtypes_that_numpy_lacks_stay_where_they_are(system: Path) -> None:
+    tensors = [tvm.runtime.empty((pages.LEAST,), "bfloat16")]
+    assert pages.in_large_pages(tensors, ALIGNMENT) == tensors
