@@ -76,7 +76,8 @@ class Format(Protocol):
         has_signatures: whether a file may hold several models, each under a name.
         semantics: the names of the meanings that a model may have, if there is a choice; the first
             one is the default.
-        source: the name of its ``Source`` in the module ``source`` beside it.
+        source: the name of its ``Source`` in the module ``source`` beside it. This class takes the
+            model and, by name, ``params`` and ``semantics`` if the format has them.
     """
 
     name: ClassVar[str]

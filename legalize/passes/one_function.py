@@ -42,7 +42,7 @@ _MOST_OPEN_WEIGHTS = (1 << 31) - 1  # an offset is an int32
 _WEIGHTS_OF_BODIES = 1 << 20
 _MOST_BODIES = 8
 
-# A model with as many weights and calls at most is small: see ``IS_SMALL``.
+# A model with few weights and at most this many calls is small: see ``IS_SMALL``.
 _MOST_OF_SMALL = 16
 
 Pointer = Callable[[Place], Any]

@@ -23,6 +23,7 @@ from legalize.primitives.registry import Builder, primitive
 from qnn_ops.arithmetic.fixed_point import quantize_multiplier
 from qnn_ops.arithmetic.inverse_sqrt import HALF_SQRT_2, HALF_THREE, ITERATIONS
 from qnn_ops.dialect.registry import Attrs, spec_of
+from qnn_ops.dialect.sizes import sizes_of
 from qnn_ops.quantized.lstm import gates_of, quantized_lstm
 from qnn_ops.tables.gates import (
     GATE_BITS,
@@ -169,7 +170,7 @@ class _Writer:
         self, sums: Any, first_hidden: Any, first_cells: Any, weights: Any, *others: Any
     ) -> None:
         """Write the loops; ``others`` are the tables, the extra tensors and the result."""
-        (batch, steps, rows), point = map(int, sums.shape), self.attrs.hidden_zero_point
+        (batch, steps, rows), point = sizes_of(sums.shape), self.attrs.hidden_zero_point
         outputs, self.count = int(first_hidden.shape[1]), int(first_cells.shape[1])
         *given, output = others
         tables = 1 + len(_tanh_bits(self.attrs))

@@ -34,8 +34,8 @@ def in_large_pages(constants: Sequence[Any], alignment: int) -> list[Any]:
         alignment: the alignment in bytes of each copy.
 
     Returns:
-        The copies; the tensors themselves if they take too few or too many bytes, if numpy lacks the
-        dtype of one, or if the system gives no such pages.
+        The copies; the tensors themselves if they take too few or too many bytes, if numpy lacks
+        the dtype of one, or if the system gives no such pages.
     """
     if not _has_large_pages():
         return [*constants]

@@ -91,7 +91,7 @@ _CPU = 1  # DLPack's kDLCPU
 
 
 _LEVEL = 1
-"""LLVM's level for kernels on x86 that are called by name."""
+"""LLVM's level for kernels on x86 that are called by name, except those of small networks."""
 
 
 def is_final(function: tirx.PrimFunc) -> bool:

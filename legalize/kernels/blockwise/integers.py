@@ -191,9 +191,12 @@ def _dtype(spec: Blockwise) -> str:
 
 @dataclass(frozen=True)
 class Data:
-    """The data as integers, and for each block the real value of one step.
+    """The data as integers.
 
-    ``sums`` has each block's sum of integers; it is None if no code reads it.
+    Attributes:
+        steps: int8 or int16 [rows · depth].
+        values: float32 [rows · blocks]: the real value of one step of each block.
+        sums: int32 [rows · blocks]: each block's sum of steps; None if no code reads it.
     """
 
     steps: Buffer

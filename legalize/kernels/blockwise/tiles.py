@@ -62,8 +62,7 @@ def is_served(spec: Blockwise, points: tuple[float, float]) -> bool:
     fits_bytes = least >= 0 and greatest <= _MOST_POINT
     if spec.in_byte == 1 and least < greatest:  # a weight less its zero point needs nine bits
         fits_bytes = False
-    is_whole = _chunk(spec) >= GROUP
-    return fits_bytes and is_whole and nanoseconds(spec) < vector_nanoseconds(spec)
+    return fits_bytes and nanoseconds(spec) < vector_nanoseconds(spec)
 
 
 def _chunk(spec: Blockwise) -> int:

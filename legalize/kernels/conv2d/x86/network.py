@@ -20,6 +20,7 @@ from legalize.kernels.conv2d.x86.plan import Plan
 from legalize.kernels.conv2d.x86.rows import TYPICAL
 from legalize.kernels.conv2d.x86.rules import ends_in
 from legalize.kernels.conv2d.x86.ways import cheapest_plan
+from legalize.kernels.isa.amx import ROWS
 from legalize.kernels.isa.x86 import AMX
 from legalize.kernels.isa.x86_vectors import AVX512_VNNI
 from legalize.kernels.kernel import has_features, has_open_size
@@ -111,4 +112,5 @@ def _few_bits_of(call: relax.Call) -> Layer | None:
     layer = layer_of(attrs_of(call), list(call.args), AVX512_VNNI)
     if layer is None or not is_open([layer.spec.rows]):
         return layer
-    return layer._replace(spec=replace(layer.spec, rows=TYPICAL))
+    # ``by_rows`` computes 16 rows at a time.
+    return layer._replace(spec=replace(layer.spec, rows=ROWS))

@@ -156,7 +156,11 @@ class TileKernel(ConvKernel):
         weights = self.isa.vectors(self.spec.out_channels) * self.vector_stride
         if section.blocks > 1 and weights <= _READ_BY_ALL:
             self._share_of_pixels(section, task)
-            return
+        else:
+            self._share_of_turns(section, task)
+
+    def _share_of_turns(self, section: Section, task: Index) -> None:
+        """Write a task's turns of all blocks."""
         turns = section.blocks * self._turns_of_block(section)
         start, stop = map(kept, share(task, self.begun, turns))
         with T.If(start < stop), T.Then():

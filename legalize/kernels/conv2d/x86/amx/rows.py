@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -23,6 +24,7 @@ from legalize.kernels.conv2d.x86.amx.kernel import TILES_OF_ROWS, Place, TileKer
 from legalize.kernels.conv2d.x86.amx.plan import TilePlan, plan
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.rows import TASKS, TYPICAL, fewest_shared
+from legalize.kernels.ir.tasks import shared_loop
 from legalize.kernels.ir.vectors import (
     DWORD,
     Index,
@@ -75,6 +77,8 @@ class TileRowsKernel(TileKernel):
         self.count = tirx.Var("rows", "int64")
         rows: Any = Size(self.count)
         self.spec = replace(plan.spec, batch=rows)
+        # A slot has no more rows than the smallest run in tiles.
+        assert all(self._slots(section).rows <= _FEW + 1 for section in plan.tiling)
 
     def _microseconds(self) -> float:
         return nanoseconds(replace(self.plan, spec=replace(self.spec, batch=TYPICAL))) / 1000
@@ -97,11 +101,16 @@ class TileRowsKernel(TileKernel):
 
     def _in_vectors(self) -> None:
         """Write the loops over blocks of channels in vectors, for each small number of rows."""
+        fewest = fewest_shared(self._microseconds())
         for rows in range(1, _FEW + 1):
+            tasks = TASKS if rows >= fewest else 1
             with T.If(self.count == T.int64(rows)), T.Then():
                 for section in self.tiling:
-                    with T.serial(T.int64(section.blocks)) as block:
-                        self._tile(replace(section, mr=rows), block, T.int64(0))
+                    tile = partial(self._first_rows, replace(section, mr=rows))
+                    shared_loop(tasks, T.int64(section.blocks), tile)
+
+    def _first_rows(self, section: Section, block: Index) -> None:
+        self._tile(section, block, T.int64(0))
 
     def _accumulate(self, section: Section, first_vector: Index, first: Index, acc: Sums) -> None:
         """Write the sums of a few rows in vectors."""
@@ -145,6 +154,10 @@ class TileRowsKernel(TileKernel):
     ) -> Callable[[Index], None]:
         return lambda chunk: None
 
+    def _share(self, section: Section, task: Index) -> None:
+        # Few rows are fewer turns of a block than there are threads.
+        self._share_of_turns(section, task)
+
     def _turns_of_block(self, section: Section) -> Index:
         tiles = T.truncdiv(self.count + (amx.ROWS - 1), T.int64(amx.ROWS))
         at_once = self.plan.tiles_at_once(section)
@@ -155,7 +168,7 @@ class TileRowsKernel(TileKernel):
         return T.truncmod(turn, self._turns_of_block(section)) * at_once
 
     def _place(self, tile: Index) -> Place:
-        # Behind the last row, tiles repeat the last ones.
+        # Tiles past the last row repeat the last rows.
         last = self.count - T.Cast("int64", self.rows)
         return Place(0, unsigned_min(tile * amx.ROWS, last))
 
