@@ -56,7 +56,7 @@ ELSEWHERE = {
     "docs/guides/custom_operators.md": "tests/frontends/tflite/test_custom.py",
     "docs/guides/onnx.md": "tests/frontends/onnx/test_guide.py",
     "docs/guides/pytorch.md": "tests/frontends/torch/test_importer.py",
-    "docs/guides/text.md": "tests/tvm_qnn/text/test_guide.py",
+    "docs/guides/text.md": "tests/tvm_qnn/text/test_prose.py",
 }
 """The tests that run all Python snippets of a page."""
 

@@ -55,11 +55,11 @@ def weighted(
 
     Args:
         code: its operator.
-        data: of it.
-        weights: of it.
-        bias: of it.
+        data: int8 or uint8.
+        weights: of data's dtype, as TFLite stores them.
+        bias: int32, [channels].
         attrs: attributes of the dialect's operator, with all encodings.
-        axis: of the weights, which has their scales.
+        axis: of the weights; their scales lie along it.
         options: of the layer.
     """
     scales = np.atleast_1d(np.asarray(attrs["kernel_scale"], np.float32))

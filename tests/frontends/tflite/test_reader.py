@@ -347,6 +347,7 @@ def test_buffer_outside_the_file(offset: int, size: int) -> None:
         ("int8", [1.0, np.nan], [0] * 2, 0, "scale 1 is nan, needs a positive number"),
         ("uint8", [0.0], [0], 0, "scale 0 is 0.0, needs a positive number"),
         ("int8", [1.0], [128], 0, "zero point 0 is 128, int8 needs -128 to 127"),
+        ("int4", [1.0], [8], 0, "zero point 0 is 8, int4 needs -8 to 7"),
         ("uint8", [1.0], [-1], 0, "zero point 0 is -1, uint8 needs 0 to 255"),
         ("int32", [1.0], [2**31], 0, "zero point 0 is 2147483648, int32 needs"),
     ],

@@ -151,6 +151,8 @@ test_orders_that_make_no_sense = failing(
     ({"levels": (Level(2), Level(0, np.array([0, 2, 1]), np.array([0, 1])))}, "do not fit 2"),
     ({"levels": (Level(2), Level(0, np.array([0, 3, 2]), np.array([0, 1])))}, "overlap"),
     ({"levels": (Level(2), Level(0, np.array([0, 1, 2]), np.array([0, 7])))}, "outside axis 1"),
+    ({"levels": (Level(2), Level(0, np.array([0, 1, 2]), np.array([0, -1])))}, "outside axis 1"),
+    ({"levels": (Level(-1), GOOD.levels[1])}, "a dense level has -1 indices"),
     error=ModelFormatError,
 )
 

@@ -1,4 +1,4 @@
-"""By hand; tests/frontends/tflite/converters/test_float_layers.py compares with LiteRT."""
+"""By hand; tests/frontends/tflite/converters/layers/test_float_layers.py compares with LiteRT."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""By hand; tests/frontends/tflite/converters/test_weighted_rows.py compares with LiteRT."""
+"""By hand; tests/frontends/tflite/converters/test_tables.py compares with LiteRT."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""By hand; tests/frontends/tflite/converters/test_reductions.py compares with LiteRT."""
+"""By hand; tests/frontends/tflite/converters/functions/test_reductions.py compares with LiteRT."""
 
 import numpy as np
 import pytest

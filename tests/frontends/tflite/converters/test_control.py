@@ -86,7 +86,7 @@ def test_a_case_of_one_branch() -> None:
 
 
 test_cases_that_are_refused = failing(
-    lambda model: from_tflite(model),
+    from_tflite,
     (case(0, ()), "must have 1 to 256 branches, got 0"),
     (case(None, [1] * 257), "must have 1 to 256 branches, got 257"),
     (case(0, (1, 4)), "runs subgraph 4, there are 3 others"),

@@ -153,6 +153,23 @@ def test_sums_of_32_bits_wrap(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32"])
+def test_layers_with_a_bias(dtype: str) -> None:
+    sheet = Sheet(seed=13)
+    rng = sheet.rng
+    for code, shape, sizes in (
+        ("CONV_2D", (2, 5, 6, 4), (7, 3, 2, 4)),
+        ("FULLY_CONNECTED", (3, 40), (9, 40)),
+    ):
+        scale = near(rng, 1e-3)
+        kernel, _ = weights(rng, sizes, 0, True)
+        operands = [data(rng, shape, scale), kernel, bias(rng, sizes[0], dtype)]
+        result = (ANY, "int16", near(rng, float(scale.scale[0]) * 3))
+        sheet.add(code, *operands, gives=result, quantized_bias_type=dtype)
+    sheet.check_reference()
+    sheet.check()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
 def test_transposed_convolutions(dtype: str) -> None:
     sheet = Sheet(seed=14)
     for index in range(4):

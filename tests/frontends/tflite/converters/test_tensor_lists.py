@@ -147,7 +147,7 @@ def reserved(steps: Any, dtype: int = _FLOAT, place: int = 0, grows: int = 0) ->
 
 
 test_lists_that_are_refused = failing(
-    lambda model: from_tflite(model),
+    from_tflite,
     (listed(place=(4, 0)), "has indices outside of"),
     (reserved(2, place=2), "has indices outside of"),
     (reserved(2, grows=1), "a list that grows"),

@@ -110,6 +110,9 @@ def test_what_call_once_runs_and_assigns_must_fit() -> None:
     other = Subgraph({"x y": ROW}, [("RELU", "x", "y")], "", "")
     message = "subgraph 1: operator 0 RELU: reads tensor 0"
     check_refused(called(1, other), message, ModelFormatError)
+    other = Subgraph({"x": ROW, **HANDLE}, [handle(), ("ASSIGN_VARIABLE", "handle x", "")], "x", "")
+    message = "'x', which is no constant"
+    check_refused(called(1, other), message, UnsupportedOperatorError)
     nodes = [handle(), ("ASSIGN_VARIABLE", "handle x", ""), ("READ_VARIABLE", "handle", "wide")]
     tensors = {"x": ROW, "wide": ((2, 4), "int8", Q), **HANDLE}
     message = r"'ring' is int8 of shape \(1, 4\), and int8 of shape \(2"

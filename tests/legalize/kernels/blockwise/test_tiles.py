@@ -49,9 +49,6 @@ def layer(shape: Shape, points: str) -> tuple[Blockwise, list[Any]]:
     return spec, [data, *spec.packed(weights, scales, *zeros)]
 
 
-_tile_rows = tile_rows.__wrapped__  # what is built with emulated tiles must not be cached
-
-
 def check(mcpu: str) -> None:
     """Assert that tiles give the bits of vectors, whose sums have the same order."""
     for shape, points in SHAPES:
@@ -60,6 +57,7 @@ def check(mcpu: str) -> None:
         expected = run_on(
             "cascadelake", integer_rows(AVX512_VNNI, spec), arguments, result, "float32"
         )
+        # What is built with emulated tiles must not be cached.
         found = run_on(mcpu, tile_rows.__wrapped__(spec), arguments, result, "float32")
         np.testing.assert_array_equal(found.view(np.int32), expected.view(np.int32), str(shape))
 

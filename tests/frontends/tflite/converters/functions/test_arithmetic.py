@@ -20,7 +20,7 @@ from tests.support.tflite import (
 )
 
 test_pairs_equal_litert = compiled(pair, count=12)
-test_quotients_equal_litert = compiled(divide)
+test_quotients_equal_litert = pytest.mark.filterwarnings("error")(compiled(divide))
 
 
 def test_operands_may_be_scalars_or_zero() -> None:

@@ -47,6 +47,19 @@ def data_of(sheet: Sheet, dtype: str, shape: tuple[int, ...], scale: float = 0.0
     return sheet.input(array, quantization)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "scale", "point"),
+    [("int8", 1 / 256, -128), ("uint8", 1 / 256, 0), ("int16", 2.0**-15, 0)],
+)
+def test_softmax_of_long_rows_equals_litert(dtype: str, scale: float, point: int) -> None:
+    sheet, shape = Sheet(seed=12), (6, 480)
+    result = (shape, dtype, Quantization.per_tensor(scale, point))
+    data = data_of(sheet, dtype, shape, scale=0.3)
+    sheet.operator("SOFTMAX", [data], result, beta=0.3)
+    sheet.check_reference()
+    sheet.check()
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_lengths_of_one_equal_litert_s(dtype: str) -> None:

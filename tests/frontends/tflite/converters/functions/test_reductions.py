@@ -61,6 +61,17 @@ def test_sums_of_int8_are_those_of_the_same_uint8(axes: list[int]) -> None:
 test_means_equal_litert = compiled(mean)
 
 
+@pytest.mark.parametrize(("dtype", "point"), [("int8", 7), ("uint8", 120), ("int16", 0)])
+def test_means_along_any_axes_equal_litert(dtype: str, point: int) -> None:
+    sheet, result = Sheet(seed=9), (ANY, dtype, Quantization.per_tensor(0.04, point))
+    data = x(3, 40, 50, 2, dtype=dtype, encoding=Quantization.per_tensor(0.05, point))
+    for axes in (*AXES, [2, 1], [-2, -3], [1, 1], [0, 3]):
+        for keep in (False, True):
+            sheet.add("MEAN", data, axes, gives=result, keep_dims=keep)
+    sheet.check_reference()
+    sheet.check()
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_means_without_a_scale_equal_litert(dtype: str) -> None:
     sheet = Sheet(seed=7)

@@ -30,12 +30,12 @@ test_convolutions_equal_litert = compiled(convolution, depthwise)
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
 def test_groups_equal_litert(dtype: str) -> None:
     sheet, wide = Sheet(seed=1), dtype == "int16"
-    data = x(2, 5, 6, 4, dtype=dtype, encoding=NARROW)
+    data = x(2, 5, 6, 4, dtype=dtype, encoding=NARROW if wide else Q)
     kind = "uint8" if dtype == "uint8" else "int8"
     weights = fixed(full_range(sheet.rng, kind, (6, 3, 2, 2)) | 1, kind, NARROW)
     bias = fixed([0, 700, -900, 5, 0, 60], "int64" if wide else "int32")
-    result = (ANY, dtype, Quantization.per_tensor(0.1 if wide else 9.0, 0))
-    sheet.add("CONV_2D", data, weights, bias, gives=result)
+    result = (ANY, dtype, Quantization.per_tensor(3.0 if wide else 45.0, 0))
+    sheet.add("CONV_2D", data, weights, bias, gives=result, padding="SAME")
     sheet.check_reference()
     sheet.check()
 
@@ -99,6 +99,25 @@ def test_a_kernel_larger_than_the_image(taps: int, stride: int) -> None:
 test_layers_equal_litert = compiled(dense)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_layers_of_any_rank_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=3)
+    encoding, sums = Quantization.per_tensor(0.2, 7), Quantization.per_tensor(0.1, 0)
+    weights = fixed(sheet.rng.integers(0, 15, (5, 12)), dtype, encoding)
+    bias = fixed([0, 700, -900, 5, 60], "int32", sums)
+    result = (ANY, dtype, Quantization.per_tensor(4.0, 80))
+    for shape, keep in (
+        ((12,), False),
+        ((8, 3), False),  # rows that cross the data's
+        ((2, 3, 2, 2), False),
+        ((2, 3, 12), True),
+    ):
+        options = {"gives": result, "keep_num_dims": keep}
+        sheet.add("FULLY_CONNECTED", x(*shape, dtype=dtype), weights, bias, **options)
+    sheet.check_reference()
+    sheet.check()
+
+
 def add_product(
     sheet: Sheet, dtype: str, shape: tuple[int, ...], units: int, **options: Any
 ) -> None:
@@ -154,6 +173,7 @@ def _dense(
 
 
 test_weights_that_do_not_fit = refused(
+    ("has no whole rows of 0", _dense(3, 0)),
     ("has no whole rows of 5, which tensor 1 'c2' takes", _dense(3, 5)),
     (r"'c2' must have 2 dimensions, got \(3, 6, 1\)", _dense(3, 6, 1)),
     ("a scale per row and a zero point that is not 0", _dense(3, 6, encoding=_POINTS)),

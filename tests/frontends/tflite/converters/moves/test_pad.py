@@ -35,6 +35,8 @@ def test_padding_equals_litert(dtype: str) -> None:
         if code == "PADV2":
             operands.append(sheet.constant(np.array(77, dtype), quantization))
         sheet.operator(code, operands, ((1,), dtype, quantization))
+    sheet.add("PAD", x(5, dtype=dtype), [[2, 1]])
+    sheet.add("PAD", x(3, 4, dtype=dtype), [[1, 2], [0, 3]])
     sheet.check_reference()
     sheet.check()
 

@@ -51,6 +51,7 @@ def test_every_run_of_a_stream_equals_litert(model: BasicLstm) -> None:
             "another activation than TANH",
         ),
         (BasicLstm(cell_scale=2.0**-12), {}, UnsupportedOperatorError, "another scale than"),
+        (BasicLstm(1, 3, units=0, real=True), {}, QnnError, "needs 4 numbers for each unit"),
         (BasicLstm(scale=1e6), {}, UnsupportedOperatorError, "which int32 does not hold"),
     ],
 )

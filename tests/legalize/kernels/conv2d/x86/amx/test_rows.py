@@ -8,12 +8,13 @@ import tvm
 from tvm import relax, tirx
 
 import tvm_qnn
-from legalize import lower
+from legalize import lower, relax_pipeline
 from qnn_ops import quantized_dense
 from qnn_ops.arrays import Array
 from tests.support.encodings import encodings
 from tests.support.modules import module
-from tests.support.x86 import host_has
+from tests.support.tiles import use_soft_tiles
+from tests.support.x86 import TARGET, host_has, needs_native_vnni
 from tvm_qnn.target.target import parse_target
 
 RNG = np.random.default_rng(3)
@@ -56,6 +57,21 @@ def test_a_large_layer_takes_tiles_and_a_small_one_vectors() -> None:
 def test_other_processors_take_vectors() -> None:
     text = lower(Layer(768, 768).module(open_rows()), parse_target("llvm -mcpu=cascadelake"))
     assert "tdpbusd" not in text.script()
+
+
+@needs_native_vnni
+def test_rows_in_emulated_tiles_are_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_soft_tiles(monkeypatch)
+    layer, vectors = Layer(512, 203), parse_target(TARGET)
+    tiles = parse_target({**TARGET, "mattr": ["+amx-int8", "+amx-tile"]})
+    lowered = lower(layer.module(open_rows()), tiles)
+    assert "soft_tdpbusd" in lowered.script()
+    library = tvm.compile(lowered, target=vectors, relax_pipeline=relax_pipeline(vectors))
+    run = relax.VirtualMachine(library, tvm.cpu())["main"]
+    for rows in (1, 3, 4, 5, 16, 17, 40):
+        data = RNG.integers(0, 256, (rows, layer.depth), np.uint8)
+        found = run(tvm.runtime.tensor(data)).numpy()
+        np.testing.assert_array_equal(found, layer.evaluate(data))
 
 
 @pytest.mark.skipif(not host_has("amx_int8", "amx_tile"), reason="the processor has no AMX")
