@@ -67,7 +67,7 @@ def test_a_system_without_memory_for_them(system: Path, monkeypatch: pytest.Monk
     def refuse(*_args: object, **_named: object) -> None:
         raise OSError("no such memory")
 
-    monkeypatch.setattr(pages.mmap, "mmap", refuse)
+    monkeypatch.setattr("mmap.mmap", refuse)
     assert not taken(constants(pages.LEAST))[1]
 
 
