@@ -10,6 +10,7 @@ from tvm_qnn.library import runtime
 from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.library.origin import Origin
 from tvm_qnn.library.package import Variant, write_package
+from tvm_qnn.library.pages import in_large_pages
 from tvm_qnn.target.codegen import Compiled
 from tvm_qnn.target.linker import find_linker, shared_library_linker
 
@@ -24,7 +25,8 @@ class BuiltOrigin(Origin):
     def program(self) -> runtime.Program:
         """Turn the kernels into machine code in memory."""
         compiled = self._compiled
-        return runtime.Program(compiled.bytecode, compiled.runnable(), compiled.constants, compiled)
+        constants = in_large_pages(compiled.constants, runtime.ALIGNMENT)
+        return runtime.Program(compiled.bytecode, compiled.runnable(), constants, compiled)
 
     def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
         """Link the kernels and write the file."""

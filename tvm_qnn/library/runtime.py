@@ -21,7 +21,6 @@ import tvm_ffi
 
 import qnn_ops.errors  # noqa: F401 (code of libraries calls its function)
 from qnn_ops.errors import QnnError
-from tvm_qnn.library.pages import in_large_pages
 from tvm_qnn.library.runner import Runner
 
 ALIGNMENT = 64
@@ -127,7 +126,7 @@ class Program:
             constants: tensors, in the order of main's parameters.
             keeps: objects that must live as long as these, such as their memory.
         """
-        self._constants = in_large_pages(constants, ALIGNMENT)
+        self._constants = [*constants]
         self._keeps = keeps
         self._is_open = _OPEN in bytecode
         self._executable = function("ffi.Module.load_from_bytes.relax.VMExecutable")(bytecode)
