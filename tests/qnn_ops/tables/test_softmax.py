@@ -1,4 +1,4 @@
-"""What the results of a quantized softmax do not show of its fixed-point arithmetic."""
+"""The fixed-point arithmetic of a quantized softmax, where its results do not show it."""
 
 import numpy as np
 

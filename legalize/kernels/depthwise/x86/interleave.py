@@ -19,7 +19,7 @@ def interleave(rows: list[Vector]) -> list[Vector]:
 
     Returns:
         Four vectors of uint8: quarter j of vector i holds a, b, c, d at position 16·j + 4·i, then
-        at the next one, to 16·j + 4·i + 3. Of two vectors it holds a, 0, b, 0.
+        at the next one, to 16·j + 4·i + 3. With two vectors, it holds a, 0, b, 0.
     """
     a, b, *others = rows
     if not others:

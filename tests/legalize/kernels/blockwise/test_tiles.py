@@ -57,7 +57,7 @@ def check(mcpu: str) -> None:
         expected = run_on(
             "cascadelake", integer_rows(AVX512_VNNI, spec), arguments, result, "float32"
         )
-        # What is built with emulated tiles must not be cached.
+        # The cache must not keep functions with emulated tiles.
         found = run_on(mcpu, tile_rows.__wrapped__(spec), arguments, result, "float32")
         np.testing.assert_array_equal(found.view(np.int32), expected.view(np.int32), str(shape))
 

@@ -111,16 +111,11 @@ class TileKernel(ConvKernel):
         # The tensor would be added twice to outputs that are computed twice.
         plan, fusion = self.plan, self.spec.fusion
         is_in_place = fusion.part is None and fusion.border is None
-        if fusion.residual is None or not is_in_place:
+        if fusion.residual is None or not is_in_place or plan.tiles * plan.rows != plan.pixels:
             return False
-        if plan.tiles * plan.rows != plan.pixels:
-            return False
-        return all(self._is_computed_once(section) for section in plan.tiling)
-
-    def _is_computed_once(self, section: Section) -> bool:
-        slots = self._slots(section)
-        rows = slots.count * slots.rows
-        return self.plan.tiles % self.plan.tiles_at_once(section) == 0 and rows == self.plan.rows
+        all_slots = [self._slots(section) for section in plan.tiling]
+        are_whole = all(plan.tiles % plan.tiles_at_once(section) == 0 for section in plan.tiling)
+        return are_whole and all(each.count * each.rows == plan.rows for each in all_slots)
 
     def _slots(self, section: Section) -> Slots:
         at_once = self.plan.tiles_at_once(section)
@@ -143,9 +138,11 @@ class TileKernel(ConvKernel):
     def _turns_of_block(self, section: Section) -> Index:
         return self.plan.turns_of_block(section)
 
+    def _all_turns(self, section: Section) -> Index:
+        return section.blocks * self._turns_of_block(section)
+
     def _whole(self, section: Section) -> None:
-        turns = section.blocks * self._turns_of_block(section)
-        self._turns(section, 0, turns, lambda place: place)
+        self._turns(section, 0, self._all_turns(section), lambda place: place)
 
     def _tasks_begun(self) -> Index:
         # Each task loads a configuration, and rescales its last turn without products beside it.
@@ -161,8 +158,7 @@ class TileKernel(ConvKernel):
 
     def _share_of_turns(self, section: Section, task: Index) -> None:
         """Write a task's turns of all blocks."""
-        turns = section.blocks * self._turns_of_block(section)
-        start, stop = map(kept, share(task, self.begun, turns))
+        start, stop = map(kept, share(task, self.begun, self._all_turns(section)))
         with T.If(start < stop), T.Then():
             self._turns(section, start, stop, lambda place: place)
 
@@ -235,9 +231,7 @@ class TileKernel(ConvKernel):
         else:
             origins = [self._origin_of_tile(first + i) for i in range(at_once)]
         products = [(i, j) for i in range(at_once) for j in range(nr)]
-        height, taps = spec.kernel_height, spec.runs_per_row
-        if plan.copied:
-            height = taps = 1
+        height, taps = (1, 1) if plan.copied else (spec.kernel_height, spec.runs_per_row)
         piece = plan.chunk * _LANES
         fetch = self._fetch_next(section, first_vector, turn)
         passes = hints(plan, section)
