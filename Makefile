@@ -4,6 +4,7 @@
 #                (MODEL=m.tflite IMAGE=i.jpg LABELS=l.txt: your own model instead)
 #   make quick   lint, and tests of every part that take less than a minute: for a first change
 #   make test    lint, types, import direction, tests
+#   make types-systems  types as macOS and Windows have them
 #   make test-arm  tests on emulated ARM processors; installs emulators and cross compilers
 #                where it is root and finds apt, and does nothing where it cannot
 #   make test-avx512  tests on emulated x86 processors, of kernels for which this one lacks the
@@ -40,7 +41,7 @@ BIN := .venv/bin
 SAY := @printf '==> %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-arm test-avx512 test-mcu test-torch test-ray test-serve test-relay test-litert test-onnxruntime test-dynamo test-targets lint types layers bench docs axe screenshots mxnet clean
+.PHONY: help demo quick test test-arm test-avx512 test-mcu test-torch test-ray test-serve test-relay test-litert test-onnxruntime test-dynamo test-targets lint types types-systems layers bench docs axe screenshots mxnet clean
 
 help:
 	@sed -n '3,$${/^#/!q;s/^# \{0,1\}//p;}' Makefile
@@ -157,6 +158,11 @@ lint: .venv/installed-test
 types: .venv/installed-test
 	$(SAY) "Types"
 	@$(BIN)/mypy
+
+types-systems: .venv/installed-test
+	$(SAY) "Types of other systems"
+	@for system in darwin win32; do $(BIN)/mypy --platform "$$system" \
+	  --cache-dir ".mypy_cache/$$system" qnn_ops legalize frontends tvm_qnn || exit 1; done
 
 layers: .venv/installed-test
 	$(SAY) "Import direction"
