@@ -25,7 +25,7 @@
 #   make test-targets  compile the models of the tests for every target, run or emulate what can
 #                be, and check the instructions: a share of them (ALL=1: all, in hours)
 #   make bench   time tvm-qnn and its peers (MODELS="m.tflite resnet50:int8": on these), and
-#                measure memory and builds; tables and charts in out/
+#                measure memory, builds, threads, batches and text; tables and charts in out/
 #   make docs    build the documentation, tutorials run, in docs/_build/html
 #   make axe     look for faults of the documentation's pages, for readers of screens and on a
 #                phone; needs node, npm and Chromium
@@ -176,7 +176,10 @@ bench: .venv/installed-bench
 	@$(BIN)/python -m benchmarks.bench_peers $(MODELS)
 	@$(BIN)/python -m benchmarks.bench_footprint $(MODELS)
 	@$(BIN)/python -m benchmarks.bench_builds $(MODELS)
-	@$(if $(MODELS),,$(BIN)/python -m benchmarks.bench_tokens)
+	@$(BIN)/python -m benchmarks.bench_threads $(MODELS)
+	@$(BIN)/python -m benchmarks.bench_batches $(MODELS)
+	@$(if $(MODELS),,$(BIN)/python -m benchmarks.bench_tokens && \
+	  $(BIN)/python -m benchmarks.bench_few_bits)
 
 # MXNet is retired: it runs on no newer Python, and needs the numpy of its time.
 .venv-mxnet/installed: setup.py pyproject.toml

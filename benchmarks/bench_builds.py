@@ -15,6 +15,7 @@ from pathlib import Path
 
 import click
 
+from benchmarks import goals
 from benchmarks.bench_peers import DEFAULT as CLASSIFIERS
 from benchmarks.bench_peers import packages
 from benchmarks.machine import setting
@@ -108,11 +109,12 @@ def rows(builds: Sequence[Builds], *, warm: bool) -> list[list[str]]:
     found = []
     for item in built:
         of_peer = None if item.peer == OURS else item.processor
+        cold, again = (goals.COLD, goals.WARM) if item.peer == "openvino" else (None, None)
         row = [PEERS[item.peer].name, *_cells(item.single, item.several)]
-        row.append(_ratio(ours.single if ours else (), of_peer))
+        row.append(_ratio(ours.single if ours else (), of_peer, cold))
         if warm:
             row += _cells(item.warm_single, item.warm_several)
-            row.append(_ratio(ours.warm_single if ours else (), of_peer))
+            row.append(_ratio(ours.warm_single if ours else (), of_peer, again))
         found.append(row)
     return found
 
@@ -126,10 +128,11 @@ def _cells(single: Sequence[Built], several: Sequence[Built]) -> list[str]:
     ]
 
 
-def _ratio(ours: Sequence[Built], theirs: float | None) -> str:
+def _ratio(ours: Sequence[Built], theirs: float | None, goal: float | None) -> str:
     if not ours or not theirs:
         return ""
-    return f"{statistics.median(built.processor_seconds for built in ours) / theirs:.2f}"
+    seconds = statistics.median(built.processor_seconds for built in ours)
+    return goals.beside(seconds / theirs, goal)
 
 
 @click.command()

@@ -15,6 +15,7 @@ import click
 import numpy as np
 
 import tvm_qnn as qnn
+from benchmarks import goals
 from benchmarks.machine import setting
 from benchmarks.peers import llama_cpp
 from benchmarks.race_report import setting_lines
@@ -30,6 +31,8 @@ _HEADER = [
 _LAYERS = ("1,4096,4096", "64,768,768")
 _FORMS = {"float32": 0, "integers": 4}
 """The accuracy levels, by the form in which data is multiplied."""
+_GOALS = {"ONNX Runtime": goals.ROW, "copy": goals.COPY}
+"""The goals of one row."""
 _BLOCK, _BYTE = 32, 8
 
 Sizes = tuple[int, int, int]
@@ -71,7 +74,12 @@ def main(layers: tuple[str, ...], rounds: int, seconds: float, output: Path) -> 
                 runs["llama.cpp"] = llama_cpp.product(made.weights, bits, made.data)
             times = alternate(runs, rounds, seconds)
             ours, *others = (times[key].median for key in runs)
-            told = [text for each in others for text in (milliseconds(each), f"{ours / each:.2f}")]
+            of_row = _GOALS if layer.startswith("1,") else {}
+            told = [
+                text
+                for name, each in zip(list(runs)[1:], others, strict=True)
+                for text in (milliseconds(each), goals.beside(ours / each, of_row.get(name)))
+            ]
             row = [layer, str(bits), form, milliseconds(ours), *told]
             rows.append(row + ["–"] * (len(_HEADER) - len(row)))
     console.print(as_table(_HEADER, rows, f"Weights with a scale for each {_BLOCK}"))

@@ -13,8 +13,9 @@ The model of the time on n threads is ``alone + shared / n + barriers * launch(n
   that must be woken: ``launch(n) = (n - 1) * launch(2)``.
 - ``alone`` and ``shared`` follow from the times on one and on two threads.
 
-The last column is the time in which two threads read as many bytes as the weights have, at the rate
-at which they read a tensor of 16 MiB again and again.
+The column "of the peak" has the speed on one thread, divided by the measured peak of the
+instructions that multiply. The last column is the time in which two threads read as many bytes as
+the weights have, at the rate at which they read a tensor of 16 MiB again and again.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,6 +31,7 @@ from tvm.script.ir_builder import tirx as T
 from tvm_ffi import structural_walk
 
 import tvm_qnn as qnn
+from benchmarks import goals
 from benchmarks.bench_peers import DEFAULT
 from benchmarks.machine import setting
 from benchmarks.models import models
@@ -40,13 +42,15 @@ from legalize import lower
 from tvm_qnn.io.images import noise
 from tvm_qnn.io.outputs import write_text
 from tvm_qnn.library.threads import call_in_threads
+from tvm_qnn.profile.layers import profile
+from tvm_qnn.profile.peak import TILES
 from tvm_qnn.timing import alternate, milliseconds
 
 MORE = (4, 8)
 """The numbers of threads whose time is modelled."""
 
 _HEADER = [
-    *("model", "1 thread", "2 threads", "ratio", "barriers", "weights, MB"),
+    *("model", "1 thread", "of the peak", "2 threads", "ratio", "barriers", "weights, MB"),
     *(f"model: {count}" for count in MORE),
     "weights read",
 ]
@@ -90,7 +94,8 @@ def main(names: Sequence[str], rounds: int, seconds: float, output: Path) -> Non
         more = [on_threads(count, one, two, barriers, launch) for count in MORE]
         rows.append(
             [
-                *(name, milliseconds(one), milliseconds(two), f"{two / one:.2f}"),
+                *(name, milliseconds(one), _share(contents), milliseconds(two)),
+                goals.beside(two / one, goals.TWO_THREADS),
                 *(str(barriers), f"{weights / 1e6:.1f}", *map(milliseconds, more)),
                 milliseconds(weights / bandwidth),
             ]
@@ -100,6 +105,14 @@ def main(names: Sequence[str], rounds: int, seconds: float, output: Path) -> Non
     write_text(
         output / "threads.md", markdown(setting_lines(setting(), 2), markdown_table(_HEADER, rows))
     )
+
+
+def _share(model: bytes) -> str:
+    """Return the text of the share of the peak, with the goal of AMX's tiles."""
+    found = profile(model)
+    if found.share is None:
+        return "–"
+    return goals.beside(found.share, goals.SHARE_OF_TILES if TILES in found.peaks else None)
 
 
 def on_threads(count: int, one: float, two: float, barriers: int, launch: float) -> float:

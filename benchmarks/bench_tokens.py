@@ -17,6 +17,7 @@ import click
 import numpy as np
 
 import tvm_qnn as qnn
+from benchmarks import goals
 from benchmarks.machine import setting
 from benchmarks.race_report import setting_lines
 from benchmarks.report import as_table, markdown, markdown_table, terminal
@@ -71,8 +72,9 @@ def main(models: Sequence[Path], prompt: int, tokens: int, rounds: int, output: 
         first, *theirs = (min(prompts[name]) for name in texts)
         told = [*map(milliseconds, medians), "–"][:2]
         row = [path.name, f"{same} of {tokens}", milliseconds(ours), *told]
-        row += [f"{ours / min(medians):.2f}", milliseconds(first), milliseconds(min(theirs))]
-        rows.append([*row, f"{first / min(theirs):.2f}"])
+        row += [goals.beside(ours / min(medians), goals.TOKEN)]
+        row += [milliseconds(first), milliseconds(min(theirs))]
+        rows.append([*row, goals.beside(first / min(theirs), goals.PROMPT)])
     title = f"A prompt of {prompt} tokens, then {tokens} tokens"
     terminal().print(as_table(_HEADER, rows, title))
     output.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmarks import goals
 from benchmarks.machine import Setting
 from benchmarks.peers import OURS, PEERS
 from benchmarks.race import WITHOUT_AMX, Lane, Race
@@ -11,10 +12,6 @@ from benchmarks.report import as_json, difference_text, markdown, markdown_table
 LONGEST_REASON = 200
 
 CLOCK_NOTES = {"wall": "", "cpu": " of the processor's time"}
-
-
-_GOALS = {"float32": {"onnxruntime": 1.0, "litert": 0.8}}
-"""The goals: the highest ratios to programs, by the networks' style."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +51,14 @@ def keys_of(races: Sequence[Race]) -> list[str]:
 def detail_rows(race: Race) -> tuple[list[str], list[list[str]]]:
     """Return head and rows of the table of one model."""
     head = ["program", "ms", "quartiles", "ratio", "goal", "outputs differ by", "AMX"]
-    goals = _GOALS.get(race.model.rpartition(" ")[2], {})
+    of_peers = goals.PEERS.get(race.model.rpartition(" ")[2], {})
     body = [
         [
             lane.name,
             milliseconds(lane.median),
             "–".join(map(milliseconds, lane.spread)),
             _ratio(race, key),
-            f"{goals[key]:.2f}" if key in goals else "–",
+            f"{of_peers[key]:.2f}" if key in of_peers else "–",
             _difference(race, key),
             "yes" if lane.uses_amx else "no",
         ]

@@ -19,7 +19,7 @@ def test_a_row_has_medians_and_what_part_of_the_program_s_time_ours_is() -> None
     absent = Builds("m", "onnxruntime", reason="no")
     assert rows([ours, theirs, absent], warm=True) == [
         ["tvm-qnn", "2.00", "1.50", "", "0.50", "0.25", ""],
-        ["OpenVINO", "4.00", "3.00", "0.50", "–", "–", "0.12"],
+        ["OpenVINO", "4.00", "3.00", "0.50 (goal 1.50)", "–", "–", "0.12 (goal 0.30)"],
     ]
     assert rows([theirs], warm=False) == [["OpenVINO", "4.00", "3.00", ""]]
 

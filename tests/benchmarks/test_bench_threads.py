@@ -26,8 +26,10 @@ def test_barriers_and_weights_are_counted(tmp_path: Path) -> None:
     said(main, [*words, "--output", str(tmp_path)])
     (*_, row) = (tmp_path / "threads.md").read_text().strip().splitlines()
     cells = [cell.strip() for cell in row.strip("|").split("|")]
-    name, _one, _two, _ratio, barriers, weights, *_ = cells
+    name, _one, share, _two, ratio, barriers, weights, *_ = cells
     assert name == "hybrid_dense 64x512x1024"
+    assert share.startswith("0.") or share == "–"
+    assert ratio.endswith("(goal 0.55)")
     assert int(barriers) > 0
     assert float(weights) == pytest.approx(512 * 1024 / 1e6, abs=0.05)
 
