@@ -1,11 +1,12 @@
 """The pipeline from lowered operators to machine code."""
 
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.relax.backend.cpu_generic import pipeline as cpu
 
 from legalize.kernels.isa.mcu import CORES, RISCV32
 from legalize.kernels.kernel import has_features
+from legalize.passes.bodies import reshapes
 from legalize.passes.copy_rows import CopyRows
 from legalize.passes.fold_constants import FoldConstants, FoldRest
 from legalize.passes.fuse_lookups import FuseLookups
@@ -40,6 +41,7 @@ def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
     The tensors that main allocates have no storage yet, and nothing needs TVM's runtime.
     """
     _, annotate, fold, *fuse = cpu.legalize_passes(target)
+    _, *lower = cpu.dataflow_lower_passes(target)
     return tvm.transform.Sequential(
         [
             JoinInSteps(),
@@ -60,9 +62,33 @@ def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
             InterleaveVectors(target),
             # A microcontroller has no cache that rows could stay in.
             *([] if is_mcu(target) else [JoinRows()]),
-            *cpu.dataflow_lower_passes(target),
+            tvm.transform.module_pass(_with_views, opt_level=0, name="RewriteDataflowReshape"),
+            *lower,
         ]
     )
+
+
+def _with_views(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
+    """Turn reshapes into views.
+
+    TVM asks of each function whether it reshapes. For some transposes of open sizes, such as n + 2
+    rows, it ends with an error: it does not see these functions.
+    """
+    rewrite = relax.transform.RewriteDataflowReshape()
+    try:
+        return rewrite(mod)
+    except tvm.error.InternalError:
+        functions = dict(mod.functions_items())
+    hidden = {
+        each: function
+        for each, function in functions.items()
+        if isinstance(function, tirx.PrimFunc) and reshapes(function) is None
+    }
+    stubs = {each: tirx.PrimFunc(func.params, tirx.Evaluate(0)) for each, func in hidden.items()}
+    seen = rewrite(tvm.IRModule({**functions, **stubs}, attrs=mod.attrs))
+    for each, function in hidden.items():
+        seen.update_func(each, function)
+    return seen
 
 
 def is_mcu(target: tvm.target.Target) -> bool:

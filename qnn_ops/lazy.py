@@ -26,7 +26,7 @@ class _LazyPackage(ModuleType):
             with uncollected():
                 modules = [importlib.import_module(home) for home in homes]
         except ModuleNotFoundError as error:
-            if error.name not in homes:
+            if not any(f"{home}.".startswith(f"{error.name}.") for home in homes):
                 raise
             raise ImportError(
                 f"{self.__name__}.{name} is not in tvm-qnn-runtime: pip install tvm-qnn"

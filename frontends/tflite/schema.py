@@ -69,17 +69,22 @@ MEMBERS: dict[str, Any] = vars(tflite) | {
 """Classes that read tables, and functions that write them, by the names that the package gives."""
 
 
-_VECTORS = {
-    "boundaries": "float32",
-    "branch_subgraph_indices": "int32",
-    "composite_attributes": "uint8",
-}
+class _Vectors:
+    """Stands for the contents of any table: each of its vectors is the name of its dtype."""
+
+    def Offset(self, slot: int) -> int:
+        return slot
+
+    def GetVectorAsNumpy(self, flags: Any, offset: int) -> str:
+        del offset
+        return str(flags.name)
 
 
 def vector_dtype(table: str, field: str) -> str:
     """Return the dtype of a vector of options."""
-    of_table = "int64" if table.startswith("Stablehlo") else "int32"
-    return _VECTORS.get(field, of_table)
+    options = MEMBERS[table]()
+    options._tab = _Vectors()
+    return str(getattr(options, f"{pascal_case(field)}AsNumpy")())
 
 
 def pascal_case(field: str) -> str:

@@ -8,9 +8,11 @@ from tvm import relax
 from tvm.relax import op as R
 from tvm.relax.expr_functor import mutator
 
-from legalize.passes.live_channels import LiveChannels, is_reshape
+from legalize.passes.live_channels import LiveChannels
 from legalize.passes.rewriter import CallRewriter, module_pass
+from legalize.qdq.group import operator_name
 from qnn_ops import quantized_conv2d
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import (
     as_const,
     attrs_of,
@@ -19,8 +21,6 @@ from qnn_ops.dialect.registry import (
     spec_of,
     with_attrs,
 )
-
-Array = np.ndarray[Any, Any]
 
 
 @mutator
@@ -38,7 +38,7 @@ class _DropConstantChannels(CallRewriter):
         """
         result, read, kept = self.results.get(call), None, None
         layer = self.live.layers.get(result)
-        if layer is not None or is_reshape(call):
+        if layer is not None or operator_name(call) == "relax.reshape":
             read = self.live.kept.get(call.args[0])
             kept = self.live.kept.get(result)
         if read is None and kept is None:

@@ -11,10 +11,9 @@ from tvm.relax.expr_functor import mutator
 from legalize.passes.rewriter import CallRewriter, first_found, module_pass
 from legalize.qdq.group import operator_name
 from qnn_ops import float_conv2d
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of, spec_of, with_attrs
 from qnn_ops.unquantized.float_conv2d import ORDERS, bounds_of
-
-Array = np.ndarray[Any, Any]
 
 _SUM = "relax.add"
 

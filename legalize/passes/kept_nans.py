@@ -61,7 +61,7 @@ def _place(writer: CallRewriter, call: relax.Call) -> relax.Expr:
     bound = _number(-np.inf if is_largest else np.inf, data)
     is_none = emit(R.isnan(data))
     found = emit(relax.Call(call.op, [emit(R.where(is_none, bound, data))], attrs))
-    first = emit(R.strided_slice(is_none, [axis], [0], [1]))
+    first = emit(R.strided_slice(is_none, [axis], [0], [1], assume_inbound=True))
     first = emit(R.reshape(first, spec_of(found).shape))
     zero = _number(0, found)
     return R.where(first, zero, emit(R.maximum(zero, found)))

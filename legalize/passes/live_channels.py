@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from legalize.qdq.group import operator_name
 from qnn_ops import quantized_conv2d, quantized_dense, quantized_pool2d
 from qnn_ops.arithmetic.accumulator_bounds import signed_sums
 from qnn_ops.arithmetic.float_epilogue import ONEDNN
 from qnn_ops.arithmetic.rounding import scale_result
 from qnn_ops.arithmetic.sums import conv_factor, dense_factor
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import bounds, dtype_range
 from qnn_ops.dialect.checks import QUANTIZED
 from qnn_ops.dialect.layouts import permutation
 from qnn_ops.dialect.registry import Attrs, attrs_of, constant_of, operator_of, spec_of
 from qnn_ops.dialect.sizes import is_open
 
-Array = np.ndarray[Any, Any]
 # The channels that kernels compute at a time. Leaving out fewer gains nothing.
 _WHOLE = 4
 
@@ -134,16 +135,11 @@ def keeps_channels(call: Any) -> bool:
     if operator_of(call) is quantized_pool2d:
         attrs = attrs_of(call)
         return attrs.layout == "NHWC" and not attrs.count_include_pad
-    if not is_reshape(call):
+    if operator_name(call) != "relax.reshape":
         return False
     source, result = spec_of(call.args[0]).shape, spec_of(call).shape
     is_known = bool(source) and bool(result) and not is_open(result[-1:])
     return is_known and source[-1] == result[-1] > 1
-
-
-def is_reshape(call: Any) -> bool:
-    """Tell whether a call is Relax's own reshape."""
-    return isinstance(call, relax.Call) and getattr(call.op, "name", None) == "relax.reshape"
 
 
 def _is_plain(binding: relax.Binding) -> bool:
@@ -193,7 +189,7 @@ class LiveChannels:
         if call.args[0] not in self._ends:
             return None
         low, high = self._ends[call.args[0]]
-        if is_reshape(call):
+        if operator_name(call) == "relax.reshape":
             return low, high
         ends = bounds(attrs_of(call), spec_of(call).dtype)
         return np.clip(low, *ends), np.clip(high, *ends)

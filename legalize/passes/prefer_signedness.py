@@ -8,6 +8,7 @@ from tvm import relax
 from tvm.relax.expr_functor import mutator
 
 from legalize.passes.rewriter import CallRewriter, module_pass
+from legalize.qdq.group import operator_name
 from qnn_ops import (
     quantized_conv2d,
     quantized_dense,
@@ -181,11 +182,7 @@ def _keeps_dtype(value: relax.Expr) -> bool:
     if operator is not None:
         keeps = operator.traits.keeps
         return keeps is not None and keeps(attrs_of(value))
-    return (
-        isinstance(value, relax.Call)
-        and isinstance(value.op, tvm.ir.Op)
-        and value.op.name in _MOVEMENTS
-    )
+    return operator_name(value) in _MOVEMENTS
 
 
 def _zero_points(operator: Operator[Any] | None) -> list[tuple[int, str | None]]:

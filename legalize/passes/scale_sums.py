@@ -18,11 +18,10 @@ from legalize.passes.rewriter import CallRewriter, Facts, first_found, module_pa
 from legalize.qdq.group import operator_name
 from qnn_ops import dynamic_encoding, quantized_dense
 from qnn_ops.arithmetic.rounded import rounded
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.registry import TensorSpec, attrs_of, constant_of, operator_of, spec_of
 from qnn_ops.quantized.dynamic_quantization import FIELDS, OFFSETS, POINT_FIELD, SCALE_FIELD
-
-Array = np.ndarray[Any, Any]
 
 _SUMS = ("int32", *dtype_range("int32"))
 # The most that each step of a zero point takes from a sum: 256 steps take half of int32.

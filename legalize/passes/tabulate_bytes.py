@@ -19,12 +19,11 @@ from qnn_ops import (
     quantized_subtract,
     requantize,
 )
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import QUANTIZED
 from qnn_ops.dialect.registry import OPERATORS, Operator, as_const, attrs_of, constant_of, spec_of
 from qnn_ops.dialect.sizes import is_open
-
-Array = np.ndarray[Any, Any]
 
 # The number of operands that are data; the other operands are tables.
 _DATA: dict[Operator[Any], int] = {

@@ -11,12 +11,12 @@ from tvm import relax
 
 from legalize.passes.legalize_qnn import LegalizeQnn
 from legalize.passes.rewriter import CallRewriter, Facts, call_pass
+from legalize.qdq.group import operator_name
 from qnn_ops import dequantize, quantize, quantized_lookup
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import QUANTIZED
 from qnn_ops.dialect.registry import as_const, attrs_of, constant_of, operator_of, spec_of
-
-Array = np.ndarray[Any, Any]
 
 _FUNCTIONS = (
     *("abs", "acos", "acosh", "asin", "asinh", "astype", "atan", "atanh", "ceil", "clip", "cos"),
@@ -113,7 +113,7 @@ class _Chain:
             raise _OtherError
         if operator_of(value) is dequantize and _has_one_scale(value):
             return self._parameter(value)
-        if not isinstance(value.op, tvm.ir.Op) or value.op.name not in _ELEMENTWISE:
+        if operator_name(value) not in _ELEMENTWISE:
             raise _OtherError
         operands = [self.copied(operand) for operand in value.args]
         return relax.Call(value.op, operands, value.attrs, value.ty_args)

@@ -17,27 +17,18 @@ from qnn_ops.dialect.registry import Attrs, spec_of
 from qnn_ops.dialect.sizes import as_extent, broadcast, sizes_of
 from qnn_ops.unquantized.float_arithmetic import (
     OTHER,
-    fused_multiply_add,
     natural_power,
     reinterpret,
 )
 from qnn_ops.unquantized.float_function import float_function
 
 
-@primitive(fused_multiply_add)
-def _fused_multiply_add(
-    builder: Builder, attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr
-) -> relax.Expr:
-    return multiply_add(builder, lhs, rhs, addend)
-
-
-def multiply_add(
-    builder: Builder, lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr
-) -> relax.Expr:
-    """Return the sum lhs * rhs + addend of float32 expressions that broadcast, rounded once."""
-    operands = [builder.normalize(operand) for operand in (lhs, rhs, addend)]
-    shapes = [spec_of(operand).shape for operand in operands]
-    shape = list(map(as_extent, broadcast(*shapes)))
+@implement(fused_multiply_add_float32)
+def _multiply_add(*factors_and_addend: Any) -> Expression:
+    first: Expression = factors_and_addend[0]
+    builder = first.builder
+    operands = [builder.normalize(operand(each, np.float32)) for each in factors_and_addend]
+    shape = list(map(as_extent, broadcast(*(spec_of(each).shape for each in operands))))
 
     def compute(*tensors: te.Tensor) -> te.Tensor:
         def element(*indices: Any) -> Any:
@@ -46,17 +37,8 @@ def multiply_add(
 
         return te.compute(shape, element, "fused_multiply_add")
 
-    result: relax.Expr = builder.emit_te(
-        compute, *operands, primfunc_name_hint="fused_multiply_add"
-    )
-    return result
-
-
-@implement(fused_multiply_add_float32)
-def _multiply_add(*factors_and_addend: Any) -> Expression:
-    first: Expression = factors_and_addend[0]
-    operands = (operand(each, np.float32) for each in factors_and_addend)
-    return first.to(multiply_add(first.builder, *operands))
+    result = builder.emit_te(compute, *operands, primfunc_name_hint="fused_multiply_add")
+    return first.to(result)
 
 
 def _at(tensor: te.Tensor, indices: tuple[Any, ...]) -> Any:

@@ -30,6 +30,7 @@ from qnn_ops.quantized.resize2d import quantized_resize2d
 from qnn_ops.quantized.softmax import quantized_softmax
 from qnn_ops.quantized.svdf import quantized_svdf, quantized_svdf_state
 from qnn_ops.unquantized.boxes import decode_boxes
+from qnn_ops.unquantized.float_arithmetic import fused_multiply_add
 
 
 def _lower(operator: Operator[Any], builder: Builder, attrs: Attrs, *operands: Expr) -> Expr:
@@ -40,6 +41,7 @@ for _operator in (
     decode_boxes,
     dynamic_encoding,
     dynamic_quantize,
+    fused_multiply_add,
     quantize,
     quantized_add,
     quantized_concat,

@@ -14,11 +14,10 @@ from tvm import relax
 from qnn_ops import dequantize
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, bias_steps
 from qnn_ops.arithmetic.xnnpack import XNNPACK, reciprocal
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import Scale, ZeroPoint, dtype_range
 from qnn_ops.dialect.checks import QUANTIZED
 from qnn_ops.dialect.registry import Attrs, attrs_of, constant_of, operator_of, spec_of
-
-Array = np.ndarray[Any, Any]
 
 MOVEMENTS = {
     f"relax.{name}"

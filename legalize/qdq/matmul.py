@@ -18,11 +18,10 @@ from legalize.qdq.group import (
     operator_name,
 )
 from qnn_ops import quantized_dense, quantized_matmul
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.expressions import Expression
 from qnn_ops.dialect.registry import as_const, constant_of, spec_of
-
-Array = np.ndarray[Any, Any]
 
 _MATRIX = 2
 """The number of axes of a matrix."""

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from qnn_ops.arrays import Array
 
 
 class OpenSize(int):

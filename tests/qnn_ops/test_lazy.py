@@ -45,6 +45,19 @@ def test_other_names_are_errors() -> None:
     assert set(qnn_ops.__all__) <= set(dir(qnn_ops))
 
 
+@pytest.mark.parametrize("home", ["left_out", "left_out.inner.part"])
+def test_a_module_or_package_that_the_wheel_lacks_is_one_error(home: str) -> None:
+    code = (
+        "import sys, types\n"
+        "from qnn_ops.lazy import make_lazy\n"
+        "sys.modules['lazy'] = package = types.ModuleType('lazy')\n"
+        f"make_lazy('lazy', {{'name': ({home!r},)}})\n"
+        "try:\n    package.name\n"
+        "except ImportError as error:\n    print(error)"
+    )
+    assert printed(code) == "lazy.name is not in tvm-qnn-runtime: pip install tvm-qnn\n"
+
+
 def test_python_looks_for_no_circles_during_an_import() -> None:
     code = (
         "import gc, importlib, qnn_ops\n"

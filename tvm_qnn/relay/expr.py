@@ -240,10 +240,12 @@ def operator(function: Callable[_Parameters, _Made]) -> Callable[_Parameters, _M
         for operand in operands:
             if operand in given:
                 spec(f"{name}: {operand}", given[operand])
-        for key, value in given.items():
-            if key in known and _is_computed(value):  # list() of it would never end
-                found = type(value).__name__
-                raise QnnError(f"{name}: {key} must not be a Relax expression, got {found}")
+        for key in known & given.keys():
+            value = given[key]
+            for each in value if isinstance(value, list | tuple) else [value]:
+                if _is_computed(each):  # list() of it would never end
+                    found = type(each).__name__
+                    raise QnnError(f"{name}: {key} must not be a Relax expression, got {found}")
         result: Any = function(*args, **named)
         return typed(result) if is_untyped(result) else result
 

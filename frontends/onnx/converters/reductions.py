@@ -54,7 +54,8 @@ def _extreme(call: Call) -> Any:
     found = np.where(reduced(is_other, R.max) > 0, found, limit)
     axes = axes or list(range(data.ndim))
     ends = [1 if axis in axes else size for axis, size in enumerate(data.shape)]
-    first = data.to(R.strided_slice(data.expr, axes, [0] * len(axes), [1] * len(axes)))
+    parts = [0] * len(axes), [1] * len(axes)
+    first = data.to(R.strided_slice(data.expr, axes, *parts, assume_inbound=True))
     first = first.reshape(*(ends if keeps else found.shape))
     return np.where(np.isnan(first), first, found)
 

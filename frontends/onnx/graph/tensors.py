@@ -9,7 +9,7 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.constants import Array, dtype_of
 from frontends.onnx.read.limits import check_sizes
-from frontends.onnx.read.names import attributes_of, refuse
+from frontends.onnx.read.names import attributes_of, refuse, whole
 from qnn_ops.errors import QnnError
 
 _ARRAYS = (
@@ -115,7 +115,7 @@ def _conv(graph: Graph, inputs: list[str], attributes: dict[str, Any]) -> None:
     data, weights = shapes
     if data is None or weights is None:
         return
-    groups = int(attributes.get("group", 1))
+    groups = whole(attributes.get("group", 1), "group")
     if len(data) != len(weights) or groups < 1 or data[1] != groups * weights[1]:
         raise UnsupportedError(
             f"{groups} groups of weights of shape {list(weights)} for data of shape {list(data)}"

@@ -129,7 +129,8 @@ def far(graph: Graph, first: Any, size: tuple[int, int], left: int, right: int) 
 
     Args:
         graph: the model.
-        first: the position of the first token that looks, a number or a tensor [batch, 1, 1, 1].
+        first: the position of the first token that looks, a number, an open size or a tensor
+            [batch, 1, 1, 1].
         size: number of tokens that look, and of tokens that they may see.
         left: how many tokens behind it a token sees; negative for all.
         right: how many tokens before it, likewise.
@@ -137,7 +138,7 @@ def far(graph: Graph, first: Any, size: tuple[int, int], left: int, right: int) 
     Returns:
         A tensor that broadcasts to scores; empty if no token is too far.
     """
-    if not isinstance(first, str):
+    if not isinstance(first, str) and not is_open([first, *size]):
         rows, columns = (np.arange(each) for each in size)
         distances = columns - rows.reshape(-1, 1) - first
         outside = ((distances > right) & (right >= 0)) | ((distances < -left) & (left >= 0))
@@ -149,4 +150,4 @@ def far(graph: Graph, first: Any, size: tuple[int, int], left: int, right: int) 
         graph.add(comparison, seen, graph.add("Add", own, bound) if bound else own)
         for comparison, bound in bounds
     ]
-    return reduce(partial(graph.add, "Or"), found)
+    return reduce(partial(graph.add, "Or"), found) if found else ""

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-import numpy as np
-
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.standard import FLOAT
-from frontends.onnx.replacements.heads import LOWEST, OF_HEADS, OF_TOKENS, Heads, far
+from frontends.onnx.replacements.heads import LOWEST, OF_HEADS, OF_TOKENS, Heads, far, numbers
 from frontends.onnx.replacements.registry import Call
 
 _RESULTS = 3
@@ -47,7 +45,7 @@ def standard_attention(call: Call) -> None:
     if addend := _addend(graph, mask, size, hidden):
         scores = graph.add("Add", scores, addend)
     if lengths:
-        is_there = graph.add("Less", np.arange(size[1]), ends)
+        is_there = graph.add("Less", numbers(graph, size[1], (-1,)), ends)
         scores = graph.add("Where", is_there, scores, LOWEST)
     stages.append(scores)
     sees = ""

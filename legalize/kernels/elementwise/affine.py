@@ -47,15 +47,8 @@ def affine_form(
     lowest_out = dtype_range(attrs.out_dtype)[0]
     exact -= lowest_out
     real = attrs.lhs_scale / attrs.output_scale, sign * attrs.rhs_scale / attrs.output_scale
-    zero_points = attrs.lhs_zero_point, attrs.rhs_zero_point
-    constant = (
-        attrs.output_zero_point
-        - lowest_out
-        - sum(
-            factor * (zero_point - dtype_range(dtype)[0])
-            for factor, zero_point, dtype in zip(real, zero_points, dtypes, strict=True)
-        )
-    )
+    *centre, output = zero_points(attrs, dtypes)
+    constant = output - sum(factor * point for factor, point in zip(real, centre, strict=True))
     shift = _most_precise(real, constant)
     if shift < 0:
         return None
@@ -65,10 +58,6 @@ def affine_form(
     lowest = np.where(exact > attrs.out_min - lowest_out, exact << shift, -_UNBOUNDED)
     steps = np.indices(exact.shape)
     needs = np.stack([*steps, lowest, highest]).reshape(4, -1)
-    centre = [
-        zero_point - dtype_range(dtype)[0]
-        for zero_point, dtype in zip(zero_points, dtypes, strict=True)
-    ]
     for has_two in (False, True):
         # Pairs of operands that ruled out other factors rule out most of the rest, too.
         critical: list[int] = []
@@ -99,14 +88,21 @@ def stated_form(attrs: Attrs, dtypes: tuple[str, str], sign: int) -> AffineForm 
         sign: 1 or -1.
     """
     terms = sum_terms(attrs, sign)
-    points = (attrs.lhs_zero_point, attrs.rhs_zero_point)
-    moved = [point - dtype_range(dtype)[0] for point, dtype in zip(points, dtypes, strict=True)]
-    output = attrs.output_zero_point - dtype_range(attrs.out_dtype)[0]
+    *moved, output = zero_points(attrs, dtypes)
     addend = (1 << (terms.shift - 1)) + (output << terms.shift)
     addend -= terms.first * moved[0] + terms.second * moved[1]
     if abs(addend) + 255 * (terms.first + abs(terms.second)) >= 2**31:
         return None
     return AffineForm(terms.first, terms.second, addend, terms.shift)
+
+
+def zero_points(attrs: Attrs, dtypes: tuple[str, str]) -> tuple[int, int, int]:
+    """Return the zero points of lhs, rhs and the output, as steps from their lowest values."""
+    return (
+        attrs.lhs_zero_point - dtype_range(dtypes[0])[0],
+        attrs.rhs_zero_point - dtype_range(dtypes[1])[0],
+        attrs.output_zero_point - dtype_range(attrs.out_dtype)[0],
+    )
 
 
 class _Conflict(tuple[int, int]):

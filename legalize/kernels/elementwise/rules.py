@@ -8,6 +8,7 @@ import numpy as np
 
 from legalize.kernels.call import call_written
 from legalize.kernels.elementwise.add import FloatForm, Terms, sum_form
+from legalize.kernels.elementwise.affine import zero_points
 from legalize.kernels.elementwise.float_steps import float_steps, square_steps
 from legalize.kernels.elementwise.multiply import Products, Rescaling, Rounding, Squares
 from legalize.kernels.elementwise.pairs import Form, pairwise
@@ -65,17 +66,8 @@ def _sum(
         return exact
     reals, sign = sum_multipliers(attrs), -1 if operator is quantized_subtract else 1
     left, right, whole = map(_integer, reals)
-    points = _zero_points(attrs, lhs, rhs)
+    points = zero_points(attrs, (lhs.dtype, rhs.dtype))
     return Terms(sign, points, (left, right, whole), is_bounded=reals[2] >= 1)
-
-
-def _zero_points(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> tuple[int, int, int]:
-    """Return the zero points of lhs, rhs and the output, as steps from their lowest values."""
-    return (
-        attrs.lhs_zero_point - dtype_range(lhs.dtype)[0],
-        attrs.rhs_zero_point - dtype_range(rhs.dtype)[0],
-        attrs.output_zero_point - dtype_range(attrs.out_dtype)[0],
-    )
 
 
 def _integer(real: float) -> tuple[int, int]:
@@ -85,7 +77,7 @@ def _integer(real: float) -> tuple[int, int]:
 
 
 def _squares(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec, _isa: VectorIsa) -> Form:
-    *points, zero_point = _zero_points(attrs, lhs, rhs)
+    *points, zero_point = zero_points(attrs, (lhs.dtype, rhs.dtype))
     *reals, real = square_multipliers(attrs)
     # On their common scale, operands are at most half of 255, shifted.
     most = (255 << SQUARE_SHIFT) + 2
@@ -97,10 +89,10 @@ def _squares(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec, _isa: VectorIsa) ->
 
 
 def _products(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec, _isa: VectorIsa) -> Form | None:
-    zero_points = _zero_points(attrs, lhs, rhs)[:2]
+    left, right, output = zero_points(attrs, (lhs.dtype, rhs.dtype))
     is_litert = attrs.arithmetic == LITERT
-    rescaling = _rescaling(attrs, zero_points) if is_litert else _rounding(attrs)
-    return None if rescaling is None else Products(zero_points, rescaling)
+    rescaling = _rescaling(attrs, (left, right), output) if is_litert else _rounding(attrs)
+    return None if rescaling is None else Products((left, right), rescaling)
 
 
 def _rounding(attrs: Attrs) -> Rounding | None:
@@ -115,12 +107,11 @@ def _rounding(attrs: Attrs) -> Rounding | None:
     return Rounding(factor, attrs.output_zero_point - moved, low - moved)
 
 
-def _rescaling(attrs: Attrs, zero_points: tuple[int, int]) -> Rescaling | None:
+def _rescaling(attrs: Attrs, points: tuple[int, int], zero_point: int) -> Rescaling | None:
     """Return the rescaling of products; None if it leaves int32 and wraps."""
     real = product_multiplier(attrs)
     multiplier, shift = _integer(real)
-    zero_point = attrs.output_zero_point - dtype_range(attrs.out_dtype)[0]
-    ends = [(-zero, 255 - zero) for zero in zero_points]
+    ends = [(-zero, 255 - zero) for zero in points]
     corners = [left * right for left in ends[0] for right in ends[1]]
     products = np.arange(min(corners), max(corners) + 1)
     if max(map(abs, corners)) << max(shift, 0) > _LARGEST_LIFTED:

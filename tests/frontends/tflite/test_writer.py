@@ -93,6 +93,22 @@ def test_file_says_what_was_asked_for() -> None:
     assert [c.DeprecatedBuiltinCode() for c in codes] == [3, 127]
 
 
+def test_vectors_of_options_have_the_dtypes_of_the_schema() -> None:
+    writer = ModelWriter()
+    x = writer.tensor("x", X, "float32")
+    writer.operator(
+        "STABLEHLO_CONVOLUTION", [x, x], [x],
+        window_strides=[1 << 40, 1], window_reversal=[True], precision_config=[2],
+    )  # fmt: skip
+    table = tflite.Model.GetRootAs(writer.finish([x], [x])).Subgraphs(0).Operators(0)
+    contents = table.BuiltinOptions2()
+    options = tflite.StablehloConvolutionOptions()
+    options.Init(contents.Bytes, contents.Pos)
+    assert options.WindowStridesAsNumpy().tolist() == [1 << 40, 1]
+    assert options.WindowReversalAsNumpy().tolist() == [True]
+    assert options.PrecisionConfigAsNumpy().tolist() == [2]
+
+
 def test_constants_are_aligned_to_16_bytes() -> None:
     writer = ModelWriter()
     payloads = [np.full(n, 200 + i, np.uint8) for i, n in enumerate((1, 3, 17, 100))]

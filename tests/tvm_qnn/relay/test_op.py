@@ -230,6 +230,7 @@ def test_an_expression_in_place_of_known_numbers_is_an_error() -> None:
         function, text = getattr(relay, name), f"{name}: {parameter} must not be a Relax expression"
         fails(f"{text}, got Var", function, x, x)
         fails(f"{text}, got GenericConst", function, x, **{parameter: relay.const([1, 2])})
+        fails(f"{text}, got Var", function, x, [x, 2])
     assert list(relay.reshape(x, relax.ShapeExpr([3, 2])).ty.shape) == [3, 2]
     assert list(relay.arange(relay.const(2)).ty.shape) == [2]
 

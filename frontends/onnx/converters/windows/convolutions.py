@@ -105,12 +105,12 @@ def data_point(operand: relax.Expr | None) -> tuple[int, relax.Expr | None]:
     """Return the data's zero point: a number, or 0 and an int32 scalar that the run computes.
 
     Raises:
-        UnsupportedError: there are several.
+        UnsupportedError: there are several, or none.
     """
     if operand is None:
         return 0, None
-    if int(np.prod(spec_of(operand).shape)) != 1:
-        raise UnsupportedError("the first operand has several zero points")
+    if (count := int(np.prod(spec_of(operand).shape))) != 1:
+        raise UnsupportedError(f"the first operand has {count} zero points")
     value = constant_of(operand)
     if value is not None:
         return int(value.item()), None
@@ -118,13 +118,19 @@ def data_point(operand: relax.Expr | None) -> tuple[int, relax.Expr | None]:
 
 
 def weight_points(operand: relax.Expr | None) -> Array | None:
-    """Return the weights' zero points: one, or one per channel; None if the run computes them."""
+    """Return the weights' zero points: one, or one per channel; None if the run computes them.
+
+    Raises:
+        UnsupportedError: there are none.
+    """
     if operand is None:
         return np.zeros(1, np.int64)
     value = constant_of(operand)
     if value is None:
         return None
     points = value.astype(np.int64).reshape(-1)
+    if not points.size:
+        raise UnsupportedError("the second operand has 0 zero points")
     return points[:1] if np.all(points == points[0]) else points
 
 

@@ -249,10 +249,12 @@ def _by_doubling(ctx: Context, expr: relax.Expr, axis: int) -> relax.Expr:
 
 
 def _one_by_one(ctx: Context, expr: relax.Expr, axis: int) -> relax.Expr:
-    """Add up in LiteRT's order."""
+    """Add up in LiteRT's order, from 0, so that no sum is -0."""
     size = ctx.input(0).shape[axis]
     if size > _MOST_IN_ORDER:
         raise UnsupportedError(f"of {size} numbers of float32")
+    zero = relax.const(0, "float32")  # TVM would take x + 0 for x, also if x is -0
+    expr = ctx.emit(R.where(R.equal(expr, zero), zero, expr))
     parts = map(ctx.emit, split(ctx.builder, expr, [1] * size, axis))
     sums = [*accumulate(parts, lambda total, part: ctx.emit(R.add(total, part)))]
     return R.concat(sums, axis) if len(sums) > 1 else sums[0]

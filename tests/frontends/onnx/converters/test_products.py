@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.onnx_graphs import Array, Held, Net, Node, one
+from frontends.errors import UnsupportedOperatorError
+from tests.support.onnx_graphs import Array, Held, Net, Node, one, refused
 
 DYNAMIC: list[Node] = [
     ("DynamicQuantizeLinear", "x", "q sx zx"),
@@ -139,3 +140,15 @@ def test_a_bias_that_is_an_input(encoding: str) -> None:
     del constants["bias"]
     nodes: list[Node] = [("QGemm", operands, "r", {"alpha": 0.7})]
     Net(nodes, inputs, constants).check(in_float=True)
+
+
+BYTES = np.ones((4, 4), np.uint8)
+NONE = Held(np.zeros(0, np.uint8))
+test_zero_points_that_are_refused = refused(
+    (
+        "the second operand has 0 zero points",
+        one("MatMulInteger", BYTES, Held(BYTES), Held(np.array(3, np.uint8)), NONE),
+    ),
+    ("the first operand has 0 zero points", one("MatMulInteger", BYTES, Held(BYTES), NONE)),
+    error=UnsupportedOperatorError,
+)

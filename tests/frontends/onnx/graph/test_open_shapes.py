@@ -91,6 +91,13 @@ CASES: dict[str, list[Node]] = {
         ("Cast", "total", "a", {"to": 1}),
         ("Mul", "x a", "y"),
     ],
+    "the largest along an open axis": [
+        ("ReduceMax", "x", "most", {"axes": [1]}),
+        ("ArgMax", "x", "place", {"axis": 1}),
+        ("Cast", "place", "a", {"to": 1}),
+        ("Mul", "most a", "b"),
+        ("Sub", "x b", "y"),
+    ],
     "sizes as a result": [("Identity", "shape", "y")],
 }
 

@@ -229,10 +229,14 @@ test_convolutions_with_an_activation = equal(
 
 
 IMAGE, WINDOW = np.zeros((1, 1, 4, 4), np.float32), np.zeros((1, 1, 3, 3), np.float32)
-test_an_activation_without_its_parameters_is_refused = refused(
+test_convolutions_that_are_refused = refused(
     (
         "the activation 'Gelu' with 0 parameters",
         one("FusedConv", IMAGE, Held(WINDOW), activation="Gelu"),
+    ),
+    (
+        "'group' must be a whole number, got 0.5",
+        one("FusedConv", IMAGE, Held(WINDOW), activation="Relu", group=0.5),
     ),
     error=UnsupportedOperatorError,
 )

@@ -3,9 +3,12 @@
 from typing import Any
 
 import numpy as np
+import pytest
 
+import tvm_qnn as qnn
 from frontends.errors import UnsupportedOperatorError
-from tests.support.onnx_graphs import Array, Net, each, near, refused
+from frontends.onnx import from_onnx
+from tests.support.onnx_graphs import Array, Net, assert_near, each, near, refused
 
 BATCH, HEADS, TOKENS, SEEN, WIDTH = 2, 4, 5, 7, 8
 
@@ -98,6 +101,27 @@ CASES: dict[str, dict[str, Any]] = {
 NEAR = 2.0**-20
 """As tests/frontends/onnx/replacements/test_attentions.py says."""
 test_near_onnx_runtime = near({name: model(**case) for name, case in CASES.items()}, NEAR)
+
+
+@pytest.mark.parametrize("is_flat", [False, True])
+@pytest.mark.parametrize("is_causal", [0, 1])
+@pytest.mark.parametrize("open_ones", ["qkvab", "ab"])
+def test_open_numbers_of_tokens_and_of_past_ones(
+    is_flat: bool, is_causal: int, open_ones: str
+) -> None:
+    def net(tokens: int, past: int) -> Net:
+        return model(tokens=tokens, seen=tokens, past=past, is_flat=is_flat, is_causal=is_causal)
+
+    opened = net(TOKENS, 3).model
+    for value in (one for one in opened.graph.input if one.name in open_ones):
+        value.type.tensor_type.shape.dim[-2].dim_param = "past" if value.name in "ab" else "tokens"
+    ranges = {"tokens": range(1, 17)} if "q" in open_ones else {}
+    mod, params = from_onnx(opened, {**ranges, "past": range(1, 17)})
+    library = qnn.build(mod, params=params)
+    for tokens, past in ((1, 1), (5, 3), (1, 9)):
+        _, data = run = net(tokens if ranges else TOKENS, past)
+        for ours, theirs in zip(library.run(**data).values(), run.theirs(), strict=True):
+            assert_near(ours, theirs, NEAR, rtol=0, atol=0)
 
 
 def scores(stage: int) -> Net:

@@ -92,6 +92,17 @@ def test_running_sums_equal_litert(dtype: str, exclusive: bool) -> None:
     sheet.check()
 
 
+def test_running_sums_of_minus_zeros_have_the_sign_of_litert() -> None:
+    sheet = Sheet()
+    data = given([[-0.0, -0.0, 1, -1], [-0.0, 0, -0.0, -0.0], [np.nan, -0.0, np.inf, 1]], "float32")
+    for exclusive in (False, True):
+        sheet.add("CUMSUM", data, 1, exclusive=exclusive)
+        sheet.add("CUMSUM", data, 0, exclusive=exclusive, reverse=True)
+    for found, expected in sheet.outputs():
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(np.signbit(found[:2]), np.signbit(expected[:2]))
+
+
 FUNCTIONS = ("ADD", "MUL", "MINIMUM", "MAXIMUM", "ALL", "ANY")
 CODES = (
     *("STABLEHLO_ADD", "STABLEHLO_MULTIPLY", "STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM"),
