@@ -35,9 +35,8 @@ from frontends.onnx.normalize.standard_functions import write_standard_functions
 from frontends.onnx.normalize.weight_products import float_product, scale_gemm_data, weight_product
 from frontends.onnx.operators import check_operators
 from frontends.onnx.read.constants import with_values
-from frontends.onnx.read.names import told_by_file
+from frontends.onnx.read.names import copied, onnx_package, told_by_file
 from frontends.onnx.read.open_inputs import Shapes
-from frontends.onnx.read.package import copied, onnx_package
 from frontends.onnx.read.reader import read_proto
 from frontends.onnx.replacements.registry import RULES
 from qnn_ops.dialect.checks import check_choice

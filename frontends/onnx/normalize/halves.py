@@ -12,8 +12,7 @@ import numpy as np
 
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.constants import dtype_named
-from frontends.onnx.read.names import attributes_of, graphs_of, is_of_standard
-from frontends.onnx.read.package import copied
+from frontends.onnx.read.names import attributes_of, copied, graphs_of, is_of_standard
 from frontends.onnx.read.standard import COMPARING, DOMAINS, FLOAT, HALF, LOGICAL, MOVING
 
 _CAST, _MAKES_REALS, _QUANTIZES = "Cast", "DequantizeLinear", "QuantizeLinear"

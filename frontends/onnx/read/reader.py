@@ -17,11 +17,11 @@ from frontends.onnx.read.names import (
     inner_graphs,
     line_of,
     name_custom_operators,
+    onnx_package,
     opset_of,
     read_by,
     read_inside,
 )
-from frontends.onnx.read.package import onnx_package
 from qnn_ops.errors import QnnError
 
 MOST = 100_000
