@@ -33,14 +33,13 @@ from tvm_qnn.library.cache import BuildCache, build_key
 from tvm_qnn.library.files import FileOrigin
 from tvm_qnn.library.library import Library
 from tvm_qnn.library.metadata import Metadata, compiler_versions, contents_digest, runtime_versions
+from tvm_qnn.library.origin import VariantsOrigin
 from tvm_qnn.library.threads import check_num_threads
-from tvm_qnn.library.variants import VariantsOrigin
-from tvm_qnn.standalone.arrangement import Arrangement, arrange, state_size
+from tvm_qnn.standalone.arrangement import Arrangement, arrange, at_largest, state_size
 from tvm_qnn.standalone.example import Vector
 from tvm_qnn.standalone.export import export_standalone
 from tvm_qnn.standalone.packages import Package
 from tvm_qnn.standalone.ram_limit import Fitted, fit
-from tvm_qnn.standalone.sizes import at_largest
 from tvm_qnn.target.ahead import Objects
 from tvm_qnn.target.codegen import compile_module
 from tvm_qnn.target.microcontrollers import is_bare

@@ -17,7 +17,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 import tvm_qnn as qnn
-from frontends.mxnet.attributes import Attributes
+from frontends.mxnet.graph import Attributes
 from frontends.mxnet.symbol import read_symbol
 
 Array = np.ndarray[Any, Any]

@@ -15,8 +15,7 @@ from frontends.onnx.graph.shapes import STAND_INS
 from frontends.onnx.operators import OPERATORS
 from frontends.onnx.read.constants import Array
 from frontends.onnx.read.mapped import is_external
-from frontends.onnx.read.names import CUSTOM
-from frontends.onnx.read.package import copied, onnx_package
+from frontends.onnx.read.names import CUSTOM, copied, onnx_package
 from frontends.onnx.read.standard import DOMAINS
 from frontends.onnx.replacements.registry import RULES
 from qnn_ops.dialect.registry import constant_of

@@ -15,9 +15,7 @@ from frontends.onnx.graph.tensors import check_inputs, check_tensors
 from frontends.onnx.normalize.blocks import state_averages
 from frontends.onnx.normalize.bounded import add_counts
 from frontends.onnx.normalize.control import close_loops, write_subgraphs
-from frontends.onnx.normalize.float8 import write_float8
 from frontends.onnx.normalize.fused_layers import write_fused_layers
-from frontends.onnx.normalize.gemms import float_product, scale_gemm_data
 from frontends.onnx.normalize.grouping import (
     check_groups,
     find_needed_types,
@@ -25,22 +23,20 @@ from frontends.onnx.normalize.grouping import (
     write_standard_pairs,
 )
 from frontends.onnx.normalize.growth import check_bounds, check_growth
-from frontends.onnx.normalize.halves import widen_halves
+from frontends.onnx.normalize.halves import widen_halves, write_float8
 from frontends.onnx.normalize.identities import drop_clip, drop_identity
-from frontends.onnx.normalize.pairs import join_pairs
+from frontends.onnx.normalize.pairs import join_pairs, move_quantization
 from frontends.onnx.normalize.parameters import (
     decode_few_bits,
     quantize_parameters,
     replace_zero_scales,
 )
-from frontends.onnx.normalize.propagation import move_quantization
 from frontends.onnx.normalize.standard_functions import write_standard_functions
-from frontends.onnx.normalize.weight_products import weight_product
+from frontends.onnx.normalize.weight_products import float_product, scale_gemm_data, weight_product
 from frontends.onnx.operators import check_operators
 from frontends.onnx.read.constants import with_values
-from frontends.onnx.read.names import told_by_file
+from frontends.onnx.read.names import copied, onnx_package, told_by_file
 from frontends.onnx.read.open_inputs import Shapes
-from frontends.onnx.read.package import copied, onnx_package
 from frontends.onnx.read.reader import read_proto
 from frontends.onnx.replacements.registry import RULES
 from qnn_ops.dialect.checks import check_choice

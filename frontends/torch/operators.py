@@ -7,7 +7,6 @@ import numpy as np
 from tvm import relax
 
 from frontends.errors import UnsupportedError
-from frontends.torch import resize  # noqa: F401 (it enters rules into OWN, as parts does)
 from frontends.torch.call import CHECKS, OWN, Call, adapted
 from frontends.torch.functions import DELEGATED, EXACT
 from frontends.torch.inductor import INDUCTOR, check_product, is_of_inductor

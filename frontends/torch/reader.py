@@ -5,8 +5,8 @@ import os
 from typing import Any
 
 from frontends.errors import ModelFormatError, reason_of
-from frontends.torch.archive.checkpoints import why_no_program
 from frontends.torch.archive.files import checked_archive
+from frontends.torch.format import why_no_program
 from frontends.torch.package import torch_package
 from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError

@@ -14,8 +14,7 @@ from tests.support.convolutions import Problem, check_results
 from tests.support.programs import Case
 from tvm_qnn.footprint.boards import BOARDS, missing, run
 from tvm_qnn.standalone.functions import compile_functions
-from tvm_qnn.standalone.image import write_object
-from tvm_qnn.standalone.lean import lean
+from tvm_qnn.standalone.image import lean, write_object
 from tvm_qnn.target.target import parse_target
 
 _APART = 64  # bytes between outputs, which stay zero

@@ -15,9 +15,8 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import replacing, scratch
 from tvm_qnn.library import runtime
 from tvm_qnn.library.metadata import Metadata
-from tvm_qnn.library.origin import Origin
+from tvm_qnn.library.origin import Origin, best_variant, with_others
 from tvm_qnn.library.package import Package, Variant, is_still, read_package
-from tvm_qnn.library.variants import best_variant, with_others
 
 _NUMBERS: dict[tuple[Path, bytes], int] = {}
 """Numbers of the files that this process loaded, by path and contents."""

@@ -14,9 +14,9 @@ from tvm_qnn.onnxruntime import capi
 from tvm_qnn.onnxruntime.binding import IOBinding
 from tvm_qnn.onnxruntime.errors import WrongState
 from tvm_qnn.onnxruntime.model import ModelMetadata, NodeArg
-from tvm_qnn.onnxruntime.providers import CPU
 from tvm_qnn.onnxruntime.session import InferenceSession
 from tvm_qnn.onnxruntime.settings import (
+    CPU,
     ExecutionMode,
     ExecutionOrder,
     GraphOptimizationLevel,

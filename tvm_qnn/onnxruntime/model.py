@@ -143,7 +143,7 @@ def read_model(source: str | bytes, options: SessionOptions) -> Model:
 
 
 def _parsed(source: str | bytes) -> Any:
-    from frontends.onnx.read.package import onnx_package
+    from frontends.onnx.read.names import onnx_package
 
     where, text = "Failed to load model because ", "protobuf parsing failed."
     if isinstance(source, str):
@@ -177,7 +177,7 @@ def _set_sizes(proto: Any, by_name: Mapping[str, int], by_denotation: Mapping[st
 
 
 def _set_constants(proto: Any, values: Mapping[str, OrtValue]) -> None:
-    from frontends.onnx.read.package import onnx_package
+    from frontends.onnx.read.names import onnx_package
 
     if not values:
         return
@@ -258,7 +258,7 @@ def _size(dim: Any) -> int | str | None:
 def _outputs(proto: Any, told: Any) -> list[NodeArg]:
     """Return the outputs with their inferred shapes; sizes have the names that the file states."""
     from frontends.onnx.read.mapped import without_mapped
-    from frontends.onnx.read.package import onnx_package
+    from frontends.onnx.read.names import onnx_package
 
     bare = without_mapped(proto)
     for value in bare.graph.output:

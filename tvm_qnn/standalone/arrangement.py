@@ -1,25 +1,32 @@
-"""A lowered model as calls of functions, with an address in memory for each tensor."""
+"""A lowered model as calls of functions, with an address in memory for each tensor.
+
+Open sizes become numbers, and tensors that are parts of others share their memory.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from math import prod
+from typing import Any
 
 import numpy as np
 import tvm
+from tvm import relax
 
 from legalize import calls_pipeline
 from legalize.call_plan import Call, Input, NotCallsError, Output, Place, Plan, Temporary, plan_of
+from legalize.image_rows import JOINS, TAKES
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, lay_out_over
 from legalize.passes.bodies import is_view
-from qnn_ops.dialect.tensor_info import Signature, TensorInfo
+from qnn_ops.dialect.signature import bounds_of, signature_of, with_signature, without_bounds
+from qnn_ops.dialect.tensor_info import OpenSize, Signature, TensorInfo
 from qnn_ops.errors import QnnError
 from tvm_qnn.standalone.functions import Compiled, compile_functions
 from tvm_qnn.standalone.merging import Merged
-from tvm_qnn.standalone.parts import with_parts
 from tvm_qnn.target.microcontrollers import alignment_of
 
 _LONGEST = 40
@@ -228,3 +235,90 @@ def check_sizes(signature: Signature) -> None:
         raise QnnError(
             f"C code needs every size as a number: give shape_dict those of {', '.join(found)}"
         )
+
+
+def with_parts(plan: Plan, functions: Mapping[str, Any], alignment: int) -> Plan:
+    """Return the plan without copies from one temporary tensor to a part of another.
+
+    Args:
+        plan: the calls.
+        functions: the functions by name.
+        alignment: of each tensor in bytes; a part that would begin elsewhere is still copied.
+    """
+    sizes, parts = plan.temporaries, dict(plan.parts)
+    calls = []
+    for call in plan.calls:
+        found = _parts_of(call, functions, sizes)
+        is_free = not any(number in parts or start % alignment for number, _, start in found)
+        if found and is_free:
+            parts |= {number: (home, start) for number, home, start in found}
+        else:
+            calls.append(call)
+    return replace(plan, calls=tuple(calls), parts={n: _home(n, parts) for n in parts})
+
+
+def _parts_of(
+    call: Call, functions: Mapping[str, Any], sizes: Sequence[int]
+) -> list[tuple[int, int, int]]:
+    """Return the tensors that a call makes parts of others: index, index of the whole, offset."""
+    attrs = functions[call.function].attrs if call.function else {}
+    numbers = [place.number for place in call.arguments if isinstance(place, Temporary)]
+    if len(numbers) < len(call.arguments):
+        return []
+    if TAKES in attrs:
+        whole, part = numbers
+        return [(part, whole, int(attrs[TAKES]))]
+    if JOINS not in attrs or len({*numbers}) < len(numbers):
+        return []
+    *pieces, whole = numbers
+    starts = [sum(sizes[number] for number in pieces[:i]) for i in range(len(pieces))]
+    return [(number, whole, start) for number, start in zip(pieces, starts, strict=True)]
+
+
+def _home(number: int, parts: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
+    """Return the outermost tensor that contains a tensor, and the offset in it."""
+    start = 0
+    while number in parts:
+        number, offset = parts[number]
+        start += offset
+    return number, start
+
+
+class LargestSizeWarning(UserWarning):
+    """C code uses the largest number for each size that a model leaves open."""
+
+
+def at_largest(mod: tvm.IRModule) -> tvm.IRModule:
+    """Return a model with the largest number for each open size.
+
+    Raises:
+        QnnError: a size has no largest number; the message names all sizes.
+
+    Warns:
+        LargestSizeWarning: once, if a size is open.
+    """
+    signature = signature_of(mod)
+    ends = {name: high for name, (_, high) in bounds_of(mod["main"]).items() if high is not None}
+    opened = {size for info in signature.inputs for size in info.shape if type(size) is OpenSize}
+    if not opened:
+        return mod
+    if any(size.value(ends) is None for size in opened):
+        check_sizes(signature)
+
+    def sized(info: TensorInfo) -> TensorInfo:
+        return replace(info, shape=tuple(map(number, info.shape)))
+
+    def number(size: int) -> int:
+        return int(size.value(ends) or size) if isinstance(size, OpenSize) else size
+
+    mod = relax.transform.BindSymbolicVars(ends, "main")(mod)
+    signature = replace(
+        signature,
+        inputs=tuple(map(sized, signature.inputs)),
+        outputs=tuple(map(sized, signature.outputs)),
+    )
+    mod = tvm.IRModule(mod.functions, attrs=mod.attrs)
+    mod["main"] = with_signature(without_bounds(mod["main"]), signature)
+    chosen = ", ".join(f"{name} is {high}" for name, high in ends.items())
+    warnings.warn(f"C code takes the largest sizes: {chosen}", LargestSizeWarning, stacklevel=3)
+    return mod

@@ -18,8 +18,7 @@ from tvm_qnn.io.steps import step
 from tvm_qnn.standalone.arrangement import Arrangement, arrange, check_sizes
 from tvm_qnn.standalone.example import Vector, vectors_program
 from tvm_qnn.standalone.facts import facts_of, files
-from tvm_qnn.standalone.image import archive, write_object
-from tvm_qnn.standalone.lean import lean
+from tvm_qnn.standalone.image import archive, lean, write_object
 from tvm_qnn.standalone.packages import Package
 from tvm_qnn.standalone.plain import code_in_c, weights_file
 from tvm_qnn.standalone.program import Program

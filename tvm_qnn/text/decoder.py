@@ -1,7 +1,7 @@
 """Runs a language model token by token, and keeps the keys and values of past tokens."""
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,133 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import filling
 from tvm_qnn.library.library import Library, load
 from tvm_qnn.library.runtime import aligned_zeros
-from tvm_qnn.text.names import COLUMNS, PAST
-from tvm_qnn.text.sampling import Sampling
-from tvm_qnn.text.step import WHOLE, Step
+from tvm_qnn.text.names import COLUMNS, IDS, LOGITS, MASK, NEW, PAST, PLACES, PRESENT
 
 STEPS = ((1, False), (64, False), (256, True))
 """How many tokens each library of a decoder takes, and whether its step begins a text."""
+
+
+class Sampling:
+    """Chooses tokens: the most likely at temperature 0, otherwise at random by probability."""
+
+    def __init__(
+        self, temperature: float = 0.0, top_k: int | None = None, seed: int | None = None
+    ) -> None:
+        """Begin a sequence of choices.
+
+        Args:
+            temperature: the number by which scores are divided.
+            top_k: how many of the most likely tokens may be chosen; None for all.
+            seed: the seed of the random numbers; None for different numbers each time.
+
+        Raises:
+            QnnError: if the temperature is negative or ``top_k`` is below 1.
+        """
+        if not temperature >= 0 or not np.isfinite(temperature):
+            raise QnnError(f"generate: temperature must be 0 or more, got {temperature}")
+        if top_k is not None and top_k < 1:
+            raise QnnError(f"generate: top_k must be at least 1, got {top_k}")
+        self._temperature, self._top_k = temperature, top_k
+        self._rng = np.random.default_rng(seed)
+
+    def choose(self, scores: np.ndarray) -> int:
+        """Return a token; at temperature 0, the first of equal scores.
+
+        Args:
+            scores: the scores of all tokens, [vocabulary].
+        """
+        if not self._temperature:
+            return int(scores.argmax())
+        order = np.argsort(-scores, kind="stable")[: self._top_k]
+        chances = scores[order].astype(np.float64) / self._temperature
+        chances = np.exp(chances - chances[0]).cumsum()
+        place = np.searchsorted(chances, self._rng.random() * chances[-1], side="right")
+        return int(order[min(int(place), len(order) - 1)])
+
+
+TOKENS, WHOLE = "tokens_", "whole_"
+"""The beginnings of the names of the libraries' files."""
+_WORTH = {False: 8, True: 2}
+"""By whether a library begins a text: it runs if at least one in this many of its tokens is there.
+It takes as long as a few runs of a library of fewer tokens."""
+
+
+class Step:
+    """A library that reads up to ``size`` tokens, with their keys and values in the buffers.
+
+    If it ``begins``, it reads no past, and takes the first tokens of a text.
+    """
+
+    def __init__(
+        self, library: Library, past: Mapping[str, np.ndarray], *, is_whole: bool = False
+    ) -> None:
+        """Bind a library.
+
+        Args:
+            library: a step's library; ``Form.step`` makes its model.
+            past: buffers of keys and values by the names of its inputs.
+            is_whole: whether it needs all of its tokens.
+        """
+        self.library, self._is_whole = library, is_whole
+        self.begins = not any(info.name in past for info in library.inputs)
+        own = {info.name: info for info in library.inputs if info.name not in past}
+        self._inputs = {name: aligned_zeros(info.shape, info.dtype) for name, info in own.items()}
+        self._out = {info.name: aligned_zeros(info.shape, info.dtype) for info in library.outputs}
+        self.size, self.vocabulary = self._inputs[IDS].shape[1], self._out[LOGITS].shape[2]
+        # The last axis of these buffers is that of tokens.
+        self._kept: list[tuple[np.ndarray, np.ndarray]] = []
+        for name, buffer in past.items():
+            stem = name.removesuffix(COLUMNS).replace(PAST, PRESENT, 1)
+            rows = buffer if name.endswith(COLUMNS) else buffer.swapaxes(2, 3)
+            self._kept.append((rows, self._out[f"{stem}{NEW}"].swapaxes(2, 3)))
+        if MASK in self._inputs:
+            self._inputs[MASK][:] = 1
+        self._run: Callable[[], None] | None = None
+        self._past = {} if self.begins else past
+
+    def is_for(self, count: int, begin: int, room: int) -> bool:
+        """Tell whether this step can run next.
+
+        Args:
+            count: the number of tokens to read.
+            begin: the number of tokens before them.
+            room: the number of tokens for which the buffers have room.
+        """
+        if self.size > room or (self.begins and begin):
+            return False
+        if self._is_whole:
+            return count >= self.size
+        return self.size == 1 or count * _WORTH[self.begins] >= self.size
+
+    @property
+    def file(self) -> str:
+        """The name of the library's file; it holds facts that the library itself does not have."""
+        return f"{WHOLE if self._is_whole else TOKENS}{self.size}.so"
+
+    def run(self, tokens: np.ndarray, begin: int) -> np.ndarray:
+        """Return the scores of the next token after each token, [tokens, vocabulary].
+
+        Tokens may be missing at the end of the step. Its results for them lie behind the text,
+        where no step reads them.
+
+        Args:
+            tokens: at most ``size`` tokens.
+            begin: the number of tokens before them.
+        """
+        count, inputs = len(tokens), self._inputs
+        inputs[IDS][0, :count] = tokens
+        if MASK in inputs:
+            inputs[MASK][0, :begin] = 1
+            inputs[MASK][0, begin : -self.size] = 0
+        if PLACES in inputs:
+            inputs[PLACES][0] = np.arange(begin, begin + self.size)
+        if self._run is None:  # only now: a library for another machine can still be exported
+            self._run = self.library.bind({**self._past, **inputs}, self._out)
+        self._run()
+        for buffer, new in self._kept:
+            buffer[..., begin : begin + count] = new[..., :count]
+        scores: np.ndarray = self._out[LOGITS][0, :count].copy()
+        return scores
 
 
 class Decoder:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from frontends.onnx.read.constants import with_values
-from frontends.onnx.read.package import copied, onnx_package
+from frontends.onnx.read.names import copied, onnx_package
 from frontends.onnx.read.reader import read_proto
 from frontends.onnx.replacements.group_queries import STEP
 from qnn_ops.errors import QnnError

@@ -8,9 +8,9 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.extremes import index_of
 from frontends.mxnet.converters.context import Context, Rule, converter
 from frontends.mxnet.scalars import Array, const
+from frontends.ranges import index_of
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.dialect.checks import check_axis
 from qnn_ops.errors import QnnError

@@ -10,7 +10,7 @@ from tvm.relax import op as R
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.onnx.converters.registry import Call, converter
-from frontends.onnx.read.package import copied, onnx_package
+from frontends.onnx.read.names import copied, onnx_package
 from qnn_ops.dialect.registry import TensorSpec, constant_of, spec_of
 from qnn_ops.dialect.signature import ARITHMETIC
 from qnn_ops.errors import QnnError

@@ -8,8 +8,7 @@ import numpy as np
 from tvm import relax
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.read.names import whole
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.names import onnx_package, whole
 from qnn_ops import dequantize
 from qnn_ops.dialect.expressions import Expression
 from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of

@@ -11,9 +11,15 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.read.constants import Array, array_of, dtype_named
-from frontends.onnx.read.names import all_nodes, dims_of, free_prefix, opset_of
+from frontends.onnx.read.names import (
+    all_nodes,
+    copied,
+    dims_of,
+    free_prefix,
+    onnx_package,
+    opset_of,
+)
 from frontends.onnx.read.open_inputs import Shapes, sized_inputs
-from frontends.onnx.read.package import copied, onnx_package
 from frontends.onnx.read.standard import FLOAT, INT32, INT64, UNARY
 
 _LARGE = 1 << 14

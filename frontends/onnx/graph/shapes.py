@@ -7,9 +7,8 @@ from frontends.bounds import check_elements
 from frontends.errors import ModelFormatError, UnsupportedError, UnsupportedOperatorError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.limits import check_windows
-from frontends.onnx.read.names import dims_of, line_of, opset_of
+from frontends.onnx.read.names import copied, dims_of, line_of, onnx_package, opset_of
 from frontends.onnx.read.open_inputs import Shapes
-from frontends.onnx.read.package import copied, onnx_package
 from qnn_ops.dialect.attributes import int_list_attr
 from qnn_ops.errors import QnnError
 

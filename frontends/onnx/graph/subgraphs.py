@@ -7,6 +7,7 @@ from frontends.onnx.graph.graph import Graph, makers
 from frontends.onnx.read.constants import move_constants
 from frontends.onnx.read.names import (
     attributes_of,
+    copied,
     graphs_of,
     is_of_standard,
     made_inside,
@@ -14,7 +15,6 @@ from frontends.onnx.read.names import (
     read_outside,
     state,
 )
-from frontends.onnx.read.package import copied
 from frontends.onnx.read.standard import FLOAT
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.constants import Array
 from frontends.onnx.read.deciding import EXACT
-from frontends.onnx.read.names import attributes_of
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.names import attributes_of, onnx_package
 from frontends.onnx.read.standard import BROADCASTING, INT32, INT64, UNARY
 from qnn_ops.dialect.known_values import equal
 from qnn_ops.dialect.sizes import OpenSizeError, Size

@@ -10,8 +10,7 @@ from typing import Any
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.read.names import attributes_of, numbers_of, refuse
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.names import attributes_of, numbers_of, onnx_package, refuse
 from frontends.onnx.read.standard import BROADCASTING, REDUCING, UNARY
 
 COUNT = "_count"

@@ -11,8 +11,14 @@ from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import infer
 from frontends.onnx.graph.subgraphs import inline, keep_apart, rename, state_plain
 from frontends.onnx.normalize.unrolling import unroll
-from frontends.onnx.read.names import graph_of, is_of_standard, read_outside, refuse, state
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.names import (
+    graph_of,
+    is_of_standard,
+    onnx_package,
+    read_outside,
+    refuse,
+    state,
+)
 from frontends.onnx.read.standard import FLOAT
 
 _LATER = "tvm_qnn.later"

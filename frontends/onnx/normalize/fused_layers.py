@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.read.names import attributes_of, is_of_standard
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.names import attributes_of, is_of_standard, onnx_package
 from frontends.onnx.read.standard import FLOAT
 
 Pattern = Any

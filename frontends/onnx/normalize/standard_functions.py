@@ -5,8 +5,7 @@ from typing import Any
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import infer
 from frontends.onnx.read.constants import move_constants
-from frontends.onnx.read.names import all_nodes, is_of_standard, state
-from frontends.onnx.read.package import onnx_package
+from frontends.onnx.read.names import all_nodes, is_of_standard, onnx_package, state
 
 _CAST = "CastLike"
 DEFINED = (

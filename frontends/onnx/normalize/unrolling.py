@@ -10,8 +10,14 @@ from frontends.errors import ModelFormatError, UnsupportedError
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.subgraphs import hoist, inline, keep_apart
 from frontends.onnx.read.constants import move_constants
-from frontends.onnx.read.names import all_nodes, graph_of, is_of_standard, refuse
-from frontends.onnx.read.package import copied, onnx_package
+from frontends.onnx.read.names import (
+    all_nodes,
+    copied,
+    graph_of,
+    is_of_standard,
+    onnx_package,
+    refuse,
+)
 from frontends.onnx.read.standard import FLOAT
 
 _MOST_NODES, _MOST_BYTES = 2048, 1 << 24

@@ -8,8 +8,7 @@ import numpy as np
 from frontends.bounds import check_indices
 from frontends.errors import ModelFormatError, UnsupportedError, reason_of
 from frontends.onnx.read.mapped import is_mapped, mapped_array
-from frontends.onnx.read.names import is_of_standard, numbers_of
-from frontends.onnx.read.package import copied, onnx_package
+from frontends.onnx.read.names import copied, is_of_standard, numbers_of, onnx_package
 from qnn_ops.errors import QnnError
 
 Array = np.ndarray[Any, Any]

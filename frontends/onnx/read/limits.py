@@ -9,8 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from frontends.errors import ModelFormatError, UnsupportedError
-from frontends.onnx.read.names import inner_graphs, is_of_standard, line_of, numbers_of
-from frontends.onnx.read.package import copied, onnx_package
+from frontends.onnx.read.names import (
+    copied,
+    inner_graphs,
+    is_of_standard,
+    line_of,
+    numbers_of,
+    onnx_package,
+)
 
 _TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
 _ARROW, _REST = "->", "..."

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import ModelFormatError
-from frontends.onnx.read.names import line_of
-from frontends.onnx.read.package import copied, onnx_package
+from frontends.onnx.read.names import copied, line_of, onnx_package
 from qnn_ops.arrays import Array
 
 _LEAST = 1 << 16

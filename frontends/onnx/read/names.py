@@ -1,4 +1,4 @@
-"""Names, attributes and inner graphs of nodes."""
+"""Names, attributes and inner graphs of nodes; the package onnx, which need not be installed."""
 
 import operator
 import re
@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from frontends.errors import ModelFormatError, UnsupportedError, UnsupportedOperatorError
-from frontends.onnx.read.package import onnx_package
 from frontends.onnx.read.standard import DOMAINS
+from qnn_ops.errors import needed
 
 CUSTOM: dict[tuple[str, str], str] = {}
 """Internal names of operators with users' rules, by domain and operator; see ``onnx.custom``."""
@@ -185,3 +185,26 @@ def opset_of(proto: Any) -> int:
 def line_of(error: Exception) -> str:
     """Return an error's message as one short line."""
     return " ".join(str(error).split())[:300] or type(error).__name__
+
+
+def onnx_package() -> Any:
+    """Return the package.
+
+    Raises:
+        QnnError: if it cannot be imported.
+    """
+    with needed("reading ONNX models", "onnx", "'tvm-qnn[onnx]'"):
+        import onnx
+        import onnx.checker
+        import onnx.defs
+        import onnx.external_data_helper
+        import onnx.inliner
+        import onnx.shape_inference
+    return onnx
+
+
+def copied(message: Any) -> Any:
+    """Return a copy of a message of protobuf."""
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy

@@ -6,8 +6,7 @@ from typing import Any
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.read.names import whole
-from frontends.onnx.read.package import copied
+from frontends.onnx.read.names import copied, whole
 from qnn_ops.modules import Rules
 
 

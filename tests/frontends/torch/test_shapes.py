@@ -15,7 +15,7 @@ from qnn_ops.errors import QnnError
 from tests.support.commands import said
 from tvm_qnn.cli import main
 from tvm_qnn.oracle import xnnpack_outputs
-from tvm_qnn.standalone.sizes import LargestSizeWarning
+from tvm_qnn.standalone.arrangement import LargestSizeWarning
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("executorch", reason="executorch is not installed")

@@ -9,7 +9,7 @@ from qnn_ops.errors import QnnError
 from tests.support.errors import fails
 from tests.support.linking import needs_linker
 from tests.support.tflite import library_of
-from tests.tvm_qnn.serving.test_rows import compiled
+from tests.tvm_qnn.serving.test_served import compiled
 from tvm_qnn import digits
 from tvm_qnn.library.library import load
 from tvm_qnn.serving import Served

@@ -1,5 +1,6 @@
 """Code and constants of a model in one object file, and a static library of it."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -7,8 +8,11 @@ import pytest
 
 from tests.support.packages import NAME, packed
 from tests.support.standalone import check_call
-from tvm_qnn.standalone.image import archive
+from tests.tvm_qnn.standalone.test_functions import through_buffer
+from tvm_qnn.standalone.functions import compile_functions
+from tvm_qnn.standalone.image import archive, lean
 from tvm_qnn.standalone.symbols import offered_symbols
+from tvm_qnn.target.target import parse_target
 
 
 @pytest.mark.parametrize("length", [6, 7])
@@ -35,3 +39,36 @@ def test_tools_read_it(tmp_path: Path) -> None:
     (tmp_path / "net.a").write_bytes(archive(contents, symbols))
     index = check_call(["nm", "--print-armap", tmp_path / "net.a"])
     assert {f"{name} in model.o" for name in symbols} <= set(index.splitlines())
+
+
+@pytest.mark.parametrize("name", ["cortex-m4", "aarch64", "x86-avx2", "riscv32", "wasm32"])
+def test_functions_stand_alone_and_are_not_unwound(name: str) -> None:
+    target = parse_target(name)
+    functions = {"a": through_buffer(8), "b": through_buffer(9)}
+    compiled = compile_functions(functions, {"a": "m_a", "b": "m_b"}, target)
+    code = lean(str(compiled.module.inspect_source("ll")), target)
+    definitions = re.findall(r"^define .*$", code, re.MULTILINE)
+    assert sum("@m_a(" in line or "@m_b(" in line for line in definitions) == 2
+    for line in definitions:
+        assert " nounwind" in line
+        assert (' section "' in line) == (name != "wasm32" or "fp16" in line)
+    assert ('section ".text.m_a"' in code) == (name != "wasm32")
+
+
+@pytest.mark.parametrize("name", ["cortex-m4", "cortex-m55"])
+def test_functions_of_cortex_m_align_no_stack(name: str) -> None:
+    target = parse_target(name)
+    compiled = compile_functions({"a": through_buffer(20)}, {"a": "m_a"}, target)
+    before = str(compiled.module.inspect_source("ll"))
+    assert re.search(r" = alloca .*align 16", before)
+    code = lean(before, target)
+    assert re.search(r" = alloca .*align 8", code)
+    assert "align 16" not in code
+
+
+def test_a_function_by_itself_has_no_second_copy() -> None:
+    target = parse_target("cortex-m4")
+    compiled = compile_functions({"a": through_buffer(8)}, {"a": "m_a"}, target)
+    before = str(compiled.module.inspect_source("ll"))
+    assert "@__tvm_ffi_main" in before
+    assert "@__tvm_ffi_main" not in lean(before, target)

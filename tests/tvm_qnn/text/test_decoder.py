@@ -12,6 +12,7 @@ import tvm_qnn as qnn
 from qnn_ops.errors import QnnError
 from tests.support.decoders import PROMPT, SIZES, OnRuntime, grouped, plain
 from tests.support.processes import printed
+from tvm_qnn.text.decoder import Sampling
 
 pytestmark = pytest.mark.filterwarnings("ignore::tvm_qnn.LeftInFloatWarning")
 
@@ -154,3 +155,13 @@ def test_other_models_and_folders_are_refused(tmp_path: Path) -> None:
         qnn.decoder(plain(hides=False), max_length=8, num_threads=1)
     with pytest.raises(QnnError, match=r"it has no libraries tokens_<number>\.so"):
         qnn.decoder(tmp_path)
+
+
+def test_the_likeliest_and_first_of_equals_are_drawn() -> None:
+    assert Sampling().choose(np.array([1, 3, 3, 2], np.float32)) == 1
+    sampling = Sampling(0.5, None, 1)
+    scores = np.log(np.array([4, 2, 1, 1], np.float32)) / 2  # probabilities at temperature 0.5
+    counts = np.bincount([sampling.choose(scores) for _ in range(8000)], minlength=4)
+    np.testing.assert_allclose(counts / 1000, [4, 2, 1, 1], atol=0.2)
+    sampling = Sampling(100.0, 2, 1)
+    assert {sampling.choose(np.array([0, 3, 1, 2], np.float32)) for _ in range(100)} == {1, 3}

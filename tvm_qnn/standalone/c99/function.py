@@ -13,18 +13,21 @@ from tvm.target.codegen import llvm_get_intrinsic_name
 from legalize.kernels.isa.mcu import NUMBER
 from legalize.kernels.kernel import IS_KERNEL
 from qnn_ops.errors import QnnError
-from tvm_qnn.standalone.c99.memory import buffer_in, element_in, memory_in, memory_of
-from tvm_qnn.standalone.c99.numbers import c_number, c_type
-from tvm_qnn.standalone.c99.source import Source
-from tvm_qnn.standalone.c99.traits import (
+from tvm_qnn.standalone.c99.memory import (
+    buffer_in,
     does_nothing,
     dtype_of,
+    element_in,
     is_zero,
     lanes,
     magnitude,
     may_fail,
+    memory_in,
+    memory_of,
     scalar_dtype,
 )
+from tvm_qnn.standalone.c99.numbers import c_number, c_type
+from tvm_qnn.standalone.c99.source import Source
 
 _RESERVED = frozenset(
     word

@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.extremes import index_of
+from frontends.ranges import index_of
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.scales import EIGHT_BITS, ENCODED
 from frontends.tflite.model import Tensor

@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.splits import split
+from frontends.ranges import split
 from frontends.tflite.converters import scales
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
 from frontends.tflite.converters.fixed_point import rescaled, saturated

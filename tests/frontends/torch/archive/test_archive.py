@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import tvm_qnn as qnn
 from frontends.errors import ModelFormatError
-from frontends.torch.archive.expressions import check_expression
+from frontends.torch.archive.checks import check_expression
 from frontends.torch.reader import read_program
 from tvm_qnn.cli import main
 

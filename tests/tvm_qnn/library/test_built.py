@@ -6,7 +6,7 @@ import pytest
 import tvm
 import tvm_ffi
 
-from tvm_qnn.library import pages
+from tvm_qnn.library import built
 
 ALIGNMENT = 64
 
@@ -16,7 +16,7 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder that says what the system's pages are."""
     (tmp_path / "enabled").write_text("always [madvise] never")
     (tmp_path / "hpage_pmd_size").write_text("2097152\n")
-    monkeypatch.setattr(pages, "_SYSTEM", tmp_path)
+    monkeypatch.setattr(built, "_SYSTEM", tmp_path)
     return tmp_path
 
 
@@ -31,13 +31,13 @@ def constants(size: int) -> list[np.ndarray]:
 def taken(arrays: list[np.ndarray]) -> tuple[list[np.ndarray], bool]:
     """Return the arrays that ``in_large_pages`` gives, and whether they are copies."""
     tensors = [tvm_ffi.from_dlpack(array) for array in arrays]
-    found = pages.in_large_pages(tensors, ALIGNMENT)
+    found = built.in_large_pages(tensors, ALIGNMENT)
     return [np.from_dlpack(each) for each in found], found[-1] is not tensors[-1]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone has such pages")
 def test_constants_are_copied_in_their_order(system: Path) -> None:
-    arrays = constants(pages.LEAST)
+    arrays = constants(built.LEAST)
     found, are_copies = taken(arrays)
     assert are_copies
     for array, copy in zip(arrays, found, strict=True):
@@ -49,7 +49,7 @@ def test_constants_are_copied_in_their_order(system: Path) -> None:
     assert all(place % ALIGNMENT == 0 for place in places)
 
 
-@pytest.mark.parametrize("size", [1, pages.LEAST // 2, pages.MOST])
+@pytest.mark.parametrize("size", [1, built.LEAST // 2, built.MOST])
 def test_few_and_many_constants_stay_where_they_are(system: Path, size: int) -> None:
     assert not taken(constants(size))[1]
 
@@ -60,7 +60,7 @@ def test_few_and_many_constants_stay_where_they_are(system: Path, size: int) -> 
 )
 def test_systems_without_such_pages(system: Path, name: str, text: str | None) -> None:
     (system / name).unlink() if text is None else (system / name).write_text(text)
-    assert not taken(constants(pages.LEAST))[1]
+    assert not taken(constants(built.LEAST))[1]
 
 
 def test_a_system_without_memory_for_them(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,9 +68,9 @@ def test_a_system_without_memory_for_them(system: Path, monkeypatch: pytest.Monk
         raise OSError("no such memory")
 
     monkeypatch.setattr("mmap.mmap", refuse)
-    assert not taken(constants(pages.LEAST))[1]
+    assert not taken(constants(built.LEAST))[1]
 
 
 def test_dtypes_that_numpy_lacks_stay_where_they_are(system: Path) -> None:
-    tensors = [tvm.runtime.empty((pages.LEAST,), "bfloat16")]
-    assert pages.in_large_pages(tensors, ALIGNMENT) == tensors
+    tensors = [tvm.runtime.empty((built.LEAST,), "bfloat16")]
+    assert built.in_large_pages(tensors, ALIGNMENT) == tensors

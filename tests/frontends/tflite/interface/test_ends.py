@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from frontends.tflite.importer import import_graph
-from frontends.tflite.interface.roles import DETECTION, roles_of
+from frontends.tflite.interface.ends import DETECTION, roles_of
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter

@@ -17,8 +17,8 @@ from tests.support.linking import needs_linker
 from tests.support.modules import adder
 from tvm_qnn import Library
 from tvm_qnn.library.metadata import Metadata
+from tvm_qnn.library.origin import best_variant, with_others
 from tvm_qnn.library.package import read_package
-from tvm_qnn.library.variants import best_variant, with_others
 from tvm_qnn.target.processor import Requirements, extensions_here, this_platform
 
 W = np.arange(6000, dtype=np.int8).reshape(2, 3000)  # large enough to stand outside the bytecode
