@@ -9,12 +9,14 @@ from tvm import relax, tirx
 from tvm.relax import op as R
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
+from tvm.tirx.buffer import decl_buffer
 from tvm_ffi import structural_walk
 
 from legalize import lower, relax_pipeline
 from legalize.kernels.call import SORTED_LAST
 from legalize.kernels.kernel import HAS_PLAIN_LOOPS, IS_KERNEL, IS_SMALL
-from legalize.passes.bodies import TAKES_POINTERS, called
+from legalize.loop_functions import storing_function
+from legalize.passes.bodies import TAKES_POINTERS, call_by_name, called
 from qnn_ops.dialect.signature import ATTRIBUTE
 from tests.support.modules import adder, module
 from tests.support.onnx_recurrent import recurrent
@@ -198,6 +200,18 @@ def test_kernels_of_x86_have_a_level(target: Any, attributes: set[str], level: i
     function = function_of_axes((4,)).without_attr(IS_KERNEL)
     function = function.with_attrs(dict.fromkeys(attributes, True))
     assert leveled([function], parse_target(target)).attrs.get("opt-level") == level
+
+
+@pytest.mark.parametrize(("target", "level"), [("x86-avx2", 0), ("aarch64", None)])
+def test_functions_that_only_call_have_the_lowest_level_on_x86(
+    target: str, level: int | None
+) -> None:
+    data = decl_buffer((4,), "int8", "data")
+    (body,) = call_by_name("kernel", [data.data])
+    function = storing_function([data], body).with_attr(IS_KERNEL, True)
+    assert leveled([function], parse_target(target)).attrs.get("opt-level") == level
+    pointers = function.with_attr(TAKES_POINTERS, True)
+    assert leveled([pointers], parse_target(target)).attrs.get("opt-level") != 0
 
 
 def test_loops_over_time_are_not_compiled_as_kernels() -> None:
