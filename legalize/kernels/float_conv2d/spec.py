@@ -209,7 +209,8 @@ class FloatConv:
             size = 4 * (self.channels + self.units * (2 if self.has_addend else 1))
             least = -(-count * size // _ROW_BYTES)
             rows = next((rows for rows in range(least, 4 * least) if count % rows == 0), 1)
-        return FloatConv(1, *(Axis(n, n, 1) for n in (rows, count // rows)), **others)
+        columns = count // rows
+        return FloatConv(1, Axis(rows, rows, 1), Axis(columns, columns, 1), **others)
 
 
 _FAR_WEIGHTS = 1 << 17
