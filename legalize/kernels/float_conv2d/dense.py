@@ -1,6 +1,7 @@
 """Units of several input channels, in vectors of units."""
 
 from collections.abc import Sequence
+from math import log2
 from typing import Any
 
 from tvm.script.ir_builder import tirx as T
@@ -26,19 +27,21 @@ from qnn_ops.unquantized.float_conv2d import runs_of
 
 _RUN = 4
 
-_FAR_WEIGHTS = 1 << 17
-"""More weights than these are prefetched: the first tile of a block waits for memory."""
 _LANES = 16
 """The lanes of vectors with prefetches. A vector is a line; others were not measured."""
-_AHEAD = 2048
-"""How many weights a prefetch is ahead."""
+_AHEAD = 512
+"""How many weights ahead of a tile's loop its own weights are prefetched."""
 
 
 class Dense(Loops):
     """Units of several input channels, in vectors of units."""
 
     def write(self) -> None:
-        """Write blocks of as many vectors of units as registers hold, then the remaining ones."""
+        """Write blocks of as many vectors of units as registers hold, then the remaining ones.
+
+        A block computes all rows before the next block begins, so that its weights stay in a cache.
+        In wide rows all blocks compute a row before the next row begins.
+        """
         spec = self.spec
         rows, per_group = spec.batch * spec.rows.count, spec.units // spec.groups
         most, self._pixels = tile_of(self.isa, spec)
@@ -47,10 +50,13 @@ class Dense(Loops):
             def turn(
                 number: Index, first: int = first, blocks: int = blocks, block: Any = (size, left)
             ) -> None:
-                place = kept(T.truncdiv(number, T.int32(rows)))
+                inner = spec.groups * blocks if spec.is_wide else rows
+                outer = kept(T.truncdiv(number, T.int32(inner)))
+                turns = outer, kept(number - outer * inner)
+                row, place = turns if spec.is_wide else turns[::-1]
                 group = kept(T.truncdiv(place, T.int32(blocks)))
                 vector = first + (place - group * blocks) * block[0]
-                self._block(group, kept(vector), kept(number - place * rows), *block)
+                self._block(group, kept(vector), row, *block)
 
             shared_loop(self.tasks, spec.groups * blocks * rows, turn)
 
@@ -59,7 +65,29 @@ class Dense(Loops):
         """Whether the kernel prefetches weights. A single pixel takes longer with prefetches."""
         spec = self.spec
         has_tiles = (spec.batch, spec.rows.count, spec.columns.count) != (1, 1, 1)
-        return has_tiles and self.lanes == _LANES and spec.units * spec.depth > _FAR_WEIGHTS
+        return has_tiles and self.lanes == _LANES and spec.has_far_weights
+
+    @property
+    def _shift(self) -> int:
+        """The binary logarithm of a block's number of tiles, rounded."""
+        spec = self.spec
+        return round(log2(spec.batch * spec.rows.count * -(-spec.columns.count // self._pixels)))
+
+    def _next(self, weights: Index, length: int, pixel: Index) -> Index:
+        """Return what a tile adds to an index of its weights, shifted, to prefetch others.
+
+        Each tile of a block prefetches an equal share of the next block.
+
+        Args:
+            weights: the index of the block's first weight.
+            length: how many weights the block has.
+            pixel: the tile's first pixel.
+        """
+        turn = T.truncdiv(pixel, T.int32(self._pixels))
+        return weights + length + turn * (length >> self._shift) - self._shifted(weights)
+
+    def _shifted(self, index: Index) -> Index:
+        return T.shift_right(index, T.int32(self._shift))
 
     def _block(self, group: Index, vector: Index, row: Index, size: int, left: int) -> None:
         """Write a row of pixels of a block of ``size`` vectors of a group's units."""
@@ -71,11 +99,13 @@ class Dense(Loops):
 
         def tile(column: Index, pixels: int, taps: Taps, start: Index) -> None:
             begin = start + (column * axis.stride - axis.before) * spec.channels
+            pixel = kept(row * axis.count + column)
+            if self._fetches:
+                self._others = kept(self._next(weights, size * spec.depth * lanes, pixel))
             sums = zeros(pixels, size, lanes)
             if spec.starts_with_bias:
                 self._begin(sums, unit, lanes - left)
             self._multiply(sums, kept(begin + group * spec.inputs), weights, taps)
-            pixel = kept(row * axis.count + column)
             for number, totals in enumerate(sums):
                 for place, total in enumerate(totals):
                     count = lanes - left if place == size - 1 else lanes
@@ -109,6 +139,9 @@ class Dense(Loops):
         if self._fetches:
             for each in places:
                 fetch(self.buffers["weights"], each + _AHEAD)
+            other = kept(self._others + self._shifted(packed))
+            for n in range(max(1, len(places) >> self._shift)):
+                fetch(self.buffers["weights"], other + n * lanes, 2)
         for number in pixels:
             step = number * spec.columns.stride * spec.channels
             factor = kept(spread(self.buffers["data"][place + step], lanes))

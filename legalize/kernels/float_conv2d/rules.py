@@ -71,7 +71,7 @@ def float_conv(
     """
     with new_function("float_conv2d") as builder:
         kind = _KINDS[spec.is_depthwise, spec.parts is not None]
-        kind(isa, spec.in_a_row(), data or spec.data_shape, output or spec.shape).write()
+        kind(isa, spec.in_long_rows(), data or spec.data_shape, output or spec.shape).write()
     return builder.get()
 
 

@@ -182,8 +182,21 @@ class FloatConv:
         """The shape of the tensor that is written."""
         return (self.batch, self.rows.count, self.columns.count, self.pitch)
 
-    def in_a_row(self) -> FloatConv:
-        """Return the convolution with all pixels in one row, if each output reads one pixel."""
+    @property
+    def has_far_weights(self) -> bool:
+        """Whether the first tile of a block waits for weights from memory."""
+        return self.units * self.depth > _FAR_WEIGHTS
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether pixels of the result have more channels than data, and weights stay in caches."""
+        return self.units > self.channels and not self.has_far_weights
+
+    def in_long_rows(self) -> FloatConv:
+        """Return the convolution with all pixels in one row, if each output reads one pixel.
+
+        If it is wide, there are several rows, which stay in a cache.
+        """
         plain = all(
             (axis.window, axis.stride, axis.before) == (1, 1, 0) and axis.count == axis.size
             for axis in (self.rows, self.columns)
@@ -191,8 +204,17 @@ class FloatConv:
         if not plain:
             return self
         others = {name: value for name, value in vars(self).items() if name not in _PLACES}
-        count = prod(self.data_shape[:3])
-        return FloatConv(1, Axis(1, 1, 1), Axis(count, count, 1), **others)
+        count, rows = prod(self.data_shape[:3]), 1
+        if self.is_wide:
+            size = 4 * (self.channels + self.units * (2 if self.has_addend else 1))
+            least = -(-count * size // _ROW_BYTES)
+            rows = next((rows for rows in range(least, 4 * least) if count % rows == 0), 1)
+        columns = count // rows
+        return FloatConv(1, Axis(rows, rows, 1), Axis(columns, columns, 1), **others)
 
 
+_FAR_WEIGHTS = 1 << 17
+"""More weights than these do not stay in the caches."""
+_ROW_BYTES = 1 << 19
+"""The most bytes of a long row of data, results and addends."""
 _PLACES = ("batch", "rows", "columns")

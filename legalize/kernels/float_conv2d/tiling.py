@@ -14,6 +14,8 @@ _LOOP = 2
 _FAR = 2048
 _MOST_FAR = 7
 """The most pixels of a tile if they lie ``_FAR`` bytes apart, and so share places in a cache."""
+_NEAR_BYTES = 1 << 14
+"""The most bytes of a block's weights that stay in the first level of caches."""
 _BLOCK_BYTES = 640_000
 """The most bytes of a block's weights that stay in a cache from one row of pixels to the next."""
 
@@ -41,18 +43,22 @@ def has_streams(spec: FloatConv) -> bool:
 
 def tile_of(isa: VectorIsa, spec: FloatConv) -> tuple[int, int]:
     """Choose a tile's numbers of vectors and pixels, for little repeated work and few loads."""
-    vectors, count = -(-spec.units // spec.groups // isa.lanes), spec.in_a_row().columns.count
+    vectors, count = -(-spec.units // spec.groups // isa.lanes), spec.in_long_rows().columns.count
     is_far = 4 * spec.channels * spec.columns.stride % _FAR == 0
     kept = _BLOCK_BYTES // (spec.depth * isa.size)
     widest = isa.registers // 4 if spec.pixels == 1 else max(1, min(isa.registers // 8, kept))
 
     def cost(tile: tuple[int, int]) -> tuple[int, int]:
-        """Return the cost of a row of pixels; a load costs a quarter of a product."""
+        """Return the cost of a row of pixels.
+
+        A load costs a quarter of a product; one of weights from a far cache costs three quarters.
+        """
         most, pixels = tile[0], tile_size(count, tile[1])
         sizes = {most: vectors // most, vectors % most: 1}
         turns = -(-count // pixels)
+        load = 1 if most * spec.depth * isa.size <= _NEAR_BYTES else 3
         return sum(
-            turns * blocks * (4 * max(size * pixels, _LATENCY) + size + pixels + _LOOP)
+            turns * blocks * (4 * max(size * pixels, _LATENCY) + load * size + pixels + _LOOP)
             for size, blocks in sizes.items()
             if size
         ), -most

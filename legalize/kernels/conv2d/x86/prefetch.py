@@ -8,8 +8,9 @@ little and not beyond a page. So every tile prefetches its share of the next par
 from collections.abc import Callable
 
 from tvm import DataType
+from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.vectors import Buffer, Index, fetch, kept
+from legalize.kernels.ir.vectors import Buffer, Expr, Index, fetch, kept
 
 _LINE_BYTES = 64
 
@@ -56,5 +57,18 @@ def fetch_ahead(
     def of_step(step: Index) -> None:
         for value in range(0, lines * line, line):
             fetch(weights, first + step * share + value, level=2)
+
+    return of_step
+
+
+def fetch_also(
+    fetch: Callable[[Index], None], others: Callable[[Index], None], condition: Expr
+) -> Callable[[Index], None]:
+    """Return a writer of a step's prefetches: of ``fetch``, and on a condition of ``others``."""
+
+    def of_step(step: Index) -> None:
+        fetch(step)
+        with T.If(condition), T.Then():
+            others(step)
 
     return of_step

@@ -51,6 +51,17 @@ def test_kernels_equal_the_reference(place: Place) -> None:
     check_calls(place, calls, CONSTANTS)
 
 
+@each_register
+def test_rows_and_weights_that_do_not_fit_caches(place: Place) -> None:
+    shapes = ((1, 40, 40, 8), (120, 1, 1, 8)), ((1, 3, 9, 512), (260, 1, 1, 512))
+    rng = np.random.default_rng(2)
+    calls = [
+        Call(float_conv2d, [rng.normal(size=each).astype(np.float32) for each in operands], {})
+        for operands in shapes
+    ]
+    check_calls(place, calls, CONSTANTS)
+
+
 @pytest.mark.parametrize("order", ORDERS[1:])
 @at(FUSING)
 def test_kernels_of_onnx_runtime_s_orders(place: Place, order: str) -> None:
@@ -115,6 +126,20 @@ def test_taps_that_pixels_share() -> None:
     assert Axis(9, 9, 3, before=1).spans(0, 3) == [Span(0, 1, (1, 2)), Span(1, 3, whole)]
     assert Axis(9, 9, 3, before=1).spans(6, 3) == [Span(0, 2, whole), Span(2, 3, (0, 1))]
     assert Axis(2, 4, 3, before=4).spans(0, 1) == []
+
+
+def test_rows_stay_in_a_cache_if_the_result_is_wide() -> None:
+    def rows_of(size: int, channels: int, units: int, addend: bool = False) -> int:
+        axis = Axis(size, size, 1)
+        spec = FloatConv(1, axis, axis, channels, units, has_addend=addend).in_long_rows()
+        assert spec.pixels == size**2
+        return spec.rows.count
+
+    assert rows_of(56, 256, 64) == 1
+    assert rows_of(14, 256, 1024) == 1  # one block stays in a cache, all weights do not
+    assert rows_of(56, 64, 256) == 8
+    assert rows_of(56, 64, 256, addend=True) == 14
+    assert rows_of(10, 64, 256) == 1
 
 
 def test_tiles_that_compute_little_twice() -> None:

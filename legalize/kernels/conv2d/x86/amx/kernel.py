@@ -26,14 +26,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.tiling import Section, first_byte
+from legalize.kernels.conv2d.x86.amx import division
 from legalize.kernels.conv2d.x86.amx.copies import copy_all, copy_pixel
-from legalize.kernels.conv2d.x86.amx.cost import TILES_OF_SUMS, nanoseconds
+from legalize.kernels.conv2d.x86.amx.cost import TILES_OF_SUMS
 from legalize.kernels.conv2d.x86.amx.near import hints
 from legalize.kernels.conv2d.x86.amx.slots import Slots, slots_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.pixels import Pixels
-from legalize.kernels.conv2d.x86.prefetch import fetch_ahead, lines_of, share_of
+from legalize.kernels.conv2d.x86.prefetch import fetch_ahead, fetch_also, lines_of, share_of
 from legalize.kernels.conv2d.x86.store import narrow_pixels
 from legalize.kernels.ir.tasks import as_threads, loop_between, share
 from legalize.kernels.ir.vectors import (
@@ -59,10 +60,6 @@ _SUMS, _DATA, _WEIGHTS = range(TILES_OF_SUMS), (4, 5), (6, 7)
 TILES_OF_ROWS = (*_SUMS, *_DATA)
 """The tiles that have a row for each pixel."""
 _LANES = AVX512_VNNI.lanes
-# Up to this many bytes of weights, each thread reads all weights, and pixels of its own: data that
-# another core wrote arrives more slowly than weights that both cores read from the third-level
-# cache.
-_READ_BY_ALL = 768 << 10
 # Values in a turn's tiles of sums, which memory holds until the next turn stores its own.
 _TURN_SUMS = len(_SUMS) * amx.ROWS * _LANES
 
@@ -92,7 +89,7 @@ class TileKernel(ConvKernel):
         super().__init__(plan, epilogue)
 
     def _microseconds(self) -> float:
-        return nanoseconds(self.plan) / 1000
+        return division.single_nanoseconds(self.plan) / 1000
 
     def _k_steps_of_block(self) -> int:
         return self.chunks * self.plan.chunk // DWORD
@@ -142,59 +139,51 @@ class TileKernel(ConvKernel):
         return section.blocks * self._turns_of_block(section)
 
     def _whole(self, section: Section) -> None:
-        self._turns(section, 0, self._all_turns(section), lambda place: place)
+        self._turns(section, self._all_turns(section), lambda place: place)
 
     def _tasks_begun(self) -> Index:
         # Each task loads a configuration, and rescales its last turn without products beside it.
         self.begun = as_threads(self.tasks)
         return self.begun
 
+    def _is_by_pixels(self, section: Section) -> bool:
+        return division.is_by_pixels(self.plan, section)
+
     def _share(self, section: Section, task: Index) -> None:
-        weights = self.isa.vectors(self.spec.out_channels) * self.vector_stride
-        if section.blocks > 1 and weights <= _READ_BY_ALL:
-            self._share_of_pixels(section, task)
-        else:
-            self._share_of_turns(section, task)
-
-    def _share_of_turns(self, section: Section, task: Index) -> None:
-        """Write a task's turns of all blocks."""
-        start, stop = map(kept, share(task, self.begun, self._all_turns(section)))
-        with T.If(start < stop), T.Then():
-            self._turns(section, start, stop, lambda place: place)
-
-    def _share_of_pixels(self, section: Section, task: Index) -> None:
-        """Write the same turns of each block, so that a core mostly reads what it wrote before."""
-        turns = self._turns_of_block(section)
-        first, end = map(kept, share(task, self.begun, turns))
+        """Write a task's turns: the same ones of each block, or some of all blocks."""
+        turns, blocks = self._turns_of_block(section), 1
+        units = self._all_turns(section)
+        if is_by_pixels := self._is_by_pixels(section):
+            units, blocks = turns, section.blocks
+        first, end = map(kept, share(task, self.begun, units))
         count = kept(end - first)
 
         def number(place: Index) -> Index:
+            if not is_by_pixels:
+                return first + place
             return T.truncdiv(place, count) * turns + first + T.truncmod(place, count)
 
         with T.If(first < end), T.Then():
-            self._turns(section, 0, section.blocks * count, number)
+            self._turns(section, blocks * count, number)
 
-    def _turns(
-        self, section: Section, start: Index, stop: Index, number: Callable[[Index], Index]
-    ) -> None:
-        """Write the loop over turns; there is at least one.
+    def _turns(self, section: Section, count: Index, number: Callable[[Index], Index]) -> None:
+        """Write the loop over turns.
 
         Args:
             section: the section.
-            start: the first turn's index in the order.
-            stop: the index after the last turn's.
-            number: returns the number of the turn at an index.
+            count: the number of turns, at least 1.
+            number: returns the number of the turn at a place in the order.
         """
-        self._multiply(section, number(start))
+        self._multiply(section, number(0))
         loop_between(
-            start + 1,
-            stop,
+            1,
+            count,
             lambda place: self._multiply(section, kept(number(place)), kept(number(place - 1))),
         )
         for total in range(self.plan.tiles_at_once(section) * section.nr):
             self._store(section, total)
         with T.serial(self.rows) as row:
-            self._rescale(section, number(stop - 1), row, 1)
+            self._rescale(section, number(count - 1), row, 1)
 
     def _rescale_between(self, section: Section, turn: Index, chunk: Index, product: int) -> None:
         """Write the slot after a product of a chunk, if there is one: some rows of a turn."""
@@ -275,8 +264,17 @@ class TileKernel(ConvKernel):
         size, turns = section.nr * self.vector_stride, self.plan.turns_of_block(section)
         end = first_vector * self.vector_stride + size
         share = share_of(size, self.chunks, turns)
-        lines, own = lines_of(share, self.weight_dtype), T.truncmod(turn, turns)
-        return fetch_ahead(self.weights, end, share, lines, self.chunks, own)
+        lines = lines_of(share, self.weight_dtype)
+
+        def fetches(turn: Index) -> Callable[[Index], None]:
+            own = T.truncmod(turn, turns)
+            return fetch_ahead(self.weights, end, share, lines, self.chunks, own)
+
+        if self.tasks == 1 or not self._is_by_pixels(section):
+            return fetches(turn)
+        # Each of several threads has only its own turns, but needs all weights.
+        others = fetches(turn + division.turns_of_thread(self.plan, section))
+        return fetch_also(fetches(turn), others, self.begun > 1)
 
     def _copy(self, section: Section, first: Index) -> None:
         """Write the copies of a turn's pixels, given its first tile."""

@@ -154,9 +154,9 @@ class TileRowsKernel(TileKernel):
     ) -> Callable[[Index], None]:
         return lambda chunk: None
 
-    def _share(self, section: Section, task: Index) -> None:
+    def _is_by_pixels(self, section: Section) -> bool:
         # Few rows are fewer turns of a block than there are threads.
-        self._share_of_turns(section, task)
+        return False
 
     def _turns_of_block(self, section: Section) -> Index:
         tiles = T.truncdiv(self.count + (amx.ROWS - 1), T.int64(amx.ROWS))
