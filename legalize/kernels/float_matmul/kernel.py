@@ -15,9 +15,10 @@ and tiles of one row, too. A product of fewer than four rows reads rhs where it 
 only if rhs is transposed, or if the block ends in a part of a vector.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial, reduce
 from math import prod
+from typing import NamedTuple
 
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
@@ -64,31 +65,47 @@ def float_matmul(isa: VectorIsa, spec: FloatMatmul) -> tirx.PrimFunc:
     return builder.get()
 
 
+class Block(NamedTuple):
+    """Some vectors of columns that a loop over tiles computes.
+
+    Attributes:
+        column: the first column.
+        size: the number of vectors.
+        is_last: whether the last column may be in the block.
+    """
+
+    column: Index
+    size: int
+    is_last: bool
+
+
 class TileKernel:
     """The buffers of one function, and the writer of its loops."""
 
-    def __init__(self, isa: VectorIsa, spec: FloatMatmul) -> None:
+    def __init__(self, isa: VectorIsa, spec: FloatMatmul, buffers: Sequence[Buffer] = ()) -> None:
+        """Take lhs, rhs and the output as buffers of one axis; by default declare arguments."""
         self.isa, self.spec, self.lanes = isa, spec, isa.lanes
-        self._declare()
+        self.lhs, self.rhs, self.target = buffers or self._arguments()
 
-    def _declare(self) -> None:
-        """Declare the arguments, and their buffers of one axis."""
+    def _arguments(self) -> list[Buffer]:
         spec = self.spec = self.spec.with_shapes(partial(own_sizes, own={}))
         views = {"lhs": spec.lhs, "rhs": spec.rhs, "output": spec.output}
-        kinds = {name: (view.shape, "float32") for name, view in views.items()}
-        self.lhs, self.rhs, self.target = arguments(**kinds)
+        return arguments(**{name: (view.shape, "float32") for name, view in views.items()})
 
     def write(self) -> None:
         """Write blocks of as many vectors as registers hold, then the remaining columns."""
-        spec, tasks = self.spec, 1
+        spec = self.spec
         products = prod(spec.outer) * spec.rows * spec.columns * spec.depth
-        if isinstance(products, int):
-            tasks = task_count(products / _PRODUCTS_PER_MICROSECOND * self.isa.size / 64)
-        for first, blocks, size, is_last in self._sections():
+        tasks = self.task_count(products) if isinstance(products, int) else 1
+        for first, blocks, size, is_last in self.sections():
             turn = self._block(first, blocks, size, is_last=is_last)
             shared_loop(tasks, prod(spec.outer) * blocks, turn)
 
-    def _sections(self) -> Iterator[tuple[Index, Index, int, bool]]:
+    def task_count(self, products: int) -> int:
+        """Choose how many tasks compute some products of floats."""
+        return task_count(products / _PRODUCTS_PER_MICROSECOND * self.isa.size / 64)
+
+    def sections(self) -> Iterator[tuple[Index, Index, int, bool]]:
         """Yield the sections of columns.
 
         Yields:
@@ -119,64 +136,87 @@ class TileKernel:
         def write(turn: Index) -> None:
             product = kept(T.truncdiv(turn, blocks))
             column = (first + (turn - product * blocks) * size) * self.lanes
+            block = Block(column, size, is_last)
             lhs, rhs, output = (
-                kept(self._start(view, product)) for view in (spec.lhs, spec.rhs, spec.output)
+                kept(self.start(view, product)) for view in (spec.lhs, spec.rhs, spec.output)
             )
-
-            lanes, stride = self.lanes, spec.rhs.strides[-2]
-            packed = T.alloc_buffer((spec.depth * size * lanes,), "float32", scope="global")
-
-            def first_vectors(count: int, least: Index, load: _Load, row: Index, rows: int) -> None:
-                start = kept(lhs + row * spec.lhs.strides[-2])
-                end = self._end(least, start, row, rows)
-                sums = self._sums(lambda k: load(k)[:count], start, rows, count, end)
-                place = output + row * spec.output.strides[-2] + column
-                self._store(sums, place, column, is_last=is_last and count == size)
-
-            def tile(least: Index, load: _Load, row: Index, rows: int) -> None:
-                if not spec.causal_columns:
-                    first_vectors(size, least, load, row, rows)
-                    return
-                seen = kept(T.truncmod(row, T.int32(spec.causal_columns)) + rows - column)
-                # A tile that sees at most half of the block's columns computes only these.
-                half = size // 2 * lanes
-                with T.If(seen > half), T.Then():
-                    first_vectors(size, least, load, row, rows)
-                if half:
-                    with T.If(T.And(seen > 0, seen <= half)), T.Then():
-                        first_vectors(size // 2, least, load, row, rows)
-
-            def load(buffer: Buffer, place: Callable[[Index, int], Index]) -> _Load:
-                return lambda k: [
-                    kept(buffer[T.ramp(place(k, vector), 1, lanes)]) for vector in range(size)
-                ]
+            packed = T.alloc_buffer((spec.depth * size * self.lanes,), "float32", scope="global")
 
             def from_packed() -> None:
-                self._pack(packed, rhs, column, size)
-                least = self._least_end(packed, size) if spec.causal_depth else spec.depth
-                # With k · size · lanes as a term of its own LLVM keeps sums in memory.
-                values = load(packed, lambda k, vector: (k * size + vector) * lanes)
-                self._tiles(partial(tile, least, values))
+                self.pack(packed, rhs, block)
+                least = self.least_end(packed) if spec.causal_depth else spec.depth
+                load = self.packed_rows(packed, size)
+                self._tiles(
+                    lambda row, rows: self.tile(block, (lhs, output), least, load, row, rows)
+                )
 
             if spec.is_transposed or (isinstance(spec.rows, int) and spec.rows >= LEAST_ROWS):
                 from_packed()
                 return
-            is_direct = column + size * lanes <= spec.columns
+            is_direct = column + size * self.lanes <= spec.columns
             if not isinstance(spec.rows, int):
                 is_direct = T.And(spec.rows < LEAST_ROWS, is_direct)
             with T.If(is_direct):
                 with T.Then(), T.serial(spec.rows) as row:
-                    begin = kept(rhs + column)
-                    tile(
-                        spec.depth,
-                        load(self.rhs, lambda k, vector: begin + k * stride + vector * lanes),
-                        row,
-                        1,
+                    begin, stride = kept(rhs + column), spec.rhs.strides[-2]
+                    load = self._rows(
+                        self.rhs, size, lambda k, vector: begin + k * stride + vector * self.lanes
                     )
+                    self.tile(block, (lhs, output), spec.depth, load, row, 1)
                 with T.Else():
                     from_packed()
 
         return write
+
+    def packed_rows(self, packed: Buffer, size: int, first: Index = 0) -> _Load:
+        """Return what loads the rows of a packed block that begins with a vector of the buffer."""
+        # With k · size · lanes as a term of its own LLVM keeps sums in memory.
+        return self._rows(packed, size, lambda k, vector: (first + k * size + vector) * self.lanes)
+
+    def _rows(self, buffer: Buffer, size: int, place: Callable[[Index, int], Index]) -> _Load:
+        return lambda k: [
+            kept(buffer[T.ramp(place(k, vector), 1, self.lanes)]) for vector in range(size)
+        ]
+
+    def tile(
+        self,
+        block: Block,
+        starts: tuple[Index, Index],
+        least: Index,
+        load: _Load,
+        row: Index,
+        rows: int,
+    ) -> None:
+        """Write a tile of a block.
+
+        Args:
+            block: the columns.
+            starts: the offsets of the product's lhs and output.
+            least: from ``least_end``.
+            load: loads a row of the block.
+            row: the first row.
+            rows: the number of rows.
+        """
+        spec, (lhs, output), (column, size, is_last) = self.spec, starts, block
+
+        def first_vectors(count: int) -> None:
+            start = kept(lhs + row * spec.lhs.strides[-2])
+            end = self._end(least, start, row, rows)
+            sums = self._sums(lambda k: load(k)[:count], start, rows, count, end)
+            place = output + row * spec.output.strides[-2] + column
+            self._store(sums, place, column, is_last=is_last and count == size)
+
+        if not spec.causal_columns:
+            first_vectors(size)
+            return
+        seen = kept(T.truncmod(row, T.int32(spec.causal_columns)) + rows - column)
+        # A tile that sees at most half of the block's columns computes only these.
+        half = size // 2 * self.lanes
+        with T.If(seen > half), T.Then():
+            first_vectors(size)
+        if half:
+            with T.If(T.And(seen > 0, seen <= half)), T.Then():
+                first_vectors(size // 2)
 
     def _tiles(self, tile: Callable[[Index, int], None]) -> None:
         """Write the loop over tiles; ``tile`` writes one, given its first row and their number."""
@@ -195,7 +235,7 @@ class TileKernel:
             with T.Else():
                 loop(1)
 
-    def _start(self, view: View, product: Index) -> Index:
+    def start(self, view: View, product: Index) -> Index:
         """Return the offset of a product's matrix."""
         place, left = T.int32(0), product
         pairs = list(zip(self.spec.outer, self.spec.outer_strides(view), strict=True))
@@ -205,18 +245,25 @@ class TileKernel:
             left = rest
         return place
 
-    def _pack(self, packed: Buffer, start: Index, column: Index, size: int) -> None:
-        """Copy a block of ``size`` vectors of rhs's columns, in the order of the tiles' loads."""
-        pack = self._pack_columns if self.spec.is_transposed else self._pack_rows
-        pack(packed, start, column, size)
+    def pack(self, packed: Buffer, start: Index, block: Block, first: Index = 0) -> None:
+        """Copy a block of rhs's columns, in the order of the tiles' loads.
 
-    def _pack_rows(self, packed: Buffer, start: Index, column: Index, size: int) -> None:
+        Args:
+            packed: receives the block.
+            start: the offset of the product's rhs.
+            block: the columns.
+            first: the vector of ``packed`` with which the block begins.
+        """
+        pack = self._pack_columns if self.spec.is_transposed else self._pack_rows
+        pack(packed, start, block, first)
+
+    def _pack_rows(self, packed: Buffer, start: Index, block: Block, first: Index) -> None:
         """Copy a block of rhs whose rows are neighbours in memory."""
-        lanes = self.lanes
+        lanes, (column, size, _) = self.lanes, block
         with T.serial(self.spec.depth) as k:
             for vector in range(size):
                 source = start + k * self.spec.rhs.strides[-2] + column + vector * lanes
-                target = (k * size + vector) * lanes
+                target = (first + k * size + vector) * lanes
 
                 def copy(count: Index, source: Index = source, target: Index = target) -> None:
                     if isinstance(count, int):
@@ -251,12 +298,12 @@ class TileKernel:
             with T.Else():
                 write(rest)
 
-    def _pack_columns(self, packed: Buffer, start: Index, column: Index, size: int) -> None:
+    def _pack_columns(self, packed: Buffer, start: Index, block: Block, first: Index) -> None:
         """Transpose a block of rhs whose columns are neighbours in memory, square by square.
 
         The last square overlaps the one before. The last column is repeated past the end.
         """
-        spec, lanes = self.spec, self.lanes
+        spec, lanes, (column, size, _) = self.spec, self.lanes, block
         with T.serial(size) as vector, T.serial(-(-spec.depth // lanes)) as number:
             k = unsigned_min(number * lanes, spec.depth - lanes)
             numbers = [
@@ -265,14 +312,14 @@ class TileKernel:
             places = [start + each * spec.rhs.strides[-1] + k for each in numbers]
             square = columns_of([kept(self.rhs[T.ramp(place, 1, lanes)]) for place in places])
             for i, row in enumerate(square):
-                place = ((k + i) * size + vector) * lanes
+                place = (first + (k + i) * size + vector) * lanes
                 T.buffer_store(packed, row, [T.ramp(place, 1, lanes)])
 
-    def _least_end(self, packed: Buffer, size: int) -> Index:
-        """Return the least depth at which sums may end: products with 0 must be 0."""
+    def least_end(self, packed: Buffer) -> Index:
+        """Return the least depth at which sums may end: products of packed numbers with 0 are 0."""
         total, lanes = local_vector(self.lanes, "float32"), self.lanes
         set_lanes(total, splat("float32", 0.0, lanes), lanes)
-        with T.serial(self.spec.depth * size) as number:
+        with T.serial(int(packed.shape[0]) // lanes) as number:
             value = packed[T.ramp(number * lanes, 1, lanes)] * splat("float32", 0.0, lanes)
             set_lanes(total, get_lanes(total, lanes) + value, lanes)
         is_finite = sum((total[lane] for lane in range(1, lanes)), total[0]) == T.float32(0)
