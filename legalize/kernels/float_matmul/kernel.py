@@ -44,7 +44,7 @@ from legalize.kernels.ir.vectors import (
 from legalize.kernels.isa.base import VectorIsa
 from legalize.written import arguments, new_function, own_sizes
 
-_MOST_ROWS = 6
+MOST_ROWS = 6
 # The approximate speed of one thread with vectors of 16 lanes.
 _PRODUCTS_PER_MICROSECOND = 40_000
 
@@ -227,11 +227,11 @@ class TileKernel:
                 tile(unsigned_min(number * size, rows - size), size)
 
         if isinstance(rows, int):
-            loop(tile_size(rows, _MOST_ROWS))
+            loop(tile_size(rows, MOST_ROWS))
             return
-        with T.If(rows >= _MOST_ROWS):
+        with T.If(rows >= MOST_ROWS):
             with T.Then():
-                loop(_MOST_ROWS)
+                loop(MOST_ROWS)
             with T.Else():
                 loop(1)
 
