@@ -12,13 +12,14 @@ kernels of products and softmax, which write the loops.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import prod
 
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.float_matmul.kernel import MOST_ROWS, Block, TileKernel
-from legalize.kernels.float_matmul.spec import LEAST_ROWS, FloatMatmul
+from legalize.kernels.float_matmul.spec import LEAST_ROWS, FloatMatmul, View
 from legalize.kernels.ir.sums import tile_size
 from legalize.kernels.ir.tasks import shared_loop
 from legalize.kernels.ir.vectors import Buffer, Index, kept, unsigned_min
@@ -38,7 +39,7 @@ _MANY = 8
 def is_attention(scores: FloatMatmul, softmax: Kernel, values: FloatMatmul) -> bool:
     """Tell whether one kernel computes two products and the softmax between them."""
     shapes = [*scores.lhs.shape, *scores.rhs.shape, *values.rhs.shape]
-    if is_open(shapes) or softmax.is_logarithm or scores.columns % LANES:
+    if is_open(shapes) or softmax.is_logarithm:
         return False
     sizes = prod(scores.outer), scores.rows, scores.columns
     return (
@@ -57,11 +58,14 @@ def attention(
         A function of the rows, the keys, the tensors of the softmax's steps, the values and the
         output.
     """
+    # The memory between the products is that of a task, with rows of whole vectors.
+    width = -(-scores.columns // LANES) * LANES
+    inside = View((*scores.outer, scores.rows, width), tuple(range(len(scores.outer) + 2)))
+    scores, values = replace(scores, output=inside), replace(values, lhs=inside)
     kinds = [(view.shape, "float32") for view in (scores.lhs, scores.rhs)]
     ends = [(view.shape, "float32") for view in (values.rhs, values.output)]
     with new_function("attention") as builder:
         lhs, keys, *others, rhs, target = softmax.arguments(*kinds, *softmax.operands, *ends)
-        # The memory between the products is that of a task.
         products = (
             TileKernel(isa, scores, (lhs, keys, None)),
             TileKernel(isa, values, (None, rhs, target)),
@@ -105,12 +109,12 @@ class _Attention:
 
         def some(number: Index) -> None:
             first = kept(unsigned_min(number * self.rows, self.size - self.rows))
-            width = spec.depth
+            width = spec.lhs.strides[-2]
             memory = T.alloc_buffer((self.rows * width,), "float32", scope="global")
             self.scores.target = self.values.lhs = memory
             self.softmax.prepare(self.others, self.rows)
             inside = kept(-first * width)
-            self._multiply(self.scores, packed[0], (lhs, inside), width, first)
+            self._multiply(self.scores, packed[0], (lhs, inside), self.scores.spec.depth, first)
             row = T.Cast("int64", product * self.size + first)
             self.softmax.write_rows(kept(row), T.int64(self.rows), memory, memory, memory)
             self._multiply(self.values, packed[1], (inside, output), least, first)

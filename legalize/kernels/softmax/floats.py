@@ -286,9 +286,12 @@ class Kernel:
                 T.buffer_store(self.target, result, [start + (place + lane)])
 
     def _term(self, distance: Any) -> Any:
-        """Return the exponential; 0 for values that are hidden or fill up, which underflow."""
+        """Return the exponential; 0 for values that are hidden or fill up, which underflow.
+
+        A tensor that is added hides some values, too, if it is a mask with large negative numbers.
+        """
         exponential, variable = function_of("exp"), tirx.Var("distance", "float32")
-        if not self.has_masks and self.least == LANES:
+        if self.least == LANES and not self.operands:
             return exponential(distance)
         # If both comparisons were the same, LLVM would drop the first one.
         zero, least = T.float32(0), T.float32(_LEAST)

@@ -57,12 +57,12 @@ def flat(rows: int, columns: int, depth: int, width: int) -> dict[str, tuple[int
 
 CASES: dict[str, tuple[Body, dict[str, tuple[int, ...]]]] = {
     "heads": (attention, heads(37, 48, 20, 40)),
+    "columns that fill no vectors": (attention, heads(37, 50, 20, 40)),
     "few rows, wide values": (attention, heads(4, 16, 64, 150)),
     "long rows": (one_head, flat(100, 1600, 18, 33)),
     "one tile at a time": (one_head, flat(13, 4096, 16, 16)),
 }
 SEVERAL: dict[str, tuple[Body, dict[str, tuple[int, ...]]]] = {
-    "columns that fill no vectors": (attention, heads(37, 50, 20, 40)),
     "scores with another reader": (scores_too, flat(20, 32, 16, 16)),
     "a logarithm": (logarithm, flat(20, 32, 16, 16)),
 }
