@@ -18,7 +18,8 @@ from math import prod
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.float_matmul.kernel import MOST_ROWS, Block, TileKernel
+from legalize.kernels.float_matmul.kernel import MOST_ROWS, TileKernel
+from legalize.kernels.float_matmul.pack import Block
 from legalize.kernels.float_matmul.spec import LEAST_ROWS, FloatMatmul, View
 from legalize.kernels.ir.sums import tile_size
 from legalize.kernels.ir.tasks import shared_loop

@@ -18,14 +18,14 @@ only if rhs is transposed, or if the block ends in a part of a vector.
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial, reduce
 from math import prod
-from typing import NamedTuple
 
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.float_matmul.spec import LEAST_ROWS, FloatMatmul, View
+from legalize.kernels.float_matmul.pack import Block, Packing
+from legalize.kernels.float_matmul.spec import LEAST_ROWS, FloatMatmul
 from legalize.kernels.ir.arithmetic import magnitude_bits, rounded_apart
-from legalize.kernels.ir.rows import columns_of, load_filled, store_lanes
+from legalize.kernels.ir.rows import store_lanes
 from legalize.kernels.ir.sums import tile_size, zeros
 from legalize.kernels.ir.tasks import loop_between, shared_loop, task_count
 from legalize.kernels.ir.vectors import (
@@ -37,7 +37,6 @@ from legalize.kernels.ir.vectors import (
     local_vector,
     reduced,
     set_lanes,
-    splat,
     spread,
     unsigned_min,
 )
@@ -65,21 +64,7 @@ def float_matmul(isa: VectorIsa, spec: FloatMatmul) -> tirx.PrimFunc:
     return builder.get()
 
 
-class Block(NamedTuple):
-    """Some vectors of columns that a loop over tiles computes.
-
-    Attributes:
-        column: the first column.
-        size: the number of vectors.
-        is_last: whether the last column may be in the block.
-    """
-
-    column: Index
-    size: int
-    is_last: bool
-
-
-class TileKernel:
+class TileKernel(Packing):
     """The buffers of one function, and the writer of its loops."""
 
     def __init__(self, isa: VectorIsa, spec: FloatMatmul, buffers: Sequence[Buffer] = ()) -> None:
@@ -235,96 +220,6 @@ class TileKernel:
             with T.Else():
                 loop(1)
 
-    def start(self, view: View, product: Index) -> Index:
-        """Return the offset of a product's matrix."""
-        place, left = T.int32(0), product
-        pairs = list(zip(self.spec.outer, self.spec.outer_strides(view), strict=True))
-        for extent, stride in reversed(pairs):
-            rest = T.truncdiv(left, extent)
-            place = place + (left - rest * extent) * stride
-            left = rest
-        return place
-
-    def pack(self, packed: Buffer, start: Index, block: Block, first: Index = 0) -> None:
-        """Copy a block of rhs's columns, in the order of the tiles' loads.
-
-        Args:
-            packed: receives the block.
-            start: the offset of the product's rhs.
-            block: the columns.
-            first: the vector of ``packed`` with which the block begins.
-        """
-        pack = self._pack_columns if self.spec.is_transposed else self._pack_rows
-        pack(packed, start, block, first)
-
-    def _pack_rows(self, packed: Buffer, start: Index, block: Block, first: Index) -> None:
-        """Copy a block of rhs whose rows are neighbours in memory."""
-        lanes, (column, size, _) = self.lanes, block
-        with T.serial(self.spec.depth) as k:
-            for vector in range(size):
-                source = start + k * self.spec.rhs.strides[-2] + column + vector * lanes
-                target = (first + k * size + vector) * lanes
-
-                def copy(count: Index, source: Index = source, target: Index = target) -> None:
-                    if isinstance(count, int):
-                        value = load_filled(self.rhs, source, count, lanes)
-                        T.buffer_store(packed, value, [T.ramp(target, 1, lanes)])
-                        return
-                    with T.serial(lanes) as lane:
-                        value = self.rhs[source + T.min(lane, count - 1)]
-                        T.buffer_store(packed, value, [target + lane])
-
-                self._vector(column, vector, copy, is_last=vector == size - 1)
-
-    def _vector(
-        self, column: Index, vector: int, write: Callable[[Index], None], *, is_last: bool
-    ) -> None:
-        """Write the code for a vector of a block that begins with a column.
-
-        Args:
-            column: the block's first column.
-            vector: the vector's index in the block.
-            write: writes the code for some of the vector's columns, the first ones.
-            is_last: whether the last column may be in the vector.
-        """
-        columns, lanes = self.spec.columns, self.lanes
-        rest = columns % lanes if isinstance(columns, int) else T.truncmod(columns, lanes)
-        if rest == 0 or not is_last:
-            write(lanes)
-            return
-        with T.If(column + (vector + 1) * lanes <= columns):
-            with T.Then():
-                write(lanes)
-            with T.Else():
-                write(rest)
-
-    def _pack_columns(self, packed: Buffer, start: Index, block: Block, first: Index) -> None:
-        """Transpose a block of rhs whose columns are neighbours in memory, square by square.
-
-        The last square overlaps the one before. The last column is repeated past the end.
-        """
-        spec, lanes, (column, size, _) = self.spec, self.lanes, block
-        with T.serial(size) as vector, T.serial(-(-spec.depth // lanes)) as number:
-            k = unsigned_min(number * lanes, spec.depth - lanes)
-            numbers = [
-                unsigned_min(column + vector * lanes + i, spec.columns - 1) for i in range(lanes)
-            ]
-            places = [start + each * spec.rhs.strides[-1] + k for each in numbers]
-            square = columns_of([kept(self.rhs[T.ramp(place, 1, lanes)]) for place in places])
-            for i, row in enumerate(square):
-                place = (first + (k + i) * size + vector) * lanes
-                T.buffer_store(packed, row, [T.ramp(place, 1, lanes)])
-
-    def least_end(self, packed: Buffer) -> Index:
-        """Return the least depth at which sums may end: products of packed numbers with 0 are 0."""
-        total, lanes = local_vector(self.lanes, "float32"), self.lanes
-        set_lanes(total, splat("float32", 0.0, lanes), lanes)
-        with T.serial(int(packed.shape[0]) // lanes) as number:
-            value = packed[T.ramp(number * lanes, 1, lanes)] * splat("float32", 0.0, lanes)
-            set_lanes(total, get_lanes(total, lanes) + value, lanes)
-        is_finite = sum((total[lane] for lane in range(1, lanes)), total[0]) == T.float32(0)
-        return kept(T.Select(is_finite, T.int32(0), T.int32(self.spec.depth)))
-
     def _end(self, least: Index, start: Index, row: Index, rows: int) -> Index:
         """Return the depth at which the sums of a tile end: only zeros of lhs follow.
 
@@ -416,7 +311,7 @@ class TileKernel:
                     with T.serial(count) as lane:
                         T.buffer_store(self.target, copy[lane], [place + lane])
 
-                self._vector(column, vector, store, is_last=is_last and vector == len(row) - 1)
+                self.vector(column, vector, store, is_last=is_last and vector == len(row) - 1)
 
 
 def _ceil_div(value: Index, divisor: Index) -> Index:
