@@ -6,9 +6,9 @@ import tvm
 from tvm import relax, tirx
 from tvm.relax.expr_functor import mutator
 
+from legalize.kernels.attention import attention, is_attention
 from legalize.kernels.call import call_tir, call_written
 from legalize.kernels.float_conv2d.rules import multiply_rows
-from legalize.kernels.float_matmul.attention import attention, is_attention
 from legalize.kernels.float_matmul.kernel import float_matmul
 from legalize.kernels.float_matmul.spec import FloatMatmul, View, is_served
 from legalize.kernels.isa.base import VectorIsa
