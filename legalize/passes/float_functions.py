@@ -1,7 +1,6 @@
 """Replace the remaining float functions by those of ONNX Runtime."""
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,12 +8,10 @@ import tvm
 from tvm import relax
 from tvm.relax import op as R
 from tvm.relax.expr_functor import mutator
-from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.call import call_tir
-from legalize.kernels.softmax.floats import CAUSAL, CONDITION, Kernel, Step
+from legalize.kernels.softmax.floats import OPERATORS, WHERE, Kernel, Step
 from legalize.passes.rewriter import CallRewriter
-from legalize.primitives.float_layers import rounded
 from legalize.qdq.group import operator_name
 from qnn_ops import float_function
 from qnn_ops.dialect.registry import constant_of, spec_of
@@ -26,15 +23,6 @@ _FUNCTIONS = {
 }
 """The dialect's functions that replace those of Relax."""
 _SOFTMAXES = {"relax.nn.softmax", "relax.nn.log_softmax"}
-_WHERE = "relax.where"
-_Apply: TypeAlias = "Callable[[Any, Any], Any]"
-_STEPS: dict[str, _Apply] = {
-    "relax.add": operator.add,
-    "relax.subtract": operator.sub,
-    "relax.multiply": lambda a, b: rounded(a * b),  # the next step may add
-    "relax.divide": operator.truediv,
-}
-"""The operators that the kernel of a softmax computes."""
 _MOST_STEPS = 4
 _Taken: TypeAlias = "tuple[Step, relax.Expr | None]"
 """A step, and its other operand if it is a tensor."""
@@ -76,8 +64,6 @@ class _Writer(CallRewriter):
         is_logarithm = name == "relax.nn.log_softmax"
         is_causal = bool(taken) and not is_logarithm and _is_causal(*taken[-1], shape)
         function = Kernel(shape, [step for step, _ in taken], is_logarithm, is_causal).build()
-        if is_causal:
-            function = function.with_attr(CAUSAL, shape[-2])
         operands = [self.visit_expr(each) for each in (source, *others)]
         return call_tir(self.builder_, "softmax", function, operands, shape, "float32")
 
@@ -111,7 +97,7 @@ def _is_causal(step: Step, condition: relax.Expr | None, shape: Sequence[Any]) -
 def _step(call: relax.Call | None) -> tuple[relax.Expr, _Taken] | None:
     """Return the rows that a call takes, if it is a step, and the step."""
     name = operator_name(call)
-    if call is None or name not in (*_STEPS, _WHERE):
+    if call is None or name not in (*OPERATORS, WHERE):
         return None
     *conditions, first, second = call.args
     specs = [spec_of(each) for each in (call, first, second)]
@@ -123,30 +109,11 @@ def _step(call: relax.Call | None) -> tuple[relax.Expr, _Taken] | None:
         return None
     array = constant_of(other)
     number = float(array) if array is not None and array.ndim == 0 else None
-    if name == _WHERE:
+    if name == WHERE:
         if number is None:
             return None
         (condition,) = conditions
-        apply, shape = _chosen(number, is_second=is_second), spec_of(condition).shape
-        hides = not is_second and number <= float(np.finfo(np.float32).min)
-        return rows, (Step(apply, shape, CONDITION, hides), condition)
-    apply = _STEPS[name]
-    if is_second:
-        apply = _turned(apply)
+        return rows, (Step(name, spec_of(condition).shape, is_second, number), condition)
     if number is None:
-        return rows, (Step(apply, spec_of(other).shape), other)
-    return rows, (Step(apply, number), None)
-
-
-def _turned(apply: _Apply) -> _Apply:
-    return lambda value, other: apply(other, value)
-
-
-def _chosen(number: float, *, is_second: bool) -> _Apply:
-    """Return what chooses the row's value, or a number, by a condition."""
-
-    def choose(value: Any, condition: Any) -> Any:
-        is_row = condition == 0 if is_second else condition != 0
-        return T.Select(is_row, value, T.float32(number))
-
-    return choose
+        return rows, (Step(name, spec_of(other).shape, is_second), other)
+    return rows, (Step(name, number, is_second), None)

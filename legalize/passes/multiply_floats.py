@@ -1,17 +1,18 @@
 """Let kernels multiply matrices of float32."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.relax.expr_functor import mutator
 
-from legalize.kernels.call import call_tir
+from legalize.kernels.attention import attention, is_attention
+from legalize.kernels.call import call_tir, call_written
 from legalize.kernels.float_conv2d.rules import multiply_rows
 from legalize.kernels.float_matmul.kernel import float_matmul
 from legalize.kernels.float_matmul.spec import FloatMatmul, View, is_served
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.softmax.floats import CAUSAL
+from legalize.kernels.softmax.floats import DESCRIPTION, Kernel
 from legalize.kernels.table import vectors_for
 from legalize.passes.rewriter import CallRewriter, module_pass
 from legalize.qdq.group import operator_name
@@ -24,6 +25,14 @@ _PERMUTE, _FLOAT = "relax.permute_dims", "float32"
 _CALL, _RESHAPE = "relax.call_tir", "relax.reshape"
 _RANK = 2
 _PRODUCTS = ("relax.matmul", float_matmul_op.op.name)
+
+
+class _Attention(NamedTuple):
+    """The call of the first product, and the function of all with its operands."""
+
+    scores: relax.Call
+    function: tirx.PrimFunc
+    operands: list[relax.Expr]
 
 
 def MultiplyFloats(target: tvm.target.Target) -> tvm.transform.Pass:
@@ -53,28 +62,60 @@ class _MultiplyFloats(CallRewriter):
         if not super().enter(function):
             return False
         self.values: dict[Any, relax.Expr] = self.facts.values
-        self.moved: set[Any] = set()
+        self.moved: dict[Any, tuple[int, ...]] = {}
+        self.softmaxes: dict[Any, Kernel] = {}
         self.causal_columns: dict[Any, int] = {}
         self.causal_depth: dict[Any, int] = {}
         mod = self.builder_.get()
         for variable, value in self.values.items():
             if operator_name(value) == _PERMUTE and self.facts.uses[value.args[0]] == 1:
-                product = self.values.get(value.args[0])
-                if product is not None and self._product(product, _order(value)) is not None:
-                    self.moved.add(product)
+                product, order = self.values.get(value.args[0]), _order(value)
+                if product is not None and order and self._product(product, order) is not None:
+                    self.moved[product] = order
             if operator_name(value) == _CALL:
-                tokens = (mod[value.args[0]].attrs or {}).get(CAUSAL, 0)
-                self._note_causal(variable, value, int(tokens))
+                text = (mod[value.args[0]].attrs or {}).get(DESCRIPTION)
+                if text is not None:
+                    self._note_softmax(variable, value, Kernel.described(str(text)))
+        found = ((call, self._attention(call)) for call in self.values.values())
+        self.attentions = {call: each for call, each in found if each is not None}
+        self.inside = {each.scores for each in self.attentions.values()}
         return True
 
-    def _note_causal(self, result: Any, softmax: relax.Call, tokens: int) -> None:
-        """Note the product before a causal softmax, and its result."""
-        if not tokens:
+    def _note_softmax(self, result: Any, softmax: relax.Call, kernel: Kernel) -> None:
+        """Note a softmax's kernel; if it is causal, also the product before it."""
+        self.softmaxes[result] = kernel
+        if not kernel.is_causal:
             return
-        self.causal_depth[result] = tokens
-        chain = self._behind_reshapes(softmax.args[1][0])
-        if chain[-1] in self.values and all(self.facts.uses[each] == 1 for each in chain):
-            self.causal_columns[self.values[chain[-1]]] = tokens
+        tokens = self.causal_depth[result] = kernel.shape[-2]
+        product = self._read_once(softmax.args[1][0])
+        if product in self.values:
+            self.causal_columns[self.values[product]] = tokens
+
+    def _read_once(self, tensor: Any) -> Any:
+        """Return the tensor behind reshapes; None if another call reads it, too."""
+        chain = self._behind_reshapes(tensor)
+        return chain[-1] if all(self.facts.uses[each] == 1 for each in chain) else None
+
+    def _attention(self, call: relax.Call) -> _Attention | None:
+        """Describe the product, the softmax and the product that one kernel computes."""
+        if operator_name(call) not in _PRODUCTS:
+            return None
+        result = self._read_once(call.args[0])
+        if result not in self.softmaxes:
+            return None
+        data, *others = self.values[result].args[1]
+        before, values = (
+            self.values.get(self._read_once(data)),
+            self._product(call, self.moved.get(call)),
+        )
+        scores = self._product(before, None)
+        if scores is None or values is None:
+            return None
+        kernel = self.softmaxes[result]
+        if not is_attention(scores[0], kernel, values[0]):
+            return None
+        operands = [*scores[1], *others, values[1][1]]
+        return _Attention(before, attention(self.isa, scores[0], kernel, values[0]), operands)
 
     def _behind_reshapes(self, tensor: Any) -> list[Any]:
         """Return a tensor and those with the same elements that it is made of."""
@@ -93,9 +134,13 @@ class _MultiplyFloats(CallRewriter):
         product, order = call, None
         if operator_name(call) == _PERMUTE and self.values.get(call.args[0]) in self.moved:
             product, order = self.values[call.args[0]], _order(call)
-        elif call in self.moved:
+        elif call in self.moved or call in self.inside:
             return self.visit_expr_post_order(call)
         found = self._product(product, order)
+        if found is not None and product in self.attentions:
+            _, function, sources = self.attentions[product]
+            operands = [self.visit_expr(source) for source in sources]
+            return call_written(self.builder_, function, operands)
         if found is None:
             rebuilt = self.visit_expr_post_order(call)
             matrix = self._packed_matrix(call)

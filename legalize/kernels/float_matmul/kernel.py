@@ -15,16 +15,17 @@ and tiles of one row, too. A product of fewer than four rows reads rhs where it 
 only if rhs is transposed, or if the block ends in a part of a vector.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial, reduce
 from math import prod
 
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.float_matmul.spec import LEAST_ROWS, FloatMatmul, View
+from legalize.kernels.float_matmul.pack import Block, Packing
+from legalize.kernels.float_matmul.spec import LEAST_ROWS, FloatMatmul
 from legalize.kernels.ir.arithmetic import magnitude_bits, rounded_apart
-from legalize.kernels.ir.rows import columns_of, load_filled, store_lanes
+from legalize.kernels.ir.rows import store_lanes
 from legalize.kernels.ir.sums import tile_size, zeros
 from legalize.kernels.ir.tasks import loop_between, shared_loop, task_count
 from legalize.kernels.ir.vectors import (
@@ -36,14 +37,13 @@ from legalize.kernels.ir.vectors import (
     local_vector,
     reduced,
     set_lanes,
-    splat,
     spread,
     unsigned_min,
 )
 from legalize.kernels.isa.base import VectorIsa
 from legalize.written import arguments, new_function, own_sizes
 
-_MOST_ROWS = 6
+MOST_ROWS = 6
 # The approximate speed of one thread with vectors of 16 lanes.
 _PRODUCTS_PER_MICROSECOND = 40_000
 
@@ -64,31 +64,33 @@ def float_matmul(isa: VectorIsa, spec: FloatMatmul) -> tirx.PrimFunc:
     return builder.get()
 
 
-class TileKernel:
+class TileKernel(Packing):
     """The buffers of one function, and the writer of its loops."""
 
-    def __init__(self, isa: VectorIsa, spec: FloatMatmul) -> None:
+    def __init__(self, isa: VectorIsa, spec: FloatMatmul, buffers: Sequence[Buffer] = ()) -> None:
+        """Take lhs, rhs and the output as buffers of one axis; by default declare arguments."""
         self.isa, self.spec, self.lanes = isa, spec, isa.lanes
-        self._declare()
+        self.lhs, self.rhs, self.target = buffers or self._arguments()
 
-    def _declare(self) -> None:
-        """Declare the arguments, and their buffers of one axis."""
+    def _arguments(self) -> list[Buffer]:
         spec = self.spec = self.spec.with_shapes(partial(own_sizes, own={}))
         views = {"lhs": spec.lhs, "rhs": spec.rhs, "output": spec.output}
-        kinds = {name: (view.shape, "float32") for name, view in views.items()}
-        self.lhs, self.rhs, self.target = arguments(**kinds)
+        return arguments(**{name: (view.shape, "float32") for name, view in views.items()})
 
     def write(self) -> None:
         """Write blocks of as many vectors as registers hold, then the remaining columns."""
-        spec, tasks = self.spec, 1
+        spec = self.spec
         products = prod(spec.outer) * spec.rows * spec.columns * spec.depth
-        if isinstance(products, int):
-            tasks = task_count(products / _PRODUCTS_PER_MICROSECOND * self.isa.size / 64)
-        for first, blocks, size, is_last in self._sections():
+        tasks = self.task_count(products) if isinstance(products, int) else 1
+        for first, blocks, size, is_last in self.sections():
             turn = self._block(first, blocks, size, is_last=is_last)
             shared_loop(tasks, prod(spec.outer) * blocks, turn)
 
-    def _sections(self) -> Iterator[tuple[Index, Index, int, bool]]:
+    def task_count(self, products: int) -> int:
+        """Choose how many tasks compute some products of floats."""
+        return task_count(products / _PRODUCTS_PER_MICROSECOND * self.isa.size / 64)
+
+    def sections(self) -> Iterator[tuple[Index, Index, int, bool]]:
         """Yield the sections of columns.
 
         Yields:
@@ -119,64 +121,87 @@ class TileKernel:
         def write(turn: Index) -> None:
             product = kept(T.truncdiv(turn, blocks))
             column = (first + (turn - product * blocks) * size) * self.lanes
+            block = Block(column, size, is_last)
             lhs, rhs, output = (
-                kept(self._start(view, product)) for view in (spec.lhs, spec.rhs, spec.output)
+                kept(self.start(view, product)) for view in (spec.lhs, spec.rhs, spec.output)
             )
-
-            lanes, stride = self.lanes, spec.rhs.strides[-2]
-            packed = T.alloc_buffer((spec.depth * size * lanes,), "float32", scope="global")
-
-            def first_vectors(count: int, least: Index, load: _Load, row: Index, rows: int) -> None:
-                start = kept(lhs + row * spec.lhs.strides[-2])
-                end = self._end(least, start, row, rows)
-                sums = self._sums(lambda k: load(k)[:count], start, rows, count, end)
-                place = output + row * spec.output.strides[-2] + column
-                self._store(sums, place, column, is_last=is_last and count == size)
-
-            def tile(least: Index, load: _Load, row: Index, rows: int) -> None:
-                if not spec.causal_columns:
-                    first_vectors(size, least, load, row, rows)
-                    return
-                seen = kept(T.truncmod(row, T.int32(spec.causal_columns)) + rows - column)
-                # A tile that sees at most half of the block's columns computes only these.
-                half = size // 2 * lanes
-                with T.If(seen > half), T.Then():
-                    first_vectors(size, least, load, row, rows)
-                if half:
-                    with T.If(T.And(seen > 0, seen <= half)), T.Then():
-                        first_vectors(size // 2, least, load, row, rows)
-
-            def load(buffer: Buffer, place: Callable[[Index, int], Index]) -> _Load:
-                return lambda k: [
-                    kept(buffer[T.ramp(place(k, vector), 1, lanes)]) for vector in range(size)
-                ]
+            packed = T.alloc_buffer((spec.depth * size * self.lanes,), "float32", scope="global")
 
             def from_packed() -> None:
-                self._pack(packed, rhs, column, size)
-                least = self._least_end(packed, size) if spec.causal_depth else spec.depth
-                # With k · size · lanes as a term of its own LLVM keeps sums in memory.
-                values = load(packed, lambda k, vector: (k * size + vector) * lanes)
-                self._tiles(partial(tile, least, values))
+                self.pack(packed, rhs, block)
+                least = self.least_end(packed) if spec.causal_depth else spec.depth
+                load = self.packed_rows(packed, size)
+                self._tiles(
+                    lambda row, rows: self.tile(block, (lhs, output), least, load, row, rows)
+                )
 
             if spec.is_transposed or (isinstance(spec.rows, int) and spec.rows >= LEAST_ROWS):
                 from_packed()
                 return
-            is_direct = column + size * lanes <= spec.columns
+            is_direct = column + size * self.lanes <= spec.columns
             if not isinstance(spec.rows, int):
                 is_direct = T.And(spec.rows < LEAST_ROWS, is_direct)
             with T.If(is_direct):
                 with T.Then(), T.serial(spec.rows) as row:
-                    begin = kept(rhs + column)
-                    tile(
-                        spec.depth,
-                        load(self.rhs, lambda k, vector: begin + k * stride + vector * lanes),
-                        row,
-                        1,
+                    begin, stride = kept(rhs + column), spec.rhs.strides[-2]
+                    load = self._rows(
+                        self.rhs, size, lambda k, vector: begin + k * stride + vector * self.lanes
                     )
+                    self.tile(block, (lhs, output), spec.depth, load, row, 1)
                 with T.Else():
                     from_packed()
 
         return write
+
+    def packed_rows(self, packed: Buffer, size: int, first: Index = 0) -> _Load:
+        """Return what loads the rows of a packed block that begins with a vector of the buffer."""
+        # With k · size · lanes as a term of its own LLVM keeps sums in memory.
+        return self._rows(packed, size, lambda k, vector: (first + k * size + vector) * self.lanes)
+
+    def _rows(self, buffer: Buffer, size: int, place: Callable[[Index, int], Index]) -> _Load:
+        return lambda k: [
+            kept(buffer[T.ramp(place(k, vector), 1, self.lanes)]) for vector in range(size)
+        ]
+
+    def tile(
+        self,
+        block: Block,
+        starts: tuple[Index, Index],
+        least: Index,
+        load: _Load,
+        row: Index,
+        rows: int,
+    ) -> None:
+        """Write a tile of a block.
+
+        Args:
+            block: the columns.
+            starts: the offsets of the product's lhs and output.
+            least: from ``least_end``.
+            load: loads a row of the block.
+            row: the first row.
+            rows: the number of rows.
+        """
+        spec, (lhs, output), (column, size, is_last) = self.spec, starts, block
+
+        def first_vectors(count: int) -> None:
+            start = kept(lhs + row * spec.lhs.strides[-2])
+            end = self._end(least, start, row, rows)
+            sums = self._sums(lambda k: load(k)[:count], start, rows, count, end)
+            place = output + row * spec.output.strides[-2] + column
+            self._store(sums, place, column, is_last=is_last and count == size)
+
+        if not spec.causal_columns:
+            first_vectors(size)
+            return
+        seen = kept(T.truncmod(row, T.int32(spec.causal_columns)) + rows - column)
+        # A tile that sees at most half of the block's columns computes only these.
+        half = size // 2 * self.lanes
+        with T.If(seen > half), T.Then():
+            first_vectors(size)
+        if half:
+            with T.If(T.And(seen > 0, seen <= half)), T.Then():
+                first_vectors(size // 2)
 
     def _tiles(self, tile: Callable[[Index, int], None]) -> None:
         """Write the loop over tiles; ``tile`` writes one, given its first row and their number."""
@@ -187,96 +212,13 @@ class TileKernel:
                 tile(unsigned_min(number * size, rows - size), size)
 
         if isinstance(rows, int):
-            loop(tile_size(rows, _MOST_ROWS))
+            loop(tile_size(rows, MOST_ROWS))
             return
-        with T.If(rows >= _MOST_ROWS):
+        with T.If(rows >= MOST_ROWS):
             with T.Then():
-                loop(_MOST_ROWS)
+                loop(MOST_ROWS)
             with T.Else():
                 loop(1)
-
-    def _start(self, view: View, product: Index) -> Index:
-        """Return the offset of a product's matrix."""
-        place, left = T.int32(0), product
-        pairs = list(zip(self.spec.outer, self.spec.outer_strides(view), strict=True))
-        for extent, stride in reversed(pairs):
-            rest = T.truncdiv(left, extent)
-            place = place + (left - rest * extent) * stride
-            left = rest
-        return place
-
-    def _pack(self, packed: Buffer, start: Index, column: Index, size: int) -> None:
-        """Copy a block of ``size`` vectors of rhs's columns, in the order of the tiles' loads."""
-        pack = self._pack_columns if self.spec.is_transposed else self._pack_rows
-        pack(packed, start, column, size)
-
-    def _pack_rows(self, packed: Buffer, start: Index, column: Index, size: int) -> None:
-        """Copy a block of rhs whose rows are neighbours in memory."""
-        lanes = self.lanes
-        with T.serial(self.spec.depth) as k:
-            for vector in range(size):
-                source = start + k * self.spec.rhs.strides[-2] + column + vector * lanes
-                target = (k * size + vector) * lanes
-
-                def copy(count: Index, source: Index = source, target: Index = target) -> None:
-                    if isinstance(count, int):
-                        value = load_filled(self.rhs, source, count, lanes)
-                        T.buffer_store(packed, value, [T.ramp(target, 1, lanes)])
-                        return
-                    with T.serial(lanes) as lane:
-                        value = self.rhs[source + T.min(lane, count - 1)]
-                        T.buffer_store(packed, value, [target + lane])
-
-                self._vector(column, vector, copy, is_last=vector == size - 1)
-
-    def _vector(
-        self, column: Index, vector: int, write: Callable[[Index], None], *, is_last: bool
-    ) -> None:
-        """Write the code for a vector of a block that begins with a column.
-
-        Args:
-            column: the block's first column.
-            vector: the vector's index in the block.
-            write: writes the code for some of the vector's columns, the first ones.
-            is_last: whether the last column may be in the vector.
-        """
-        columns, lanes = self.spec.columns, self.lanes
-        rest = columns % lanes if isinstance(columns, int) else T.truncmod(columns, lanes)
-        if rest == 0 or not is_last:
-            write(lanes)
-            return
-        with T.If(column + (vector + 1) * lanes <= columns):
-            with T.Then():
-                write(lanes)
-            with T.Else():
-                write(rest)
-
-    def _pack_columns(self, packed: Buffer, start: Index, column: Index, size: int) -> None:
-        """Transpose a block of rhs whose columns are neighbours in memory, square by square.
-
-        The last square overlaps the one before. The last column is repeated past the end.
-        """
-        spec, lanes = self.spec, self.lanes
-        with T.serial(size) as vector, T.serial(-(-spec.depth // lanes)) as number:
-            k = unsigned_min(number * lanes, spec.depth - lanes)
-            numbers = [
-                unsigned_min(column + vector * lanes + i, spec.columns - 1) for i in range(lanes)
-            ]
-            places = [start + each * spec.rhs.strides[-1] + k for each in numbers]
-            square = columns_of([kept(self.rhs[T.ramp(place, 1, lanes)]) for place in places])
-            for i, row in enumerate(square):
-                place = ((k + i) * size + vector) * lanes
-                T.buffer_store(packed, row, [T.ramp(place, 1, lanes)])
-
-    def _least_end(self, packed: Buffer, size: int) -> Index:
-        """Return the least depth at which sums may end: products with 0 must be 0."""
-        total, lanes = local_vector(self.lanes, "float32"), self.lanes
-        set_lanes(total, splat("float32", 0.0, lanes), lanes)
-        with T.serial(self.spec.depth * size) as number:
-            value = packed[T.ramp(number * lanes, 1, lanes)] * splat("float32", 0.0, lanes)
-            set_lanes(total, get_lanes(total, lanes) + value, lanes)
-        is_finite = sum((total[lane] for lane in range(1, lanes)), total[0]) == T.float32(0)
-        return kept(T.Select(is_finite, T.int32(0), T.int32(self.spec.depth)))
 
     def _end(self, least: Index, start: Index, row: Index, rows: int) -> Index:
         """Return the depth at which the sums of a tile end: only zeros of lhs follow.
@@ -369,7 +311,7 @@ class TileKernel:
                     with T.serial(count) as lane:
                         T.buffer_store(self.target, copy[lane], [place + lane])
 
-                self._vector(column, vector, store, is_last=is_last and vector == len(row) - 1)
+                self.vector(column, vector, store, is_last=is_last and vector == len(row) - 1)
 
 
 def _ceil_div(value: Index, divisor: Index) -> Index:

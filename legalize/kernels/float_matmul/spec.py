@@ -70,12 +70,12 @@ class FloatMatmul:
     @property
     def columns(self) -> int:
         """Columns of a product."""
-        return self.output.extents[-1]
+        return self.rhs.extents[-1]
 
     @property
     def depth(self) -> int:
         """The number of products of one element of the result."""
-        return self.lhs.extents[-1]
+        return self.rhs.extents[-2]
 
     @property
     def outer(self) -> tuple[int, ...]:

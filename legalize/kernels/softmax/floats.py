@@ -15,8 +15,10 @@ softmax is a value less the largest value, less the logarithm of the sum. If a c
 each row the columns up to its own number, the others are not read.
 """
 
+import json
+import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from math import prod
 from typing import Any
 
@@ -27,12 +29,13 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.ir.rows import offset_of
 from legalize.kernels.ir.vectors import Buffer, Index, kept, local_vector
 from legalize.primitives.float_arithmetic import function_of
+from legalize.primitives.float_layers import rounded
 from legalize.written import flat, new_function, own_sizes
 from qnn_ops.dialect.sizes import is_open
 
-_LANES = 16
+LANES = 16
 """The lanes that are summed separately."""
-_WIDE = 4 * _LANES
+_WIDE = 4 * LANES
 """Elements at a time: the steps of one polynomial wait for each other."""
 
 _ROWS = 8
@@ -47,9 +50,17 @@ _LEAST = -104.0
 
 CONDITION = "int8"
 """The dtype in which conditions are read."""
-CAUSAL = "causal"
-"""The attribute of a function of matrices, if each row hides the columns after its own number: how
-many rows they have."""
+DESCRIPTION = "softmax"
+"""The attribute of a function of known sizes that has the text of its kernel's description."""
+
+WHERE = "relax.where"
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "relax.add": operator.add,
+    "relax.subtract": operator.sub,
+    "relax.multiply": lambda a, b: rounded(a * b),  # the next step may add
+    "relax.divide": operator.truediv,
+}
+"""The operators that a step may be, beside ``WHERE``."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +68,35 @@ class Step:
     """An operator of two operands; one of them is the row.
 
     Attributes:
-        apply: computes an element of the result from the elements of the row and of the other
-            operand.
-        other: the other operand: a number, or the shape of a tensor that broadcasts.
-        dtype: the dtype of the other operand.
-        hides: whether it is a condition that gives other elements the lowest number.
+        operator: the name of Relax's operator.
+        other: the other operand: a number, or the shape of a tensor that broadcasts. For ``WHERE``
+            it is the condition.
+        is_second: whether the row is the second operand.
+        number: what ``WHERE`` gives to elements in place of the row's.
     """
 
-    apply: Callable[[Any, Any], Any]
+    operator: str
     other: Any
-    dtype: str = "float32"
-    hides: bool = False
+    is_second: bool = False
+    number: float = 0.0
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of the other operand."""
+        return CONDITION if self.operator == WHERE else "float32"
+
+    @property
+    def hides(self) -> bool:
+        """Whether it is a condition that gives other elements the lowest number."""
+        lowest = float(np.finfo(np.float32).min)
+        return self.operator == WHERE and not self.is_second and self.number <= lowest
+
+    def apply(self, value: Any, other: Any) -> Any:
+        """Compute an element from the elements of the row and of the other operand."""
+        if self.operator == WHERE:
+            is_row = other == 0 if self.is_second else other != 0
+            return T.Select(is_row, value, T.float32(self.number))
+        return OPERATORS[self.operator](*((other, value) if self.is_second else (value, other)))
 
 
 @dataclass
@@ -86,50 +115,91 @@ class Kernel:
     is_logarithm: bool
     is_causal: bool = False
 
-    def build(self) -> tirx.PrimFunc:
-        """Write the function of the data, the tensors of the steps, and the output."""
+    def __post_init__(self) -> None:
+        """Begin a function's sizes."""
         self.sizes: dict[str, Any] = {}
         *self.outer, self.columns = own_sizes(self.shape, self.sizes)
-        is_whole = isinstance(self.columns, int) and self.columns % _LANES == 0
-        self.least = _LANES if is_whole else 1
+        is_whole = isinstance(self.columns, int) and self.columns % LANES == 0
+        self.least = LANES if is_whole else 1
         self.has_masks = any(step.dtype == CONDITION for step in self.steps)
-        tensors = [step for step in self.steps if _is_tensor(step)]
+
+    @classmethod
+    def described(cls, text: str) -> "Kernel":
+        """Return the kernel of a description."""
+        shape, steps, *others = json.loads(text)
+        return cls(shape, [Step(*step) for step in steps], *others)
+
+    def build(self) -> tirx.PrimFunc:
+        """Write the function of the data, the tensors of the steps, and the output."""
+        data = self.shape, "float32"
         with new_function("softmax") as builder:
-            data = self.shape, "float32"
-            kinds = [data, *((step.other, step.dtype) for step in tensors), data]
-            self.source, *others, self.target = (
-                flat(each, dtype)
-                for each, (_, dtype) in [(self._argument(*kind), kind) for kind in kinds]
-            )
-            left = iter(others)
-            self.others = [next(left) if _is_tensor(step) else None for step in self.steps]
-            self.turns = T.truncdiv(self.columns + (_LANES - 1), T.int64(_LANES))
-            rows, width = prod(self.outer, start=T.int64(1)), self.turns * _LANES
-            is_near = not is_open(self.shape) and prod(self.shape) <= _NEAR
-            most = 1
-            if is_near and 0 not in self.shape:
+            source, *others, target = self.arguments(data, *self.operands, data)
+            rows, most = prod(self.outer, start=T.int64(1)), 1
+            if not is_open(self.shape) and 0 < prod(self.shape) <= _NEAR:
                 most = max(1, min(_BLOCK // self.columns, _ROWS, prod(self.outer)))
-            self.rows = T.alloc_buffer((most * width,), "float32", scope="global")
-            self.largest, self.factors = (local_vector(_ROWS, "float32") for _ in range(2))
-            self.seen = local_vector(_ROWS, "int64")
+            self.prepare(others, most)
+            memory = T.alloc_buffer((most * self.turns * LANES,), "float32", scope="global")
             with T.serial(T.truncdiv(rows + (most - 1), most)) as block:
                 first = kept(block * most)
-                count = kept(T.min(most, rows - first))
-                for write in (self._read, self._add, self._write):
-                    with T.serial(count) as number:
-                        write(first + number, number, kept(number * width))
-        return builder.get()
+                self.write_rows(first, kept(T.min(most, rows - first)), source, memory, target)
+        if is_open(self.shape):
+            return builder.get()
+        steps = [astuple(step) for step in self.steps]
+        text = json.dumps([self.shape, steps, self.is_logarithm, self.is_causal])
+        return builder.get().with_attr(DESCRIPTION, text)
 
-    def _argument(self, shape: Sequence[Any], dtype: str) -> Buffer:
-        sizes = own_sizes(shape, self.sizes)
-        return T.arg("tensor", T.buffer(sizes, "bool" if dtype == CONDITION else dtype))
+    @property
+    def operands(self) -> list[tuple[Sequence[Any], str]]:
+        """The shapes and dtypes of the tensors that the steps take."""
+        return [(step.other, step.dtype) for step in self.steps if _is_tensor(step)]
 
-    def _elements(self, row: Index) -> Callable[[Index], Any]:
+    def arguments(self, *kinds: tuple[Sequence[Any], str]) -> list[Buffer]:
+        """Declare arguments of shapes and dtypes, and return them as buffers of one axis."""
+        declared = [
+            T.arg(
+                "tensor",
+                T.buffer(own_sizes(shape, self.sizes), "bool" if dtype == CONDITION else dtype),
+            )
+            for shape, dtype in kinds
+        ]
+        return [flat(each, dtype) for each, (_, dtype) in zip(declared, kinds, strict=True)]
+
+    def prepare(self, others: Sequence[Buffer], most: int) -> None:
+        """Take the tensors of the steps, and allocate numbers of so many rows at a time."""
+        left = iter(others)
+        self.others = [next(left) if _is_tensor(step) else None for step in self.steps]
+        self.turns = T.truncdiv(self.columns + (LANES - 1), T.int64(LANES))
+        self.largest, self.factors = (local_vector(most, "float32") for _ in range(2))
+        self.seen = local_vector(most, "int64")
+
+    def write_rows(
+        self, first: Index, count: Index, source: Buffer, memory: Buffer, target: Buffer
+    ) -> None:
+        """Write the results of some rows.
+
+        Args:
+            first: the first row.
+            count: the number of rows.
+            source: the data.
+            memory: float32, the rows filled up to whole vectors.
+            target: receives the results. If data and results are in ``memory``, these three are the
+                same.
+        """
+        self.source, self.rows, self.target = source, memory, target
+        for write in (self._read, self._add, self._write):
+            with T.serial(count) as number:
+                write(first + number, number, kept(number * (self.turns * LANES)))
+
+    def _place(self, row: Index, own: Index) -> Index:
+        """Return the offset of a row in data and results, given its offset in ``rows``."""
+        return own if self.source is self.rows else kept(row * self.columns)
+
+    def _elements(self, row: Index, own: Index) -> Callable[[Index], Any]:
         """Return a function that computes an element of a row by the steps."""
         operands = [
             self._start(step.other, row) if _is_tensor(step) else None for step in self.steps
         ]
-        start = kept(row * self.columns)
+        start = self._place(row, own)
 
         def element(place: Index) -> Any:
             value = self.source[start + place]
@@ -167,10 +237,10 @@ class Kernel:
         with T.vectorized(T.int64(_WIDE)) as lane:
             T.buffer_store(most, lowest, [lane])
             T.buffer_store(last, T.int32(0), [lane])
-        element, end = self._elements(row), self.columns
+        element, end = self._elements(row, own), self.columns
         if self.is_causal:
-            seen = T.truncdiv(T.truncmod(row, self.columns), T.int64(_LANES)) + 1
-            end = kept(T.min(seen * _LANES, self.columns))
+            seen = T.truncdiv(T.truncmod(row, self.columns), T.int64(LANES)) + 1
+            end = kept(T.min(seen * LANES, self.columns))
         for place, lanes in _pieces(end, self.least):
             with T.vectorized(T.int64(lanes)) as lane:
                 T.buffer_store(self.rows, element(place + lane), [own + (place + lane)])
@@ -179,19 +249,19 @@ class Kernel:
                     is_masked = self.rows[own + (place + lane)] <= lowest  # a NaN is not
                     after = T.Cast("int32", place) + lanes
                     T.buffer_store(last, T.Select(is_masked, last[lane], after), [lane])
-        with T.serial(self.turns * _LANES - self.columns) as place:
+        with T.serial(self.turns * LANES - self.columns) as place:
             T.buffer_store(self.rows, T.float32(-np.inf), [own + self.columns + place])
         largest = _folded(most, _WIDE, T.max)
         if finds_last:
             end = T.Cast("int64", _folded(last, _WIDE, T.max))
-            end = T.Select(end > 0, end, self.turns * _LANES)
+            end = T.Select(end > 0, end, self.turns * LANES)
         if self.is_causal:
             hidden = T.Select(largest <= lowest, self.columns - end, T.int64(0))
             with T.serial(hidden) as place:
                 T.buffer_store(self.rows, element(end + place), [own + (end + place)])
             end = kept(end + hidden)
         T.buffer_store(self.largest, largest, [number])
-        T.buffer_store(self.seen, T.truncdiv(end + (_LANES - 1), T.int64(_LANES)), [number])
+        T.buffer_store(self.seen, T.truncdiv(end + (LANES - 1), T.int64(LANES)), [number])
 
     def _add(self, row: Index, number: Index, own: Index) -> None:
         """Write a row's terms, and what the sum of them contributes to the results."""
@@ -202,12 +272,12 @@ class Kernel:
             T.buffer_store(self.factors, T.log(total), [number])
             return
         T.buffer_store(self.factors, T.float32(1) / total, [number])
-        with T.serial((self.turns - turns) * _LANES) as place:
-            T.buffer_store(self.rows, T.float32(0), [own + turns * _LANES + place])
+        with T.serial((self.turns - turns) * LANES) as place:
+            T.buffer_store(self.rows, T.float32(0), [own + turns * LANES + place])
 
     def _write(self, row: Index, number: Index, own: Index) -> None:
         """Write a row's results."""
-        start, factor = kept(row * self.columns), kept(self.factors[number])
+        start, factor = self._place(row, own), kept(self.factors[number])
         for place, lanes in _pieces(self.columns):
             with T.vectorized(T.int64(lanes)) as lane:
                 value = self.rows[own + (place + lane)]
@@ -216,9 +286,12 @@ class Kernel:
                 T.buffer_store(self.target, result, [start + (place + lane)])
 
     def _term(self, distance: Any) -> Any:
-        """Return the exponential; 0 for values that are hidden or fill up, which underflow."""
+        """Return the exponential; 0 for values that are hidden or fill up, which underflow.
+
+        A tensor that is added hides some values, too, if it is a mask with large negative numbers.
+        """
         exponential, variable = function_of("exp"), tirx.Var("distance", "float32")
-        if not self.has_masks and self.least == _LANES:
+        if self.least == LANES and not self.operands:
             return exponential(distance)
         # If both comparisons were the same, LLVM would drop the first one.
         zero, least = T.float32(0), T.float32(_LEAST)
@@ -227,22 +300,22 @@ class Kernel:
 
     def _sum(self, turns: Index, own: Index, term: Callable[[Any], Any]) -> Any:
         """Write the sum of the terms; store them as the row unless the logarithm is wanted."""
-        sums, terms = local_vector(_LANES, "float32"), local_vector(_WIDE, "float32")
-        with T.vectorized(T.int64(_LANES)) as lane:
+        sums, terms = local_vector(LANES, "float32"), local_vector(_WIDE, "float32")
+        with T.vectorized(T.int64(LANES)) as lane:
             T.buffer_store(sums, T.float32(0), [lane])
 
-        for place, lanes in _pieces(turns * _LANES, _LANES):
+        for place, lanes in _pieces(turns * LANES, LANES):
             with T.vectorized(T.int64(lanes)) as lane:
                 T.buffer_store(terms, term(self.rows[own + (place + lane)]), [lane])
                 if not self.is_logarithm:
                     T.buffer_store(self.rows, terms[lane], [own + (place + lane)])
-            for first in range(0, lanes, _LANES):
-                with T.vectorized(T.int64(_LANES)) as lane:
+            for first in range(0, lanes, LANES):
+                with T.vectorized(T.int64(LANES)) as lane:
                     T.buffer_store(sums, sums[lane] + terms[first + lane], [lane])
-        halves = local_vector(_LANES // 2, "float32")
-        with T.vectorized(T.int64(_LANES // 2)) as lane:
-            T.buffer_store(halves, sums[lane] + sums[_LANES // 2 + lane], [lane])
-        left = [halves[lane] for lane in range(_LANES // 2)]
+        halves = local_vector(LANES // 2, "float32")
+        with T.vectorized(T.int64(LANES // 2)) as lane:
+            T.buffer_store(halves, sums[lane] + sums[LANES // 2 + lane], [lane])
+        left = [halves[lane] for lane in range(LANES // 2)]
         while len(left) > 1:
             left = [kept(a + b) for a, b in zip(left[::2], left[1::2], strict=True)]
         return left[0]
@@ -259,7 +332,7 @@ def _pieces(end: Index, least: int = 1) -> Iterator[tuple[Index, int]]:
         For each loop, the first element of a turn, and how many there are.
     """
     begin: Index = 0
-    for lanes in (_WIDE, _LANES, 1):
+    for lanes in (_WIDE, LANES, 1):
         left = end - begin
         turns = left // lanes if isinstance(left, int) else kept(T.truncdiv(left, T.int64(lanes)))
         if lanes >= least and not (isinstance(turns, int) and turns == 0):

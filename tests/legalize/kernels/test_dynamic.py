@@ -60,3 +60,18 @@ def test_what_is_no_number_or_infinite(place: Place, asymmetric: bool) -> None:
         Call(dynamic_quantize, [data, encoding], {}),
     ]
     check_calls(place, calls)
+
+
+@each_register
+def test_quotients_of_onnx_runtime_are_rounded_once(place: Place) -> None:
+    rng, calls = np.random.default_rng(3), []
+    exponents = [*range(-140, 127, 20), *(rng.integers(-12, 3, 50))]
+    for exponent in exponents:
+        scale = np.float32(rng.uniform(1, 2) * 2.0**exponent)
+        ties = (np.arange(-140, 140) + 0.5).astype(np.float32) * scale
+        ends = np.array([np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40, -0.0], np.float32)
+        data = np.concatenate([ties, np.nextafter(ties, np.float32(np.inf)), ends])
+        data = np.concatenate([data, np.nextafter(ties, np.float32(-np.inf))])[None]
+        encoding = np.array([scale, np.nan, rng.integers(-128, 128)], np.float32)
+        calls.append(Call(dynamic_quantize, [data, encoding], {"out_dtype": "uint8", **ORT}))
+    check_calls(place, calls)

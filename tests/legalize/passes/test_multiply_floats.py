@@ -11,6 +11,7 @@ import tvm
 from tvm import relax, tirx
 from tvm.relax import op as R
 
+from legalize.kernels.float_matmul.kernel import TileKernel
 from legalize.kernels.float_matmul.kernel import float_matmul as float_matmul_kernel
 from legalize.kernels.float_matmul.spec import FloatMatmul
 from legalize.kernels.ir.sums import tile_size
@@ -323,34 +324,37 @@ def test_a_narrow_constant_stays() -> None:
     assert not kernels(MultiplyFloats(HASWELL)(module({"x": ty}, lambda x: R.matmul(x, narrow))))
 
 
-TOKENS, WIDTH = 70, 20
+WIDTH = 20
 
 
+@pytest.mark.parametrize("tokens", [70, 80])
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_prompt_has_the_bits_of_whole_matrices(
-    monkeypatch: pytest.MonkeyPatch, *, shared: bool
+    monkeypatch: pytest.MonkeyPatch, *, shared: bool, tokens: int
 ) -> None:
     specs = []
 
-    def noted(isa: VectorIsa, spec: FloatMatmul) -> tirx.PrimFunc:
+    def noted(self: TileKernel, isa: VectorIsa, spec: FloatMatmul, *buffers: Any) -> None:
         specs.append((spec.causal_columns, spec.causal_depth))
-        return float_matmul_kernel(isa, spec)
+        init(self, isa, spec, *buffers)
 
-    monkeypatch.setattr(multiply_floats, "float_matmul", noted)
+    init = TileKernel.__init__
+    float_matmul_kernel.cache_clear()
+    monkeypatch.setattr(TileKernel, "__init__", noted)
     rng, keys = np.random.default_rng(2), 1 if shared else 2
     q, k, v = (
-        rng.normal(size=(1, heads, TOKENS, WIDTH)).astype(np.float32) for heads in (2, keys, keys)
+        rng.normal(size=(1, heads, tokens, WIDTH)).astype(np.float32) for heads in (2, keys, keys)
     )
-    seen = np.tri(TOKENS, dtype=bool)[None, None]
-    rows = (1, keys, 2 // keys * TOKENS)
+    seen = np.tri(tokens, dtype=bool)[None, None]
+    rows = (1, keys, 2 // keys * tokens)
 
     def attention(q: relax.Expr, k: relax.Expr, v: relax.Expr, seen: relax.Expr) -> relax.Expr:
         folded = R.reshape(q, (*rows, WIDTH))
         products = R.matmul(folded, R.permute_dims(k, [0, 1, 3, 2]))
-        scores = R.multiply(R.reshape(products, (1, 2, TOKENS, TOKENS)), relax.const(0.3))
+        scores = R.multiply(R.reshape(products, (1, 2, tokens, tokens)), relax.const(0.3))
         lowest = relax.const(np.finfo(np.float32).min)
         weights = R.nn.softmax(R.where(seen, scores, lowest), 3)
-        return R.matmul(R.reshape(weights, (*rows, TOKENS)), v)
+        return R.matmul(R.reshape(weights, (*rows, tokens)), v)
 
     def built(inputs: dict[str, Array], body: Callable[..., relax.Expr]) -> Library:
         mod = module(inputs, body)
@@ -360,7 +364,7 @@ def test_a_prompt_has_the_bits_of_whole_matrices(
     given = {"q": q, "k": k, "v": v}
     whole = built({**given, "seen": seen}, attention)
     short = built(given, lambda q, k, v: attention(q, k, v, relax.const(seen)))
-    kinds = [(0, 0), (0, 0), (TOKENS, 0), (0, TOKENS)]
+    kinds = [(0, 0), (0, 0), (tokens, 0), (0, tokens)]
     fuses = [isa.fuses_products for isa in vectors_for(host_target())[:1]]
     assert specs == (kinds if fuses == [True] else [])  # a processor may have no kernel
     infinite, tiny, hidden = v.copy(), -np.abs(v) * np.float32(1e-45), k.copy()
