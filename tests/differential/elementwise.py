@@ -188,14 +188,6 @@ def from_reals(graph: Graph, value: Value) -> Value:
     return result
 
 
-@step(int16=True)
-def extreme(graph: Graph, value: Value) -> Value:
-    other = graph.filling(value, value.shape)
-    result = graph.result(value, value.shape)
-    graph.operator(str(graph.choice("MAXIMUM", "MINIMUM")), [value.index, other], result)
-    return result
-
-
 @step(int16=True, ranks=(4,))
 def mean(graph: Graph, value: Value) -> Value:
     axes = [int(axis) for axis in graph.choice((1, 2), (1, 2), (3,), (1,))]
@@ -209,34 +201,3 @@ def mean(graph: Graph, value: Value) -> Value:
     result = graph.result(value, shape, wanted if graph.chance(0.8) else None)
     graph.operator(code, [value.index, graph.constant(axes)], result, version=2, keep_dims=keep)
     return result
-
-
-@step(int16=True)
-def reduce_extreme(graph: Graph, value: Value) -> Value | None:
-    rank = len(value.shape)
-    axes = sorted(int(axis) for axis in graph.rng.permutation(rank)[: graph.choice(1, 1, 2)])
-    keep = bool(graph.chance(0.5))
-    shape = [1 if axis in axes else size for axis, size in enumerate(value.shape)]
-    if not keep:
-        shape = [size for axis, size in enumerate(value.shape) if axis not in axes]
-    if not shape:
-        return None
-    result = graph.result(value, shape)
-    code = str(graph.choice("REDUCE_MAX", "REDUCE_MIN"))
-    graph.operator(code, [value.index, graph.constant(axes)], result, keep_dims=keep)
-    return result
-
-
-@step()
-def place(graph: Graph, value: Value) -> Value | None:
-    """Make the index of the extremes an output: nothing quantized reads it."""
-    if len(value.shape) < 2:
-        return None
-    axis = int(graph.rng.integers(len(value.shape)))
-    shape = [size for number, size in enumerate(value.shape) if number != axis]
-    dtype = str(graph.choice("int32", "int64"))
-    result = graph.tensor(shape, dtype, None)
-    code = str(graph.choice("ARG_MAX", "ARG_MIN"))
-    operands = [value.index, graph.constant(np.int32(axis))]
-    graph.operator(code, operands, result, output_type=dtype)
-    return value

@@ -12,8 +12,7 @@ from tests.differential import (  # noqa: F401
     near,
     reals,
     scatter,
-    selection,
-    stablehlo,
+    single,
     variables,
 )
 from tests.differential.graphs import INT16_STEPS, STEPS, Graph, Value

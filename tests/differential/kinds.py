@@ -5,38 +5,30 @@ from math import prod
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
-from tests.differential import elementwise, moves, scatter, selection, stablehlo
+from tests.differential import moves, scatter, single
 from tests.differential.graphs import OTHERS, Graph, Step, Value, step
 from tests.support.sparse import by_rows, sparse_matrix
 
-_WHOLE = OTHERS[:2]
 _NUMBERS = OTHERS[:3]
 
-# Where a step has several operators, LiteRT has all of them for each of these types.
+# LiteRT has the operators of a step for each of these types.
 _STEPS: dict[Step, tuple[str, ...]] = {
-    **dict.fromkeys((moves.concatenate, moves.move, moves.rank, moves.cut), OTHERS),
-    **dict.fromkeys((moves.split, selection.blocks, scatter.turn_back), _NUMBERS),
-    **dict.fromkeys((selection.gather, selection.update, selection.repeat), OTHERS),
-    **dict.fromkeys((selection.fill, selection.turn, selection.choose), OTHERS),
-    **dict.fromkeys((moves.pad, selection.stack, elementwise.place), ("int32", "float32")),
-    **dict.fromkeys((selection.top, scatter.dense, scatter.spread, elementwise.extreme), _NUMBERS),
-    **dict.fromkeys((scatter.put, scatter.look_up, scatter.bits), OTHERS),
-    stablehlo.put_around: OTHERS,
-    **dict.fromkeys((stablehlo.take_slices, stablehlo.put_slices), _NUMBERS),
-    stablehlo.slide: _WHOLE,
+    **dict.fromkeys((moves.cut, moves.reverse, moves.choose), OTHERS),
+    **dict.fromkeys((moves.blocks, scatter.dense), _NUMBERS),
 }
 
 
-@step(weight=6, int16=True)
+@step(weight=8, int16=True)
 def of_other_types(graph: Graph, value: Value) -> Value | None:
     """Move, compare and choose what means itself; nothing quantized grows from it."""
     if prod(value.shape) > 3000:
         return None
     dtype = str(graph.choice(*OTHERS))
-    other: Value | None = graph.input(value.shape, dtype)
-    fitting = [each for each, dtypes in _STEPS.items() if dtype in dtypes]
+    other = graph.input(value.shape, dtype)
     for _ in range(int(graph.rng.integers(1, 4))):
-        other = graph.choice(*fitting)(graph, other) or other
+        fitting = [each for each, dtypes in _STEPS.items() if other.dtype in dtypes]
+        each = single.move if graph.chance(0.7) else graph.choice(*fitting)
+        other = each(graph, other) or other
     return value
 
 

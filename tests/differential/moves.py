@@ -1,44 +1,6 @@
-"""Steps that move elements: joins, parts, pads, other shapes and sizes."""
-
-from math import prod
-
-import numpy as np
+"""Steps that move elements: resized images, parts, blocks, and choices among elements."""
 
 from tests.differential.graphs import Graph, Value, step
-
-
-@step(int16=True)
-def concatenate(graph: Graph, value: Value) -> Value:
-    axis = int(graph.rng.integers(len(value.shape)))
-    others = [value]
-    for _ in range(int(graph.rng.integers(1, 3))):
-        shape = list(value.shape)
-        shape[axis] = int(graph.rng.integers(1, 20))
-        if value.dtype == "int8":
-            # TFLite joins int8 tensors of one encoding only.
-            other = graph.input(shape, value.dtype, value.encoding)
-        else:
-            other = graph.input(shape, value.dtype)
-        others.append(other)
-    shape = list(value.shape)
-    shape[axis] = sum(other.shape[axis] for other in others)
-    result = graph.result(value, shape, None if value.dtype == "int8" else value.scale)
-    graph.operator("CONCATENATION", [other.index for other in others], result, axis=axis)
-    return result
-
-
-@step(int16=True, ranks=(4,))
-def pad(graph: Graph, value: Value) -> Value:
-    widths = np.zeros((4, 2), np.int32)
-    widths[1:3] = graph.rng.integers(0, 3, (2, 2))
-    shape = tuple(size + int(sum(width)) for size, width in zip(value.shape, widths, strict=True))
-    result = graph.result(value, shape)
-    operands = [value.index, graph.constant(widths)]
-    if graph.chance(0.5):
-        graph.operator("PAD", operands, result)
-    else:
-        graph.operator("PADV2", [*operands, graph.filling(value, (1,))], result)
-    return result
 
 
 @step(int16=True, ranks=(4,))
@@ -53,65 +15,6 @@ def resize(graph: Graph, value: Value) -> Value | None:
     options = {"align_corners": not centers and graph.chance(0.5), "half_pixel_centers": centers}
     graph.operator(code, [value.index, graph.constant(sizes)], result, **options)
     return result
-
-
-@step(int16=True)
-def move(graph: Graph, value: Value) -> Value | None:
-    if graph.chance(0.5):
-        shape = (value.shape[0], prod(value.shape[1:]))
-        result = graph.result(value, shape)
-        graph.operator("RESHAPE", [value.index, graph.constant(shape)], result)
-        return result
-    if len(value.shape) > 4:
-        return None
-    axes = [int(axis) for axis in graph.rng.permutation(len(value.shape))]
-    result = graph.result(value, [value.shape[axis] for axis in axes])
-    graph.operator("TRANSPOSE", [value.index, graph.constant(axes)], result)
-    return result
-
-
-@step(int16=True)
-def rank(graph: Graph, value: Value) -> Value | None:
-    """One axis of size 1 more, or one less."""
-    ones = [axis for axis, size in enumerate(value.shape) if size == 1]
-    if ones and len(value.shape) > 1 and graph.chance(0.7):
-        axis = int(graph.choice(*ones))
-        shape = [size for number, size in enumerate(value.shape) if number != axis]
-        result = graph.result(value, shape)
-        graph.operator("SQUEEZE", [value.index], result, squeeze_dims=[axis])
-        return result
-    if len(value.shape) > 3:
-        return None
-    axis = int(graph.rng.integers(len(value.shape) + 1))
-    shape = [*value.shape[:axis], 1, *value.shape[axis:]]
-    result = graph.result(value, shape)
-    graph.operator("EXPAND_DIMS", [value.index, graph.constant(np.int32(axis))], result)
-    return result
-
-
-@step(int16=True)
-def split(graph: Graph, value: Value) -> Value | None:
-    """Split into parts: one is read next, the others are outputs or are read later."""
-    axis = int(graph.rng.integers(len(value.shape)))
-    size = value.shape[axis]
-    where = graph.constant(np.int32(axis))
-    counts = [count for count in (2, 3, 4) if size % count == 0]
-    if counts and graph.chance(0.6):
-        count = int(graph.choice(*counts))
-        parts = [_part(graph, value, axis, size // count) for _ in range(count)]
-        graph.operator("SPLIT", [where, value.index], *parts, num_splits=count)
-    elif size > 1:
-        first = int(graph.rng.integers(1, size))
-        parts = [_part(graph, value, axis, length) for length in (first, size - first)]
-        operands = [value.index, graph.constant([first, size - first]), where]
-        graph.operator("SPLIT_V", operands, *parts, num_splits=2)
-    else:
-        return None
-    return parts[int(graph.rng.integers(len(parts)))]
-
-
-def _part(graph: Graph, value: Value, axis: int, size: int) -> Value:
-    return graph.result(value, [*value.shape[:axis], size, *value.shape[axis + 1 :]])
 
 
 @step(weight=2, int16=True, ranks=range(5))
@@ -142,4 +45,70 @@ def cut(graph: Graph, value: Value) -> Value:
         begin_mask=opened & ~1 if shrinks else opened,
         shrink_axis_mask=1 if shrinks else 0,
     )
+    return result
+
+
+@step(int16=True, ranks=range(5))
+def reverse(graph: Graph, value: Value) -> Value:
+    result = graph.result(value, value.shape)
+    axis = graph.constant([int(graph.rng.integers(len(value.shape)))])
+    graph.operator("REVERSE_V2", [value.index, axis], result)
+    return result
+
+
+@step(weight=2, int16=True, ranks=(4,))
+def blocks(graph: Graph, value: Value) -> Value:
+    size, (batch, height, width, depth) = int(graph.choice(1, 2, 3)), value.shape
+    area = size * size
+    codes = ["SPACE_TO_BATCH_ND"]
+    if depth % area == 0:
+        codes.append("DEPTH_TO_SPACE")
+    if height % size == width % size == 0:
+        codes.append("SPACE_TO_DEPTH")
+    if value.dtype == "int16":  # LiteRT has neither
+        codes = codes[:1]
+    if batch % area == 0 and width * size > 1:
+        codes.append("BATCH_TO_SPACE_ND")
+    code = str(graph.choice(*codes))
+    if code == "DEPTH_TO_SPACE":
+        result = graph.result(value, (batch, height * size, width * size, depth // area))
+        graph.operator(code, [value.index], result, block_size=size)
+    elif code == "SPACE_TO_DEPTH":
+        result = graph.result(value, (batch, height // size, width // size, depth * area))
+        graph.operator(code, [value.index], result, block_size=size)
+    elif code == "SPACE_TO_BATCH_ND":
+        rest = [-height % size, -width % size]
+        shape = (batch * area, (height + rest[0]) // size, (width + rest[1]) // size, depth)
+        result = graph.result(value, shape)
+        widths = graph.constant([[rest[0], 0], [0, rest[1]]])
+        graph.operator(code, [value.index, graph.constant([size, size]), widths], result)
+    else:
+        result = graph.result(value, (batch // area, height * size, width * size - 1, depth))
+        widths = graph.constant([[0, 0], [1, 0]])
+        graph.operator(code, [value.index, graph.constant([size, size]), widths], result)
+    return result
+
+
+@step(weight=4, int16=True, ranks=range(5))
+def choose(graph: Graph, value: Value) -> Value | None:
+    """Compare with another tensor, combine two comparisons, and choose by them."""
+    other = graph.input(value.shape, value.dtype, value.encoding)
+    if value.encoding is not None and value.scale >= 0.99:  # LiteRT ends the process
+        return None
+    flags = []
+    codes: tuple[str, ...] = ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
+    codes = codes[:1] if value.dtype == "bool" else codes
+    if value.dtype != "int16":  # which LiteRT's NOT_EQUAL reads as another type
+        codes += ("NOT_EQUAL",)
+    for _ in range(2):
+        code = str(graph.choice(*codes))
+        flags.append(graph.tensor(value.shape, "bool", None))
+        graph.operator(code, [value.index, other.index], flags[-1])
+    joined = graph.tensor(value.shape, "bool", None)
+    join = str(graph.choice("LOGICAL_AND", "LOGICAL_OR", "LOGICAL_NOT"))
+    operands = [flag.index for flag in flags[: 1 if join == "LOGICAL_NOT" else 2]]
+    graph.operator(join, operands, joined)
+    result = graph.result(value, value.shape)
+    code = str(graph.choice("SELECT", "SELECT_V2"))
+    graph.operator(code, [joined.index, value.index, other.index], result)
     return result

@@ -9,6 +9,7 @@ import numpy as np
 from frontends.tflite.quantization import Quantization
 from tests.differential.graphs import ACTIVATIONS, Graph, Value, step
 from tests.differential.layers import convolved, pooled, window_of
+from tests.differential.single import single
 
 
 def _reals(graph: Graph, value: Value) -> Value:
@@ -210,35 +211,24 @@ def real_slopes(graph: Graph, value: Value) -> Value | None:
     return _quantized(graph, value, result, value.scale)
 
 
+_MOVED = single("CONCATENATION", "PACK", "PAD", "PADV2", "REDUCE_MAX", "REDUCE_MIN", "TILE")
+
+
 @step(int16=True, ranks=range(5))
 def real_moves(graph: Graph, value: Value) -> Value | None:
-    """Add up, join, pad, or take extremes."""
-    reals, last = _reals(graph, value), len(value.shape) - 1
-    code, shape = str(graph.choice(*_MOVES)), list(value.shape)
-    if code == "ADD_N":
-        others = [graph.reals(value.shape, value.scale).index for _ in range(2)]
-        operands, options = [reals.index, *others], {}
-    elif code == "CONCATENATION":
-        other = graph.reals(value.shape, value.scale)
-        operands, options = [reals.index, other.index], {"axis": last}
-        shape[last] *= 2
-    elif code in ("PAD", "PADV2"):
-        widths = graph.rng.integers(0, 3, (len(shape), 2))
-        shape = [size + int(sum(each)) for size, each in zip(shape, widths, strict=True)]
-        operands, options = [reals.index, graph.constant(widths)], {}
-        operands += [graph.constant(np.array([-1.5], np.float32))] if code == "PADV2" else []
-    else:
-        operands, options = [reals.index, graph.constant([0])], {"keep_dims": True}
-        shape[0] = 1
-    result = graph.tensor(shape, "float32", None)
-    graph.operator(code, operands, result, **options)
+    """Add up, or move."""
+    reals = _reals(graph, value)
+    if graph.chance(0.8):
+        moved = _MOVED(graph, reals)
+        return None if moved is None else _quantized(graph, value, moved, value.scale)
+    others = [graph.reals(value.shape, value.scale).index for _ in range(2)]
+    result = graph.tensor(value.shape, "float32", None)
+    graph.operator("ADD_N", [reals.index, *others], result)
     return _quantized(graph, value, result, value.scale)
 
 
 _MOVES_OF_FOUR_BITS = {"CONCATENATION": 7, "RESHAPE": 1, "SLICE": 8, "TRANSPOSE": 8}
 """Operators and their versions."""
-
-_MOVES = ("ADD_N", "CONCATENATION", "PAD", "PADV2", "REDUCE_MAX", "REDUCE_MIN")
 
 
 @step(int16=True)

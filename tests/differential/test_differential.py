@@ -95,7 +95,7 @@ def test_what_is_wrong_for_one_of_all_targets_names_it(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def many() -> Graph:
     file = Graph(np.random.default_rng(0))
-    for _ in range(8000):
+    for _ in range(9000):
         grow(file)
     return file
 

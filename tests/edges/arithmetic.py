@@ -29,7 +29,7 @@ def pair(draw: Draw) -> None:
 
 def _maybe(draw: Draw, known: Quantization | None) -> Quantization | None:
     """Leave out a scale now and then."""
-    return None if draw.chance(0.1) else known
+    return None if draw.odd(0.1) else known
 
 
 @drawn("MAXIMUM", "MINIMUM")

@@ -60,7 +60,7 @@ def cast(draw: Draw) -> None:
 
 @drawn("BUCKETIZE")
 def bucket(draw: Draw) -> None:
-    dtype, shape = str(draw.choice("int32", "int64", "float32", draw.dtype())), draw.shape()
+    dtype, shape = draw.dtype_of("int32", "int64", "float32"), draw.shape()
     limits = np.sort(draw.rng.normal(0, 2, draw.size())).astype(np.float32)
     if draw.chance(0.05):
         limits = limits[::-1]
@@ -93,7 +93,7 @@ def one_hot(draw: Draw) -> None:
 
 @drawn("CUMSUM")
 def cumsum(draw: Draw) -> None:
-    dtype, shape = str(draw.choice("int32", "int64", "float32")), draw.shape()
+    dtype, shape = draw.dtype_of("int32", "int64", "float32"), draw.shape()
     data = draw.operand(shape, dtype)
     options: dict[str, Any] = {name: draw.chance(0.5) for name in ("exclusive", "reverse")}
     draw.make([data, draw.numbers(draw.axis(len(shape)))], (dtype, None), **options)

@@ -38,6 +38,10 @@ class Draw(Sheet, Chances):
         super().__init__()
         self.rng, self.code = rng, code
 
+    def odd(self, share: float) -> bool:
+        """Tell whether this model has a certain mistake."""
+        return self.chance(share)
+
     def size(self) -> int:
         return int(self.choice(*_SIZES))
 
@@ -50,7 +54,7 @@ class Draw(Sheet, Chances):
 
     def image(self) -> tuple[int, ...]:
         """Mostly of rank 4."""
-        if self.chance(0.05):
+        if self.odd(0.05):
             return self.shape()
         rows, columns = (int(size) for size in self.rng.integers(0, 10, 2))
         return (self.choice(0, 1, 1, 1, 1, 2), rows, columns, self.size())
@@ -58,7 +62,7 @@ class Draw(Sheet, Chances):
     def like(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Return a shape that can mostly be broadcast with another."""
         kept = [1 if self.chance(0.3) else size for size in shape]
-        if self.chance(0.05):
+        if self.odd(0.05):
             kept = [size + self.choice(0, 1) for size in kept]
         return tuple(kept[int(self.choice(0, 0, self.rng.integers(len(kept) + 1))) :])
 
@@ -71,13 +75,17 @@ class Draw(Sheet, Chances):
     def computed_dtype(self) -> str:
         return str(self.choice("int8", "uint8", "int8", "uint8", "int16", "float32"))
 
+    def dtype_of(self, *dtypes: str) -> str:
+        """Of an operator that takes few types; now and then any other one."""
+        return self.dtype() if self.odd(0.1) else str(self.choice(*dtypes))
+
     def encoding(self, dtype: str, scale: float = 0.05) -> Quantization | None:
         """Return a scale and a zero point, of int16 mostly 0."""
         if dtype not in ENCODED:
             return None
         if dtype == "int16":
             known = random_quantization(self.rng, dtype, scale / 256)
-            return known if self.chance(0.03) else replace(known, zero_point=np.zeros(1, np.int64))
+            return known if self.odd(0.03) else replace(known, zero_point=np.zeros(1, np.int64))
         return random_quantization(self.rng, dtype, scale)
 
     def data(self, dtype: str, shape: Sequence[int]) -> Array:
@@ -97,17 +105,17 @@ class Draw(Sheet, Chances):
     def numbers(self, values: Any, dtype: str = "int32") -> int:
         """Return an operand of numbers, now and then of another type or rank."""
         array = np.asarray(values)
-        if self.chance(0.06):
+        if self.odd(0.06):
             dtype = str(self.choice("int64", "int16", "int8", "uint8", "float32"))
-        if self.chance(0.03):
+        if self.odd(0.03):
             array = array.reshape(self.choice((-1,), (1, -1), (-1, 1)))
-        if self.chance(0.02) and array.ndim:
+        if self.odd(0.02) and array.ndim:
             array = array[:-1]
         return self.constant(array.astype(dtype))
 
     def axis(self, rank: int) -> int:
         """Mostly one that there is."""
-        if self.chance(0.05):
+        if self.odd(0.05):
             return int(self.rng.integers(-rank - 2, rank + 3))
         return int(self.rng.integers(-rank, rank)) if rank else 0
 
@@ -122,7 +130,7 @@ class Draw(Sheet, Chances):
         **options: Any,
     ) -> None:
         """Add the operator; the declared shapes of its outputs mean nothing to LiteRT."""
-        operands = operands[:-1] if self.chance(0.01) else operands
+        operands = operands[:-1] if self.odd(0.01) else operands
         self.operator(self.code, operands, *((shape, *each) for each in outputs), **options)
 
     def finish(self) -> Case:

@@ -14,11 +14,11 @@ def moved(draw: Draw, shape: tuple[int, ...] | None = None) -> Moved:
     """Return the data, its shape, and the result, mostly of the same type and encoding."""
     shape = draw.shape() if shape is None else shape
     dtype = draw.dtype()
-    encoding = None if draw.chance(0.15) else draw.encoding(dtype)
+    encoding = None if draw.odd(0.15) else draw.encoding(dtype)
     data = draw.operand(shape, dtype, encoding)
     if draw.chance(0.05):
         return data, shape, (dtype, draw.encoding(dtype))
-    if draw.chance(0.02):
+    if draw.odd(0.02):
         dtype = draw.dtype()
     return data, shape, (dtype, encoding if dtype in ENCODED else None)
 
@@ -32,11 +32,11 @@ def reshape(draw: Draw) -> None:
     if draw.chance(0.5):
         first = int(draw.choice(*factors, 1))
         new = [first, count // first]
-    if draw.chance(0.15):
+    if draw.odd(0.15):
         new = [0] if draw.chance(0.5) else []
     if new and draw.chance(0.4):
         new[int(draw.rng.integers(len(new)))] = -1
-    if draw.chance(0.1):
+    if draw.odd(0.1):
         new = [*new, draw.choice(0, 1, -1, -2, 2)]
     options = {}
     operands = [data]
@@ -46,7 +46,7 @@ def reshape(draw: Draw) -> None:
     elif kind == "scalar operand":
         operands.append(draw.numbers(np.int32(draw.choice(-1, count))))
     if kind in ("options", "both") or draw.chance(0.3):
-        options["new_shape"] = new if draw.chance(0.8) else draw.choice([0], [], [-1], [count])
+        options["new_shape"] = draw.choice([0], [], [-1], [count]) if draw.odd(0.2) else new
     draw.make(operands, result, **options)
 
 
@@ -92,7 +92,7 @@ def transpose(draw: Draw) -> None:
     data, shape, result = moved(draw)
     rank = len(shape)
     axes = [int(axis) - draw.choice(0, 0, rank) for axis in draw.rng.permutation(rank)]
-    if axes and draw.chance(0.05):
+    if axes and draw.odd(0.05):
         axes[0] = draw.axis(rank)
     draw.make([data, draw.numbers(np.array(axes, np.int32))], result)
 
@@ -195,10 +195,10 @@ def concatenation(draw: Draw) -> None:
     dtype = draw.computed_dtype()
     encoding = draw.encoding(dtype)
     axis = draw.axis(len(shape))
-    operands = []
+    operands: list[int] = []
     for _ in range(draw.choice(1, 2, 2, 3, 5)):
         part = list(shape)
-        if -len(shape) <= axis < len(shape):
+        if operands and -len(shape) <= axis < len(shape):
             part[axis] = draw.size()
         other = draw.encoding(dtype) if dtype == "uint8" and draw.chance(0.5) else encoding
         operands.append(draw.operand(part, dtype, other))

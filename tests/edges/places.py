@@ -11,7 +11,7 @@ from tests.edges.moves import moved
 @drawn("PACK")
 def pack(draw: Draw) -> None:
     shape, dtype = draw.shape(0, 4), draw.dtype()
-    encoding = None if draw.chance(0.15) else draw.encoding(dtype)
+    encoding = None if draw.odd(0.15) else draw.encoding(dtype)
     count = draw.choice(1, 2, 2, 3, 5)
     operands = [draw.operand(shape, dtype, encoding) for _ in range(count)]
     if draw.chance(0.05):
@@ -25,7 +25,7 @@ def unpack(draw: Draw) -> None:
     data, shape, result = moved(draw)
     axis = draw.axis(len(shape))
     count = shape[axis] if -len(shape) <= axis < len(shape) else 1
-    count += draw.choice(1, -1) if draw.chance(0.05) and count else 0
+    count = max(count + (draw.choice(1, -1) if draw.odd(0.05) else 0), 1)
     draw.make([data], *[result] * count, axis=axis, num=count)
 
 
@@ -74,7 +74,7 @@ def update(draw: Draw) -> None:
 def embedding(draw: Draw) -> None:
     shape, dtype = draw.shape(1, 4), draw.dtype()
     encoding = draw.encoding(dtype)
-    table = draw.constant(draw.data(dtype, shape), encoding)
+    table = draw.operand(shape, dtype, encoding)
     draw.make([indices(draw, (draw.size(),), shape[0]), table], (dtype, encoding))
 
 
@@ -87,9 +87,12 @@ def tile(draw: Draw) -> None:
 
 @drawn("BROADCAST_TO")
 def broadcast(draw: Draw) -> None:
-    shape = draw.shape(0, 5)
-    data, _, result = moved(draw, draw.like(shape))
-    draw.make([data, draw.numbers(list(shape), str(draw.choice("int32", "int64")))], result)
+    data, shape, result = moved(draw, draw.shape(0, 5))
+    sizes = [draw.size() if size == 1 and draw.chance(0.7) else size for size in shape]
+    if sizes and draw.odd(0.05):
+        sizes[0] += 1
+    sizes = [*draw.shape(0, 5 - len(shape)), *sizes]
+    draw.make([data, draw.numbers(sizes, str(draw.choice("int32", "int64")))], result)
 
 
 @drawn("FILL")

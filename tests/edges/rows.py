@@ -9,14 +9,14 @@ from tests.edges.places import indices
 
 @drawn("SCATTER_ND")
 def scatter(draw: Draw) -> None:
-    shape = draw.shape(1, 4)
-    depth = int(draw.rng.integers(1, len(shape) + 1))
-    batch = draw.shape(0, 2)
-    parts, _, result = moved(draw, (*batch, *shape[depth:]))
-    if draw.chance(0.05):
-        shape = (*shape, 2)
+    parts, sizes, result = moved(draw, draw.shape(0, 5))
+    rank = int(draw.rng.integers(0, min(len(sizes), 2) + 1))
+    batch, depth = sizes[:rank], draw.choice(1, 1, 2)
+    shape = [draw.size() for _ in range(depth)] + [*sizes[rank:]]
+    if draw.odd(0.05):
+        shape.append(2)
     places = indices(draw, (*batch, depth), min(shape[:depth]), below=0.05)
-    draw.make([places, parts, draw.numbers(list(shape))], result)
+    draw.make([places, parts, draw.numbers(shape)], result)
 
 
 @drawn("SPARSE_TO_DENSE")
@@ -40,7 +40,7 @@ def dense(draw: Draw) -> None:
 
 @drawn(*(f"UNSORTED_SEGMENT_{name}" for name in ("MAX", "MIN", "PROD", "SUM")))
 def segments(draw: Draw) -> None:
-    dtype, shape = str(draw.choice("int32", "float32")), draw.shape(0, 4)
+    dtype, shape = draw.dtype_of("int32", "float32"), draw.shape(0, 4)
     rank = int(draw.rng.integers(0, len(shape) + 1))
     ids = shape[:rank]
     if draw.chance(0.05):
@@ -56,7 +56,7 @@ def segments(draw: Draw) -> None:
 
 @drawn("SEGMENT_SUM")
 def segments_in_order(draw: Draw) -> None:
-    dtype, shape = str(draw.choice("int32", "float32")), draw.shape(1, 4)
+    dtype, shape = draw.dtype_of("int32", "float32"), draw.shape(1, 4)
     ids = np.cumsum(draw.rng.integers(0, 2, shape[0])).astype(np.int32)
     ids -= ids[:1].sum(dtype=np.int32)
     if draw.chance(0.05):
@@ -68,10 +68,10 @@ def segments_in_order(draw: Draw) -> None:
 def look_up(draw: Draw) -> None:
     shape = draw.shape(1, 4)
     values, _, result = moved(draw, shape)
-    keys = np.sort(draw.rng.choice(99, shape[0], replace=False)).astype(np.int32)
+    keys = np.sort(draw.rng.choice(999, shape[0], replace=False)).astype(np.int32)
     if draw.chance(0.05):
         keys = keys[:-1]
-    wanted = indices(draw, draw.choice((draw.size(),), (draw.size(),), (), (2, 2)), 99, below=0.05)
+    wanted = indices(draw, draw.choice((draw.size(),), (draw.size(),), (), (2, 2)), 999, below=0.05)
     if keys.size and draw.chance(0.5):
         wanted = draw.input(draw.rng.choice(keys, draw.size()))
     draw.make([wanted, draw.input(keys), values], result, ("uint8", None))

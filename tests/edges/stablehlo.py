@@ -11,9 +11,9 @@ from tests.edges.moves import moved
 def _odd(draw: Draw, numbers: Sequence[int]) -> list[int]:
     """Return numbers; now and then one differs or is missing."""
     values = [*numbers]
-    if values and draw.chance(0.03):
+    if values and draw.odd(0.03):
         values[0] += draw.choice(1, -1, -2, 2**31, -(2**31))
-    return values[:-1] if draw.chance(0.01) else values
+    return values[:-1] if draw.odd(0.01) else values
 
 
 def _subgraph(draw: Draw, dtype: str, codes: Sequence[str]) -> int:
@@ -23,10 +23,10 @@ def _subgraph(draw: Draw, dtype: str, codes: Sequence[str]) -> int:
     code = str(draw.choice(*codes))
     if code:
         inner.operator(code, [a, b], [c])
-    if draw.chance(0.02):
+    if draw.odd(0.02):
         inner.operator("STABLEHLO_ADD", [a, b], [inner.tensor("d", (), dtype)])
     inner.end([a, b], [c if code else b])
-    return draw.writer.subgraphs + (draw.choice(1, -1) if draw.chance(0.02) else 0)
+    return draw.writer.subgraphs + (draw.choice(1, -1) if draw.odd(0.02) else 0)
 
 
 @drawn("FAKE_QUANT")

@@ -21,6 +21,7 @@ from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
 from tests.differential import growth  # noqa: F401 (registers the steps)
 from tests.differential.graphs import INT16_STEPS, STEPS, Graph
+from tests.differential.single import CODES, single
 from tests.fuzz.mutations import changed_json, damaged
 from tests.fuzz.rewrites import rewritten
 from tests.fuzz.seeds import by_block, four_bits, sparse
@@ -61,8 +62,9 @@ def _is_refused(load: Callable[[], tuple[Any, Any]]) -> bool:
 def _tflite_seeds() -> tuple[tuple[ModelWriter, bytes], ...]:
     """Return a model of each step of random graphs, and others that these do not draw."""
     found = []
-    for number, each in enumerate(dict.fromkeys(STEPS)):
-        for dtype in ("int8", "int16") if each in INT16_STEPS else ("int8",):
+    for number, each in enumerate([*dict.fromkeys(STEPS), *map(single, CODES)]):
+        is_narrow = each in STEPS and each not in INT16_STEPS
+        for dtype in ("int8",) if is_narrow else ("int8", "int16"):
             file = Graph(np.random.default_rng(number))
             file.begin()
             value = next(

@@ -7,43 +7,39 @@ import numpy as np
 
 from frontends.tflite.quantization import Quantization
 from tests.operators.example import IMAGE, Example
+from tests.support.tflite import ANY
 
 Make = Callable[[Example, str], None]
 
 
-def _of(operands: Callable[[Example], list[int]], *results: Any, **options: Any) -> Make:
+def _of(operands: Callable[[Example], list[int]], *results: str, **options: Any) -> Make:
     """Return a builder of an operator.
 
     Args:
         operands: adds them.
-        *results: shapes of results of the type of the tensors, or shape, type and quantization.
+        *results: types of results, "" for that of the tensors; LiteRT works out their shapes.
         **options: of the operator.
     """
 
     def make(example: Example, code: str) -> None:
         indices = operands(example)
-        described = [each if str in map(type, each) else example.result(each) for each in results]
-        example.operator(code, indices, *described, **options)
+        made = [(ANY, each, None) if each else example.result(ANY) for each in results or ("",)]
+        example.operator(code, indices, *made, **options)
 
     return make
 
 
-def _data(*shapes: Sequence[int], result: Sequence[int] = IMAGE, **options: Any) -> Make:
+def _data(*shapes: Sequence[int], **options: Any) -> Make:
     """Return a builder of a function of tensors of those shapes."""
-    return _of(lambda e: [e.data(shape) for shape in shapes], result, **options)
+    return _of(lambda e: [e.data(shape) for shape in shapes], **options)
 
 
-def _one(shape: Sequence[int] = IMAGE, **options: Any) -> Make:
-    """Return a builder of a function of one tensor, whose result has its shape."""
-    return _data(shape, result=shape, **options)
-
-
-def _with(values: Any, result: Any, *more: Any, **options: Any) -> Make:
+def _with(*values: Any, result: str = "", **options: Any) -> Make:
     """Return a builder of a function of a tensor and constants: axes, indices, sizes."""
-    return _of(lambda e: [e.data(), *map(e.constant, (values, *more))], result, **options)
+    return _of(lambda e: [e.data(), *map(e.constant, values)], result, **options)
 
 
-def _numbers(*values: Any, result: Any) -> Make:
+def _numbers(*values: Any, result: str = "") -> Make:
     """Return a builder of a function of constants of the type of the tensors."""
     return _of(lambda e: [e.bias(np.asarray(each, e.dtype)) for each in values], result)
 
@@ -94,6 +90,11 @@ def _detection(example: Example) -> list[int]:
     return [boxes, example.data((6,)), example.constant(4), *numbers]
 
 
+def _slice(example: Example, code: str) -> None:
+    operands = [example.data(), example.constant([0, 0, 1, 1]), example.constant([1, 4, 2, 2])]
+    example.operator(code, operands, example.result((1, 4, 2, 2)))  # which LiteRT checks
+
+
 def _rfft(example: Example, code: str) -> None:
     operands = [example.data((1, 4, 4)), example.constant([4, 4])]
     made = example.inside(example.operator(code, operands, ((1, 4, 3), "complex64", None)))
@@ -101,8 +102,6 @@ def _rfft(example: Example, code: str) -> None:
     example.operator("COMPLEX_ABS", [made], ((1, 4, 3), "float32", None))
 
 
-_CHOSEN = ((4,), "int32", None)
-_COUNT = ((), "int32", None)
 _OPTIONS: dict[str, dict[str, Any]] = {
     "LEAKY_RELU": {"alpha": 0.1},
     "LOCAL_RESPONSE_NORMALIZATION": {"radius": 1, "bias": 1.0, "alpha": 1.0, "beta": 0.5},
@@ -135,107 +134,88 @@ _BLOCKS = [[0, 0], [0, 0]]
 _WIDTHS = [[0, 0], [1, 1], [0, 2], [0, 0]]
 
 _MAKE: dict[str, Make] = {
-    **{code: _one(**_OPTIONS.get(code, {})) for code in _ONE},
+    **{code: _data(IMAGE, **_OPTIONS.get(code, {})) for code in _ONE},
     **dict.fromkeys(_TWO, _data(IMAGE, IMAGE)),
-    **dict.fromkeys(_COMPARISONS, _of(lambda e: [e.data(), e.data()], (IMAGE, "bool", None))),
-    **dict.fromkeys(_REDUCTIONS, _with([3], (1, 4, 4))),
-    **dict.fromkeys(_POOLS, _data(IMAGE, result=(1, 2, 2, 4), padding="VALID", **_POOL)),
-    **dict.fromkeys(("SELECT", "SELECT_V2"), _of(_select, IMAGE)),
-    **dict.fromkeys(_RESIZES, _with([8, 8], (1, 8, 8, 4))),
+    **dict.fromkeys(_COMPARISONS, _of(lambda e: [e.data(), e.data()], "bool")),
+    **dict.fromkeys(_REDUCTIONS, _with([3])),
+    **dict.fromkeys(_POOLS, _data(IMAGE, padding="VALID", **_POOL)),
+    **dict.fromkeys(("SELECT", "SELECT_V2"), _of(_select)),
+    **dict.fromkeys(_RESIZES, _with([8, 8])),
     **dict.fromkeys(
-        _SEGMENTS, _of(lambda e: [e.data((4, 3)), e.indices([2, 0, 1, 2]), e.constant(4)], (4, 3))
+        _SEGMENTS, _of(lambda e: [e.data((4, 3)), e.indices([2, 0, 1, 2]), e.constant(4)])
     ),
     "ADD_N": _data(IMAGE, IMAGE, IMAGE),
-    **dict.fromkeys(
-        ("ARG_MAX", "ARG_MIN"), _with(3, ((1, 4, 4), "int32", None), output_type="int32")
-    ),
-    "BATCH_MATMUL": _data((2, 3, 4), (2, 4, 5), result=(2, 3, 5)),
-    "BATCH_TO_SPACE_ND": _with([1, 1], IMAGE, _BLOCKS),
-    "BROADCAST_ARGS": _numbers([2, 1], [1, 3], result=(2,)),
-    "BROADCAST_TO": _with([2, 4, 4, 4], (2, 4, 4, 4)),
-    "BUCKETIZE": _of(lambda e: [e.data()], (IMAGE, "int32", None), boundaries=_LIMITS),
+    **dict.fromkeys(("ARG_MAX", "ARG_MIN"), _with(3, result="int32", output_type="int32")),
+    "BATCH_MATMUL": _data((2, 3, 4), (2, 4, 5)),
+    "BATCH_TO_SPACE_ND": _with([1, 1], _BLOCKS),
+    "BROADCAST_ARGS": _numbers([2, 1], [1, 3]),
+    "BROADCAST_TO": _with([2, 4, 4, 4]),
+    "BUCKETIZE": _with(result="int32", boundaries=_LIMITS),
     "CAST": _conversion("int32"),
     "COMPLEX_ABS": _conversion("float32"),
-    "CONCATENATION": _data(IMAGE, IMAGE, result=(1, 4, 4, 8), axis=3),
-    "CONV_3D": _data(
-        (1, 3, 3, 3, 2), (2, 2, 2, 2, 3), result=(1, 2, 2, 2, 3), padding="VALID", **_STRIDES_3D
-    ),
-    "CUMSUM": _with(3, IMAGE),
-    "DEPTH_TO_SPACE": _one(block_size=2),
+    "CONCATENATION": _data(IMAGE, IMAGE, axis=3),
+    "CONV_3D": _data((1, 3, 3, 3, 2), (2, 2, 2, 2, 3), padding="VALID", **_STRIDES_3D),
+    "CUMSUM": _with(3),
+    "DEPTH_TO_SPACE": _data(IMAGE, block_size=2),
     "DEQUANTIZE": _conversion("float32"),
-    "DILATE": _of(lambda e: [e.data((3, 3)), e.constant([2, 2]), _filling(e, ())], (5, 5)),
-    "DYNAMIC_UPDATE_SLICE": _of(
-        lambda e: [e.data((4, 5)), e.data((2, 3)), e.indices([1, 1])], (4, 5)
-    ),
-    "EMBEDDING_LOOKUP": _of(lambda e: [e.indices([2, 0]), e.data((4, 5))], (2, 5)),
-    "EMBEDDING_LOOKUP_SPARSE": _of(_embedding_lookup_sparse, (2, 5), combiner="SUM"),
-    "EXPAND_DIMS": _with(1, (1, 1, 4, 4, 4)),
-    "FILL": _of(lambda e: [e.constant([2, 3]), e.data(())], (2, 3)),
-    "GATHER": _of(lambda e: [e.data(), e.indices([1, 2])], (1, 2, 4, 4), axis=1),
-    "GATHER_ND": _of(lambda e: [e.data(), e.indices([[0, 1], [0, 2]])], (2, 4, 4)),
+    "DILATE": _of(lambda e: [e.data((3, 3)), e.constant([2, 2]), _filling(e, ())]),
+    "DYNAMIC_UPDATE_SLICE": _of(lambda e: [e.data((4, 5)), e.data((2, 3)), e.indices([1, 1])]),
+    "EMBEDDING_LOOKUP": _of(lambda e: [e.indices([2, 0]), e.data((4, 5))]),
+    "EMBEDDING_LOOKUP_SPARSE": _of(_embedding_lookup_sparse, combiner="SUM"),
+    "EXPAND_DIMS": _with(1),
+    "FILL": _of(lambda e: [e.constant([2, 3]), e.data(())]),
+    "GATHER": _of(lambda e: [e.data(), e.indices([1, 2])], axis=1),
+    "GATHER_ND": _of(lambda e: [e.data(), e.indices([[0, 1], [0, 2]])]),
     "HASHTABLE_LOOKUP": _of(
-        lambda e: [e.indices([1, 4]), e.indices([1, 2, 4]), e.data((3, 2))],
-        (2, 2),
-        ((2,), "uint8", None),
+        lambda e: [e.indices([1, 4]), e.indices([1, 2, 4]), e.data((3, 2))], "", "uint8"
     ),
     "IMAG": _conversion("float32"),
     "L2_NORMALIZATION": _scaled((1 / 128, 0), 2.0**-15),
     "LOGISTIC": _scaled((1 / 256, -128), 2.0**-15),
     "LOG_SOFTMAX": _scaled((1 / 16, 127), 2.0**-11),
-    "MATRIX_DIAG": _one((2, 3)),
-    "MATRIX_SET_DIAG": _data((2, 3, 4), (2, 3), result=(2, 3, 4)),
-    "MIRROR_PAD": _with([[0, 0], [1, 1], [0, 1], [0, 0]], (1, 6, 5, 4)),
-    "NON_MAX_SUPPRESSION_V4": _of(_detection, _CHOSEN, _COUNT),
+    "MATRIX_DIAG": _data((2, 3)),
+    "MATRIX_SET_DIAG": _data((2, 3, 4), (2, 3)),
+    "MIRROR_PAD": _with([[0, 0], [1, 1], [0, 1], [0, 0]]),
+    "NON_MAX_SUPPRESSION_V4": _of(_detection, "int32", "int32"),
     "NON_MAX_SUPPRESSION_V5": _of(
-        lambda e: [*_detection(e), e.constant(np.float32(0))],
-        _CHOSEN,
-        ((4,), "float32", None),
-        _COUNT,
+        lambda e: [*_detection(e), e.constant(np.float32(0))], "int32", "float32", "int32"
     ),
     "ONE_HOT": _of(
-        lambda e: [e.indices([1, 0, 2]), e.constant(3), e.data(()), e.data(())], (3, 3), axis=-1
+        lambda e: [e.indices([1, 0, 2]), e.constant(3), e.data(()), e.data(())], axis=-1
     ),
-    "PACK": _data(IMAGE, IMAGE, result=(2, *IMAGE), axis=0, values_count=2),
-    "PAD": _with(_WIDTHS, (1, 6, 6, 4)),
-    "PADV2": _of(lambda e: [e.data(), e.constant(_WIDTHS), _filling(e, (1,))], (1, 6, 6, 4)),
-    "PRELU": _of(lambda e: [e.data(), _filling(e, (4,))], IMAGE),
+    "PACK": _data(IMAGE, IMAGE, axis=0, values_count=2),
+    "PAD": _with(_WIDTHS),
+    "PADV2": _of(lambda e: [e.data(), e.constant(_WIDTHS), _filling(e, (1,))]),
+    "PRELU": _of(lambda e: [e.data(), _filling(e, (4,))]),
     "QUANTIZE": _conversion("int8"),
-    "RANGE": _numbers(0, 6, 2, result=(3,)),
-    "RANK": _of(lambda e: [e.data()], ((), "int32", None)),
+    "RANGE": _numbers(0, 6, 2),
+    "RANK": _with(result="int32"),
     "REAL": _conversion("float32"),
-    "RESHAPE": _with([4, 16], (4, 16)),
-    "REVERSE_SEQUENCE": _of(lambda e: [e.data((2, 4, 3)), e.indices([2, 3])], (2, 4, 3), seq_dim=1),
-    "REVERSE_V2": _with([3], IMAGE),
+    "RESHAPE": _with([4, 16]),
+    "REVERSE_SEQUENCE": _of(lambda e: [e.data((2, 4, 3)), e.indices([2, 3])], seq_dim=1),
+    "REVERSE_V2": _with([3]),
     "RFFT2D": _rfft,
-    "SCATTER_ND": _of(
-        lambda e: [e.indices([[3], [1]]), e.data((2, 4)), e.constant([5, 4])], (5, 4)
-    ),
-    "SEGMENT_SUM": _of(lambda e: [e.data((4, 3)), e.constant([0, 0, 1, 2])], (3, 3)),
-    "SHAPE": _of(lambda e: [e.data()], ((4,), "int32", None), out_type="int32"),
-    "SLICE": _with([0, 0, 1, 1], (1, 4, 2, 2), [1, 4, 2, 2]),
+    "SCATTER_ND": _of(lambda e: [e.indices([[3], [1]]), e.data((2, 4)), e.constant([5, 4])]),
+    "SEGMENT_SUM": _of(lambda e: [e.data((4, 3)), e.constant([0, 0, 1, 2])]),
+    "SHAPE": _with(result="int32", out_type="int32"),
+    "SLICE": _slice,
     "SOFTMAX": _scaled((1 / 256, -128), 2.0**-15, beta=1.0),
-    "SPACE_TO_BATCH_ND": _with([2, 2], (4, 2, 2, 4), _BLOCKS),
-    "SPACE_TO_DEPTH": _one(block_size=2),
+    "SPACE_TO_BATCH_ND": _with([2, 2], _BLOCKS),
+    "SPACE_TO_DEPTH": _data(IMAGE, block_size=2),
     "SPARSE_TO_DENSE": _of(
-        lambda e: [e.indices([[0, 1], [2, 3]]), e.constant([4, 5]), e.data((2,)), e.data(())],
-        (4, 5),
+        lambda e: [e.indices([[0, 1], [2, 3]]), e.constant([4, 5]), e.data((2,)), e.data(())]
     ),
-    "SPLIT": _of(lambda e: [e.constant(3), e.data()], (1, 4, 4, 2), (1, 4, 4, 2), num_splits=2),
-    "SPLIT_V": _of(
-        lambda e: [e.data(), e.constant([2, 2]), e.constant(3)],
-        (1, 4, 4, 2),
-        (1, 4, 4, 2),
-        num_splits=2,
-    ),
-    "SQUEEZE": _data(IMAGE, result=(4, 4, 4), squeeze_dims=[0]),
-    "STRIDED_SLICE": _with([0, 0, 0, 0], (1, 2, 4, 4), [1, 4, 4, 4], [1, 2, 1, 1]),
+    "SPLIT": _of(lambda e: [e.constant(3), e.data()], "", "", num_splits=2),
+    "SPLIT_V": _of(lambda e: [e.data(), e.constant([2, 2]), e.constant(3)], "", "", num_splits=2),
+    "SQUEEZE": _data(IMAGE, squeeze_dims=[0]),
+    "STRIDED_SLICE": _with([0, 0, 0, 0], [1, 4, 4, 4], [1, 2, 1, 1]),
     "TANH": _scaled((1 / 128, 0), 2.0**-15),
-    "TILE": _with([1, 2, 1, 1], (1, 8, 4, 4)),
-    "TOPK_V2": _of(lambda e: [e.data((2, 8)), e.constant(3)], (2, 3), ((2, 3), "int32", None)),
-    "TRANSPOSE": _with([0, 2, 1, 3], IMAGE),
-    "UNIQUE": _of(lambda e: [e.data((8,))], (8,), ((8,), "int32", None)),
-    "UNPACK": _of(lambda e: [e.data()], *[(1, 4, 4)] * 4, num=4, axis=3),
-    "WHERE": _numbers([1, 0, 0, 1], result=((2, 1), "int64", None)),
+    "TILE": _with([1, 2, 1, 1]),
+    "TOPK_V2": _of(lambda e: [e.data((2, 8)), e.constant(3)], "", "int32"),
+    "TRANSPOSE": _with([0, 2, 1, 3]),
+    "UNIQUE": _of(lambda e: [e.data((8,))], "", "int32"),
+    "UNPACK": _of(lambda e: [e.data()], *[""] * 4, num=4, axis=3),
+    "WHERE": _numbers([1, 0, 0, 1], result="int64"),
 }
 
 

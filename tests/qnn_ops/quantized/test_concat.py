@@ -8,7 +8,7 @@ from tvm import relax
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError, quantized_concat
 from qnn_ops.arrays import Array
-from tests.differential.moves import concatenate
+from tests.differential.single import single
 from tests.support.arrays import every_value
 from tests.support.encodings import encodings
 from tests.support.errors import failing, fails
@@ -35,7 +35,7 @@ def concat_on_litert(inputs: list[Array], shape: tuple[int, ...], attrs: dict[st
     )
 
 
-test_equals_litert = referred(concatenate)
+test_equals_litert = referred(single("CONCATENATION"))
 
 
 def test_float32_is_rounded_after_every_operation_as_in_litert() -> None:

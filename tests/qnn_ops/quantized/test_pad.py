@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from qnn_ops import QnnError, quantized_pad
-from tests.differential.moves import pad
+from tests.differential.single import single
 from tests.support.errors import failing
 from tests.support.operators import module_of
 from tests.support.steps import referred
@@ -13,7 +13,7 @@ def test_a_scalar_has_no_axis_to_pad() -> None:
     np.testing.assert_array_equal(result, np.array(5, np.int8))
 
 
-test_equals_litert = referred(pad)
+test_equals_litert = referred(single("PAD", "PADV2"))
 
 
 test_what_does_not_fit_is_named = failing(

@@ -5,6 +5,8 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from tests.differential.elementwise import divide, pair
+from tests.differential.integers import whole
+from tests.differential.single import single
 from tests.support.arrays import full_range
 from tests.support.steps import compiled
 from tests.support.tflite import (
@@ -20,6 +22,10 @@ from tests.support.tflite import (
 )
 
 test_pairs_equal_litert = compiled(pair, count=12)
+test_numbers_equal_litert = compiled(whole, count=12)
+test_extremes_equal_litert = pytest.mark.filterwarnings("error")(
+    compiled(single("MAXIMUM", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN"), count=8)
+)
 test_quotients_equal_litert = pytest.mark.filterwarnings("error")(compiled(divide))
 
 
@@ -127,20 +133,6 @@ def test_floored_quotients_and_their_rests_equal_litert(dtype: str) -> None:
     sheet.check()
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_numbers_equal_litert_s(dtype: str) -> None:
-    sheet = Sheet(1)
-    data, row = (given(sheet.rng.integers(-999, 999, shape), dtype) for shape in ((2, 3, 4), (4,)))
-    for code in ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM"):
-        sheet.add(code, data, row)
-    for code in ("NEG", "ABS") if dtype == "int32" else ("NEG",):
-        sheet.add(code, data)
-    for code in ("SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"):
-        sheet.add(code, data, [1], keep_dims=False)
-    sheet.add("CONCATENATION", data, data, axis=1)
-    sheet.check()
-
-
 def test_numbers_of_int32_and_bool_equal_litert_s() -> None:
     sheet, data = Sheet(2), given([2**31 - 1, -(2**31), 70_000], "int32")
     for code in ("ADD", "MUL"):
@@ -204,17 +196,6 @@ test_what_litert_does_not_add_or_negate_is_refused = refused(
 
 
 OTHER = Quantization.per_tensor(0.25, -9)
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
-def test_extremes_equal_litert(dtype: str) -> None:
-    sheet, data, other = Sheet(seed=30), x(2, 3, 4, dtype=dtype), x(3, 1, dtype=dtype)
-    for code in ("MAXIMUM", "MINIMUM"):
-        sheet.add(code, data, other)
-    for code in ("REDUCE_MAX", "REDUCE_MIN"):
-        sheet.add(code, data, [0, -1], keep_dims=True)
-    sheet.check()
 
 
 test_integers_that_mean_different_numbers = refused(

@@ -8,6 +8,8 @@ import pytest
 
 from frontends.tflite import WrongInLiteRTWarning
 from frontends.tflite.quantization import Quantization
+from tests.differential.single import single
+from tests.support.steps import compiled
 from tests.support.tflite import ANY, Q, Sheet, given, one, refused, x
 
 CODES = ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
@@ -80,15 +82,13 @@ test_what_is_refused = refused(
 )
 
 
-def test_choices_equal_litert() -> None:
-    sheet, lhs, rhs, result = Sheet(seed=6), x(2, 3), x(2, 3), (ANY, "int8", Q)
-    whole = given([[True, False, True], [False, False, True]], "bool")
-    sheet.add("SELECT", whole, lhs, rhs, gives=result)
-    sheet.add("SELECT", given([False, True], "bool"), lhs, rhs, gives=result)
-    sheet.add("SELECT_V2", given([[True], [False]], "bool"), x(1, 3), rhs, gives=result)
-    scalars = [given(each, "int8", Q) for each in (4, 5)]
-    sheet.add("SELECT_V2", given(False, "bool"), *scalars, gives=((1, 1), "int8", Q))
-    sheet.check()
+test_choices_equal_litert = compiled(
+    single("SELECT"),
+    single("SELECT_V2"),
+    single("TOPK_V2"),
+    dtypes=("int8", "uint8", "int32", "float32"),
+    count=6,
+)
 
 
 @pytest.mark.parametrize("code", ["SELECT", "SELECT_V2"])
@@ -123,13 +123,3 @@ def test_no_boundaries_no_numbers_and_long_rows() -> None:
     sheet.check()
     data = x(1, 20_000, dtype="uint8")
     one("TOPK_V2", data, 9, gives=[(ANY, "uint8", Q), "int32"]).check()
-
-
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "float32"])
-def test_the_largest_equal_litert(dtype: str) -> None:
-    sheet, encoding = Sheet(seed=12), Q if dtype.endswith("int8") else None
-    # Few different values: most are ties.
-    data = given(sheet.rng.integers(0, 6, (3, 2, 20)), dtype, encoding)
-    for count in (1, 7, 20):
-        sheet.add("TOPK_V2", data, count, gives=[(ANY, dtype, encoding), "int32"])
-    sheet.check()

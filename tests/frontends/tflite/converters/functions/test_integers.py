@@ -3,27 +3,21 @@
 from itertools import product
 
 import numpy as np
-import pytest
 
 from frontends.tflite.quantization import Quantization
+from tests.differential.graphs import OTHERS, QUANTIZED
+from tests.differential.single import single
+from tests.support.steps import compiled
 from tests.support.tflite import ANY, Sheet, given, one, refused, x
 
-
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32"])
-def test_bits_equal_litert_s(dtype: str) -> None:
-    sheet, data = Sheet(seed=12), x(3, 40, dtype=dtype)
-    counts = sheet.rng.integers(0 if dtype == "uint8" else -3, 40, 40)
-    sheet.add("BITWISE_XOR", data, x(40, dtype=dtype))
-    sheet.add("RIGHT_SHIFT", data, given(counts, dtype, data.kind[2]))
-    sheet.check()
-
-
-@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "float32", "bool"])
-def test_operators_of_stablehlo_equal_litert_s(dtype: str) -> None:
-    sheet, operands = Sheet(seed=13), [x(3, 8, dtype=dtype) for _ in range(2)]
-    for code in ("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM"):
-        sheet.add(f"STABLEHLO_{code}", *operands)
-    sheet.check()
+test_bits_equal_litert = compiled(
+    single("BITWISE_XOR", "RIGHT_SHIFT"), dtypes=(*QUANTIZED, "int32"), count=6
+)
+test_operators_of_stablehlo_equal_litert = compiled(
+    single(*(f"STABLEHLO_{name}" for name in ("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM"))),
+    dtypes=(*QUANTIZED, *OTHERS),
+    count=10,
+)
 
 
 def test_bits_without_a_reference_kernel() -> None:

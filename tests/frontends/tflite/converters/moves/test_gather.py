@@ -8,25 +8,19 @@ import pytest
 
 import tvm_qnn as qnn
 from frontends.tflite import from_tflite
+from tests.differential.graphs import QUANTIZED
+from tests.differential.single import single
 from tests.support.errors import fails
 from tests.support.hybrid import scales
-from tests.support.tflite import ANY, Operand, Q, Sheet, fixed, given, one, refused, x
+from tests.support.steps import compiled
+from tests.support.tflite import Operand, Q, Sheet, fixed, given, one, refused, x
 from tvm_qnn.oracle import litert_tensors
 
-
-def test_places_equal_litert() -> None:
-    sheet, data = Sheet(seed=2), x(2, 3, 4)
-    indices = given([[1, 0], [1, 1]], "int32")
-    sheet.add("GATHER", data, indices, axis=1)
-    sheet.add("GATHER", data, indices, axis=-1, batch_dims=1)
-    sheet.add("GATHER", data, 2, axis=2)
-    sheet.add("GATHER", data, given([2, 0], "int64"), axis=1)
-    sheet.add("GATHER_ND", data, indices)
-    sheet.add("GATHER_ND", data, [[[1, 2, 3]], [[0, 0, 1]]])
-    rows = given([1, 0, 1, 1], "int32")
-    sheet.add("EMBEDDING_LOOKUP", rows, data, gives=(ANY, "int8", Q))
-    sheet.check()
-
+test_places_equal_litert = compiled(
+    single("EMBEDDING_LOOKUP", "GATHER", "GATHER_ND", "STABLEHLO_GATHER"),
+    dtypes=(*QUANTIZED, "int32", "int64", "float32"),
+    count=16,
+)
 
 test_places_must_be_there = refused(
     (r"has indices outside of \(3,\)", one("GATHER", x(2, 3), [0, 3], axis=1)),
@@ -64,32 +58,13 @@ def test_tables_of_bytes_are_looked_up_as_real_numbers() -> None:
     sheet.check()
 
 
-NAMES = ("offset_dims", "collapsed_slice_dims", "start_index_map", "index_vector_dim")
-ROWS, WINDOWS, ONES = (
-    dict[str, Any](zip((*NAMES, "slice_sizes"), each, strict=True))
-    for each in (
-        ([1], [0], [0], 1, [1, 5]),
-        ([0, 2], [], [1, 0], 0, [2, 3]),
-        ([], [0, 1], [0, 1], 2, [1, 1]),
-    )
-)
-# What is larger than all, or less than none, is the nearest index.
-CASES = [
-    (ROWS, [[3], [0], [9], [-2]], (4, 5)),
-    (WINDOWS, [[0, 2, 7, -1], [1, 3, 0, 5]], (2, 4, 3)),
-    (ONES, [[[3, 4], [0, 0]], [[1, -3], [8, 2]]], (2, 2)),
-]
-
-
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "float32"])
-def test_slices_equal_litert_s(dtype: str) -> None:
-    sheet, data = Sheet(seed=1), x(4, 5, dtype=dtype)
-    for options, indices, shape in CASES:
-        for kind in ("int32", "int64") if dtype == "int8" else ("int32",):
-            for operand in (given(indices, kind), fixed(indices, kind)):
-                result = (shape, *data.kind[1:])
-                sheet.add("STABLEHLO_GATHER", data, operand, gives=result, **options)
-    sheet.check()
+ROWS: dict[str, Any] = {
+    "offset_dims": [1],
+    "collapsed_slice_dims": [0],
+    "start_index_map": [0],
+    "index_vector_dim": 1,
+    "slice_sizes": [1, 5],
+}
 
 
 def _slices(dtype: str = "int8", indices: Operand | None = None, **changed: Any) -> Sheet:

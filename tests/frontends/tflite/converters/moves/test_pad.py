@@ -3,11 +3,13 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
 from frontends.errors import ModelFormatError
 from frontends.tflite.quantization import Quantization
-from tests.support.arrays import any_of
+from tests.differential.graphs import OTHERS, QUANTIZED
+from tests.differential.moves import reverse
+from tests.differential.single import single
+from tests.support.steps import compiled
 from tests.support.tflite import (
     Operand,
     Q,
@@ -16,7 +18,6 @@ from tests.support.tflite import (
     fixed,
     given,
     one,
-    random_quantization,
     refused,
     x,
 )
@@ -25,21 +26,12 @@ SEVEN = fixed(7, "int8", Q)
 WIDTHS = np.array([[0, 0], [1, 2], [0, 3], [2, 0]], np.int32)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_padding_equals_litert(dtype: str) -> None:
-    sheet = Sheet(seed=15)
-    for code, widths in [("PAD", WIDTHS), ("PAD", WIDTHS.astype(np.int64)), ("PADV2", WIDTHS)]:
-        quantization = random_quantization(sheet.rng, dtype)
-        data = sheet.random_input((1, 2, 3, 2), dtype, quantization)
-        operands = [data, sheet.constant(widths)]
-        if code == "PADV2":
-            operands.append(sheet.constant(np.array(77, dtype), quantization))
-        sheet.operator(code, operands, ((1,), dtype, quantization))
-    sheet.add("PAD", x(5, dtype=dtype), [[2, 1]])
-    sheet.add("PAD", x(3, 4, dtype=dtype), [[1, 2], [0, 3]])
-    sheet.check_reference()
-    sheet.check()
-
+test_padded_and_reversed_tensors_equal_litert = compiled(
+    single("MIRROR_PAD", "PAD", "PADV2", "REVERSE_SEQUENCE", "STABLEHLO_PAD"),
+    reverse,
+    dtypes=(*QUANTIZED, *OTHERS),
+    count=12,
+)
 
 test_what_does_not_fit = refused(
     (r"paddings must have shape \(2, 2\), got \(4, 2\)", one("PADV2", x(2, 3), WIDTHS, SEVEN)),
@@ -59,62 +51,19 @@ test_what_does_not_fit = refused(
 )
 
 
-def test_mirrors_equal_litert() -> None:
-    sheet, data = Sheet(seed=4), x(3, 4, 2)
-    sheet.add("MIRROR_PAD", data, [[2, 1], [0, 3], [1, 1]], mode="REFLECT")
-    sheet.add("MIRROR_PAD", data, [[3, 0], [4, 4], [0, 2]], mode="SYMMETRIC")
-    sheet.add("REVERSE_V2", data, [1])
-    sheet.add("REVERSE_V2", data, [-1])
-    sheet.check()
-
-
-@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "float32"])
-def test_reversed_sequences_equal_litert(dtype: str) -> None:
-    sheet = Sheet(seed=5)
-    for shape, along, batch in (((3, 4, 2, 2), 1, 0), ((3, 4, 2, 5), 0, 3), ((2, 6), 1, 0)):
-        numbers = sheet.rng.integers(0, shape[along] + 1, shape[batch])
-        encoding = Quantization.per_tensor(0.5, 0) if dtype == "int16" else Q
-        data = x(*shape, dtype=dtype, encoding=encoding)
-        for lengths in (given(numbers, "int64"), numbers):
-            sheet.add("REVERSE_SEQUENCE", data, lengths, seq_dim=along, batch_dim=batch)
-    sheet.check()
-
-
-CASES = [
-    ([0, 0], [0, 0], [0, 0]),
-    ([1, 2], [0, 3], [0, 0]),
-    ([0, 1], [2, 0], [1, 2]),
-    ([-1, 0], [0, -2], [0, 0]),
-    ([-1, -3], [1, -1], [2, 3]),
-    ([-4, 0], [9, 0], [1, 0]),
-    ([5, 0], [-9, 1], [3, 0]),
-    ([-2, -5], [-1, 4], [1, 1]),
-    # Of a result that lacks elements along an axis, no axis has any.
-    ([-4, 0], [0, 0], [0, 0]),
-    ([-9, 0], [0, 0], [0, 0]),
-]
-
-
 def options(low: list[int], high: list[int], between: list[int]) -> dict[str, Any]:
     return {"edge_padding_low": low, "edge_padding_high": high, "interior_padding": between}
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "bool", "float32"])
-def test_padded_tensors_equal_litert_s(dtype: str) -> None:
-    sheet = Sheet(seed=1)
-    encoding = Q if dtype in ("int8", "uint8") else None
-    data, filler = (x(*shape, dtype=dtype, encoding=encoding) for shape in ((4, 5), ()))
-    for case in CASES if dtype in ("int8", "float32") else CASES[2:7:2]:
-        sheet.add("STABLEHLO_PAD", data, filler, **options(*case))
-    each = options([0, 1, 0, 2], [1, 0, 0, -1], [0, 3, 1, 0])
-    constant = fixed(any_of(sheet.rng, dtype, ()), dtype, encoding)
-    volume = x(2, 1, 3, 2, dtype=dtype, encoding=encoding)
-    sheet.add("STABLEHLO_PAD", volume, constant, **each)
-    sheet.check()
-
-
 def _around(*shape: int, filler: Operand | None = None, **options: Any) -> Sheet:
     return one("STABLEHLO_PAD", x(*shape), filler or given(1, "int8", Q), **options)
+
+
+def test_a_result_that_lacks_elements_along_an_axis_has_none() -> None:
+    sheet, data, filler = Sheet(), x(4, 5), x()
+    for low in (-4, -9):
+        sheet.add("STABLEHLO_PAD", data, filler, **options([low, 0], [0, 0], [0, 0]))
+    sheet.check()
 
 
 NONE, ONE = [0, 0], options([1], [0], [0])

@@ -10,6 +10,8 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
+from tests.differential.single import single
+from tests.support.steps import compiled
 from tests.support.tflite import ANY, Q, Sheet, fixed, given, one, refused, x
 from tvm_qnn.compare import compare
 
@@ -94,14 +96,11 @@ def test_a_shape_that_nobody_states_is_refused(stated: tuple[int, ...], count: i
     by_a_run(stated, count).check_refused(message)
 
 
-def test_copies_equal_litert() -> None:
-    sheet, data = Sheet(seed=3), x(2, 1, 3, dtype="uint8")
-    sheet.add("TILE", data, [1, 3, 2])
-    sheet.add("TILE", data, [1, 1, 1])
-    sheet.add("BROADCAST_TO", data, [4, 2, 5, 3])
-    sheet.add("FILL", [2, 3], given(7, "uint8", Q))
-    sheet.check()
-
+test_moves_equal_litert = compiled(
+    single("EXPAND_DIMS", "RESHAPE", "SPLIT", "SPLIT_V", "SQUEEZE", "TRANSPOSE"),
+    single("BROADCAST_TO", "FILL", "TILE"),
+    count=20,
+)
 
 test_what_is_refused = refused(
     ("cannot broadcast", one("BROADCAST_TO", x(2, 3), [4, 3])),
@@ -124,26 +123,6 @@ test_blocks_must_fit = refused(
     ("blocks of 2 of shape", one("DEPTH_TO_SPACE", x(1, 3, 3, 3), block_size=2)),
     ("blocks of 2 of shape", one("SPACE_TO_DEPTH", x(1, 3, 3, 3), block_size=2)),
 )
-
-
-def test_reshapes_transposes_and_splits_equal_litert() -> None:
-    sheet, data = Sheet(seed=26), x(1, 2, 1, 6)
-    sheet.add("RESHAPE", data, [3, -1])
-    sheet.add("RESHAPE", data, new_shape=[2, 2, 3])
-    sheet.add("SQUEEZE", data)
-    sheet.add("SQUEEZE", data, squeeze_dims=[-2])
-    sheet.add("EXPAND_DIMS", data, -1)
-    sheet.add("EXPAND_DIMS", data, [1])
-    # The bytes stay the same, whatever encoding the file states, as in LiteRT.
-    sheet.add("RESHAPE", data, [12], gives=(ANY, "int8", Quantization.per_tensor(0.25, -3)))
-    data = x(2, 3, 4, dtype="uint8")
-    sheet.add("TRANSPOSE", data, [2, 0, 1])
-    sheet.add("TRANSPOSE", data, [0, -1, 1])
-    part = (ANY, "uint8", Q)
-    sheet.add("SPLIT", -1, data, gives=[part] * 2, num_splits=2)
-    sheet.add("SPLIT", 1, data, num_splits=1)
-    sheet.add("SPLIT_V", data, [1, -1, 1], 2, gives=[part] * 3, num_splits=3)
-    sheet.check()
 
 
 # begin, end, strides, masks: the cases of a Python slice, and of the masks together.

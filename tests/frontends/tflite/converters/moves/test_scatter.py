@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from frontends.tflite import from_tflite
-from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
-from tests.support.arrays import full_range
+from tests.differential.graphs import QUANTIZED
+from tests.differential.single import single
 from tests.support.errors import failing
+from tests.support.steps import compiled
 from tests.support.tflite import ANY, Q, Sheet, check_refused, fixed, given, one, refused, x
 from tests.support.tflite_graphs import Subgraph, combining, model_of
 from tvm_qnn.compare import compare
@@ -17,20 +18,17 @@ from tvm_qnn.compare import compare
 ON, OFF = fixed(2.5, "float32"), fixed(-1.0, "float32")
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "bool", "float32"])
-def test_scattered_parts_equal_litert(dtype: str) -> None:
-    sheet = Sheet(seed=6)
-    # Some indices occur twice: values there are added up, and integers wrap.
-    for indices, shape in (
-        (np.array([[3], [1], [3], [0]]), (5, 4)),
-        (np.array([[[0, 1], [2, 2]], [[2, 2], [1, 0]]]), (3, 3, 2)),
-        (np.array([[1, 1], [1, 1], [0, 2]]), (2, 3)),
-    ):
-        data = x(*indices.shape[:-1], *shape[indices.shape[-1] :], dtype=dtype)
-        for make in (given, fixed):
-            result = (shape, *data.kind[1:])
-            sheet.add("SCATTER_ND", make(indices, "int32"), data, shape, gives=result)
-    sheet.check()
+test_scattered_parts_equal_litert = compiled(
+    single("SCATTER_ND"), dtypes=("int8", "uint8", "int32", "bool", "float32"), count=6
+)
+test_scattered_slices_equal_litert = compiled(
+    single("STABLEHLO_SCATTER"), dtypes=(*QUANTIZED, "int32", "int64"), count=10
+)
+test_segments_equal_litert = compiled(
+    single(*(f"UNSORTED_SEGMENT_{name}" for name in ("MAX", "MIN", "PROD", "SUM"))),
+    dtypes=("int32", "float32"),
+    count=12,
+)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "float32"])
@@ -41,16 +39,6 @@ def test_dense_tensors_equal_litert(dtype: str) -> None:
     sheet.add("SPARSE_TO_DENSE", pairs, [3, 4], x(3, dtype=dtype), filler, gives=result)
     places = given([4, 0, 2], "int64")
     sheet.add("SPARSE_TO_DENSE", places, [5], x(3, dtype=dtype), filler, gives=result)
-    sheet.check()
-
-
-@pytest.mark.parametrize("dtype", ["int32", "float32"])
-def test_segments_equal_litert(dtype: str) -> None:
-    sheet, data = Sheet(seed=8), x(2, 3, 4, dtype=dtype)
-    # Sums and products of integers wrap.
-    for code in ("MAX", "MIN", "SUM", "PROD"):
-        for indices in ([2, 0], [2, 2], [[0, 4, 0], [-1, 4, 4]], 1):
-            sheet.add(f"UNSORTED_SEGMENT_{code}", data, indices, 5)
     sheet.check()
 
 
@@ -109,17 +97,12 @@ def test_places_of_a_run_stay_in_memory() -> None:
     np.testing.assert_array_equal(result, np.full((3, 4), 7, np.int8))
 
 
-NAMES = ("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims")
-ROWS, WINDOWS, ONES = (
-    dict[str, Any](zip((*NAMES, "index_vector_dim"), each, strict=True))
-    for each in (([1], [0], [0], 1), ([0, 2], [], [1, 0], 0), ([], [0, 1], [0, 1], 2))
-)
-# Some indices are named twice, and some lie outside, as a whole or in part.
-CASES = [
-    (ROWS, [[3], [0], [9], [0]], (4, 5)),
-    (WINDOWS, [[0, 3, 7, 1], [1, 2, 0, 1]], (2, 4, 3)),
-    (ONES, [[[3, 4], [0, 0]], [[0, 0], [8, 2]]], (2, 2)),
-]
+ROWS: dict[str, Any] = {
+    "update_window_dims": [1],
+    "inserted_window_dims": [0],
+    "scatter_dims_to_operand_dims": [0],
+    "index_vector_dim": 1,
+}
 CODES = ("", *(f"STABLEHLO_{name}" for name in ("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM")))
 
 
@@ -130,49 +113,32 @@ def scattered(
     codes: tuple[str, ...] = ("",),
     *,
     is_constant: bool = False,
-    encoding: Quantization | None = None,
     **options: Any,
 ) -> bytes:
     """Return a model that puts updates once for each code; an empty one has no operator."""
     writer, dtype = ModelWriter(), data.dtype.name
-    d = writer.tensor("x", data.shape, dtype, encoding)
-    u = writer.tensor("u", updates.shape, dtype, encoding)
+    d = writer.tensor("x", data.shape, dtype)
+    u = writer.tensor("u", updates.shape, dtype)
     kind = indices.dtype.name
     i = writer.tensor("i", indices.shape, kind, None, indices if is_constant else None)
     results = []
     for code in codes:
-        results.append(writer.tensor(f"y{code}", data.shape, dtype, encoding))
-        inner = combining(code, dtype, encoding).add_to(writer)
+        results.append(writer.tensor(f"y{code}", data.shape, dtype))
+        inner = combining(code, dtype).add_to(writer)
         number = {"update_computation_subgraph_index": inner, **options}
         writer.operator("STABLEHLO_SCATTER", [d, i, u], results[-1:], **number)
     return writer.finish([d, u] if is_constant else [d, u, i], results)
 
 
-DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_slices_equal_litert_s(dtype: str) -> None:
+def test_what_is_no_number_is_combined_as_in_litert() -> None:
     rng = np.random.default_rng(1)
-
-    def numbers(shape: tuple[int, ...]) -> np.ndarray:
-        if dtype == "int64":
-            return rng.integers(-(2**40), 2**40, shape)
-        if dtype == "float32":
-            odd = rng.random(shape) < 0.1
-            return np.where(odd, np.nan, rng.normal(0, 1, shape)).astype(np.float32)
-        return full_range(rng, dtype, shape)
-
-    encoding = Q if dtype in ("int8", "uint8") else None
-    # Indices and numbers do not depend on each other: two dtypes for each form of indices.
-    for case in range(len(CASES)) if dtype == "int8" else [DTYPES.index(dtype) % len(CASES)]:
-        options, indices, shape = CASES[case]
-        data, updates, is_constant = numbers((4, 5)), numbers(shape), case == 1
-        where = np.array(indices, "int64" if case == 2 else "int32")
-        given = {"is_constant": is_constant, "encoding": encoding, **options}
-        model = scattered(data, updates, where, CODES, **given)
-        arrays = [data, updates] if is_constant else [data, updates, where]
-        assert compare(model, arrays, target="llvm", kernels=False).differing == ()
+    data, updates = (
+        np.where(rng.random(shape) < 0.1, np.nan, rng.normal(0, 1, shape)).astype(np.float32)
+        for shape in ((4, 5), (4, 5))
+    )
+    where = np.array([[3], [0], [9], [0]], np.int32)
+    model = scattered(data, updates, where, CODES, **ROWS)
+    assert compare(model, [data, updates, where], target="llvm", kernels=False).differing == ()
 
 
 def _rows(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from frontends.tflite.quantization import Quantization
-from tests.differential.moves import concatenate
+from tests.differential.single import single
 from tests.support.steps import compiled
 from tests.support.tflite import ANY, Q, Sheet, fixed, given, one, refused, x
 
@@ -38,7 +38,7 @@ test_parts_that_are_too_large = refused(
 OTHER = Quantization.per_tensor(0.5, 4)
 
 
-test_concatenations_equal_litert = compiled(concatenate)
+test_concatenations_equal_litert = compiled(single("CONCATENATION"))
 
 
 test_what_is_refused = refused(
