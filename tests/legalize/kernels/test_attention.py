@@ -6,6 +6,7 @@ import pytest
 from tvm import relax
 from tvm.relax import op as R
 
+from legalize.kernels import attention as module_of_attention
 from legalize.kernels.table import vectors_for
 from legalize.passes import multiply_floats
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
@@ -82,7 +83,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         made.append(how)
         return write(*how)
 
-    write = multiply_floats.attention
+    write = module_of_attention.attention
     monkeypatch.setattr(multiply_floats, "attention", noted)
     return made
 

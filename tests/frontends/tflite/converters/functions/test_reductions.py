@@ -94,6 +94,7 @@ test_windows_equal_litert = compiled(
     count=12,
 )
 
+
 def test_running_sums_of_minus_zeros_have_the_sign_of_litert() -> None:
     sheet = Sheet()
     data = given([[-0.0, -0.0, 1, -1], [-0.0, 0, -0.0, -0.0], [np.nan, -0.0, np.inf, 1]], "float32")
