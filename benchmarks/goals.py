@@ -24,8 +24,8 @@ COPY = 1 / 0.85
 SHARE_OF_TILES = 0.6
 """A network with AMX: its operations beside the peak of ``tdpbusd``."""
 
-COLD, WARM, CORES = 1.5, 0.3, 0.6
-"""A build beside OpenVINO's, with an empty store and a full one; on two cores beside one."""
+COLD, WARM = 1.5, 0.3
+"""A build beside OpenVINO's, with an empty store and a full one."""
 
 
 def beside(value: float, goal: float | None = None) -> str:

@@ -72,7 +72,7 @@ def _with_views(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.I
     """Turn reshapes into views.
 
     TVM asks of each function whether it reshapes. For some transposes of open sizes, such as n + 2
-    rows, it ends with an error: it does not see these functions.
+    rows, this ends with an error. So TVM gets these functions without their bodies.
     """
     rewrite = relax.transform.RewriteDataflowReshape()
     try:
@@ -85,7 +85,9 @@ def _with_views(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.I
         if isinstance(function, tirx.PrimFunc) and reshapes(function) is None
     }
     stubs = {each: tirx.PrimFunc(func.params, tirx.Evaluate(0)) for each, func in hidden.items()}
-    seen = rewrite(tvm.IRModule({**functions, **stubs}, attrs=mod.attrs))
+    seen = rewrite(
+        tvm.IRModule({**functions, **stubs}, attrs=mod.attrs, global_infos=mod.global_infos)
+    )
     for each, function in hidden.items():
         seen.update_func(each, function)
     return seen

@@ -2,7 +2,7 @@
 
     for each product                                    in parallel, if there are many
       keys, values = the packed matrices
-      for each few rows                                 in parallel, if there are few products
+      for every few rows                                in parallel, if there are few products
         scores = rows · keys
         weights = softmax(scores)
         output = weights · values
@@ -86,7 +86,8 @@ class _Attention:
         self.tile = tile_size(self.size, MOST_ROWS)
         self.rows = self.tile * self._tiles()
         sums = self.size * scores.spec.columns * (scores.spec.depth + values.spec.columns)
-        self.tasks = scores.task_count(self.products * sums)
+        shared = self.products if self.products >= _MANY else 1
+        self.tasks = scores.task_count(shared * sums)
 
     def _tiles(self) -> int:
         """Choose the number of tiles at a time, so that few rows are computed twice."""
@@ -109,6 +110,7 @@ class _Attention:
         output = kept(self.values.start(spec.output, product))
 
         def some(number: Index) -> None:
+            # The last rows overlap those before, so two tasks may write the same numbers.
             first = kept(unsigned_min(number * self.rows, self.size - self.rows))
             width = spec.lhs.strides[-2]
             memory = T.alloc_buffer((self.rows * width,), "float32", scope="global")

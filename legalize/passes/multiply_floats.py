@@ -38,7 +38,8 @@ class _Attention(NamedTuple):
 def MultiplyFloats(target: tvm.target.Target) -> tvm.transform.Pass:
     """Replace ``float_matmul``, and Relax's ``matmul`` of float32, by a kernel, if it serves.
 
-    The kernel's reads and writes include transposes of its operands and of its result.
+    The kernel's reads and writes include transposes of its operands and of its result. One kernel
+    computes two products and the softmax between them.
 
     Args:
         target: without vectors, nothing is replaced.
@@ -58,7 +59,7 @@ class _MultiplyFloats(CallRewriter):
         self.isa = isa
 
     def enter(self, function: relax.Function) -> bool:
-        """Find products whose only reader changes the order of their axes, and causal softmaxes."""
+        """Find products whose only reader orders their axes anew, softmaxes and attentions."""
         if not super().enter(function):
             return False
         self.values: dict[Any, relax.Expr] = self.facts.values
@@ -76,8 +77,10 @@ class _MultiplyFloats(CallRewriter):
                 text = (mod[value.args[0]].attrs or {}).get(DESCRIPTION)
                 if text is not None:
                     self._note_softmax(variable, value, Kernel.described(str(text)))
-        found = ((call, self._attention(call)) for call in self.values.values())
-        self.attentions = {call: each for call, each in found if each is not None}
+        self.attentions: dict[Any, _Attention] = {}
+        for call in self.values.values():
+            if (found := self._attention(call)) is not None:
+                self.attentions[call] = found
         self.inside = {each.scores for each in self.attentions.values()}
         return True
 
@@ -104,12 +107,10 @@ class _MultiplyFloats(CallRewriter):
         if result not in self.softmaxes:
             return None
         data, *others = self.values[result].args[1]
-        before, values = (
-            self.values.get(self._read_once(data)),
-            self._product(call, self.moved.get(call)),
-        )
+        before = self.values.get(self._read_once(data))
+        values = self._product(call, self.moved.get(call))
         scores = self._product(before, None)
-        if scores is None or values is None:
+        if scores is None or values is None or before in self.attentions:
             return None
         kernel = self.softmaxes[result]
         if not is_attention(scores[0], kernel, values[0]):

@@ -10,7 +10,7 @@ pytest.importorskip("openvino", reason="openvino is not installed")
 from benchmarks.bench_batches import main
 
 
-@pytest.mark.parametrize(("batch", "goal"), [(8, " (goal 0.60)"), (2, "")])
+@pytest.mark.parametrize(("batch", "goal"), [(8, "(goal 0.60)"), (2, "")])
 def test_pictures_are_timed_beside_open_vino(batch: int, goal: str, tmp_path: Path) -> None:
     model = tmp_path / "digits.tflite"
     model.write_bytes(digits.model("int8"))
@@ -22,4 +22,4 @@ def test_pictures_are_timed_beside_open_vino(batch: int, goal: str, tmp_path: Pa
     for _name, _cores, ours, theirs, ratio in cells:
         assert float(ours) > 0
         assert float(theirs) > 0
-        assert ratio.endswith(goal)
+        assert ratio.partition(" ")[2] == goal

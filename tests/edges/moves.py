@@ -200,7 +200,8 @@ def concatenation(draw: Draw) -> None:
         part = list(shape)
         if operands and -len(shape) <= axis < len(shape):
             part[axis] = draw.size()
-        other = draw.encoding(dtype) if dtype == "uint8" and draw.chance(0.5) else encoding
+        may_differ = dtype in ("uint8", "int16")
+        other = draw.encoding(dtype) if may_differ and draw.chance(0.5) else encoding
         operands.append(draw.operand(part, dtype, other))
     activation = draw.choice(*["NONE"] * 9, "RELU")
     draw.make(operands, (dtype, encoding), axis=axis, fused_activation_function=activation)

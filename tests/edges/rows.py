@@ -121,7 +121,12 @@ def turn_back(draw: Draw) -> None:
 def bits(draw: Draw) -> None:
     data, shape, result = moved(draw)
     is_same = draw.code.startswith("STABLEHLO") and draw.chance(0.9)
-    other = draw.operand(shape if is_same else draw.like(shape), result[0], result[1])
+    wanted = shape if is_same else draw.like(shape)
+    if draw.code == "RIGHT_SHIFT" and result[0] in ("int8", "uint8", "int16", "int32"):
+        counts = draw.rng.integers(0 if result[0] == "uint8" else -3, 40, wanted)
+        other = draw.input(counts.astype(result[0]), result[1])
+    else:
+        other = draw.operand(wanted, result[0], result[1])
     draw.make([data, other], result)
 
 

@@ -82,7 +82,7 @@ def take_slices(draw: Draw) -> None:
     where = (*batch[:axis], len(named), *batch[axis:])
     places = draw.rng.integers(-2, 9, where).astype(draw.choice("int32", "int32", "int64"))
     draw.make(
-        [data, draw.input(places)],
+        [data, (draw.constant if draw.chance(0.3) else draw.input)(places)],
         result,
         shape=[1] * count,
         offset_dims=_odd(draw, offsets),
@@ -110,7 +110,11 @@ def put_slices(draw: Draw) -> None:
     places = draw.rng.integers(0, 9, where).astype(draw.choice("int32", "int32", "int64"))
     codes = ("", *(f"STABLEHLO_{name}" for name in ("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM")))
     draw.make(
-        [data, draw.input(places), draw.operand(updates, result[0], result[1])],
+        [
+            data,
+            (draw.constant if draw.chance(0.3) else draw.input)(places),
+            draw.operand(updates, result[0], result[1]),
+        ],
         result,
         update_window_dims=of_window,
         inserted_window_dims=inserted,

@@ -5,20 +5,18 @@ Variants are the same model, compiled for several targets.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from tvm_qnn.io.outputs import replacing
 from tvm_qnn.library import runtime
 from tvm_qnn.library.metadata import Metadata
+from tvm_qnn.library.package import read_package, write_package
 
 if TYPE_CHECKING:
     import tvm
-from collections.abc import Sequence
-from dataclasses import replace
-
-from tvm_qnn.io.outputs import replacing
-from tvm_qnn.library.package import read_package, write_package
 
 
 class Origin(Protocol):

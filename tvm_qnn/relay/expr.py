@@ -240,16 +240,22 @@ def operator(function: Callable[_Parameters, _Made]) -> Callable[_Parameters, _M
         for operand in operands:
             if operand in given:
                 spec(f"{name}: {operand}", given[operand])
-        for key in known & given.keys():
-            value = given[key]
-            for each in value if isinstance(value, list | tuple) else [value]:
-                if _is_computed(each):  # list() of it would never end
-                    found = type(each).__name__
-                    raise QnnError(f"{name}: {key} must not be a Relax expression, got {found}")
+        for key, value in given.items():
+            if key in known and (part := _computed_part(value)) is not None:
+                # list() of it would never end
+                found = type(part).__name__
+                raise QnnError(f"{name}: {key} must not be a Relax expression, got {found}")
         result: Any = function(*args, **named)
         return typed(result) if is_untyped(result) else result
 
     return checked
+
+
+def _computed_part(value: Any) -> Any:
+    """Return the first expression in a value or its lists, as ``_is_computed`` says, or None."""
+    if isinstance(value, list | tuple):
+        return next((part for each in value if (part := _computed_part(each)) is not None), None)
+    return value if _is_computed(value) else None
 
 
 def _is_computed(value: Any) -> bool:

@@ -36,7 +36,7 @@ def _extreme(call: Call) -> Any:
     (data,), axes = call.arrays(1), _axes(call)
     if not axes and call.integer("noop_with_empty_axes"):
         return data
-    if 0 in data.shape:
+    if 0 in data.shape or any(data.shape[axis] < 1 for axis in axes or range(data.ndim)):
         raise UnsupportedError("it has no elements")
     keeps = bool(call.integer("keepdims", 1))
 

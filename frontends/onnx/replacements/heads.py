@@ -1,4 +1,4 @@
-"""Attention of heads of known shapes. Heads may share keys and values."""
+"""Attention of heads whose number and widths are known. Heads may share keys and values."""
 
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -143,6 +143,8 @@ def far(graph: Graph, first: Any, size: tuple[int, int], left: int, right: int) 
         distances = columns - rows.reshape(-1, 1) - first
         outside = ((distances > right) & (right >= 0)) | ((distances < -left) & (left >= 0))
         return graph.constant(outside) if outside.any() else ""
+    if max(left, right) < 0:
+        return ""
     bounds = [("Greater", right)] * (right >= 0) + [("Less", -left)] * (left >= 0)
     seen = numbers(graph, size[1], (1, 1, 1, -1))
     own = graph.add("Add", first, numbers(graph, size[0], (1, 1, -1, 1)))
@@ -150,4 +152,4 @@ def far(graph: Graph, first: Any, size: tuple[int, int], left: int, right: int) 
         graph.add(comparison, seen, graph.add("Add", own, bound) if bound else own)
         for comparison, bound in bounds
     ]
-    return reduce(partial(graph.add, "Or"), found) if found else ""
+    return reduce(partial(graph.add, "Or"), found)

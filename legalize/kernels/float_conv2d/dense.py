@@ -40,7 +40,7 @@ class Dense(Loops):
         """Write blocks of as many vectors of units as registers hold, then the remaining ones.
 
         A block computes all rows before the next block begins, so that its weights stay in a cache.
-        In wide rows all blocks compute a row before the next row begins.
+        If the result is wide, all blocks compute a row before the next row begins.
         """
         spec = self.spec
         rows, per_group = spec.batch * spec.rows.count, spec.units // spec.groups

@@ -189,7 +189,7 @@ class FloatConv:
 
     @property
     def is_wide(self) -> bool:
-        """Whether pixels of the result have more channels than data, and weights stay in caches."""
+        """Whether pixels have more channels in the result than in the data; weights stay cached."""
         return self.units > self.channels and not self.has_far_weights
 
     def in_long_rows(self) -> FloatConv:

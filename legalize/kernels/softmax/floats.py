@@ -60,7 +60,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "relax.multiply": lambda a, b: rounded(a * b),  # the next step may add
     "relax.divide": operator.truediv,
 }
-"""The operators that a step may be, beside ``WHERE``."""
+"""The operators that a step may be, besides ``WHERE``."""
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,10 @@ def one_head(q: relax.Expr, k: relax.Expr, v: relax.Expr) -> relax.Expr:
     return R.matmul(R.nn.softmax(R.matmul(q, k)), v)
 
 
+def twice(q: relax.Expr, k: relax.Expr, u: relax.Expr, v: relax.Expr) -> relax.Expr:
+    return R.matmul(R.nn.softmax(one_head(q, k, u)), v)
+
+
 def scores_too(q: relax.Expr, k: relax.Expr, v: relax.Expr) -> list[relax.Expr]:
     builder = relax.BlockBuilder.current()
     assert builder is not None
@@ -62,6 +66,8 @@ CASES: dict[str, tuple[Body, dict[str, tuple[int, ...]]]] = {
     "few rows, wide values": (attention, heads(4, 16, 64, 150)),
     "long rows": (one_head, flat(100, 1600, 18, 33)),
     "one tile at a time": (one_head, flat(13, 4096, 16, 16)),
+    "many products": (one_head, {"q": (9, 60, 16), "k": (9, 16, 64), "v": (9, 64, 16)}),
+    "two softmaxes": (twice, {"q": (8, 600), "k": (600, 32), "u": (32, 48), "v": (48, 16)}),
 }
 SEVERAL: dict[str, tuple[Body, dict[str, tuple[int, ...]]]] = {
     "scores with another reader": (scores_too, flat(20, 32, 16, 16)),
@@ -96,6 +102,8 @@ def test_one_kernel_has_the_bits_of_several(
     rng = np.random.default_rng(4)
     given = {key: rng.normal(size=shape).astype(np.float32) for key, shape in shapes.items()}
     given["v"].ravel()[-1] = np.inf
+    if "mask" in given:
+        given["mask"][0, ..., 3:] = given["mask"][1] = -np.inf
     found = built(body, given).run(*given.values())
     assert len(kernels) == HAS_KERNEL
     monkeypatch.setattr(multiply_floats, "is_attention", lambda *_: False)

@@ -329,9 +329,12 @@ WIDTH = 20
 
 @pytest.mark.parametrize("tokens", [70, 80])
 @pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("joined", [False, True])
 def test_a_prompt_has_the_bits_of_whole_matrices(
-    monkeypatch: pytest.MonkeyPatch, *, shared: bool, tokens: int
+    monkeypatch: pytest.MonkeyPatch, *, joined: bool, shared: bool, tokens: int
 ) -> None:
+    if not joined:
+        monkeypatch.setattr(multiply_floats, "is_attention", lambda *_: False)
     specs = []
 
     def noted(self: TileKernel, isa: VectorIsa, spec: FloatMatmul, *buffers: Any) -> None:

@@ -21,7 +21,7 @@ from tests.support.modules import adder, module
 from tests.support.rpc import await_key, rpc_group, rpc_process
 from tests.support.tflite import library_of
 from tvm_qnn import Library, digits
-from tvm_qnn.library import remote as connections
+from tvm_qnn.library import remote as library_remote
 
 HOST = "127.0.0.1"
 
@@ -155,11 +155,11 @@ def test_a_port_where_nobody_listens_is_an_error_at_once(key: str | None) -> Non
 
 def test_connections_are_known_by_their_ends() -> None:
     with socket.create_server((HOST, 0)) as server:
-        before = {*connections._sockets()}
+        before = {*library_remote._sockets()}
         port = server.getsockname()[1]
         with socket.create_connection((HOST, port)) as first, server.accept()[0] as second:
             ends = first.getsockname(), first.getpeername()
-            found = connections._sockets()
+            found = library_remote._sockets()
             assert {*found} - before == {ends, ends[::-1]}
             found[ends].sendall(b"text")
             assert second.recv(4) == b"text"
@@ -170,9 +170,9 @@ def test_connections_are_known_by_their_ends() -> None:
 def test_a_system_that_does_not_tell_of_connections_has_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "_NUMBERS", tmp_path / "fd")
-    assert connections._sockets() == {}
-    assert connections.connected(HOST, 9, lambda: "session", 1) == ("session", [])
+    monkeypatch.setattr(library_remote, "_NUMBERS", tmp_path / "fd")
+    assert library_remote._sockets() == {}
+    assert library_remote.connected(HOST, 9, lambda: "session", 1) == ("session", [])
 
 
 @needs_linker

@@ -62,12 +62,12 @@ def fetch_ahead(
 
 
 def fetch_also(
-    fetch: Callable[[Index], None], others: Callable[[Index], None], condition: Expr
+    own: Callable[[Index], None], others: Callable[[Index], None], condition: Expr
 ) -> Callable[[Index], None]:
-    """Return a writer of a step's prefetches: of ``fetch``, and on a condition of ``others``."""
+    """Return a writer of a step's prefetches: of ``own``, and on a condition of ``others``."""
 
     def of_step(step: Index) -> None:
-        fetch(step)
+        own(step)
         with T.If(condition), T.Then():
             others(step)
 

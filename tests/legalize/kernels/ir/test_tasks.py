@@ -15,7 +15,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.stage import stage
-from legalize.kernels.conv2d.x86.amx import kernel
+from legalize.kernels.conv2d.x86.amx import division
 from legalize.kernels.conv2d.x86.amx.cost import nanoseconds
 from legalize.kernels.conv2d.x86.amx.plan import cut
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
@@ -118,13 +118,13 @@ def test_results_do_not_depend_on_threads(out_channels: int) -> None:
 
 @needs_native_vnni
 @pytest.mark.parametrize(
-    ("read_by_all", "out_channels"), [(0, 208), (1 << 20, 144)], ids=["channels", "pixels"]
+    ("by_pixels", "out_channels"), [(False, 208), (True, 144)], ids=["turns", "pixels"]
 )
 def test_results_of_tiles_do_not_depend_on_threads(
-    monkeypatch: pytest.MonkeyPatch, out_channels: int, read_by_all: int
+    monkeypatch: pytest.MonkeyPatch, out_channels: int, *, by_pixels: bool
 ) -> None:
     use_soft_tiles(monkeypatch)
-    monkeypatch.setattr(kernel, "_READ_BY_ALL", read_by_all)
+    monkeypatch.setattr(division, "is_by_pixels", lambda *_: by_pixels)
     plan = cut(replace(SPEC, out_channels=out_channels))
     assert any(section.blocks > 1 for section in plan.tiling)
     BUILT.clear()

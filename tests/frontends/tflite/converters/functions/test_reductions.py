@@ -95,6 +95,14 @@ test_windows_equal_litert = compiled(
 )
 
 
+def test_running_sums_of_real_numbers_have_litert_s_order() -> None:
+    sheet = Sheet(seed=11)
+    data = given(sheet.rng.normal(0, 1e9, (3, 13)), "float32")
+    for axis, reverse in ((1, False), (-2, True), (-1, True)):
+        sheet.add("CUMSUM", data, axis, reverse=reverse)
+    sheet.check()
+
+
 def test_running_sums_of_minus_zeros_have_the_sign_of_litert() -> None:
     sheet = Sheet()
     data = given([[-0.0, -0.0, 1, -1], [-0.0, 0, -0.0, -0.0], [np.nan, -0.0, np.inf, 1]], "float32")
