@@ -20,6 +20,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.blockwise.spec import GROUP, Blockwise
 from legalize.kernels.float_matmul.kernel import TileKernel
+from legalize.kernels.float_matmul.pack import Block
 from legalize.kernels.float_matmul.spec import FloatMatmul, View
 from legalize.kernels.ir.rows import store_lanes
 from legalize.kernels.ir.sums import zeros
@@ -233,32 +234,31 @@ class _Panels(TileKernel):
         self.layer = layer
         shapes = (layer.rows, layer.depth), (layer.depth, layer.units), (layer.rows, layer.units)
         lhs, rhs, output = (View(shape, (0, 1)) for shape in shapes)
-        super().__init__(isa, FloatMatmul(lhs, rhs, output))
+        data, self.weights, target = declared(layer)
+        super().__init__(isa, FloatMatmul(lhs, rhs, output), (data, None, target))
 
-    def _declare(self) -> None:
-        self.lhs, self.weights, self.target = declared(self.layer)
-
-    def _pack(self, packed: Buffer, start: Index, column: Index, size: int) -> None:
-        """Widen a block of ``size`` vectors of units, with weights of 0 past the last unit."""
+    def pack(self, packed: Buffer, start: Index, block: Block, first: Index = 0) -> None:
+        """Widen a block of units, with weights of 0 past the last unit."""
         del start
-        layer, lanes = self.layer, self.lanes
-        units = [column + vector * lanes for vector in range(size)]
+        layer, lanes, size = self.layer, self.lanes, block.size
+        units = [block.column + vector * lanes for vector in range(size)]
         groups = [kept(T.truncdiv(unit, T.int32(GROUP))) for unit in units]
         firsts = [kept(unit - group * GROUP) for unit, group in zip(units, groups, strict=True)]
 
-        def block(number: Index, loop: Index) -> None:
+        def numbered(number: Index, loop: Index) -> None:
             numbers = [
-                self.weights.numbers(group, number, first, lanes)
-                for group, first in zip(groups, firsts, strict=True)
+                self.weights.numbers(group, number, unit, lanes)
+                for group, unit in zip(groups, firsts, strict=True)
             ]
 
             def step(place: Index, count: int) -> None:
-                for vector, (group, first) in enumerate(zip(groups, firsts, strict=True)):
-                    found = self.weights.widened(group, place, numbers[vector], first, lanes)
+                for vector, (group, unit) in enumerate(zip(groups, firsts, strict=True)):
+                    found = self.weights.widened(group, place, numbers[vector], unit, lanes)
                     for k, value in enumerate(found[:count]):
-                        index = ((place * layer.in_byte + k) * size + vector) * lanes
+                        row = first + (place * layer.in_byte + k) * size
+                        index = (row + vector) * lanes
                         T.buffer_store(packed, value, [T.ramp(index, 1, lanes)])
 
             loop(step)
 
-        each_step(layer, block)
+        each_step(layer, numbered)
