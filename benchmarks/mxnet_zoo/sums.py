@@ -15,7 +15,7 @@ import numpy as np
 import tvm
 
 import tvm_qnn as qnn
-from frontends.mxnet.graph import Attributes
+from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.symbol import read_symbol
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 

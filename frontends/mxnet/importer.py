@@ -15,8 +15,9 @@ from tvm import relax
 import frontends.mxnet.converters  # noqa: F401 (registers the rules)
 from frontends.builder import Imported, ModuleBuilder
 from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
+from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.converters.context import CONVERTERS, Context
-from frontends.mxnet.graph import SEMANTICS, Attributes, Entry, Graph, Node, reachable
+from frontends.mxnet.graph import SEMANTICS, Entry, Graph, Node, reachable
 from frontends.mxnet.interface import Dtypes, Shapes, input_specs, signature
 from frontends.mxnet.params import read_params
 from frontends.mxnet.scalars import Array, Value, to_expr

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from tvm import relax
 
-from frontends.mxnet.graph import Attributes, Entry, Graph, reachable
+from frontends.mxnet.attributes import Attributes
+from frontends.mxnet.graph import Entry, Graph, reachable
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import int_list_attr
 from qnn_ops.dialect.registry import TensorSpec, spec_of

@@ -14,7 +14,8 @@ import numpy as np
 from frontends.builder import Imported
 from frontends.errors import UnsupportedOperatorError
 from frontends.formats import Shapes, Source
-from frontends.mxnet.graph import Attributes, Entry, Node
+from frontends.mxnet.attributes import Attributes
+from frontends.mxnet.graph import Entry, Node
 from frontends.mxnet.importer import import_graph, parameters
 from frontends.mxnet.scalars import Value
 from frontends.mxnet.symbol import read_model

@@ -7,7 +7,8 @@ import numpy as np
 from tvm import relax
 
 from frontends.builder import ModuleBuilder
-from frontends.mxnet.graph import Attributes, Graph, Node
+from frontends.mxnet.attributes import Attributes
+from frontends.mxnet.graph import Graph, Node
 from frontends.mxnet.scalars import Array, Number, Value, is_known
 from qnn_ops.dialect.checks import check_axis
 from qnn_ops.dialect.registry import spec_of

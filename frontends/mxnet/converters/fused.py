@@ -10,8 +10,9 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.mxnet import folding
+from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.converters.context import Context
-from frontends.mxnet.graph import Attributes, Graph, Node
+from frontends.mxnet.graph import Graph, Node
 from frontends.mxnet.scalars import Array, Number, Value, is_known, scalar
 from qnn_ops.errors import QnnError
 

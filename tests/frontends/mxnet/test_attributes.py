@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from frontends.mxnet.graph import Attributes
+from frontends.mxnet.attributes import Attributes
 from tests.support.errors import fails, giving
 
 
