@@ -1,7 +1,9 @@
 """What other systems lack, taken away from this one: nothing of the project asks for it."""
 
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -80,7 +82,10 @@ print(sorted(each.name for each in path.parent.iterdir()))
 
 def without_posix(code: str, *arguments: str) -> str:
     line = [sys.executable, "-W", "ignore", "-c", WITHOUT_POSIX + code, *arguments]
-    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
+    # It takes the folders of other processes, which have no claims, for those of killed ones.
+    with tempfile.TemporaryDirectory() as own:
+        env = {**os.environ, "TMPDIR": own}
+        done = subprocess.run(line, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
