@@ -5,7 +5,7 @@ A share is a speed divided by the processor's peak, and its goal is the lowest.
 """
 
 PEERS = {"float32": {"onnxruntime": 1.0, "litert": 0.8}}
-"""A network beside programs, by its style and the program."""
+"""The time of a network divided by another program's, by the network's style and the program."""
 
 TWO_THREADS = 0.55
 """A network on two threads beside one thread."""
@@ -14,6 +14,7 @@ PICTURES = 0.6
 """A picture of a batch of ``BATCH`` pictures beside OpenVINO's, which chooses its streams."""
 
 BATCH = 8
+"""The number of pictures in such a batch."""
 
 TOKEN, PROMPT, ROW = 0.75, 0.5, 0.75
 """A token, a prompt, and one row by weights of few bits, each beside ONNX Runtime."""
@@ -25,7 +26,7 @@ SHARE_OF_TILES = 0.6
 """A network with AMX: its operations beside the peak of ``tdpbusd``."""
 
 COLD, WARM = 1.5, 0.3
-"""A build beside OpenVINO's, with an empty store and a full one."""
+"""A build beside OpenVINO's, with an empty cache and a full one."""
 
 
 def beside(value: float, goal: float | None = None) -> str:

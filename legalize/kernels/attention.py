@@ -4,11 +4,11 @@
       keys, values = the packed matrices
       for every few rows                                in parallel, if there are few products
         scores = rows · keys
-        weights = softmax(scores)
-        output = weights · values
+        probabilities = softmax(scores)
+        output = probabilities · values
 
-Scores and weights of these rows stay in a near cache. Each sum has the order that it has in the
-kernels of products and softmax, which write the loops.
+Scores and probabilities of these rows stay in a near cache. Each sum has the order that it has in
+the kernels of products and softmax, which write the loops.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ _MOST_SCORES = 1 << 13
 _MOST_TILES = 4
 """The most tiles of rows at a time. They read the same keys from the nearest cache."""
 _MANY = 8
-"""So many products have enough work for all threads."""
+"""The least number of products that give every thread enough work."""
 
 
 def is_attention(scores: FloatMatmul, softmax: Kernel, values: FloatMatmul) -> bool:

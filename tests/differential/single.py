@@ -14,6 +14,7 @@ from tests.support.children import without_stderr
 from tvm_qnn.oracle import litert_tensors
 
 _MOST = 20_000
+"""The most elements of a result."""
 _MOST_SUMS = 128
 """The most running sums of float32 that are imported."""
 _MOVES = (
@@ -105,7 +106,7 @@ class Reading(Draw):
 
 
 def single(*codes: str) -> Step:
-    """Return a step of one of these operators; LiteRT does not take all that is drawn."""
+    """Return a step of one of these operators; it returns None if LiteRT refuses what is drawn."""
 
     def draw(graph: Graph, value: Value) -> Value | None:
         code = str(graph.choice(*codes))

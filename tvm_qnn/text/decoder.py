@@ -58,8 +58,10 @@ class Sampling:
 TOKENS, WHOLE = "tokens_", "whole_"
 """The beginnings of the names of the libraries' files."""
 _WORTH = {False: 8, True: 2}
-"""By whether a library begins a text: it runs if at least one in this many of its tokens is there.
-It takes as long as a few runs of a library of fewer tokens."""
+"""By whether a library begins a text: how many times as many tokens it may read as are there.
+
+Beyond that, a few runs of a smaller library take less time.
+"""
 
 
 class Step:

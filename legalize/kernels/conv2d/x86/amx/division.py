@@ -3,7 +3,8 @@
 By pixels, each thread computes the same turns of every block. It reads all weights, which come from
 the third-level cache. But its own core wrote most of the data, if the layer before was divided by
 pixels, too. By turns of all blocks, each thread reads a part of the weights, and the data of all
-pixels. A core reads what another core wrote more slowly than it reads weights.
+pixels. A core reads what another core wrote more slowly than it reads weights. By pixels, the turns
+of a block may not halve: what one thread computes beyond a half counts as well.
 """
 
 from __future__ import annotations
