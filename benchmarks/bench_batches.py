@@ -51,29 +51,36 @@ _HEADER = ["model", "cores", "tvm-qnn", "OpenVINO", "ratio"]
 def main(names: Sequence[str], batch: int, rounds: int, output: Path) -> None:
     """Time NAMES: files of models, or networks of the zoo."""
     console, rows = terminal(), []
+    goal = goals.PICTURES if batch == goals.BATCH else None
     for name, contents in models(names or DEFAULT):
-        for cores in CORES:
-            try:
-                ours, theirs = _seconds_of_a_picture(contents, batch, cores, rounds)
-            except QnnError as error:
-                console.print(f"{name} is left out: {error}", markup=False)
-                break
-            ratio = goals.beside(ours / theirs, goals.PICTURES if batch == goals.BATCH else None)
-            rows.append([name, str(cores), milliseconds(ours), milliseconds(theirs), ratio])
+        try:
+            library = _library(contents, batch)
+            for cores in CORES:
+                ours, theirs = _seconds_of_a_picture(library, contents, batch, cores, rounds)
+                told = milliseconds(ours), milliseconds(theirs), goals.beside(ours / theirs, goal)
+                rows.append([name, str(cores), *told])
+        except QnnError as error:
+            console.print(f"{name} is left out: {error}", markup=False)
     title = f"milliseconds a picture, {batch} pictures a run"
     console.print(as_table(_HEADER, rows, title))
     output.mkdir(parents=True, exist_ok=True)
-    told = setting_lines(setting([*PACKAGES, "openvino"]), max(CORES))
-    write_text(output / "batches.md", markdown(told, title, markdown_table(_HEADER, rows)))
+    lines = setting_lines(setting([*PACKAGES, "openvino"]), max(CORES))
+    write_text(output / "batches.md", markdown(lines, title, markdown_table(_HEADER, rows)))
 
 
-def _seconds_of_a_picture(model: bytes, batch: int, cores: int, rounds: int) -> list[float]:
-    """Return the medians of tvm-qnn and OpenVINO, on so many cores."""
+def _library(model: bytes, batch: int) -> qnn.Library:
+    """Build a model of single pictures for a batch."""
     source = read_model(model)
     single = [TensorInfo(note.name, note.shape, note.dtype) for note in source.summary("").inputs]
     infos = with_batch(single, batch)
     imported = source.convert({info.name: info.shape for info in infos})
-    library = qnn.build(imported.mod, "host", imported.params, num_threads=1)
+    return qnn.build(imported.mod, "host", imported.params, num_threads=1)
+
+
+def _seconds_of_a_picture(
+    library: qnn.Library, model: bytes, batch: int, cores: int, rounds: int
+) -> list[float]:
+    """Return the median seconds of a picture in tvm-qnn and in OpenVINO, on so many cores."""
     inputs = [noise(info) for info in library.inputs]
     with on_cores(cores), tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         file = Path(folder) / f"model{suffix_of(model)}"

@@ -73,14 +73,12 @@ def main(layers: tuple[str, ...], rounds: int, seconds: float, output: Path) -> 
             if form == "integers" and llama_cpp.is_there():
                 runs["llama.cpp"] = llama_cpp.product(made.weights, bits, made.data)
             times = alternate(runs, rounds, seconds)
-            ours, *others = (times[key].median for key in runs)
-            of_row = _GOALS if layer.startswith("1,") else {}
-            told = [
-                text
-                for name, each in zip(list(runs)[1:], others, strict=True)
-                for text in (milliseconds(each), goals.beside(ours / each, of_row.get(name)))
-            ]
-            row = [layer, str(bits), form, milliseconds(ours), *told]
+            medians = {key: times[key].median for key in runs}
+            ours = medians.pop("ours")
+            of_row = _GOALS if _sizes(layer)[0] == 1 else {}
+            row = [layer, str(bits), form, milliseconds(ours)]
+            for key, each in medians.items():
+                row += [milliseconds(each), goals.beside(ours / each, of_row.get(key))]
             rows.append(row + ["–"] * (len(_HEADER) - len(row)))
     console.print(as_table(_HEADER, rows, f"Weights with a scale for each {_BLOCK}"))
     output.mkdir(parents=True, exist_ok=True)

@@ -108,7 +108,7 @@ def main(names: Sequence[str], rounds: int, seconds: float, output: Path) -> Non
 
 
 def _share(model: bytes) -> str:
-    """Return the text of the share of the peak, with the goal of AMX's tiles."""
+    """Return the text of a model's share of the peak, on AMX's tiles with its goal."""
     found = profile(model)
     if found.share is None:
         return "–"

@@ -144,7 +144,7 @@ def _cell(race: Race, key: str) -> str:
 
 def _ratio(race: Race, key: str) -> str:
     ratio = race.ratio(key)
-    return "–" if ratio is None else f"{ratio:.2g}" if ratio < 0.1 else f"{ratio:.2f}"
+    return "–" if ratio is None else goals.beside(ratio)
 
 
 def _difference(race: Race, key: str) -> str:

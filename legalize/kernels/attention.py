@@ -13,6 +13,7 @@ the kernels of products and softmax, which write the loops.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from math import prod
 
 from tvm import tirx
@@ -50,10 +51,17 @@ def is_attention(scores: FloatMatmul, softmax: Kernel, values: FloatMatmul) -> b
     )
 
 
+@cache
 def attention(
-    isa: VectorIsa, scores: FloatMatmul, softmax: Kernel, values: FloatMatmul
+    isa: VectorIsa, scores: FloatMatmul, softmax: str, values: FloatMatmul
 ) -> tirx.PrimFunc:
     """Build the function of attention.
+
+    Args:
+        isa: the vectors.
+        scores: the first product.
+        softmax: the description of the softmax's kernel.
+        values: the second product.
 
     Returns:
         A function of the rows, the keys, the tensors of the softmax's steps, the values and the
@@ -63,15 +71,16 @@ def attention(
     width = -(-scores.columns // LANES) * LANES
     inside = View((*scores.outer, scores.rows, width), tuple(range(len(scores.outer) + 2)))
     scores, values = replace(scores, output=inside), replace(values, lhs=inside)
+    kernel = Kernel.described(softmax)
     kinds = [(view.shape, "float32") for view in (scores.lhs, scores.rhs)]
     ends = [(view.shape, "float32") for view in (values.rhs, values.output)]
     with new_function("attention") as builder:
-        lhs, keys, *others, rhs, target = softmax.arguments(*kinds, *softmax.operands, *ends)
+        lhs, keys, *others, rhs, target = kernel.arguments(*kinds, *kernel.operands, *ends)
         products = (
             TileKernel(isa, scores, (lhs, keys, None)),
             TileKernel(isa, values, (None, rhs, target)),
         )
-        _Attention(*products, softmax, others).write()
+        _Attention(*products, kernel, others).write()
     return builder.get()
 
 
@@ -86,8 +95,8 @@ class _Attention:
         self.tile = tile_size(self.size, MOST_ROWS)
         self.rows = self.tile * self._tiles()
         sums = self.size * scores.spec.columns * (scores.spec.depth + values.spec.columns)
-        shared = self.products if self.products >= _MANY else 1
-        self.tasks = scores.task_count(shared * sums)
+        self.has_many = self.products >= _MANY
+        self.tasks = scores.task_count(sums * (self.products if self.has_many else 1))
 
     def _tiles(self) -> int:
         """Choose the number of tiles at a time, so that few rows are computed twice."""
@@ -98,7 +107,7 @@ class _Attention:
 
     def write(self) -> None:
         """Write the loop over products."""
-        shared_loop(self.tasks if self.products >= _MANY else 1, self.products, self._product)
+        shared_loop(self.tasks if self.has_many else 1, self.products, self._product)
 
     def _product(self, product: Index) -> None:
         """Write the packing of a product's matrices, and the loop over its rows."""
@@ -122,7 +131,7 @@ class _Attention:
             self.softmax.write_rows(kept(row), T.int64(self.rows), memory, memory, memory)
             self._multiply(self.values, packed[1], (inside, output), least, first)
 
-        tasks = 1 if self.products >= _MANY else self.tasks
+        tasks = 1 if self.has_many else self.tasks
         shared_loop(tasks, -(-self.size // self.rows), some)
 
     def _multiply(

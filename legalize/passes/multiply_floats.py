@@ -64,7 +64,7 @@ class _MultiplyFloats(CallRewriter):
             return False
         self.values: dict[Any, relax.Expr] = self.facts.values
         self.moved: dict[Any, tuple[int, ...]] = {}
-        self.softmaxes: dict[Any, Kernel] = {}
+        self.softmaxes: dict[Any, str] = {}
         self.causal_columns: dict[Any, int] = {}
         self.causal_depth: dict[Any, int] = {}
         mod = self.builder_.get()
@@ -76,7 +76,7 @@ class _MultiplyFloats(CallRewriter):
             if operator_name(value) == _CALL:
                 text = (mod[value.args[0]].attrs or {}).get(DESCRIPTION)
                 if text is not None:
-                    self._note_softmax(variable, value, Kernel.described(str(text)))
+                    self._note_softmax(variable, value, str(text))
         self.attentions: dict[Any, _Attention] = {}
         for call in self.values.values():
             if (found := self._attention(call)) is not None:
@@ -84,9 +84,9 @@ class _MultiplyFloats(CallRewriter):
         self.inside = {each.scores for each in self.attentions.values()}
         return True
 
-    def _note_softmax(self, result: Any, softmax: relax.Call, kernel: Kernel) -> None:
-        """Note a softmax's kernel; if it is causal, also the product before it."""
-        self.softmaxes[result] = kernel
+    def _note_softmax(self, result: Any, softmax: relax.Call, description: str) -> None:
+        """Note a softmax's description; if it is causal, also the product before it."""
+        self.softmaxes[result], kernel = description, Kernel.described(description)
         if not kernel.is_causal:
             return
         tokens = self.causal_depth[result] = kernel.shape[-2]
@@ -112,11 +112,11 @@ class _MultiplyFloats(CallRewriter):
         scores = self._product(before, None)
         if scores is None or values is None or before in self.attentions:
             return None
-        kernel = self.softmaxes[result]
-        if not is_attention(scores[0], kernel, values[0]):
+        softmax = self.softmaxes[result]
+        if not is_attention(scores[0], Kernel.described(softmax), values[0]):
             return None
         operands = [*scores[1], *others, values[1][1]]
-        return _Attention(before, attention(self.isa, scores[0], kernel, values[0]), operands)
+        return _Attention(before, attention(self.isa, scores[0], softmax, values[0]), operands)
 
     def _behind_reshapes(self, tensor: Any) -> list[Any]:
         """Return a tensor and those with the same elements that it is made of."""

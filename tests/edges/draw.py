@@ -67,7 +67,7 @@ class Draw(Sheet, Chances):
         return tuple(kept[int(self.choice(0, 0, self.rng.integers(len(kept) + 1))) :])
 
     def dtype(self) -> str:
-        """Of data that is only moved."""
+        """Draw the type of data that is only moved."""
         if self.chance(0.7):
             return str(self.choice(*_EIGHT_BITS))
         return str(self.choice("float32", "float32", "int32", "int64", "bool", "int16"))
@@ -76,7 +76,7 @@ class Draw(Sheet, Chances):
         return str(self.choice("int8", "uint8", "int8", "uint8", "int16", "float32"))
 
     def dtype_of(self, *dtypes: str) -> str:
-        """Of an operator that takes few types; now and then any other one."""
+        """Draw one of the few types that an operator takes, and now and then any other one."""
         return self.dtype() if self.odd(0.1) else str(self.choice(*dtypes))
 
     def encoding(self, dtype: str, scale: float = 0.05) -> Quantization | None:

@@ -172,7 +172,7 @@ class TileKernel(ConvKernel):
         Args:
             section: the section.
             count: the number of turns, at least 1.
-            number: returns the number of the turn at a place in the order.
+            number: returns the number of the turn at an index in the order.
         """
         self._multiply(section, number(0))
         loop_between(
