@@ -6,7 +6,7 @@ from tests.differential.layers import dense
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
 from tests.support.errors import failing
-from tests.support.litert import weighted
+from tests.support.litert import sharp_layers, weighted
 from tests.support.operators import module_of
 from tests.support.steps import referred
 
@@ -39,30 +39,11 @@ def test_data_of_any_rank_gives_the_rows_of_the_matrix_product() -> None:
 test_equals_litert = referred(dense)
 
 
-@pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
-def test_equals_litert_where_the_multiplier_decides(style: str) -> None:
-    # Accumulators of about 1e8, within a few steps of a tie: fixed-point multipliers, and
-    # products of scales rounded to float32, give other results for some of them.
-    rng = np.random.default_rng(11)
-    dtype = "uint8" if style == "uint8" else "int8"
-    middle = 128 if dtype == "uint8" else 0
-    units = 200
+@pytest.mark.parametrize(("dtype", "count"), [("uint8", 1), ("int8", 1), ("int8", 200)])
+def test_equals_litert_where_the_multiplier_decides(dtype: str, count: int) -> None:
     disagreeing = 0
-    for _ in range(10):
-        input_scale = float(np.float32(2.0 ** rng.uniform(-8, 0)))
-        count = units if style == "int8_per_axis" else 1
-        scales = (2.0 ** rng.uniform(-8, -3, count)).astype(np.float32)
-        output_scale = float(np.float32(1e6 * input_scale * scales.mean()))
-        ties = rng.integers(-120, 120, units) + 0.5
-        bias = np.round(ties * output_scale / input_scale / scales.astype(np.float64))
-        bias = (bias + rng.integers(-6, 7, units)).astype(np.int32)
-        attrs = encodings(
-            input=(input_scale, middle),
-            kernel=(scales.tolist() if scales.size > 1 else float(scales[0]), 0),
-            output=(output_scale, middle),
-            out_dtype=dtype,
-        )
-        data, weight = np.full((1, 1), middle, dtype), np.ones((units, 1), dtype)
+    for attrs, bias in sharp_layers(dtype, count, (-8, -3)):
+        data, weight = np.full((1, 1), attrs["input_zero_point"], dtype), np.ones((200, 1), dtype)
         actual = quantized_dense.evaluate(data, weight, bias=bias, **attrs)
         expected = weighted("FULLY_CONNECTED", data, weight, bias, attrs)
         np.testing.assert_array_equal(actual, expected)

@@ -11,17 +11,10 @@ from qnn_ops.errors import QnnError
 from tests.support.arrays import every_value, full_range
 from tests.support.encodings import encodings
 from tests.support.errors import failing
-from tests.support.litert import litert
+from tests.support.litert import check_function, encoded, random_ends
 from tests.support.operators import module_of
 
 per_tensor = Quantization.per_tensor
-
-
-def check(actual: np.ndarray, code: str, data: np.ndarray, *encodings: Quantization | None) -> None:
-    """Compare a result with LiteRT's, given the encodings of the data and of the result."""
-    given, made = encodings
-    expected = litert(code, [(data, given)], (data.shape, str(actual.dtype), made))
-    np.testing.assert_array_equal(actual, expected)
 
 
 def test_ties_go_away_from_zero_and_results_saturate() -> None:
@@ -49,7 +42,7 @@ def test_equals_litert(dtype: str) -> None:
         data = (rng.uniform(-span, span, (20, 30)) * scale).astype(np.float32)
         data[:10] = np.round(data[:10] / scale) * scale + np.float32(scale / 2)
         actual = quantize.evaluate(data, scale, zero_point, dtype)
-        check(actual, "QUANTIZE", data, None, per_tensor(scale, zero_point))
+        check_function(actual, "QUANTIZE", data, None, per_tensor(scale, zero_point))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -63,7 +56,7 @@ def test_equals_litert_where_the_float32_quotient_decides(dtype: str) -> None:
         for _ in range(rng.integers(0, 3)):
             data = np.nextafter(data, rng.choice(np.array([-1e9, 1e9], np.float32), 500))
         actual = quantize.evaluate(data, float(scale), zero_point, dtype)
-        check(actual, "QUANTIZE", data, None, per_tensor(float(scale), zero_point))
+        check_function(actual, "QUANTIZE", data, None, per_tensor(float(scale), zero_point))
 
 
 def test_equals_litert_with_one_scale_per_channel() -> None:
@@ -74,7 +67,7 @@ def test_equals_litert_with_one_scale_per_channel() -> None:
         zero_points = rng.integers(-20, 20, scales.size)
         actual = quantize.evaluate(data, scales.tolist(), zero_points.tolist(), "int8", axis=axis)
         made = Quantization(scales, zero_points.astype(np.int64), axis)
-        check(actual, "QUANTIZE", data, None, made)
+        check_function(actual, "QUANTIZE", data, None, made)
 
 
 test_what_does_not_fit_is_named = failing(
@@ -128,7 +121,7 @@ def test_equals_litert_of_dequantize(dtype: str) -> None:
         zero_point = 0 if dtype == "int16" else full_range(rng, dtype, ()).item()
         data = full_range(rng, dtype, (20, 30))
         actual = dequantize.evaluate(data, scale, zero_point)
-        check(actual, "DEQUANTIZE", data, per_tensor(scale, zero_point), None)
+        check_function(actual, "DEQUANTIZE", data, per_tensor(scale, zero_point), None)
 
 
 def test_equals_litert_with_one_scale_per_channel_of_dequantize() -> None:
@@ -139,7 +132,7 @@ def test_equals_litert_with_one_scale_per_channel_of_dequantize() -> None:
         zero_points = rng.integers(-20, 20, scales.size)
         actual = dequantize.evaluate(data, scales.tolist(), zero_points.tolist(), axis=axis)
         given = Quantization(scales, zero_points.astype(np.int64), axis)
-        check(actual, "DEQUANTIZE", data, given, None)
+        check_function(actual, "DEQUANTIZE", data, given, None)
 
 
 test_what_does_not_fit_is_named_of_dequantize = failing(
@@ -190,43 +183,22 @@ def test_one_scale_per_channel_and_a_clamp_range_by_hand() -> None:
 @pytest.mark.parametrize("out_dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_equals_litert_of_requantize(dtype: str, out_dtype: str) -> None:
-    rng = np.random.default_rng(1)
-    data = every_value(dtype)
-    for case in range(150):
-        exponents = rng.uniform(-9, 5, 2)
-        # Powers of two, and quotients that bring one value close to a tie.
-        scales = np.exp2(np.round(exponents) if case % 3 == 0 else exponents).astype(np.float32)
-        if case % 3 == 1:
-            scales[1] = scales[0] * rng.integers(1, 256) / (rng.integers(1, 120) + 0.5)
-        attrs = encodings(
-            input=(float(scales[0]), full_range(rng, dtype, ()).item()),
-            output=(float(scales[1]), full_range(rng, out_dtype, ()).item()),
-        )
-        if case % 3 == 1:
-            attrs["input_zero_point"] = np.iinfo(dtype).min
-            attrs["output_zero_point"] = np.iinfo(out_dtype).min
-        actual = requantize.evaluate(data, **attrs, out_dtype=out_dtype)
-        given = per_tensor(attrs["input_scale"], attrs["input_zero_point"])
-        made = per_tensor(attrs["output_scale"], attrs["output_zero_point"])
-        check(actual, "QUANTIZE", data, given, made)
+    rng, data = np.random.default_rng(1), every_value(dtype)
+    for _ in range(150):
+        ends = random_ends(rng, dtype, out_dtype)
+        actual = requantize.evaluate(data, *ends, out_dtype)
+        check_function(actual, "QUANTIZE", data, *encoded(ends))
 
 
 @pytest.mark.parametrize("out_dtype", ["int8", "int16", "int32"])
 def test_equals_litert_from_int16(out_dtype: str) -> None:
     rng = np.random.default_rng(2)
-    for case in range(60):
-        exponents = rng.uniform(-9, 2, 2)
-        scales = np.exp2(np.round(exponents) if case % 2 == 0 else exponents).astype(np.float32)
+    for _ in range(60):
+        scale, _, out_scale, point = random_ends(rng, "int16", "int8", (-9, 2))
+        ends = scale, 0, out_scale, point if out_dtype == "int8" else 0
         data = full_range(rng, "int16", (1000,))
-        output_zero_point = full_range(rng, "int8", ()).item() if out_dtype == "int8" else 0
-        actual = requantize.evaluate(
-            data, float(scales[0]), 0, float(scales[1]), output_zero_point, out_dtype
-        )
-        given, made = (
-            per_tensor(float(scales[0]), 0),
-            per_tensor(float(scales[1]), output_zero_point),
-        )
-        check(actual, "QUANTIZE", data, given, made)
+        actual = requantize.evaluate(data, *ends, out_dtype)
+        check_function(actual, "QUANTIZE", data, *encoded(ends))
 
 
 test_what_does_not_fit_is_named_of_requantize = failing(

@@ -1,15 +1,12 @@
 import numpy as np
 import pytest
 
-from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError, quantized_relu, requantize
-from tests.support.arrays import every_value, full_range
+from tests.support.arrays import every_value
 from tests.support.encodings import encodings
 from tests.support.errors import failing
-from tests.support.litert import litert
+from tests.support.litert import check_function, encoded, random_ends
 from tests.support.operators import module_of
-
-per_tensor = Quantization.per_tensor
 
 PLAIN = encodings(input=(0.5, 2), output=(0.25, -3), out_dtype="int8")
 
@@ -17,25 +14,11 @@ PLAIN = encodings(input=(0.5, 2), output=(0.25, -3), out_dtype="int8")
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("kind", ["relu", "relu6", "relu_n1_to_1"])
 def test_equals_litert(kind: str, dtype: str) -> None:
-    rng = np.random.default_rng(2)
-    data = every_value(dtype)
-    for case in range(150):
-        exponents = rng.uniform(-8, 3, 2)
-        # Powers of two, and small whole quotients, make ties frequent.
-        scales = np.exp2(np.round(exponents) if case % 3 == 0 else exponents)
-        if case % 3 == 1:
-            scales = 0.125 * rng.integers(1, 20, 2)
-        attrs = encodings(
-            input=(float(np.float32(scales[0])), full_range(rng, dtype, ()).item()),
-            output=(float(np.float32(scales[1])), full_range(rng, dtype, ()).item()),
-        )
-        expected = litert(
-            kind.upper(),
-            [(data, per_tensor(attrs["input_scale"], attrs["input_zero_point"]))],
-            (data.shape, dtype, per_tensor(attrs["output_scale"], attrs["output_zero_point"])),
-        )
-        actual = quantized_relu.evaluate(data, **attrs, out_dtype=dtype, kind=kind)
-        np.testing.assert_array_equal(actual, expected)
+    rng, data = np.random.default_rng(2), every_value(dtype)
+    for _ in range(150):
+        ends = random_ends(rng, dtype, dtype)
+        actual = quantized_relu.evaluate(data, *ends, dtype, kind)
+        check_function(actual, kind.upper(), data, *encoded(ends))
 
 
 def test_its_multiplier_is_a_float32_quotient_unlike_that_of_requantize() -> None:
