@@ -4,19 +4,18 @@ A model under a megabyte has two seconds of the processor's time and 512 MB of m
 the importer itself takes; a process that dies, hangs or takes more has found something.
 """
 
-import multiprocessing
-import resource
 import signal
 import time
 import traceback
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from functools import partial
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from tests.fuzz.importers import IMPORTERS, Files
+from tests.support.children import Death, answers, room
 
 SECONDS = 2.0
 MEGABYTES = 512
@@ -73,63 +72,24 @@ def run_campaign(importer: str, seconds: float, first_seed: int = 0, most: int =
     tried = refused = 0
     findings: list[Finding] = []
     while tried < most and time.monotonic() < end:
-        count = min(_BATCH, most - tried)
-        done, batch_refused, what = _run_batch(importer, first_seed + tried, count, end)
-        tried += done
-        refused += batch_refused
-        if what is not None:
-            seed = first_seed + tried - 1
-            findings.append(Finding(seed, what, model_of(importer, seed)))
+        seeds = range(first_seed + tried, first_seed + min(tried + _BATCH, most))
+        for answer in answers(partial(_try, importer), seeds, _PATIENCE, room(MEGABYTES)):
+            if isinstance(answer, bool):
+                refused += answer
+            else:
+                what = answer.reason if isinstance(answer, Death) else answer
+                seed = first_seed + tried
+                findings.append(Finding(seed, what, model_of(importer, seed)))
+            tried += 1
+            if not isinstance(answer, bool) or time.monotonic() >= end:
+                break  # what had an error may have kept memory
     return Result(tried, refused, tuple(findings))
-
-
-def _run_batch(importer: str, seed: int, count: int, end: float) -> tuple[int, int, str | None]:
-    """Count models that were tried and refused; describe the error of the last, if it had one."""
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(importer, seed, count, end, theirs))
-    process.start()
-    theirs.close()
-    done = refused = 0
-    try:
-        while True:
-            if not ours.poll(_PATIENCE):
-                process.kill()
-                return done + 1, refused, "it hangs"
-            message = ours.recv()
-            if message is None:
-                return done, refused, None
-            done += 1
-            if isinstance(message, str):
-                return done, refused, message
-            refused += message
-    except EOFError:
-        process.join()
-        return done + 1, refused, f"the process died with code {process.exitcode}"
-    finally:
-        process.join(5)
-        process.kill()
-
-
-def limit_memory() -> None:
-    """Leave this process so many megabytes more than it has."""
-    used = _status("VmSize")
-    resource.setrlimit(resource.RLIMIT_AS, (used + (MEGABYTES << 20),) * 2)
-
-
-def _work(importer: str, seed: int, count: int, end: float, answers: Connection) -> None:
-    limit_memory()
-    signal.signal(signal.SIGVTALRM, _too_long)
-    for number in range(count):
-        if time.monotonic() >= end:
-            break
-        answers.send(_try(importer, seed + number))
-    answers.send(None)
 
 
 def _try(importer: str, seed: int) -> bool | str:
     files = model_of(importer, seed)
     start = time.process_time()
+    signal.signal(signal.SIGVTALRM, _too_long)
     signal.setitimer(signal.ITIMER_VIRTUAL, 5 * SECONDS)
     try:
         refused = IMPORTERS[importer].load(files)
@@ -145,12 +105,3 @@ def _try(importer: str, seed: int) -> bool | str:
 
 def _too_long(_signal: int, _frame: FrameType | None) -> Any:
     raise TimeoutError("it takes too long")
-
-
-def _status(field: str) -> int:
-    """Return a figure of this process, in bytes."""
-    with open("/proc/self/status", encoding="ascii") as file:
-        for line in file:
-            if line.startswith(f"{field}:"):
-                return int(line.split()[1]) << 10
-    raise RuntimeError(f"the system does not tell {field}")

@@ -79,6 +79,13 @@ def _limit(kind: int, most: int) -> None:
     resource.setrlimit(kind, (limit, known))
 
 
+def room(megabytes: int) -> int:
+    """Return the address space of a process that may take so many megabytes more than this one."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        pages = int(file.read().split()[0])
+    return pages * resource.getpagesize() + (megabytes << 20)
+
+
 @contextlib.contextmanager
 def without_stderr() -> Iterator[None]:
     """Silence LiteRT's output about refusals there; its error says the same."""

@@ -1,7 +1,6 @@
 """Every file of the corpus is refused as it should be, in little time and memory."""
 
 import json
-import multiprocessing
 import time
 import warnings
 from collections.abc import Callable
@@ -12,9 +11,10 @@ import pytest
 
 from frontends.onnx import from_onnx
 from frontends.tflite import from_tflite
-from tests.fuzz.campaign import SECONDS, limit_memory
+from tests.fuzz.campaign import MEGABYTES, SECONDS
 from tests.fuzz.corpus import tflite_cases
 from tests.fuzz.corpus.case import FOLDER
+from tests.support.children import answers, room
 
 HAS_ONNX = find_spec("onnx") is not None
 if HAS_ONNX:
@@ -62,16 +62,8 @@ def test_error_of_a_hostile_file(name: str) -> None:
 
 
 def test_no_file_takes_much_memory() -> None:
-    def import_all() -> None:
-        limit_memory()
-        for name in NAMES:
-            assert outcome(name)[0] == EXPECTED[name]["error"], name
-
-    process = multiprocessing.get_context("fork").Process(target=import_all)
-    process.start()
-    process.join(300)
-    process.kill()
-    assert process.exitcode == 0
+    found = answers(lambda name: outcome(name)[0], NAMES, 300, room(MEGABYTES))
+    assert list(found) == [EXPECTED[name]["error"] for name in NAMES]
 
 
 def test_the_files_are_those_of_the_script() -> None:
