@@ -7,7 +7,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.ranges import index_of, split
-from tests.support.modules import module
+from tests.support.modules import calls_of, module
 
 
 @pytest.mark.parametrize("count", [2, 129])
@@ -27,12 +27,7 @@ def test_no_split_has_many_parts() -> None:
     with builder.function("main", [variable]):
         parts = split(builder, variable, [1] * 5000, 0)
         builder.emit_func_output(builder.normalize(relax.Tuple(parts)))
-    most = max(
-        len(binding.value.ty.fields)
-        for block in builder.get()["main"].body.blocks
-        for binding in block.bindings
-        if isinstance(binding.value, relax.Call)
-    )
+    most = max(len(call.ty.fields) for call in calls_of(builder.get()))
     assert (len(parts), most) == (5000, 64)
     assert split(builder, variable, [5000], 0) == [variable]
 

@@ -38,6 +38,12 @@ def emit(value: relax.Expr) -> relax.Var:
     return relax.BlockBuilder.current().emit(value)
 
 
+def calls_of(mod: tvm.IRModule) -> list[relax.Call]:
+    """Return the calls of ``main``, in order."""
+    values = (binding.value for block in mod["main"].body.blocks for binding in block.bindings)
+    return [value for value in values if isinstance(value, relax.Call)]
+
+
 def adder(shape: Sequence[int] = (2, 3)) -> tvm.IRModule:
     """x + w, both int8."""
     ty = relax.TensorType(shape, "int8")

@@ -9,7 +9,7 @@ import tvm
 import legalize
 from frontends.mxnet import from_mxnet
 from frontends.mxnet.graph import Entry, Graph, Node
-from tests.support.unchecked import unchecked
+from tests.support.operators import run_all
 
 
 def ends(**numbers: Any) -> dict[str, Any]:
@@ -80,16 +80,4 @@ def computed(
     """Run the graph, through the portable primitives."""
     mod, params = imported(graph, data, constants, semantics=semantics)
     bound = tvm.relax.transform.BindParams("main", params)(mod)
-    results = run_all(legalize.LegalizeQnn()(bound), list(data.values()))
-    return [np.asarray(result) for result in results]
-
-
-def run_all(mod: tvm.IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Compile a module and run it once; whether it has one result or several."""
-    with unchecked():
-        executable = tvm.compile(mod, target=tvm.target.Target("llvm"))
-    machine = tvm.relax.VirtualMachine(executable, tvm.cpu())
-    results = machine["main"](*(tvm.runtime.tensor(array) for array in arrays))
-    if isinstance(results, tvm.runtime.Tensor):
-        return [results.numpy()]
-    return [result.numpy() for result in results]
+    return run_all(legalize.LegalizeQnn()(bound), list(data.values()))

@@ -60,14 +60,16 @@ def run(mod: tvm.IRModule, arrays: Sequence[np.ndarray], target: Any = "llvm") -
     mcpu = str(target.attrs.get("mcpu", ""))
     if not runs_here(mcpu):
         return run_module(bochs.PROCESSORS[mcpu], mod, arrays)
-    (result,) = _run(mod, arrays, target, checked() if mcpu else unchecked())
+    (result,) = run_all(mod, arrays, target)
     return result
 
 
-def _run(
-    mod: tvm.IRModule, arrays: Sequence[np.ndarray], target: Any, context: Any
+def run_all(
+    mod: tvm.IRModule, arrays: Sequence[np.ndarray], target: Any = "llvm"
 ) -> list[np.ndarray]:
-    with context:
+    """Compile ``main`` for this machine and run it once; return its results, one or several."""
+    target = tvm.target.Target(target)
+    with checked() if target.attrs.get("mcpu", "") else unchecked():
         machine = relax.VirtualMachine(tvm.compile(mod, target=target), tvm.cpu())
     result = machine["main"](*(tvm.runtime.tensor(array) for array in arrays))
     results = [result] if isinstance(result, tvm.runtime.Tensor) else result
@@ -100,7 +102,7 @@ def check_operators(calls: Sequence[OperatorCall]) -> list[np.ndarray]:
     mod = _module_of(calls)
     check_round_trips(mod)
     # Without an instruction set there are no kernels: TVM makes each function for its arguments.
-    results = _run(legalize.LegalizeQnn()(mod), arrays, "llvm", unchecked())
+    results = run_all(legalize.LegalizeQnn()(mod), arrays)
     for actual, wanted, (operator, operands, attrs) in zip(results, expected, calls, strict=True):
         what = f"{operator.name} of {[array.shape for array in flat(operands)]}, {attrs}"
         assert actual.dtype == wanted.dtype, what

@@ -40,6 +40,7 @@ from tests.legalize.passes.test_channels_last import FIRST, SUM
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
 from tests.support.modules import module
+from tests.support.operators import run_all
 from tests.support.references import evaluate
 
 Build = Callable[[relax.Expr, relax.Expr], relax.Expr]
@@ -238,9 +239,3 @@ def test_every_float_is_the_same_after_a_convolution() -> None:
     results = (run_all(LegalizeQnn()(mod), images()) for mod in (before, after))
     for name, old, new in zip(FLOAT_CASES, *results, strict=True):
         np.testing.assert_array_equal(old, new, err_msg=name)
-
-
-def run_all(mod: tvm.IRModule, arrays: list[Array]) -> list[Array]:
-    machine = relax.VirtualMachine(tvm.compile(mod, target="llvm"), tvm.cpu())
-    results = machine["main"](*(tvm.runtime.tensor(array) for array in arrays))
-    return [np.asarray(result.numpy()) for result in results]

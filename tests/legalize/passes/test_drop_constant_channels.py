@@ -17,7 +17,7 @@ from legalize.passes.live_channels import layer_of
 from qnn_ops import quantized_dense
 from qnn_ops.dialect.registry import constant_of, operator_of
 from tests.support.arrays import full_range
-from tests.support.modules import module
+from tests.support.modules import calls_of, module
 from tests.support.operators import run
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors
@@ -97,12 +97,11 @@ def weights_of(content: bytes) -> list[tuple[int, ...]]:
     mod = relax.transform.BindParams("main", dict(params))(mod)
     mod = tvm.transform.Sequential([ChannelsLast(), DropConstantChannels()])(mod)
     shapes = []
-    for block in mod["main"].body.blocks:
-        for binding in block.bindings:
-            if operator_of(binding.value) is not None and len(binding.value.args) > 1:
-                weights = constant_of(binding.value.args[1])
-                assert weights is not None
-                shapes.append(tuple(sorted(weights.shape)))
+    for call in calls_of(mod):
+        if operator_of(call) is not None and len(call.args) > 1:
+            weights = constant_of(call.args[1])
+            assert weights is not None
+            shapes.append(tuple(sorted(weights.shape)))
     return shapes
 
 

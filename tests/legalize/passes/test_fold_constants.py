@@ -15,7 +15,7 @@ from legalize.kernels.kernel import IS_KERNEL
 from legalize.passes.fold_constants import FoldConstants, FoldRest
 from qnn_ops import quantized_dense
 from tests.support.encodings import encodings
-from tests.support.modules import emit, module
+from tests.support.modules import calls_of, emit, module
 
 WEIGHTS = np.array([[-128, 127, 3], [0, -1, 64]], np.int8)
 
@@ -207,9 +207,7 @@ def test_the_rest_is_computed_but_kernels_stay_calls() -> None:
         builder.emit_func_output(results)
     before = builder.get()
     after = FoldRest(relax.transform.FoldConstant())(before)
-    (binding,) = [
-        each for each in after["main"].body.blocks[0].bindings if isinstance(each.value, relax.Call)
-    ]
-    assert binding.value.args[0].name_hint == "kernel"
+    (call,) = calls_of(after)
+    assert call.args[0].name_hint == "kernel"
     tvm.ir.assert_structural_equal(after["kernel"], before["kernel"])
     assert isinstance(after["kernel"], tirx.PrimFunc)

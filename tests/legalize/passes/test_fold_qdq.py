@@ -19,7 +19,7 @@ from qnn_ops.dialect.registry import Attrs, attrs_of
 from qnn_ops.dialect.signature import ARITHMETIC
 from qnn_ops.errors import LeftInFloatWarning, QnnError
 from tests.support.errors import fails
-from tests.support.modules import module
+from tests.support.modules import calls_of, module
 from tests.support.operators import run
 
 RNG = np.random.default_rng(0)
@@ -55,14 +55,7 @@ def image(dtype: str) -> dict[str, relax.Type]:
 
 
 def calls(mod: tvm.IRModule) -> list[str]:
-    found: list[str] = []
-
-    def visit(expr: relax.Expr) -> None:
-        if isinstance(expr, relax.Call):
-            found.append(expr.op.name)
-
-    relax.analysis.post_order_visit(mod["main"], visit)
-    return found
+    return [call.op.name for call in calls_of(mod)]
 
 
 def folded(mod: tvm.IRModule) -> tvm.IRModule:
@@ -154,8 +147,7 @@ def test_a_sum_has_the_dtype_of_the_model() -> None:
         return q(R.add(dq(x, 0.3, 3, "int8"), dq(x, 0.7, 9, "int8")), 0.9, -5, "int8")
 
     mod = folded(module(image("int8"), body))
-    binding = mod["main"].body.blocks[0].bindings[0]
-    attrs = attrs_of(binding.value)
+    attrs = attrs_of(calls_of(mod)[0])
     assert (attrs.arithmetic, attrs.model_dtype) == ("onnxruntime", "int8")
     data = RNG.integers(-128, 128, IMAGE).astype(np.int8)
     wanted = quantized_add.evaluate(
@@ -240,12 +232,7 @@ def xnnpack(mod: tvm.IRModule) -> list[str]:
 
 def xnnpack_attrs(mod: tvm.IRModule) -> Attrs:
     """Return the attributes of the only call that is left."""
-    main = relax.transform.DeadCodeElimination()(fold_qdq(mod, "xnnpack"))["main"]
-    (call,) = (
-        binding.value
-        for binding in main.body.blocks[0].bindings
-        if isinstance(binding.value, relax.Call)
-    )
+    (call,) = calls_of(relax.transform.DeadCodeElimination()(fold_qdq(mod, "xnnpack")))
     return attrs_of(call)
 
 

@@ -9,6 +9,7 @@ from qnn_ops import quantized_conv2d
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import operator_of
 from tests.support.arrays import full_range
+from tests.support.modules import calls_of
 from tests.support.stems import SHAPE, network
 from tvm_qnn import build
 
@@ -33,11 +34,7 @@ def test_strips_are_the_whole(stem: int, rows: int, expected: Array) -> None:
 
 def test_each_strip_has_its_layers_and_nothing_runs_twice() -> None:
     mod = in_strips(network(), Strips(1, 2))
-    called = Counter(
-        getattr(operator_of(binding.value), "name", None)
-        for block in mod["main"].body.blocks
-        for binding in block.bindings
-    )
+    called = Counter(getattr(operator_of(call), "name", None) for call in calls_of(mod))
     # Three convolutions of the stem in three strips, and two others.
     assert called[quantized_conv2d.name] == 3 * 3 + 2
     assert called["quantized_add"] == 3

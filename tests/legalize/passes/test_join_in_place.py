@@ -15,7 +15,7 @@ from qnn_ops.unquantized.float_conv2d import ORDERS
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
 from tests.support.linking import needs_linker
-from tests.support.modules import emit, module
+from tests.support.modules import calls_of, emit, module
 from tests.support.standalone import run_standalone
 from tvm_qnn import build
 
@@ -53,12 +53,12 @@ def before(body: Body) -> tvm.IRModule:
 def calls(mod: tvm.IRModule) -> list[str]:
     """List the calls of main, in order; with "into" where one writes to a tensor that is there."""
     found = []
-    for value in relax.analysis.get_var2val(mod["main"]).values():
-        if isinstance(value, relax.Call) and value.op.name.startswith("relax.call_tir"):
-            name = value.args[0].name_hint.rstrip("0123456789")
-            found.append(f"{name} into" if "inplace" in value.op.name else name)
-        elif isinstance(value, relax.Call):
-            found.append(value.op.name.removeprefix("relax.qnn."))
+    for call in calls_of(mod):
+        if call.op.name.startswith("relax.call_tir"):
+            name = call.args[0].name_hint.rstrip("0123456789")
+            found.append(f"{name} into" if "inplace" in call.op.name else name)
+        else:
+            found.append(call.op.name.removeprefix("relax.qnn."))
     return found
 
 

@@ -27,7 +27,7 @@ from qnn_ops.arrays import Array
 from qnn_ops.dialect.signature import ARITHMETIC
 from qnn_ops.unquantized.float_conv2d import ORDERS
 from tests.support.kernels import FUSING, REGISTERS, Place, at
-from tests.support.modules import module
+from tests.support.modules import calls_of, module
 from tests.support.operators import run
 from tests.support.programs import Case
 from tvm_qnn import build, host_target
@@ -139,14 +139,8 @@ def kernels(mod: tvm.IRModule) -> list[Any]:
 
 def operators(mod: tvm.IRModule) -> list[str]:
     """The names of Relax's own operators that main still calls."""
-    found: list[str] = []
-
-    def visit(expr: relax.Expr) -> None:
-        if isinstance(expr, relax.Call) and expr.op.name not in ("relax.call_tir",):
-            found.append(str(expr.op.name))
-
-    relax.analysis.post_order_visit(mod["main"].body, visit)
-    return found
+    names = [str(call.op.name) for call in calls_of(mod)]
+    return [name for name in names if name != "relax.call_tir"]
 
 
 SIZES: dict[str, list[Callable[[int], int]]] = {

@@ -18,7 +18,7 @@ from qnn_ops import counted_indices
 from qnn_ops.arrays import Array
 from tests.support.arrays import full_range
 from tests.support.errors import fails
-from tests.support.modules import module
+from tests.support.modules import calls_of, module
 
 TARGET = tvm.target.Target("llvm")
 SHAPE = (3, 40)
@@ -44,13 +44,7 @@ def called(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 def calls(mod: tvm.IRModule) -> list[relax.Call]:
-    bindings = [binding for block in mod["main"].body.blocks for binding in block.bindings]
-    values = [binding.value for binding in bindings]
-    return [
-        value
-        for value in values
-        if isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar)
-    ]
+    return [call for call in calls_of(mod) if isinstance(call.op, tvm.ir.GlobalVar)]
 
 
 def run(mod: tvm.IRModule, arrays: list[Array], *, one: bool) -> list[Array]:

@@ -9,7 +9,7 @@ from tvm.relax import op as R
 from legalize.passes.order_sums import order_sums
 from qnn_ops import dequantize
 from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of
-from tests.support.modules import emit, module
+from tests.support.modules import calls_of, emit, module
 
 SHAPES = {
     "constant": ((1, 3, 6, 6), (8, 3, 3, 3), 1, "onnxruntime_blocked"),
@@ -78,11 +78,7 @@ def test_open_rows_are_multiplied_panel_by_panel(
     weights, bias = (relax.const(np.ones(each, np.float32)) for each in ((depth, 7), (7,)))
     types = {"x": relax.TensorType((*shape, depth), "float32")}
     mod = module(types, lambda x: R.add(bias, emit(R.matmul(x, weights))))
-    names = [
-        each.value.op.name.removeprefix("relax.")
-        for each in order_sums(mod)["main"].body.blocks[0].bindings
-        if isinstance(each.value, relax.Call)
-    ]
+    names = [call.op.name.removeprefix("relax.") for call in calls_of(order_sums(mod))]
     assert names.count("matmul") == names.count("add") == count
     assert names.count("strided_slice") == (count if count > 1 else 0)
 

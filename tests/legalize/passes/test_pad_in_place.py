@@ -16,7 +16,7 @@ from qnn_ops import quantized_concat, quantized_conv2d, quantized_lookup
 from qnn_ops.dialect.registry import attrs_of, operator_of
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
-from tests.support.modules import emit, module
+from tests.support.modules import calls_of, emit, module
 from tests.support.x86 import PROCESSORS, host_has
 from tvm_qnn import build
 
@@ -51,13 +51,10 @@ def before(body: Body) -> tvm.IRModule:
 
 def calls(mod: tvm.IRModule) -> list[Any]:
     """Return the kernels with the shapes of their results, and the padding of remaining calls."""
-    found: list[Any] = []
-    for value in relax.analysis.get_var2val(mod["main"]).values():
-        if operator_of(value) is not None:
-            found.append(attrs_of(value).padding)
-        elif isinstance(value, relax.Call):
-            found.append([int(size) for size in value.ty.shape])
-    return found
+    return [
+        attrs_of(call).padding if operator_of(call) else [int(size) for size in call.ty.shape]
+        for call in calls_of(mod)
+    ]
 
 
 def test_the_padding_is_written_by_who_makes_the_data() -> None:

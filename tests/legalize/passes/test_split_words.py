@@ -10,6 +10,7 @@ from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import operator_of
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings
+from tests.support.modules import calls_of
 from tests.support.operators import flat, module_of, run
 
 ATTRS = encodings(input=(1e-3, 0), kernel_zero_point=0, output_zero_point=0, out_dtype="int16")
@@ -25,9 +26,7 @@ CONV: dict[str, Any] = {
 
 def calls(mod: tvm.IRModule) -> list[Any]:
     """List the calls of operators of the dialect."""
-    blocks = mod["main"].body.blocks
-    values = [binding.value for block in blocks for binding in block.bindings]
-    return [value for value in values if operator_of(value) is not None]
+    return [call for call in calls_of(mod) if operator_of(call) is not None]
 
 
 def operands(bias: str) -> list[Any]:

@@ -12,7 +12,7 @@ from legalize.passes.tabulate_floats import TabulateFloats
 from qnn_ops import dequantize, quantize, quantized_lookup
 from qnn_ops.dialect.registry import operator_of
 from tests.support.arrays import every_value
-from tests.support.modules import module
+from tests.support.modules import calls_of, module
 from tests.support.operators import run
 
 BYTES = relax.TensorType((2, 128), "int8")
@@ -20,12 +20,7 @@ BYTES = relax.TensorType((2, 128), "int8")
 
 def operators(mod: tvm.IRModule) -> list[Any]:
     """Return the dialect's operators and the names of Relax's, in order."""
-    return [
-        operator_of(binding.value) or binding.value.op.name.removeprefix("relax.")
-        for block in mod["main"].body.blocks
-        for binding in block.bindings
-        if isinstance(binding.value, relax.Call)
-    ]
+    return [operator_of(call) or call.op.name.removeprefix("relax.") for call in calls_of(mod)]
 
 
 def between(function: Callable[[relax.Expr], relax.Expr]) -> Callable[[relax.Expr], relax.Expr]:

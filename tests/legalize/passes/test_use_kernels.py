@@ -19,7 +19,7 @@ from qnn_ops import (
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import operator_of
 from tests.support.encodings import encodings
-from tests.support.modules import module
+from tests.support.modules import calls_of, module
 from tests.support.x86 import needs_native_vnni
 from tvm_qnn import build
 
@@ -44,12 +44,10 @@ def dense(x: relax.Expr, **changes: Any) -> relax.Call:
 
 def calls(mod: tvm.IRModule) -> list[str]:
     """List the calls of ``main``, in order: operators, or functions of the module."""
-    names = []
-    for value in relax.analysis.get_var2val(mod["main"]).values():
-        if isinstance(value, relax.Call):
-            is_function = value.op.name == "relax.call_tir"
-            names.append(value.args[0].name_hint if is_function else value.op.name)
-    return names
+    return [
+        call.args[0].name_hint if call.op.name == "relax.call_tir" else call.op.name
+        for call in calls_of(mod)
+    ]
 
 
 def kernels(mod: tvm.IRModule) -> list[Any]:
@@ -184,8 +182,7 @@ def test_a_first_kernel_that_declines_leaves_the_call_to_the_next(
     mod = module(IMAGE, lambda x: quantized_pad(x, [0] * 8, 3))
     after = UseKernels(VNNI)(mod)
     assert asked == ["first", "second"]
-    values = relax.analysis.get_var2val(after["main"]).values()
-    assert not any(operator_of(value) for value in values)
+    assert not any(map(operator_of, calls_of(after)))
 
 
 def with_constant_operands() -> tvm.IRModule:

@@ -66,8 +66,8 @@ def test_equals_litert_where_the_multiplier_decides(
     for attrs, bias in sharp_layers(dtype, count, (-9, -5)):
         data = np.full((1, 1, 1, 1), attrs["input_zero_point"], dtype)
         kernel = np.ones([200 if letter == "O" else 1 for letter in kernel_layout], dtype)
-        layouts = {"data_layout": "NHWC", "kernel_layout": kernel_layout}
-        actual = quantized_conv2d.evaluate(data, kernel, bias=bias, **attrs, **layouts)
+        attrs |= {"data_layout": "NHWC", "kernel_layout": kernel_layout}
+        actual = quantized_conv2d.evaluate(data, kernel, bias=bias, **attrs)
         expected = weighted(code, data, kernel, bias, attrs, axis, **options)
         np.testing.assert_array_equal(actual, expected)
 
