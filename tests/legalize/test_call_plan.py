@@ -16,8 +16,7 @@ TARGET = tvm.target.Target("llvm")
 
 
 def planned(
-    inputs: dict[str, relax.Type],
-    body: Callable[..., relax.Expr | Sequence[relax.Expr]],
+    inputs: dict[str, relax.Type], body: Callable[..., relax.Expr | Sequence[relax.Expr]]
 ) -> Plan:
     with TARGET:
         return plan_of(calls_pipeline(TARGET)(lower(module(inputs, body), TARGET)))

@@ -14,8 +14,7 @@ LARGE = np.arange(LEAST_BYTES, dtype=np.uint8).astype(np.int8)
 def test_large_constants_become_parameters_after_the_others() -> None:
     constant, other = relax.const(LARGE), relax.const(LARGE + np.int8(1))
     before = module(
-        {"x": X},
-        lambda x: relax.op.add(relax.op.add(x, constant), relax.op.add(constant, other)),
+        {"x": X}, lambda x: relax.op.add(relax.op.add(x, constant), relax.op.add(constant, other))
     )
 
     @I.ir_module

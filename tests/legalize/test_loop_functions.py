@@ -6,13 +6,7 @@ from tvm import relax, tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.loop_functions import (
-    OPAQUE,
-    add_function,
-    root_block,
-    storing_function,
-    with_body,
-)
+from legalize.loop_functions import OPAQUE, add_function, root_block, storing_function, with_body
 
 
 def stores(number: int) -> tirx.PrimFunc:

@@ -23,8 +23,7 @@ def test_the_range_is_that_of_the_first_quantization() -> None:
 
 def test_a_change_of_layout_may_come_first() -> None:
     mod = module(
-        {"x": REAL},
-        lambda x: quantize(relax.op.permute_dims(x, (0, 2, 3, 1)), 0.5, 128, "uint8"),
+        {"x": REAL}, lambda x: quantize(relax.op.permute_dims(x, (0, 2, 3, 1)), 0.5, 128, "uint8")
     )
     assert ranges(mod) == [(-64.0, 63.5)]
 

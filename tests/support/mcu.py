@@ -64,10 +64,7 @@ def run_cases(core: str, cases: Sequence[Case], folder: Path) -> list[np.ndarray
 
 
 def check_problems(
-    core: str,
-    problems: Sequence[Problem],
-    planned: Callable[[Problem], Ready | None],
-    folder: Path,
+    core: str, problems: Sequence[Problem], planned: Callable[[Problem], Ready | None], folder: Path
 ) -> list[Ready]:
     """Assert that planned convolutions give their results; return the plans that there are."""
     plans = [planned(problem) for problem in problems]

@@ -45,12 +45,7 @@ def _loops() -> Iterator[tuple[str, bytes, str, str]]:
         yield f"loop_{name}", _loop(**changes), error, message
 
 
-def _loop(
-    flags: int = 1,
-    results: int = 2,
-    known: bool = False,
-    nested: bool = False,
-) -> bytes:
+def _loop(flags: int = 1, results: int = 2, known: bool = False, nested: bool = False) -> bytes:
     """Return a loop over a tensor and a flag, which it turns."""
     kinds: dict[str, Any] = {"x y": ((1, 4), "int8", _Q), "on": ((1,), "bool")}
     go = {"go": kinds["on"]}

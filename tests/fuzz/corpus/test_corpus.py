@@ -47,10 +47,7 @@ def _import_onnx(name: str) -> Any:
     return from_onnx(FOLDER / f"{name}.onnx")
 
 
-IMPORTERS: dict[str, Callable[[str], Any]] = {
-    "tflite": _import_tflite,
-    "onnx": _import_onnx,
-}
+IMPORTERS: dict[str, Callable[[str], Any]] = {"tflite": _import_tflite, "onnx": _import_onnx}
 NAMES = [name for name in EXPECTED if HAS_ONNX or not name.startswith("onnx_")]
 
 

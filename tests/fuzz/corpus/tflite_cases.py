@@ -8,12 +8,7 @@ from frontends.tflite.quantization import Quantization
 from tests.fuzz.corpus import inner_cases
 from tests.fuzz.corpus.case import Case
 from tests.support.tflite import Q, Sheet, fixed, one, x
-from tests.support.tflite_patch import (
-    SUBGRAPH_TENSORS,
-    TENSOR_BUFFER,
-    TENSOR_SHAPE,
-    Patch,
-)
+from tests.support.tflite_patch import SUBGRAPH_TENSORS, TENSOR_BUFFER, TENSOR_SHAPE, Patch
 
 _UNSUPPORTED = "UnsupportedOperatorError"
 

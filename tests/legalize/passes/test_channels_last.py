@@ -35,10 +35,7 @@ def canonical(mod: tvm.IRModule) -> tvm.IRModule:
     return relax.transform.CanonicalizeBindings()(mod)
 
 
-IMAGE = {
-    "x": relax.TensorType((1, 2, 4, 4), "int8"),
-    "w": relax.TensorType((2, 2, 1, 1), "int8"),
-}
+IMAGE = {"x": relax.TensorType((1, 2, 4, 4), "int8"), "w": relax.TensorType((2, 2, 1, 1), "int8")}
 TO_LAST, TO_FIRST = [0, 2, 3, 1], [0, 3, 1, 2]
 
 

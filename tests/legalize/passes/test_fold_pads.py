@@ -9,10 +9,7 @@ from qnn_ops import quantized_conv2d, quantized_pad
 from tests.support.encodings import encodings
 from tests.support.modules import emit, module
 
-INPUTS = {
-    "x": relax.TensorType((1, 4, 4, 2), "int8"),
-    "w": relax.TensorType((3, 3, 3, 2), "int8"),
-}
+INPUTS = {"x": relax.TensorType((1, 4, 4, 2), "int8"), "w": relax.TensorType((3, 3, 3, 2), "int8")}
 CONV = encodings(
     input=(0.5, 3),
     kernel=(0.25, 0),

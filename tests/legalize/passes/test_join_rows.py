@@ -27,10 +27,7 @@ def largest(x: T.Buffer((5, 16), "float32"), m: T.Buffer((5,), "float32")) -> No
 
 distances, from_the_next_row = (
     loops((5, 16), value, (5, 16), (5,))
-    for value in (
-        lambda x, m, i, j: x[i, j] - m[i],
-        lambda x, m, i, j: x[i, j] - m[(i + 1) % 5],
-    )
+    for value in (lambda x, m, i, j: x[i, j] - m[i], lambda x, m, i, j: x[i, j] - m[(i + 1) % 5])
 )
 
 

@@ -131,12 +131,7 @@ def test_tensors_share_memory() -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        lambda x: [step(step(x)), x],
-        step,
-    ],
-    ids=["an input as a result", "one call"],
+    "body", [lambda x: [step(step(x)), x], step], ids=["an input as a result", "one call"]
 )
 def test_else_main_stays(body: Callable[[relax.Expr], Any]) -> None:
     before = called(module({"x": TY}, body))

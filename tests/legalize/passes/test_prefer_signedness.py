@@ -68,10 +68,7 @@ def test_what_a_convolution_reads_becomes_unsigned() -> None:
 
 
 def test_what_is_also_returned_is_moved_back() -> None:
-    inputs = {
-        "x": relax.TensorType((2, 3), "float32"),
-        "w": relax.TensorType((4, 6), "int8"),
-    }
+    inputs = {"x": relax.TensorType((2, 3), "float32"), "w": relax.TensorType((4, 6), "int8")}
 
     def body(point: int, dtype: str, x: relax.Expr, w: relax.Expr) -> list[relax.Expr]:
         shown = given = emit(quantize(x, 0.5, point, dtype))
@@ -256,7 +253,7 @@ CASES: dict[str, Build] = {
 UNSIGNED_CASES: dict[str, Build] = {
     "converting_concat": lambda x, d: quantized_concat(
         x, [0.5, 0.3], [131, 90], 0.41, 120, d, axis=3
-    ),
+    )
 }
 
 

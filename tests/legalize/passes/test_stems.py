@@ -52,10 +52,7 @@ def test_a_window_has_the_rows_that_the_whole_image_s_has(stride: int, extent: i
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"data_layout": "NCHW", "out_layout": "NHWC"},
-        {"padding": (3, 1, 1, 1)},
-    ],
+    [{"data_layout": "NCHW", "out_layout": "NHWC"}, {"padding": (3, 1, 1, 1)}],
     ids=["another layout", "rows of padding alone"],
 )
 def test_what_has_no_rows_to_cut_is_in_no_stem(change: dict[str, object]) -> None:

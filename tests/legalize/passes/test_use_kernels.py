@@ -77,8 +77,7 @@ def test_a_dense_layer_becomes_its_kernel_on_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{"out_dtype": "int32", "out_max": 5}, {"out_dtype": "int32", "out_min": -5}],
+    "changes", [{"out_dtype": "int32", "out_max": 5}, {"out_dtype": "int32", "out_min": -5}]
 )
 def test_what_the_kernel_does_not_end_in_follows_it(changes: dict[str, Any]) -> None:
     mod = UseKernels(VNNI)(module(IMAGE, lambda x: conv(x, **changes)))

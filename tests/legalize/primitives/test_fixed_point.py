@@ -19,9 +19,7 @@ EDGES = [INT32.min, INT32.min + 1, -(2**30), -3, -2, -1, 0, 1, 2, 3, 2**30 - 1, 
 
 
 def computed(
-    build: Callable[[Expression], Expression],
-    values: Array,
-    target: Any = "llvm",
+    build: Callable[[Expression], Expression], values: Array, target: Any = "llvm"
 ) -> Array:
     """Evaluate an expression of one variable for ``values``."""
 

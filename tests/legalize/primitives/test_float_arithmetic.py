@@ -59,8 +59,7 @@ def test_primitives_equal_the_reference_of_reinterpret() -> None:
 
 
 @pytest.mark.parametrize(
-    "function",
-    ["erf", "exp", "onnxruntime_gru_tanh", "onnxruntime_logistic", "onnxruntime_tanh"],
+    "function", ["erf", "exp", "onnxruntime_gru_tanh", "onnxruntime_logistic", "onnxruntime_tanh"]
 )
 def test_primitives_equal_the_reference_of_float_function(function: str) -> None:
     data = numbers()[-21_009:].reshape(3, -1)

@@ -5,13 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qnn_ops import (
-    quantize,
-    quantized_add,
-    quantized_mean,
-    quantized_multiply,
-    quantized_subtract,
-)
+from qnn_ops import quantize, quantized_add, quantized_mean, quantized_multiply, quantized_subtract
 from qnn_ops.dialect.attributes import dtype_range
 from tests.support.operators import check_operator
 

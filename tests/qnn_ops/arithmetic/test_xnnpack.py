@@ -7,13 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qnn_ops import (
-    quantize,
-    quantized_add,
-    quantized_mean,
-    quantized_multiply,
-    quantized_subtract,
-)
+from qnn_ops import quantize, quantized_add, quantized_mean, quantized_multiply, quantized_subtract
 from qnn_ops.arithmetic.xnnpack import clamp_table
 from qnn_ops.errors import QnnError
 

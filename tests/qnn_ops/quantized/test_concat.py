@@ -88,20 +88,14 @@ test_what_does_not_fit_is_named = failing(
     ({"input_scales": [0.5]}, "must be equally many, got 2, 1 and 2"),
     ({"input_zero_points": [1, 2, 3]}, "must be equally many, got 2, 2 and 3"),
     ({"input_scales": [0.5, 0.0]}, r"input_scales\[1\] must be positive and finite"),
-    (
-        {"input_zero_points": [0, 256]},
-        r"input_zero_points\[1\] must lie within uint8",
-    ),
+    ({"input_zero_points": [0, 256]}, r"input_zero_points\[1\] must lie within uint8"),
     ({"output_zero_point": -1}, "output_zero_point must lie within uint8, got -1"),
     ({"out_dtype": "int8"}, r"quantized_inputs\[0\] must be int8, got uint8"),
     ({"out_dtype": "int32"}, "out_dtype must be int8 or uint8 or int16, got int32"),
     ({"input_scales": 0.5}, "input_scales must be a list, got 0.5"),
     ({"input_zero_points": None}, "input_zero_points must be a list, got None"),
     ({"axis": 2}, "axis 2 is outside a tensor of 2 dimensions"),
-    (
-        {"axis": 0},
-        r"inputs\[1\] must have shape \(1, 2\) except for axis 0, got \(1, 3\)",
-    ),
+    ({"axis": 0}, r"inputs\[1\] must have shape \(1, 2\) except for axis 0, got \(1, 3\)"),
 )
 
 

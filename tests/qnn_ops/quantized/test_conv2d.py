@@ -108,19 +108,11 @@ test_operands_that_do_not_fit_are_named = failing(
     ([np.zeros((1, 5, 5, 4), np.int8), np.zeros((6, 0, 3, 4), np.int8)], "got window 0"),
     ([np.zeros((1, 5, 5, 4), np.int8), np.zeros((0, 3, 3, 4), np.int8)], "no output channels"),
     (
-        [
-            np.zeros((1, 5, 5, 4), np.int8),
-            np.zeros((6, 3, 3, 4), np.int8),
-            np.zeros(5, "int32"),
-        ],
+        [np.zeros((1, 5, 5, 4), np.int8), np.zeros((6, 3, 3, 4), np.int8), np.zeros(5, "int32")],
         r"bias must have shape \(6,\), got \(5,\)",
     ),
     (
-        [
-            np.zeros((1, 5, 5, 4), np.int8),
-            np.zeros((6, 3, 3, 4), np.int8),
-            np.zeros(6, "int64"),
-        ],
+        [np.zeros((1, 5, 5, 4), np.int8), np.zeros((6, 3, 3, 4), np.int8), np.zeros(6, "int64")],
         "bias must be int32, got int64",
     ),
 )

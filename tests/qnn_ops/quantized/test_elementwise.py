@@ -41,16 +41,8 @@ def test_what_does_not_fit_is_named(
     ("lhs", "rhs", "message"),
     [
         (np.zeros(3, np.int8), np.zeros(4, np.int8), r"one shape, got \(3,\) and \(4,\)"),
-        (
-            np.zeros(3, np.int32),
-            np.zeros(3, np.int8),
-            "lhs must be int8 or uint8 or int16, got",
-        ),
-        (
-            np.zeros(3, np.int8),
-            np.zeros(3, np.float32),
-            "rhs must be int8 or uint8 or int16",
-        ),
+        (np.zeros(3, np.int32), np.zeros(3, np.int8), "lhs must be int8 or uint8 or int16, got"),
+        (np.zeros(3, np.int8), np.zeros(3, np.float32), "rhs must be int8 or uint8 or int16"),
     ],
 )
 def test_operands_that_do_not_fit_are_named(

@@ -44,10 +44,7 @@ test_what_does_not_fit_is_named = failing(
         **{"pool_type": "max", "pool_size": 2, "layout": "NHWC", **change},
     ),
     ({"pool_type": "min"}, "pool_type must be one of max, avg, got 'min'"),
-    (
-        {"pool_size": (6, 2)},
-        "the window spans 6 pixels along the height, the padded data has 5",
-    ),
+    ({"pool_size": (6, 2)}, "the window spans 6 pixels along the height, the padded data has 5"),
     ({"pool_size": 0}, "window, stride and dilation must be at least 1"),
     ({"strides": 0}, "window, stride and dilation must be at least 1"),
     ({"padding": (0, -1)}, "padding at least 0"),

@@ -79,10 +79,7 @@ test_what_does_not_fit_is_named = failing(
     ),
     ({"scale": [0.1, 0.2], "zero_point": 0, "out_dtype": "int8"}, "the channel axis has 3"),
     ({"scale": 0.1, "zero_point": 0, "out_dtype": "int8", "axis": 2}, "axis 2 is outside"),
-    (
-        {"scale": -0.1, "zero_point": 0, "out_dtype": "int8"},
-        "scale must be positive and finite",
-    ),
+    ({"scale": -0.1, "zero_point": 0, "out_dtype": "int8"}, "scale must be positive and finite"),
     match="quantize: .*{}",
 )
 

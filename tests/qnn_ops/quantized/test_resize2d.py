@@ -23,10 +23,7 @@ def test_pixels_stay_on_the_image(align_corners: bool, half_pixel_centers: bool)
     for size, out_size in ((1, 1), (1, 1500), (3, 4001), (700, 3), (64, 3000), (5, 1)):
         for taps in (float32_taps, fixed_point_taps):
             found = taps(
-                size,
-                out_size,
-                align_corners=align_corners,
-                half_pixel_centers=half_pixel_centers,
+                size, out_size, align_corners=align_corners, half_pixel_centers=half_pixel_centers
             )
             for pixels in (found.lower, found.upper):
                 assert pixels.shape == (out_size,)
@@ -77,19 +74,12 @@ def _check_against_litert(
     if method == "bilinear" and data.dtype == np.int8:
         for pixels, out_size in zip(data.shape[1:3], size, strict=True):
             taps = fixed_point_taps(
-                pixels,
-                out_size,
-                align_corners=align_corners,
-                half_pixel_centers=half_pixel_centers,
+                pixels, out_size, align_corners=align_corners, half_pixel_centers=half_pixel_centers
             )
             if taps.distance.max() >= 1 << FRACTION_BITS:
                 return  # LiteRT reads beyond the image here
     result = quantized_resize2d.evaluate(
-        data,
-        size,
-        method,
-        align_corners=align_corners,
-        half_pixel_centers=half_pixel_centers,
+        data, size, method, align_corners=align_corners, half_pixel_centers=half_pixel_centers
     )
     quantization = Quantization.per_tensor(0.1, 3)
     expected = litert(
@@ -126,10 +116,7 @@ test_what_does_not_fit_is_named = failing(
 
 test_data_that_does_not_fit_is_named = failing(
     lambda data: module_of(quantized_resize2d, [data], size=(5, 7), method="bilinear"),
-    (
-        np.zeros((1, 3, 4, 2), np.float32),
-        "must be int8 or uint8 or int16, got float32",
-    ),
+    (np.zeros((1, 3, 4, 2), np.float32), "must be int8 or uint8 or int16, got float32"),
     (np.zeros((3, 4, 2), np.int8), "quantized_data must have 4 dimensions"),
     (np.zeros((1, 0, 4, 2), np.int8), "at least one pixel, got 0 by 4"),
 )

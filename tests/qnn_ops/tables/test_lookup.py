@@ -116,11 +116,7 @@ def test_leaky_relu_equals_litert(dtype: str) -> None:
     for _ in range(300):
         input_point, output_point = random_points(rng, dtype)
         parameters = Ends(
-            random_scale(rng, -8, 4),
-            input_point,
-            random_scale(rng, -8, 4),
-            output_point,
-            dtype,
+            random_scale(rng, -8, 4), input_point, random_scale(rng, -8, 4), output_point, dtype
         )
         alpha = float(np.float32(rng.uniform(-1.5, 1.5)))
         if rng.integers(3) == 0:

@@ -16,11 +16,7 @@ test_has_feature = giving(
     # The machine that compiles does not count.
     ("llvm", "avx512vnni", False),
     ({"kind": "c"}, "avx512vnni", False),
-    (
-        {"kind": "llvm", "mtriple": "aarch64-linux-gnu", "mattr": ["+dotprod"]},
-        "dotprod",
-        True,
-    ),
+    ({"kind": "llvm", "mtriple": "aarch64-linux-gnu", "mattr": ["+dotprod"]}, "dotprod", True),
     ({"kind": "llvm", "mtriple": "aarch64-linux-gnu"}, "avx512vnni", False),
     ({"kind": "llvm", "mtriple": "aarch64-linux-gnu"}, "aarch64", True),
     ({"kind": "llvm", "mtriple": "arm64-apple-darwin"}, "aarch64", True),
