@@ -146,9 +146,9 @@ def npy(array: Array, descr: str | None = None) -> bytes:
     return data.replace(array.dtype.str.encode(), descr.encode()) if descr else data
 
 
-def zipped(members: dict[str, bytes]) -> bytes:
+def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
+    with zipfile.ZipFile(file, "w", method) as archive:
         for name, data in members.items():
             archive.writestr(name, data)
     return file.getvalue()
@@ -326,14 +326,6 @@ def test_damaged_sparse_arrays(array: bytes, message: str) -> None:
     assert message in params_error(array_list([array]))
 
 
-def zip_of(**members: bytes) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as target:
-        for name, content in members.items():
-            target.writestr(f"{name}.npy", content)
-    return file.getvalue()
-
-
 HEADER = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }"
 
 
@@ -359,16 +351,14 @@ def member_of(header: str, content: bytes = b"") -> bytes:
     ],
 )
 def test_damaged_members(member: bytes, message: str) -> None:
-    assert message in params_error(zip_of(x=member))
+    assert message in params_error(zipped({"x.npy": member}))
 
 
 def test_zips_that_unpack_to_too_much() -> None:
     member = member_of(HEADER.replace("1", str(5 * 10**6)), bytes(2 * 10**7))
-    assert "'x.npy' unpacks to 2000" in params_error(zip_of(x=member))
+    assert "'x.npy' unpacks to 2000" in params_error(zipped({"x.npy": member}))
 
 
 def test_members_compressed_by_other_methods() -> None:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA) as target:
-        target.writestr("x.npy", b"")
-    assert "'x.npy' is compressed by method 14" in params_error(file.getvalue())
+    data = zipped({"x.npy": b""}, zipfile.ZIP_LZMA)
+    assert "'x.npy' is compressed by method 14" in params_error(data)
