@@ -1,5 +1,6 @@
 """Quantized operators on two tensors: sum, difference, product, squared difference and PReLU."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -69,42 +70,38 @@ def check_against_litert(
             np.testing.assert_array_equal(result, expected)
 
 
-def sum_scales(seed: int, count: int) -> Array:
-    """Scales of sums whose results fill their range; every third case powers of two."""
+def random_scales(
+    seed: int, count: int, sizes: Callable[[Array], Array], rest: tuple[float, float]
+) -> Array:
+    """Return scales of operands, and of results that fill their range.
+
+    Every third case has powers of two. ``sizes`` are those of the results, as exponents of two,
+    but for a number from ``rest``.
+    """
     rng = np.random.default_rng(seed)
     exponents = rng.uniform(-10, 3, (count, 3))
-    exponents[:, 2] = exponents[:, :2].max(axis=1) + rng.uniform(-1, 3, count)
+    exponents[:, 2] = sizes(exponents[:, :2]) + rng.uniform(*rest, count)
     exponents[::3] = np.round(exponents[::3])
-    exponents[::7, 1] = exponents[::7, 0]  # equal scales
     return 2.0**exponents
 
 
 def product_scales(seed: int, count: int) -> Array:
-    """Scales of products whose results fill their range; every third case powers of two."""
-    rng = np.random.default_rng(seed)
-    exponents = rng.uniform(-10, 3, (count, 3))
-    exponents[:, 2] = exponents[:, :2].sum(axis=1) + rng.uniform(2, 9, count)
-    exponents[::3] = np.round(exponents[::3])
-    return 2.0**exponents
+    return random_scales(seed, count, lambda operands: operands.sum(axis=1), (2, 9))
 
 
-def square_scales(seed: int, count: int) -> Array:
-    """Scales of squared differences; every third case powers of two."""
-    rng = np.random.default_rng(seed)
-    exponents = rng.uniform(-8, 2, (count, 3))
-    exponents[:, 2] = 2 * exponents[:, :2].max(axis=1) + rng.uniform(-4, 9, count)
-    exponents[::3] = np.round(exponents[::3])
-    return 2.0**exponents
+SUMS = random_scales(0, 40, lambda operands: operands.max(axis=1), (-1, 3))
+SUMS[::7, 1] = SUMS[::7, 0]  # equal scales
+SQUARES = random_scales(4, 30, lambda operands: 2 * operands.max(axis=1), (-4, 9))
 
 
 @pytest.mark.parametrize(
     ("operator", "code", "dtype", "scales"),
     [
-        *((quantized_add, "ADD", dtype, sum_scales(0, 40)) for dtype in DTYPES),
-        *((quantized_subtract, "SUB", dtype, sum_scales(0, 40)) for dtype in DTYPES),
+        *((quantized_add, "ADD", dtype, SUMS) for dtype in DTYPES),
+        *((quantized_subtract, "SUB", dtype, SUMS) for dtype in DTYPES),
         *((quantized_multiply, "MUL", dtype, product_scales(0, 40)) for dtype in DTYPES),
         *((quantized_prelu, "PRELU", dtype, product_scales(5, 30)) for dtype in DTYPES),
-        (quantized_squared_difference, "SQUARED_DIFFERENCE", "int8", square_scales(4, 30)),
+        (quantized_squared_difference, "SQUARED_DIFFERENCE", "int8", SQUARES),
     ],
 )
 def test_equals_litert(operator: Operator[Any], code: str, dtype: str, scales: Array) -> None:

@@ -13,18 +13,19 @@ from tests.support.errors import failing
 from tests.support.litert import litert
 from tests.support.operators import module_of
 
-CENTERS = [(False, False), (True, False), (False, True)]
+CENTERS: list[dict[str, bool]] = [
+    {"align_corners": align, "half_pixel_centers": half}
+    for align, half in ((False, False), (True, False), (False, True))
+]
 
 
-@pytest.mark.parametrize(("align_corners", "half_pixel_centers"), CENTERS)
-def test_pixels_stay_on_the_image(align_corners: bool, half_pixel_centers: bool) -> None:
+@pytest.mark.parametrize("centers", CENTERS)
+def test_pixels_stay_on_the_image(centers: dict[str, bool]) -> None:
     # Fixed-point positions of large outputs reach beyond the image, as far as that the C code that
     # they follow would read other memory.
     for size, out_size in ((1, 1), (1, 1500), (3, 4001), (700, 3), (64, 3000), (5, 1)):
         for taps in (float32_taps, fixed_point_taps):
-            found = taps(
-                size, out_size, align_corners=align_corners, half_pixel_centers=half_pixel_centers
-            )
+            found = taps(size, out_size, **centers)
             for pixels in (found.lower, found.upper):
                 assert pixels.shape == (out_size,)
                 assert pixels.min() >= 0
@@ -47,8 +48,8 @@ def test_equals_litert(method: str, dtype: str) -> None:
         if index % 10 == 0:
             size[1] = int(rng.integers(1, 300))
         data = full_range(rng, dtype, (2, *image, 2))
-        for align_corners, half_pixel_centers in CENTERS:
-            _check_against_litert(data, size, method, align_corners, half_pixel_centers)
+        for centers in CENTERS:
+            _check_against_litert(data, size, method, **centers)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -57,40 +58,27 @@ def test_equals_litert_at_usual_sizes(dtype: str, size: tuple[int, int]) -> None
     rng = np.random.default_rng(2)
     for image in ((33, 33), (32, 32), (8, 8), (1, 1), (65, 65), (112, 112)):
         data = full_range(rng, dtype, (1, *image, 1))
-        for align_corners, half_pixel_centers in CENTERS:
-            _check_against_litert(data, list(size), "bilinear", align_corners, half_pixel_centers)
+        for centers in CENTERS:
+            _check_against_litert(data, list(size), "bilinear", **centers)
 
 
 def test_nearest_neighbor_takes_both_kinds_of_centers() -> None:
-    rng = np.random.default_rng(3)
+    rng, both = np.random.default_rng(3), {"align_corners": True, "half_pixel_centers": True}
     for _ in range(40):
         data = full_range(rng, "int8", (1, *rng.integers(1, 20, 2).tolist(), 1))
-        _check_against_litert(data, rng.integers(1, 40, 2).tolist(), "nearest_neighbor", True, True)
+        _check_against_litert(data, rng.integers(1, 40, 2).tolist(), "nearest_neighbor", **both)
 
 
-def _check_against_litert(
-    data: Any, size: list[int], method: str, align_corners: bool, half_pixel_centers: bool
-) -> None:
+def _check_against_litert(data: Any, size: list[int], method: str, **centers: Any) -> None:
     if method == "bilinear" and data.dtype == np.int8:
         for pixels, out_size in zip(data.shape[1:3], size, strict=True):
-            taps = fixed_point_taps(
-                pixels, out_size, align_corners=align_corners, half_pixel_centers=half_pixel_centers
-            )
-            if taps.distance.max() >= 1 << FRACTION_BITS:
+            if fixed_point_taps(pixels, out_size, **centers).distance.max() >= 1 << FRACTION_BITS:
                 return  # LiteRT reads beyond the image here
-    result = quantized_resize2d.evaluate(
-        data, size, method, align_corners=align_corners, half_pixel_centers=half_pixel_centers
-    )
-    quantization = Quantization.per_tensor(0.1, 3)
-    expected = litert(
-        CODES[method],
-        [(data, quantization)],
-        (result.shape, data.dtype.name, quantization),
-        [(np.array(size, np.int32), None)],
-        align_corners=align_corners,
-        half_pixel_centers=half_pixel_centers,
-    )
-    np.testing.assert_array_equal(result, expected)
+    result = quantized_resize2d.evaluate(data, size, method, **centers)
+    known = Quantization.per_tensor(0.1, 3)
+    operands, kind = [(data, known)], (result.shape, data.dtype.name, known)
+    sizes = [(np.array(size, np.int32), None)]
+    np.testing.assert_array_equal(result, litert(CODES[method], operands, kind, sizes, **centers))
 
 
 def test_int8_stays_on_the_image_where_litert_reads_beyond_it() -> None:
