@@ -106,10 +106,8 @@ class _RealContext(Context):
 def in_float(rule: Rule) -> Rule:
     """Return a float rule for quantized operators; its caller must warn the user."""
 
-    def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
-        results = seen_in(_RealContext, rule)(ctx)
-        if not isinstance(results, list):
-            return quantized(results, ctx.output())
+    def convert(ctx: Context) -> list[relax.Expr]:
+        results = ctx.results(seen_in(_RealContext, rule))
         return [quantized(result, ctx.output(i)) for i, result in enumerate(results)]
 
     return convert

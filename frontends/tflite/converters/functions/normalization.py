@@ -49,40 +49,26 @@ def convert_softmax(ctx: Context) -> relax.Expr:
     )
 
 
-def convert_float_softmax(ctx: Context) -> relax.Expr:
+def convert_float_softmax(ctx: Context) -> Any:
     """Apply softmax along the last axis; beta multiplies the distances from the largest value."""
-    data = _rows(ctx)
+    data = ctx.last_axis(0)
     below = data - data.max([-1], keepdims=True)
     powers = np.exp(below * np.float32(ctx.options.beta))
-    quotient: Any = powers / powers.sum(-1, np.float32, True)
-    return quotient.value
+    return powers / powers.sum(-1, np.float32, True)
 
 
-def convert_float_log_softmax(ctx: Context) -> relax.Expr:
+def convert_float_log_softmax(ctx: Context) -> Any:
     """Apply the logarithm of softmax along the last axis."""
-    data = _rows(ctx)
+    data = ctx.last_axis(0)
     below = data - data.max([-1], keepdims=True)
-    result: Any = below - np.log(np.exp(below).sum(-1, np.float32, True))
-    return result.value
+    return below - np.log(np.exp(below).sum(-1, np.float32, True))
 
 
-def _rows(ctx: Context) -> Any:
-    """Return the data as an expression with numpy's functions.
-
-    Raises:
-        QnnError: the data is a scalar, for which LiteRT returns uninitialized memory.
-    """
-    data = ctx.input(0)
-    if not data.shape:
-        raise QnnError(f"{data.label} is a scalar, which has no last axis")
-    return ctx.builder.array(data.expr)
-
-
-def convert_l2_normalization(ctx: Context) -> relax.Expr:
+def convert_l2_normalization(ctx: Context) -> Any:
     """Divide x by its length along the last axis; a length below 1e-6 counts as 1e-6."""
-    data = ctx.input(0).expr
-    length = R.sqrt(R.sum(R.square(data), [-1], keepdims=True))
-    return R.divide(data, R.maximum(length, relax.const(1e-6, "float32")))
+    data = ctx.array(0)
+    length = np.sqrt(np.square(data).sum(-1, np.float32, True))
+    return data / np.maximum(length, 1e-6)
 
 
 def convert_quantized_l2_normalization(ctx: Context) -> relax.Expr:
