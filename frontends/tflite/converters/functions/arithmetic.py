@@ -11,7 +11,7 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters import scales
 from frontends.tflite.converters.activations import bounded, clamp_range, clamps, limited
 from frontends.tflite.converters.context import Context, per_tensor
-from frontends.tflite.converters.fixed_point import number, product
+from frontends.tflite.converters.fixed_point import product
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
 from qnn_ops import (
     quantized_add,
@@ -214,10 +214,11 @@ def convert_sum(ctx: Context) -> relax.Expr:
     return total
 
 
-def convert_squared_difference(ctx: Context) -> relax.Expr:
+def convert_squared_difference(ctx: Context) -> Any:
     """Square lhs - rhs."""
-    difference = ctx.emit(R.subtract(*ctx.exprs(2)))
-    return rounded(ctx.emit(R.multiply(difference, difference)))
+    lhs, rhs = ctx.arrays(2)
+    difference = lhs - rhs
+    return rounded(difference * difference)
 
 
 def convert_quotient(ctx: Context) -> relax.Expr:
@@ -226,10 +227,15 @@ def convert_quotient(ctx: Context) -> relax.Expr:
     ctx.common_dtype()
     bounds = clamp_range(ctx.options.activation, result)
     encodings = lhs.quantization, rhs.quantization, per_tensor(result)
-    return _look_up(ctx, quotient_table(*encodings, result.dtype, bounds))
+    table = quotient_table(*encodings, result.dtype, bounds).reshape(-1)
+    values = ctx.values.add_constant(result, "_table", table)
+    lowest = np.int32(dtype_range(result.dtype)[0])
+    first, second = (operand.astype("int32") - lowest for operand in ctx.arrays(2))
+    # Every pair has an entry.
+    return R.take(values, (first * 256 + second).expr, axis=0, mode="clip")
 
 
-def convert_int16_quotient(ctx: Context) -> relax.Expr:
+def convert_int16_quotient(ctx: Context) -> Any:
     """Divide; tables hold everything that depends on only one of the values."""
     (lhs, rhs), result = ctx.inputs(2), ctx.output()
     scales.check_symmetric(lhs.tensor, rhs.tensor, result)
@@ -239,10 +245,10 @@ def convert_int16_quotient(ctx: Context) -> relax.Expr:
     def taken(table: Array, indices: Any) -> Any:
         return take(table.astype(np.int64), indices)  # every index is in the table
 
-    array, lowest = ctx.builder.array, np.int32(2**15)
-    divisor = array(rhs.expr).astype("int32") + lowest
+    lowest = np.int32(2**15)
+    divisor = ctx.array(1).astype("int32") + lowest
     sign = taken(tables.sign, divisor)
-    dividend = array(lhs.expr).astype("int32") * sign.astype("int32") + lowest
+    dividend = ctx.array(0).astype("int32") * sign.astype("int32") + lowest
     quotient = product(taken(tables.lifted, dividend), taken(tables.inverse, divisor))
     scaled = product(quotient, tables.multiplier)
     spare = taken(tables.bits, divisor) + taken(tables.headroom, dividend)
@@ -252,26 +258,13 @@ def convert_int16_quotient(ctx: Context) -> relax.Expr:
     is_more = rest > (mask >> 1) + is_negative.astype("int64")
     total = (scaled >> taken(tables.count, exponent)) + is_more.astype("int64")
     within: Any = np.minimum(np.maximum(np.where(sign == 0, 0, total), bounds[0]), bounds[1])
-    return R.astype(within.expr, "int16")
+    return within.astype("int16")
 
 
-def _look_up(ctx: Context, table: Array) -> relax.Expr:
-    result = ctx.output()
-    values = ctx.values.add_constant(result, "_table", table.reshape(-1))
-    lowest = relax.const(dtype_range(result.dtype)[0], "int32")
-    first, second = (
-        R.subtract(R.astype(ctx.input(place).expr, "int32"), lowest) for place in (0, 1)
-    )
-    index = R.add(R.multiply(first, relax.const(256, "int32")), second)
-    # Every pair has an entry.
-    return R.take(values, ctx.emit(index), axis=0, mode="clip")
-
-
-def convert_float_prelu(ctx: Context) -> relax.Expr:
+def convert_float_prelu(ctx: Context) -> Any:
     """Compute x if positive, otherwise alpha * x; alpha, the second operand, is broadcast."""
-    data, alpha = ctx.exprs(2)
-    positive = R.greater_equal(data, relax.const(0.0, "float32"))
-    return R.where(positive, data, R.multiply(data, alpha))
+    data, alpha = ctx.arrays(2)
+    return np.where(data >= 0, data, data * alpha)
 
 
 def check_divisor(ctx: Context) -> None:
@@ -291,12 +284,10 @@ def convert_whole_quotient(ctx: Context) -> relax.Expr:
     check_divisor(ctx)
     ctx.common_dtype("int32")
 
-    def divide(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
-        divisor = ctx.emit(R.where(R.equal(rhs, number(0)), number(1), rhs))
-        size = R.floor_divide(R.abs(lhs), R.abs(divisor))
-        return R.multiply(size, R.multiply(R.sign(lhs), R.sign(divisor)))
-
-    return _activated(ctx, _in_64_bits(ctx, divide, *ctx.exprs(2)))
+    lhs, rhs = (operand.astype("int64") for operand in ctx.arrays(2))
+    divisor: Any = np.where(rhs == 0, 1, rhs)
+    size = np.abs(lhs) // np.abs(divisor)
+    return _activated(ctx, (size * (np.sign(lhs) * np.sign(divisor))).astype("int32").expr)
 
 
 def _difference_squared(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -54,9 +55,9 @@ class _Comparison:
         if dtype not in EIGHT_BITS and not is_scaled:
             return operand.expr
         table = comparison_table(*operand.quantization, dtype)
-        lowest, _ = dtype_range(dtype)
-        index = R.subtract(R.astype(operand.expr, "int32"), relax.const(lowest, "int32"))
-        return R.take(ctx.values.add_constant(operand.tensor, "_table", table), index, 0, "clip")
+        index = ctx.builder.array(operand.expr).astype("int32") - dtype_range(dtype)[0]
+        values = ctx.values.add_constant(operand.tensor, "_table", table)
+        return R.take(values, index.expr, 0, "clip")
 
 
 def compared_by_scale(code: str, tensor: Tensor) -> bool:
@@ -114,17 +115,15 @@ def _are_single(ctx: Context) -> bool:
 
 
 @converter("BUCKETIZE", dtypes=("int32", "int64", "float32"))
-def convert_bucketize(ctx: Context) -> relax.Expr:
+def convert_bucketize(ctx: Context) -> Any:
     """Count the boundaries at or below each number; compare in float32."""
     data, boundaries = ctx.input(0), ctx.options.boundaries
     if not np.all(boundaries[:-1] <= boundaries[1:]):
         raise QnnError(f"the boundaries must be sorted, got {boundaries.tolist()}")
     if boundaries.size == 0:
         return R.zeros(data.shape, "int32")
-    values = ctx.emit(R.expand_dims(R.astype(data.expr, "float32"), -1))
-    is_below = R.astype(R.less(values, relax.const(boundaries)), "int32")
-    count = relax.const(np.int32(boundaries.size))
-    return R.subtract(count, R.sum(ctx.emit(is_below), [-1]))
+    is_below = np.expand_dims(ctx.array(0).astype("float32"), -1) < boundaries
+    return np.int32(boundaries.size) - is_below.sum(-1, np.int32)
 
 
 def _arg(function: Callable[..., relax.Expr]) -> Rule:

@@ -25,35 +25,29 @@ _BITS = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}
 _NEAR = np.float32(1e-5)  # the largest distance at which an exponent counts as a natural number
 
 
-def convert_floor_div(ctx: Context) -> relax.Expr:
+def convert_floor_div(ctx: Context) -> Any:
     """Divide and round down; LiteRT computes the quotient in float64."""
-    lhs, rhs = (R.astype(each.expr, "float64") for each in ctx.inputs(2))
-    return R.astype(R.floor(R.divide(lhs, rhs)), "float32")
+    lhs, rhs = (operand.astype("float64") for operand in ctx.arrays(2))
+    return np.floor(lhs / rhs).astype("float32")
 
 
-def convert_floor_mod(ctx: Context) -> relax.Expr:
+def convert_floor_mod(ctx: Context) -> Any:
     """Return the exact remainder, with the divisor's sign."""
-    lhs, rhs = (ctx.builder.array(each.expr) for each in ctx.inputs(2))
+    lhs, rhs = ctx.arrays(2)
     rest = lhs.to(R.mod(lhs.expr, rhs.expr))
     # The product of two small numbers may become 0; the product of their signs does not.
     is_other = np.sign(rest) * np.sign(rhs) < 0
-    return np.where(is_other, rest + rhs, rest).expr
+    return np.where(is_other, rest + rhs, rest)
 
 
-def _floored(
-    function: Callable[..., relax.Expr],
-    floats: Callable[[Context], relax.Expr],
-    dtypes: Sequence[str],
-    *,
-    is_rest: bool,
-) -> Rule:
+def _floored(function: np.ufunc, floats: Rule, dtypes: Sequence[str], *, is_rest: bool) -> Rule:
     """Return the rule that divides stored numbers and rounds down, or returns the remainder.
 
     LiteRT ends a run with an error if a divisor is 0. Here such a divisor counts as 1. The
     remainder of floats is NaN instead. The rule raises a ``QnnError`` if a constant divisor is 0.
 
     Args:
-        function: of Relax, on int64.
+        function: of numpy, on int64.
         floats: the rule for float32.
         dtypes: the integers that LiteRT takes.
         is_rest: whether the function returns the remainder.
@@ -61,18 +55,17 @@ def _floored(
     # -1 and 1 leave the same remainder, and processors cannot divide the lowest int64 by -1.
     never = (0, -1) if is_rest else (0,)
 
-    def convert(ctx: Context) -> relax.Expr:
+    def convert(ctx: Context) -> Any:
         dtype = ctx.common_dtype("float32", *dtypes)
         if not is_rest or dtype != "float32":
             check_divisor(ctx)
         if dtype == "float32":
             return floats(ctx)
         # 64 bits hold the quotient of the lowest int32 and -1.
-        dividend, divisor = (R.astype(each.expr, "int64") for each in ctx.inputs(2))
-        divisor = ctx.emit(divisor)
+        dividend, divisor = (operand.astype("int64") for operand in ctx.arrays(2))
         for each in never:
-            divisor = ctx.emit(R.where(R.equal(divisor, number(each)), number(1), divisor))
-        return R.astype(function(dividend, divisor), dtype)
+            divisor = np.where(divisor == each, 1, divisor)
+        return function(dividend, divisor).astype(dtype)
 
     return convert
 
@@ -84,24 +77,20 @@ def convert_xor(ctx: Context) -> relax.Expr:
 
 
 @converter("RIGHT_SHIFT")
-def convert_right_shift(ctx: Context) -> relax.Expr:
+def convert_right_shift(ctx: Context) -> Any:
     """Shift to the right, by 0 bits at least and by all but one at most."""
-    data, count = _operands(ctx, _INTEGERS)
-    most = np.iinfo(ctx.output().dtype).bits - 1
-    wide = R.astype(count, "int32")
-    inside = R.minimum(R.maximum(wide, relax.const(np.int32(0))), relax.const(np.int32(most)))
-    return R.astype(R.right_shift(R.astype(data, "int32"), inside), ctx.output().dtype)
+    dtype = ctx.output().dtype
+    data, count = (ctx.builder.array(R.astype(e, "int32")) for e in _operands(ctx, _INTEGERS))
+    return (data >> np.clip(count, 0, np.iinfo(dtype).bits - 1)).astype(dtype)
 
 
 @converter("STABLEHLO_SHIFT_LEFT")
-def convert_left_shift(ctx: Context) -> relax.Expr:
+def convert_left_shift(ctx: Context) -> Any:
     """Shift to the left; a count beyond 31 or below 0, undefined in LiteRT, gives 0."""
     # In 64 bits, as TVM lets LLVM assume that nothing overflows.
-    data, count = (R.astype(each, "int64") for each in _operands(ctx, _SIGNED))
-    count = ctx.emit(count)
-    inside = R.bitwise_and(count, number(31))
-    shifted = R.astype(R.left_shift(data, inside), ctx.output().dtype)
-    return R.where(R.equal(count, inside), shifted, R.zeros((), ctx.output().dtype))
+    data, count = (ctx.builder.array(R.astype(e, "int64")) for e in _operands(ctx, _SIGNED))
+    inside, dtype = count & 31, ctx.output().dtype
+    return np.where(count == inside, (data << inside).astype(dtype), np.zeros((), dtype))
 
 
 @converter("STABLEHLO_AND", combines="all")
@@ -183,7 +172,7 @@ def _integers(ctx: Context, data: relax.Expr, source: str, dtype: str) -> relax.
     return R.astype(R.sum(emit(R.left_shift(bits, shifts)), [-1]), dtype)
 
 
-def convert_whole_power(ctx: Context) -> relax.Expr:
+def convert_whole_power(ctx: Context) -> Any:
     """Raise int32 to powers; a power beyond int32 becomes the lowest int32.
 
     With one exponent for all, it wraps. A negative exponent, which ends LiteRT's run, counts as 0.
@@ -196,12 +185,12 @@ def convert_whole_power(ctx: Context) -> relax.Expr:
         count = ctx.emit(reshaped(exponent.expr, (1,)))
         power = _multiplied(ctx, data, count)
         return R.where(R.less(reshaped(exponent.expr, ()), one), one, power)
-    base = ctx.builder.array(data.expr).astype("float64")
-    exponents = np.maximum(ctx.builder.array(exponent.expr), np.int32(0)).astype("float64")
+    base = ctx.array(0).astype("float64")
+    exponents = np.maximum(ctx.array(1), 0).astype("float64")
     # A power of whole numbers within int32 is exact, or becomes exact by rounding.
     power = np.rint(np.power(base, exponents))
     result: Any = np.where(np.abs(power) < 2.0**31, power, -(2.0**31))
-    return R.astype(result.expr, "int32")
+    return result.astype("int32")
 
 
 def convert_float_power(ctx: Context) -> relax.Expr:
@@ -218,9 +207,8 @@ def convert_float_power(ctx: Context) -> relax.Expr:
         return _multiplied(ctx, data, relax.const(count.astype(np.int32).reshape(1)))
     array = ctx.builder.array
     value = array(reshaped(exponent.expr, (1,)))
-    half = relax.const(0.5, "float64")
-    count = array(R.floor(R.add(R.astype(value.expr, "float64"), half)))
-    inside = array(R.clip(count.expr, 0, 2**31 - 1))
+    count = np.floor(value.astype("float64") + 0.5)
+    inside = np.clip(count, 0, 2**31 - 1)
     is_inside = (inside == count) & (inside >= 1.0)
     is_near = is_inside & (np.abs(value - count.astype("float32")) < _NEAR)
     counts: Any = np.where(is_near, inside, 1.0).astype("int32")
@@ -241,9 +229,9 @@ def _multiplied(ctx: Context, data: Operand, count: relax.Expr) -> relax.Expr:
 
 OPERATORS.update(
     {
-        "FLOOR_DIV": Row(data=_floored(R.floor_divide, convert_floor_div, _SIGNED, is_rest=False)),
+        "FLOOR_DIV": Row(data=_floored(np.floor_divide, convert_floor_div, _SIGNED, is_rest=False)),
         "FLOOR_MOD": Row(
-            data=_floored(R.floor_mod, convert_floor_mod, (*_SIGNED, "int64"), is_rest=True)
+            data=_floored(np.remainder, convert_floor_mod, (*_SIGNED, "int64"), is_rest=True)
         ),
         "POW": Row(floats=convert_float_power, whole=convert_whole_power),
         "STABLEHLO_ADD": Row(data=_stablehlo(R.add, R.logical_or), combines="add"),

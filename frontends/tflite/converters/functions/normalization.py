@@ -79,7 +79,7 @@ def convert_quantized_l2_normalization(ctx: Context) -> relax.Expr:
     """
     data, dtype = ctx.input(0), ctx.output().dtype
     _check(ctx, _MOST_SQUARES, 1 / 128, 0)
-    values = ctx.builder.array(data.expr).astype("int64") - data.quantization[1]
+    values = ctx.array(0).astype("int64") - data.quantization[1]
     squares = (values * values).sum(axis=-1, dtype="int64", keepdims=True)
     multiplier, shift = inverse_sqrt(squares)
     if dtype == "uint8":
@@ -107,7 +107,7 @@ def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
     # There are 256 distances of 8-bit values: tables hold the parts that depend only on them.
     distances = np.minimum(np.arange(256), radius)
     scaled = multiply_by_quantized_multiplier(-distances, multiplier, shift)
-    values = ctx.builder.array(data.expr)
+    values = ctx.array(0)
     distance = values.max(-1, keepdims=True).astype("int32") - values.astype("int32")
     terms = take(sum_term(exp_table(scale, 1.0)).astype(np.int64), distance)
     logarithm = log(terms.sum(axis=-1, dtype="int64", keepdims=True))
