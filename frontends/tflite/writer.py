@@ -24,14 +24,15 @@ from frontends.tflite.schema import (
 )
 from frontends.tflite.sparsity import BITS, Sparsity, pack
 from frontends.tflite.writer_tables import (
+    OperatorToWrite,
     TableToWrite,
+    TensorToWrite,
     encode,
     entry_table,
     integers,
     operator_code_table,
-    options_fields,
-    quantization_table,
-    sparsity_table,
+    operator_table,
+    tensor_table,
 )
 from qnn_ops.errors import QnnError
 
@@ -79,9 +80,8 @@ class ModelWriter:
 
     def __init__(self) -> None:
         """Start an empty model."""
-        self._tensors: list[TableToWrite] = []
-        self._dtypes: list[str] = []
-        self._operators: list[TableToWrite] = []
+        self._tensors: list[TensorToWrite] = []
+        self._operators: list[OperatorToWrite] = []
         self._codes: list[tuple[int, int, str]] = []
         self._buffers: list[bytes] = [b""]  # by convention buffer 0 is empty: "no data"
         self._ends: tuple[Sequence[int], Sequence[int]] = ((), ())
@@ -132,18 +132,8 @@ class ModelWriter:
             stored = pack(data, dtype) if dtype in BITS else data
             stored = stored.astype(stored.dtype.newbyteorder("<"), copy=False)
             self._buffers.append(stored.tobytes())
-        self._dtypes.append(dtype)
         self._tensors.append(
-            TableToWrite(
-                "Tensor",
-                Shape=integers(shape),
-                Type=DTYPES[dtype],
-                Buffer=buffer,
-                Name=name,
-                IsVariable=is_variable,
-                Quantization=quantization_table(quantization),
-                Sparsity=sparsity_table(sparsity),
-            )
+            TensorToWrite(name, shape, dtype, quantization, buffer, sparsity, is_variable)
         )
         return len(self._tensors) - 1
 
@@ -187,19 +177,19 @@ class ModelWriter:
             for field, value in options.items()
         }
         if version is None:
-            takes_int8 = any(self.dtype(index) == "int8" for index in inputs)
+            takes_int8 = any(i >= 0 and self._tensors[i].dtype == "int8" for i in inputs)
             version = _INT8_VERSIONS.get(code, 2) if takes_int8 else _FIRST_VERSIONS.get(code, 1)
         key = (OPERATORS["CUSTOM" if name else code], version, name)
         if key not in self._codes:
             self._codes.append(key)
         self._operators.append(
-            TableToWrite(
-                "Operator",
-                OpcodeIndex=self._codes.index(key),
-                Inputs=integers(inputs),
-                Outputs=integers(outputs),
-                Intermediates=integers(intermediates) if intermediates else None,
-                **options_fields(options_type, checked),
+            OperatorToWrite(
+                self._codes.index(key),
+                tuple(inputs),
+                tuple(outputs),
+                options_type,
+                checked,
+                tuple(intermediates),
             )
         )
 
@@ -217,7 +207,7 @@ class ModelWriter:
 
     def dtype(self, index: int) -> str:
         """Return the dtype of an added tensor; an empty text for -1."""
-        return self._dtypes[index] if index >= 0 else ""
+        return self._tensors[index].dtype if index >= 0 else ""
 
     def end(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """End a subgraph.
@@ -281,10 +271,10 @@ class ModelWriter:
         inputs, outputs = map(integers, self._ends)
         return TableToWrite(
             "SubGraph",
-            Tensors=self._tensors,
+            Tensors=[*map(tensor_table, self._tensors)],
             Inputs=inputs,
             Outputs=outputs,
-            Operators=self._operators,
+            Operators=[*map(operator_table, self._operators)],
             Name="main",
         )
 

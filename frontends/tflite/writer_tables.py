@@ -1,6 +1,7 @@
 """The tables of a .tflite file, still in Python, and their encoding as a flatbuffer."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from flatbuffers import flexbuffers
 from frontends.tflite.model import Entry
 from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.schema import (
+    DTYPES,
     LATER_OPTIONS_TABLES,
     MEMBERS,
     OPTIONS_TABLES,
@@ -20,6 +22,31 @@ from qnn_ops.arrays import Array
 
 _BY_BLOCK = 2  # details of a quantization
 _BUFFER_ALIGNMENT = 16  # the runtime expects this of constants, as the schema says
+
+
+@dataclass(frozen=True)
+class TensorToWrite:
+    """A tensor's table, still in Python."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    quantization: Quantization | Blocks | None
+    buffer: int
+    sparsity: Sparsity | None = None
+    is_variable: bool = False
+
+
+@dataclass(frozen=True)
+class OperatorToWrite:
+    """An operator's table, still in Python."""
+
+    code: int  # position in the model's list of (operator, version, custom name)
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options_type: str | None
+    options: dict[str, Any]
+    intermediates: tuple[int, ...]
 
 
 class TableToWrite:
@@ -91,8 +118,7 @@ def entry_table(entry: Entry) -> TableToWrite:
     )
 
 
-def quantization_table(known: Quantization | Blocks | None) -> TableToWrite | None:
-    """Return a tensor's scales and zero points; None without them."""
+def _quantization(known: Quantization | Blocks | None) -> TableToWrite | None:
     kind = "QuantizationParameters"
     if known is None:
         return None
@@ -103,8 +129,7 @@ def quantization_table(known: Quantization | Blocks | None) -> TableToWrite | No
     )
 
 
-def sparsity_table(sparsity: Sparsity | None) -> TableToWrite | None:
-    """Return the order of a tensor's values; None for a dense one."""
+def _sparsity(sparsity: Sparsity | None) -> TableToWrite | None:
     if sparsity is None:
         return None
     return TableToWrite(
@@ -125,22 +150,40 @@ def _level(level: Level) -> TableToWrite:
     return TableToWrite("DimensionMetadata", Format=kind, DenseSize=level.size, **fields)
 
 
-def options_fields(name: str | None, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of an operator's table that hold its options.
+def tensor_table(tensor: TensorToWrite) -> TableToWrite:
+    """Return a tensor's table."""
+    return TableToWrite(
+        "Tensor",
+        Shape=integers(tensor.shape),
+        Type=DTYPES[tensor.dtype],
+        Buffer=tensor.buffer,
+        Name=tensor.name,
+        IsVariable=tensor.is_variable,
+        Quantization=_quantization(tensor.quantization),
+        Sparsity=_sparsity(tensor.sparsity),
+    )
 
-    Args:
-        name: of the table of options; None for a custom operator.
-        options: its fields in snake_case.
-    """
+
+def operator_table(operator: OperatorToWrite) -> TableToWrite:
+    """Return an operator's table."""
+    name, options, fields = operator.options_type, operator.options, dict[str, Any]()
     if name is not None:
         # The union of tables that has this type.
         union = "BuiltinOptions" if name in OPTIONS_TABLES else "BuiltinOptions2"
         stored = {pascal_case(field): value for field, value in options.items()}
-        number = (OPTIONS_TABLES | LATER_OPTIONS_TABLES)[name]
-        return {f"{union}Type": number, union: TableToWrite(name, **stored)}
-    if options:
-        return {"CustomOptions": bytes(flexbuffers.Dumps(options.get("values", options)))}
-    return {}
+        fields[f"{union}Type"] = (OPTIONS_TABLES | LATER_OPTIONS_TABLES)[name]
+        fields[union] = TableToWrite(name, **stored)
+    elif options:
+        fields["CustomOptions"] = bytes(flexbuffers.Dumps(options.get("values", options)))
+    middle = operator.intermediates
+    return TableToWrite(
+        "Operator",
+        OpcodeIndex=operator.code,
+        Inputs=integers(operator.inputs),
+        Outputs=integers(operator.outputs),
+        Intermediates=integers(middle) if middle else None,
+        **fields,
+    )
 
 
 def operator_code_table(key: tuple[int, int, str]) -> TableToWrite:
