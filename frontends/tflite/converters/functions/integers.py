@@ -1,6 +1,6 @@
 """FLOOR_DIV, FLOOR_MOD, POW, bitwise operators, shifts, StableHLO's arithmetic, and BITCAST."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf, prod
 from typing import Any
 
@@ -10,7 +10,6 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, reshaped
-from frontends.tflite.converters.fixed_point import number
 from frontends.tflite.converters.functions.arithmetic import check_divisor
 from frontends.tflite.operators import OPERATORS, Row, Rule, converter
 from qnn_ops import natural_power, reinterpret
@@ -73,14 +72,14 @@ def _floored(function: np.ufunc, floats: Rule, dtypes: Sequence[str], *, is_rest
 @converter("BITWISE_XOR")
 def convert_xor(ctx: Context) -> relax.Expr:
     """Compute the exclusive or of bits."""
-    return R.bitwise_xor(*_operands(ctx, _INTEGERS))
+    return R.bitwise_xor(*(each.expr for each in _operands(ctx, _INTEGERS)))
 
 
 @converter("RIGHT_SHIFT")
 def convert_right_shift(ctx: Context) -> Any:
     """Shift to the right, by 0 bits at least and by all but one at most."""
     dtype = ctx.output().dtype
-    data, count = (ctx.builder.array(R.astype(e, "int32")) for e in _operands(ctx, _INTEGERS))
+    data, count = (each.astype("int32") for each in _operands(ctx, _INTEGERS))
     return (data >> np.clip(count, 0, np.iinfo(dtype).bits - 1)).astype(dtype)
 
 
@@ -88,40 +87,40 @@ def convert_right_shift(ctx: Context) -> Any:
 def convert_left_shift(ctx: Context) -> Any:
     """Shift to the left; a count beyond 31 or below 0, undefined in LiteRT, gives 0."""
     # In 64 bits, as TVM lets LLVM assume that nothing overflows.
-    data, count = (ctx.builder.array(R.astype(e, "int64")) for e in _operands(ctx, _SIGNED))
+    data, count = (each.astype("int64") for each in _operands(ctx, _SIGNED))
     inside, dtype = count & 31, ctx.output().dtype
     return np.where(count == inside, (data << inside).astype(dtype), np.zeros((), dtype))
 
 
 @converter("STABLEHLO_AND", combines="all")
-def convert_stablehlo_and(ctx: Context) -> relax.Expr:
+def convert_stablehlo_and(ctx: Context) -> Any:
     """Compute the bitwise and."""
-    operands, is_bool = _operands(ctx, (*_INTEGERS, "int64", "bool")), ctx.output().dtype == "bool"
-    return (R.logical_and if is_bool else R.bitwise_and)(*operands)
+    lhs, rhs = _operands(ctx, (*_INTEGERS, "int64", "bool"))
+    return lhs & rhs
 
 
-def _stablehlo(function: Callable[..., relax.Expr], of_bool: Callable[..., relax.Expr]) -> Rule:
+def _stablehlo(function: np.ufunc, of_bool: np.ufunc) -> Rule:
     """Return the rule for tensors of one shape, whatever scales the file states; integers wrap."""
 
-    def convert(ctx: Context) -> relax.Expr:
+    def convert(ctx: Context) -> Any:
         dtype = ctx.output().dtype
-        lhs, rhs = _operands(ctx, (*_INTEGERS, "int64", "bool", "float32"))
+        operands = _operands(ctx, (*_INTEGERS, "int64", "bool", "float32"))
         if dtype == "bool":
-            return of_bool(lhs, rhs)
+            return of_bool(*operands)
         if dtype == "float32":
-            return rounded(ctx.emit(function(lhs, rhs)))
+            return rounded(function(*operands))
         # In 64 bits, as TVM lets LLVM assume that nothing overflows.
-        return R.astype(function(R.astype(lhs, "int64"), R.astype(rhs, "int64")), dtype)
+        return function(*(each.astype("int64") for each in operands)).astype(dtype)
 
     return convert
 
 
-def _operands(ctx: Context, dtypes: tuple[str, ...]) -> list[relax.Expr]:
+def _operands(ctx: Context, dtypes: tuple[str, ...]) -> list[Any]:
     ctx.common_dtype(*dtypes)
-    lhs, rhs = ctx.inputs(2)
+    lhs, rhs = ctx.arrays(2)
     if lhs.shape != rhs.shape and ctx.operator.code.startswith("STABLEHLO"):
         raise UnsupportedError(f"shapes {lhs.shape} and {rhs.shape} differ")
-    return [lhs.expr, rhs.expr]
+    return [lhs, rhs]
 
 
 @converter("BITCAST")
@@ -156,20 +155,18 @@ def _as_other(ctx: Context, expr: relax.Expr) -> relax.Expr:
 
 def _integers(ctx: Context, data: relax.Expr, source: str, dtype: str) -> relax.Expr:
     """Read the bytes of integers as integers of another type."""
-    data = ctx.emit(data)
-    shape = spec_of(data).shape
-    emit, narrow = ctx.emit, min(_BITS[source], _BITS[dtype])
+    array, narrow = ctx.builder.array(data), min(_BITS[source], _BITS[dtype])
     parts = max(_BITS[source], _BITS[dtype]) // narrow
     if parts == 1:
-        return R.astype(data, dtype)
-    shifts = relax.const(np.arange(parts) * narrow, "int64")
-    wide = emit(R.astype(data, "int64"))
+        return array.astype(dtype).expr
+    wide, shifts = array.astype("int64"), np.arange(parts) * narrow
     if _BITS[source] > narrow:
-        return R.astype(R.right_shift(emit(reshaped(wide, (*shape, 1))), shifts), dtype)
-    if not shape or shape[-1] != parts:
-        raise QnnError(f"{ctx.tensor(0).label} has shape {shape}, needs {parts} at its end")
-    bits = emit(R.bitwise_and(wide, number(2**narrow - 1)))
-    return R.astype(R.sum(emit(R.left_shift(bits, shifts)), [-1]), dtype)
+        apart: Any = np.expand_dims(wide, -1) >> shifts
+        return apart.astype(dtype).expr
+    if array.shape[-1:] != (parts,):
+        raise QnnError(f"{ctx.tensor(0).label} has shape {array.shape}, needs {parts} at its end")
+    bits = (wide & (2**narrow - 1)) << shifts
+    return bits.sum(-1, np.int64).astype(dtype).expr
 
 
 def convert_whole_power(ctx: Context) -> Any:
@@ -234,10 +231,15 @@ OPERATORS.update(
             data=_floored(np.remainder, convert_floor_mod, (*_SIGNED, "int64"), is_rest=True)
         ),
         "POW": Row(floats=convert_float_power, whole=convert_whole_power),
-        "STABLEHLO_ADD": Row(data=_stablehlo(R.add, R.logical_or), combines="add"),
-        "STABLEHLO_MAXIMUM": Row(data=_stablehlo(R.maximum, R.logical_or), combines="maximum"),
-        "STABLEHLO_MINIMUM": Row(data=_stablehlo(R.minimum, R.logical_and), combines="minimum"),
-        "STABLEHLO_MULTIPLY": Row(data=_stablehlo(R.multiply, R.logical_and), combines="multiply"),
+        **{
+            f"STABLEHLO_{name}": Row(data=_stablehlo(*functions), combines=name.lower())
+            for name, *functions in (
+                ("ADD", np.add, np.logical_or),
+                ("MAXIMUM", np.maximum, np.logical_or),
+                ("MINIMUM", np.minimum, np.logical_and),
+                ("MULTIPLY", np.multiply, np.logical_and),
+            )
+        },
         "STABLEHLO_OR": Row(combines="any"),
     }
 )

@@ -13,7 +13,6 @@ from frontends.tflite.converters.fixed_point import (
     divided,
     inverse_sqrt,
     log,
-    number,
     product,
     saturated,
 )
@@ -71,7 +70,7 @@ def convert_l2_normalization(ctx: Context) -> Any:
     return data / np.maximum(length, 1e-6)
 
 
-def convert_quantized_l2_normalization(ctx: Context) -> relax.Expr:
+def convert_quantized_l2_normalization(ctx: Context) -> Any:
     """Divide by the length along the last axis.
 
     Source: L2Normalization of TFLite's kernels/internal/reference: a Q31 multiplier by Newton's
@@ -90,7 +89,7 @@ def convert_quantized_l2_normalization(ctx: Context) -> relax.Expr:
     return saturated(steps + _POINTS[dtype][0], dtype)
 
 
-def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
+def convert_quantized_log_softmax(ctx: Context) -> Any:
     """Take the logarithm of a softmax along the last axis.
 
     Source: LogSoftmax of TFLite's kernels/internal/reference, all in fixed point.
@@ -112,9 +111,9 @@ def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
     terms = take(sum_term(exp_table(scale, 1.0)).astype(np.int64), distance)
     logarithm = log(terms.sum(axis=-1, dtype="int64", keepdims=True))
     reverse, down = quantize_multiplier(2.0 ** (31 - shift) / multiplier)
-    lowest = divided(product(logarithm - (1 << 31), int(reverse)), values.to(number(-int(down))))
+    lowest = divided(product(logarithm - (1 << 31), int(reverse)), -int(down))
     nearest = take(scaled.astype(np.int64), distance)
-    steps = divided(nearest - logarithm, values.to(number(22)))
+    steps = divided(nearest - logarithm, 22)
     is_far = -distance.astype("int64") <= np.maximum(lowest, -radius - 1)
     low, _ = dtype_range(dtype)
     return saturated(np.where(is_far, low, steps + _POINTS[dtype][1]), dtype)

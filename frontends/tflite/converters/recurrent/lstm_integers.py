@@ -9,7 +9,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
-from frontends.tflite.converters.fixed_point import divided, number, product, saturated
+from frontends.tflite.converters.fixed_point import divided, product, saturated
 from frontends.tflite.converters.layers.hybrid import SUMS
 from frontends.tflite.converters.recurrent import parts
 from frontends.tflite.converters.recurrent.lstm_operands import LstmOperands
@@ -44,8 +44,7 @@ def basic_lstm(ctx: Context) -> list[relax.Expr]:
     units = check_basic(ctx, _DTYPES)
     _check_cells(ctx)
     emit = ctx.emit
-    data, hidden, cells = (ctx.input(index) for index in (DATA, HIDDEN, CELLS))
-    rows = emit(R.concat([data.expr, hidden.expr], axis=1))
+    rows = emit(R.concat([ctx.input(index).expr for index in (DATA, HIDDEN)], axis=1))
     point = per_tensor(ctx.tensor(WEIGHTS))[1]
     weights, bias = ctx.weights(WEIGHTS).expr, ctx.weights(BIAS).expr
     encodings = (1.0, _MIDDLE, 1.0, point, *SUMS[4:])
@@ -59,12 +58,12 @@ def basic_lstm(ctx: Context) -> list[relax.Expr]:
     tables = logistic_table(), tanh_table(GATE_BITS), logistic_table(), logistic_table()
     gates = parts.gates_of(ctx, both, _GATES, units)
     let_in, proposed, forget, given = map(bent, tables, gates)
-    old, bits = ctx.builder.array(cells.expr).astype("int64"), ctx.builder.array
-    added = divided(_product(let_in, proposed), bits(number(_CELL_BITS)))
-    kept = emit(saturated(added + _product(forget, old), "int16"))
+    added = divided(_product(let_in, proposed), _CELL_BITS)
+    old = ctx.array(CELLS).astype("int64")
+    kept = saturated(added + _product(forget, old), "int16").expr
     shown = _product(given, bent(tanh_table(_CELL_BITS), kept))
-    short = np.minimum(np.maximum(divided(shown, bits(number(8))), -_MIDDLE), _MIDDLE - 1)
-    result = emit(R.astype((short + _MIDDLE).expr, "uint8"))
+    short: Any = np.clip(divided(shown, 8), -_MIDDLE, _MIDDLE - 1)
+    result = (short + _MIDDLE).astype("uint8").expr
     return _kept(ctx, [result, kept, rows, both])
 
 
@@ -85,7 +84,8 @@ def _scaled(ctx: Context, sums: relax.Expr, scale: float) -> relax.Expr:
     scaled = product(wide, multiplier)
     if shift < 0:
         scaled = (scaled + (1 << (-shift - 1))) >> -shift
-    return ctx.emit(saturated(scaled, "int16"))
+    scaled_sums: relax.Expr = saturated(scaled, "int16").expr
+    return scaled_sums
 
 
 def _check_sums(ctx: Context, shift: int) -> None:
