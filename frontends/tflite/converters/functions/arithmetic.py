@@ -190,12 +190,18 @@ def convert_quantized_squared_difference(ctx: Context) -> relax.Expr:
     )
 
 
-def _extremum(function: Callable[..., relax.Expr]) -> Rule:
-    """Return the rule that takes one of two stored integers, as LiteRT does."""
+def applied(function: Callable[..., relax.Expr], *dtypes: str, count: int = 2) -> Rule:
+    """Return the rule that applies a function to operands of the result's type, whatever scales.
+
+    Args:
+        function: of Relax.
+        *dtypes: the types that LiteRT takes; none for all.
+        count: of the operands.
+    """
 
     def convert(ctx: Context) -> relax.Expr:
-        ctx.common_dtype()
-        return function(*ctx.exprs(2))
+        ctx.common_dtype(*dtypes)
+        return function(*ctx.exprs(count))
 
     return convert
 
@@ -314,7 +320,7 @@ OPERATORS.update(
         ),
         **{
             code: Row(
-                scaled=_extremum(function),
+                scaled=applied(function),
                 floats=_floats(function),
                 whole=whole(function),
                 micro=MOVED,

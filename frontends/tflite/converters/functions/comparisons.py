@@ -12,6 +12,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.ranges import index_of
 from frontends.tflite.converters.context import Context, Operand, reshaped
+from frontends.tflite.converters.functions.arithmetic import applied
 from frontends.tflite.converters.scales import EIGHT_BITS, ENCODED
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import MOVED, OPERATORS, Row, Rule, converter, row_of
@@ -65,16 +66,6 @@ def compared_by_scale(code: str, tensor: Tensor) -> bool:
     rule = row_of(code).data
     is_compared = isinstance(rule, _Comparison) and tensor.dtype in rule.by_scale
     return is_compared and tensor.quantization is not None
-
-
-def _logical(function: Callable[..., relax.Expr], count: int = 2) -> Rule:
-    """Return the rule that combines as many bool tensors."""
-
-    def convert(ctx: Context) -> relax.Expr:
-        ctx.common_dtype("bool")
-        return function(*ctx.exprs(count))
-
-    return convert
 
 
 @converter("SELECT_V2", micro=MOVED)
@@ -173,8 +164,8 @@ OPERATORS.update(
         "GREATER_EQUAL": Row(data=_Comparison(R.greater_equal), micro=MOVED),
         "LESS": Row(data=_Comparison(R.less), micro=MOVED),
         "LESS_EQUAL": Row(data=_Comparison(R.less_equal), micro=MOVED),
-        "LOGICAL_AND": Row(data=_logical(R.logical_and), micro=MOVED, combines="all"),
-        "LOGICAL_NOT": Row(data=_logical(R.logical_not, 1), micro=MOVED),
-        "LOGICAL_OR": Row(data=_logical(R.logical_or), micro=MOVED, combines="any"),
+        "LOGICAL_AND": Row(data=applied(R.logical_and, "bool"), micro=MOVED, combines="all"),
+        "LOGICAL_NOT": Row(data=applied(R.logical_not, "bool", count=1), micro=MOVED),
+        "LOGICAL_OR": Row(data=applied(R.logical_or, "bool"), micro=MOVED, combines="any"),
     }
 )

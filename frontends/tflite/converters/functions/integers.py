@@ -10,7 +10,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, reshaped
-from frontends.tflite.converters.functions.arithmetic import check_divisor
+from frontends.tflite.converters.functions.arithmetic import applied, check_divisor
 from frontends.tflite.operators import OPERATORS, Row, Rule, converter
 from qnn_ops import natural_power, reinterpret
 from qnn_ops.arithmetic.fixed_point import round_half_away
@@ -67,12 +67,6 @@ def _floored(function: np.ufunc, floats: Rule, dtypes: Sequence[str], *, is_rest
         return function(dividend, divisor).astype(dtype)
 
     return convert
-
-
-@converter("BITWISE_XOR")
-def convert_xor(ctx: Context) -> relax.Expr:
-    """Compute the exclusive or of bits."""
-    return R.bitwise_xor(*(each.expr for each in _operands(ctx, _INTEGERS)))
 
 
 @converter("RIGHT_SHIFT")
@@ -226,6 +220,7 @@ def _multiplied(ctx: Context, data: Operand, count: relax.Expr) -> relax.Expr:
 
 OPERATORS.update(
     {
+        "BITWISE_XOR": Row(data=applied(R.bitwise_xor, *_INTEGERS)),
         "FLOOR_DIV": Row(data=_floored(np.floor_divide, convert_floor_div, _SIGNED, is_rest=False)),
         "FLOOR_MOD": Row(
             data=_floored(np.remainder, convert_floor_mod, (*_SIGNED, "int64"), is_rest=True)
