@@ -130,7 +130,10 @@ class Context:
         return self.builder.array(data.expr)
 
     def results(self, rule: Rule) -> list[relax.Expr]:
-        """Return the results of a rule as expressions of Relax."""
+        """Return the results of a rule as expressions of Relax.
+
+        Those of an ``Expression`` are emitted once more, under the names of their tensors.
+        """
         found = rule(self)
         each = found if isinstance(found, list) else [found]
         return [one.value if isinstance(one, Expression) else one for one in each]

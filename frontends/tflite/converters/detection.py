@@ -120,7 +120,7 @@ def convert_suppression_with_scores(ctx: Context) -> list[Any]:
     indices, number = convert_suppression(ctx)
     is_used = np.arange(*indices.shape, dtype=np.int32) < number
     scores = np.where(is_used, take(ctx.array(1), indices), np.float32(0))
-    return [indices, scores, number]
+    return [indices.expr, scores, number.expr]  # others read them, too
 
 
 @converter("NON_MAX_SUPPRESSION_V4")

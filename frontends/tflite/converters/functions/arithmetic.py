@@ -42,7 +42,7 @@ def shifts_powers_of_two(ctx: Context) -> bool:
     return all(power_of_two(per_tensor(tensor)[0]) is not None for tensor in tensors)
 
 
-def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> relax.Expr:
+def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> Any:
     """Return the sum or difference.
 
     Source: Add and BroadcastSub16POTSlow of TFLite's kernels/internal/reference, and the conditions
@@ -62,21 +62,18 @@ def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> relax.Expr:
         raise UnsupportedError("sums of int16 with pot_scale_int16 that broadcast")
     scales.check_symmetric(ctx.tensor(0), ctx.tensor(1), result)
     # A product with a power of two in float64 is exact, so this rounds once, half away from zero.
-    parts = [
-        R.astype(
-            requantize(operand.expr, 1.0, 0, 2.0**shift, 0, "int16", rounding="float64"), "int32"
-        )
+    lhs, rhs = (
+        requantize(operand.expr, 1.0, 0, 2.0**shift, 0, "int16", rounding="float64")
         for operand, shift in zip(operands, shifts, strict=True)
-    ]
-    low, high = (relax.const(bound, "int32") for bound in bounds)
-    total = (R.add if is_sum else R.subtract)(*parts)
-    return R.astype(R.minimum(R.maximum(total, low), high), "int16")
+    )
+    wide = (ctx.builder.array(each).astype("int32") for each in (lhs, rhs))
+    return np.clip((np.add if is_sum else np.subtract)(*wide), *bounds).astype("int16")
 
 
 def _scaled(function: Callable[..., relax.Expr], *, is_product: bool = False) -> Rule:
     """Return the rule that combines two quantized operands, broadcast as in numpy."""
 
-    def convert(ctx: Context) -> relax.Expr:
+    def convert(ctx: Context) -> Any:
         (lhs, rhs), result = ctx.inputs(2), ctx.output()
         if lhs.dtype == rhs.dtype == "int16" and shifts_powers_of_two(ctx):
             return shifted_sum(ctx, clamp_range(ctx.options.activation, result))
@@ -102,31 +99,24 @@ def _floats(function: Callable[..., relax.Expr], *, is_limited: bool = False) ->
     return convert
 
 
-def whole(function: Callable[..., relax.Expr], count: int = 2) -> Rule:
+def whole(
+    function: Callable[..., Any], *dtypes: str, count: int = 2
+) -> Callable[[Context], relax.Expr]:
     """Return the rule that combines integers, broadcast as in numpy; results beyond int32 wrap.
 
     Args:
-        function: of Relax.
+        function: of arrays of int64.
+        *dtypes: the types that LiteRT takes; int16, int32 and int64 by default.
         count: of the operands.
     """
 
     def convert(ctx: Context) -> relax.Expr:
-        ctx.common_dtype("int16", "int32", "int64")
-        return _activated(ctx, _in_64_bits(ctx, function, *ctx.exprs(count)))
+        dtype = ctx.common_dtype(*(dtypes or ("int16", "int32", "int64")))
+        # In 64 bits, as TVM lets LLVM assume that nothing overflows.
+        result = function(*(each.astype("int64") for each in ctx.arrays(count)))
+        return bounded(ctx.options.activation, result.astype(dtype).expr, dtype)
 
     return convert
-
-
-def _activated(ctx: Context, result: relax.Expr) -> relax.Expr:
-    return bounded(ctx.options.activation, ctx.emit(result), ctx.output().dtype)
-
-
-def _in_64_bits(
-    ctx: Context, function: Callable[..., relax.Expr], *operands: relax.Expr
-) -> relax.Expr:
-    # As TVM lets LLVM assume that nothing overflows.
-    wide = [ctx.emit(R.astype(operand, "int64")) for operand in operands]
-    return R.astype(function(*wide), ctx.output().dtype)
 
 
 def _unscaled(needed: Sequence[int], plain: Sequence[int] = ()) -> Rule:
@@ -206,17 +196,19 @@ def applied(function: Callable[..., relax.Expr], *dtypes: str, count: int = 2) -
     return convert
 
 
-def convert_sum(ctx: Context) -> relax.Expr:
+def convert_sum(ctx: Context) -> Any:
     """Add tensors of one shape, one after the other."""
-    first = ctx.input(0)
-    total, is_real = first.expr, spec_of(first.expr).dtype == "float32"
+    total = ctx.array(0)
+    is_real = total.dtype == np.float32
     if not is_real:
         ctx.common_dtype("int32")
-    for other in ctx.inputs()[1:]:
-        if other.shape != first.shape:
-            raise QnnError(f"shapes {first.shape} and {other.shape} differ")
-        pair = total, other.expr
-        total = rounded(ctx.emit(R.add(*pair))) if is_real else _in_64_bits(ctx, R.add, *pair)
+    for other in map(ctx.array, range(1, len(ctx.operator.inputs))):
+        if other.shape != total.shape:
+            raise QnnError(f"shapes {total.shape} and {other.shape} differ")
+        if is_real:
+            total = rounded(total + other)
+        else:  # in 64 bits, as TVM lets LLVM assume that nothing overflows
+            total = (total.astype("int64") + other.astype("int64")).astype("int32")
     return total
 
 
@@ -288,16 +280,12 @@ def convert_whole_quotient(ctx: Context) -> relax.Expr:
         QnnError: a constant divisor is 0.
     """
     check_divisor(ctx)
-    ctx.common_dtype("int32")
 
-    lhs, rhs = (operand.astype("int64") for operand in ctx.arrays(2))
-    divisor: Any = np.where(rhs == 0, 1, rhs)
-    size = np.abs(lhs) // np.abs(divisor)
-    return _activated(ctx, (size * (np.sign(lhs) * np.sign(divisor))).astype("int32").expr)
+    def divide(lhs: Any, rhs: Any) -> Any:
+        divisor: Any = np.where(rhs == 0, 1, rhs)
+        return np.abs(lhs) // np.abs(divisor) * (np.sign(lhs) * np.sign(divisor))
 
-
-def _difference_squared(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
-    return R.multiply(R.subtract(lhs, rhs), R.subtract(lhs, rhs))
+    return whole(divide, "int32")(ctx)
 
 
 OPERATORS.update(
@@ -305,7 +293,7 @@ OPERATORS.update(
         "ADD": Row(
             scaled=_scaled(quantized_add),
             floats=_floats(R.add, is_limited=True),
-            whole=whole(R.add),
+            whole=whole(np.add),
             unscaled=_unscaled(needed=(0, 1, -1), plain=(0, -1)),
             micro=COMPUTED,
             combines="add",
@@ -322,17 +310,20 @@ OPERATORS.update(
             code: Row(
                 scaled=applied(function),
                 floats=_floats(function),
-                whole=whole(function),
+                whole=whole(of_arrays),
                 micro=MOVED,
                 is_for_every_scale=True,
                 combines=code.lower(),
             )
-            for code, function in (("MAXIMUM", R.maximum), ("MINIMUM", R.minimum))
+            for code, function, of_arrays in (
+                ("MAXIMUM", R.maximum, np.maximum),
+                ("MINIMUM", R.minimum, np.minimum),
+            )
         },
         "MUL": Row(
             scaled=_scaled(quantized_multiply, is_product=True),
             floats=_floats(R.multiply, is_limited=True),
-            whole=whole(R.multiply),
+            whole=whole(np.multiply),
             unscaled=_unscaled(needed=(), plain=(-1,)),
             is_complemented=True,
             combines="multiply",
@@ -343,13 +334,13 @@ OPERATORS.update(
         "SQUARED_DIFFERENCE": Row(
             quantized=convert_quantized_squared_difference,
             floats=convert_squared_difference,
-            whole=whole(_difference_squared),
+            whole=whole(lambda lhs, rhs: (lhs - rhs) * (lhs - rhs)),
             micro=COMPUTED,
         ),
         "SUB": Row(
             scaled=_scaled(quantized_subtract),
             floats=_floats(R.subtract, is_limited=True),
-            whole=whole(R.subtract),
+            whole=whole(np.subtract),
             unscaled=_unscaled(needed=(0, 1)),
             micro=COMPUTED,
         ),

@@ -154,7 +154,7 @@ OPERATORS.update(
         "ABS": Row(
             scaled=_tabulated(lookup.absolute_table, has_uint8=False),
             floats=_floats(R.abs),
-            whole=whole(R.abs, 1),
+            whole=whole(np.absolute, count=1),
             is_for_every_scale=True,
         ),
         "CEIL": Row(floats=_floats(R.ceil)),
@@ -197,7 +197,7 @@ OPERATORS.update(
         "NEG": Row(
             scaled=_negative,
             floats=_floats(R.negative),
-            whole=whole(R.negative, 1),
+            whole=whole(np.negative, count=1),
             unscaled=_negative,
             is_for_every_scale=True,
         ),
@@ -206,7 +206,7 @@ OPERATORS.update(
             scaled=_tabulated(lookup.rsqrt_table, has_uint8=False),
             floats=_floats(R.rsqrt),
         ),
-        "SIGN": Row(floats=_sign, whole=whole(R.sign, 1)),
+        "SIGN": Row(floats=_sign, whole=whole(np.sign, count=1)),
         "SIN": Row(floats=_floats(R.sin)),
         "SQRT": Row(
             scaled=_tabulated(lookup.sqrt_table, has_uint8=False),

@@ -35,7 +35,7 @@ _GATE_SCALE = np.float32(2.0**-12)
 _ONE = 2.0**-15
 
 
-def basic_lstm(ctx: Context) -> list[Any]:
+def basic_lstm(ctx: Context) -> list[relax.Expr]:
     """Return the hidden values, the cells, the gates' operands, and their sums.
 
     Source of the arithmetic: LstmCell of TFLite's kernels/internal/optimized/optimized_ops.h for
@@ -66,13 +66,13 @@ def basic_lstm(ctx: Context) -> list[Any]:
     return _kept(ctx, [result, kept, rows, both])
 
 
-def _kept(ctx: Context, results: list[Any]) -> list[Any]:
+def _kept(ctx: Context, results: list[Any]) -> list[relax.Expr]:
     """Return all results; the first two change the states that are variables."""
     for position, value in zip((HIDDEN, CELLS), results, strict=False):
         tensor = ctx.tensor(position)
         if tensor.is_variable:
             ctx.values.change(tensor, reshaped(value.expr, tensor.shape))
-    return results
+    return [each.expr for each in results]
 
 
 def _scaled(ctx: Context, sums: relax.Expr, scale: float) -> Any:
@@ -139,7 +139,7 @@ def _check_cells(ctx: Context) -> None:
             raise UnsupportedError(f"{tensor.label} has another scale than 2^-11")
 
 
-def float_basic_lstm(ctx: Context) -> list[Any]:
+def float_basic_lstm(ctx: Context) -> list[relax.Expr]:
     """Return the hidden values, the cells, the gates' operands, and their sums.
 
     Source of the arithmetic: LstmCell of TFLite's kernels/internal/optimized/optimized_ops.h for
