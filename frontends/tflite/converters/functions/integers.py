@@ -227,12 +227,12 @@ OPERATORS.update(
         ),
         "POW": Row(floats=convert_float_power, whole=convert_whole_power),
         **{
-            f"STABLEHLO_{name}": Row(data=_stablehlo(*functions), combines=name.lower())
-            for name, *functions in (
-                ("ADD", np.add, np.logical_or),
-                ("MAXIMUM", np.maximum, np.logical_or),
-                ("MINIMUM", np.minimum, np.logical_and),
-                ("MULTIPLY", np.multiply, np.logical_and),
+            code: Row(data=_stablehlo(function, of_bool), combines=function.__name__)
+            for code, function, of_bool in (
+                ("STABLEHLO_ADD", np.add, np.logical_or),
+                ("STABLEHLO_MAXIMUM", np.maximum, np.logical_or),
+                ("STABLEHLO_MINIMUM", np.minimum, np.logical_and),
+                ("STABLEHLO_MULTIPLY", np.multiply, np.logical_and),
             )
         },
         "STABLEHLO_OR": Row(combines="any"),
