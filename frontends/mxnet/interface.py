@@ -57,10 +57,12 @@ def input_specs(
 
 
 def _shapes(graph: Graph, inputs: Mapping[str, int], shape: Shapes) -> dict[str, Sequence[int]]:
-    stated: dict[str, Sequence[int]] = {
-        name: sizes
+    sizes = {
+        name: Attributes(graph.nodes[number].attrs).integers("__shape__", ())
         for name, number in inputs.items()
-        if (sizes := _stated_shape(graph, number)) is not None
+    }
+    stated: dict[str, Sequence[int]] = {
+        name: each for name, each in sizes.items() if each and min(each) > 0
     }
     if shape is None:
         return stated
@@ -75,12 +77,6 @@ def _shapes(graph: Graph, inputs: Mapping[str, int], shape: Shapes) -> dict[str,
         names = ", ".join(map(repr, inputs))
         raise QnnError(f"shape: there are several inputs, {names}: give a dict of shapes by name")
     return {**stated, first: shape}
-
-
-def _stated_shape(graph: Graph, number: int) -> tuple[int, ...] | None:
-    attrs = Attributes(graph.nodes[number].attrs)
-    sizes = attrs.integers("__shape__", ()) if attrs.has("__shape__") else ()
-    return sizes if sizes and min(sizes) > 0 else None
 
 
 def _checked(name: str, shape: Sequence[int]) -> tuple[int, ...]:

@@ -194,18 +194,20 @@ def read_array(cursor: Cursor) -> Array | None:
     """
     start = cursor.position
     (magic,) = cursor.numbers("I")
-    if magic in (_V2, _V3):
-        return _read_stored(cursor, scalars=magic == _V3)
-    if magic == _V1:
+    is_stored, storage = magic in (_V2, _V3), _DENSE
+    if magic <= MAX_RANK:
+        shape: tuple[int, ...] | None = cursor.numbers(f"{magic}I")
+    elif is_stored or magic == _V1:
+        storage = _storage(cursor) if is_stored else storage
         shape = _shape(cursor)
-    elif magic <= MAX_RANK:
-        shape = cursor.numbers(f"{magic}I")
     else:
         raise cursor.fault(start, f"begins with {magic:#x}, which no array does")
-    if not shape:
+    if shape is None or (not shape and magic != _V3) or (is_stored and -1 in shape):
         return None
     cursor.numbers("ii")  # the device it was on
     flag = _type(cursor)
+    if _INDEX_ARRAYS[storage]:
+        return _read_sparse(cursor, storage, shape, flag)
     return _elements(cursor, shape, flag)
 
 
@@ -214,7 +216,8 @@ def widen_bfloat16(bits: Array) -> Array:
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
-def _read_stored(cursor: Cursor, scalars: bool) -> Array | None:
+def _storage(cursor: Cursor) -> int:
+    """Return the type of storage; the array's shape follows."""
     start = cursor.position
     (storage,) = cursor.numbers("i")
     if storage not in _INDEX_ARRAYS:
@@ -222,14 +225,7 @@ def _read_stored(cursor: Cursor, scalars: bool) -> Array | None:
     if _INDEX_ARRAYS[storage]:
         # MXNet saves a stale shape of a new sparse array; the shapes of the indices give it, too.
         _shape(cursor)
-    shape = _shape(cursor)
-    if shape is None or (not shape and not scalars) or -1 in shape:
-        return None
-    cursor.numbers("ii")  # the device it was on
-    flag = _type(cursor)
-    if not _INDEX_ARRAYS[storage]:
-        return _elements(cursor, shape, flag)
-    return _read_sparse(cursor, storage, shape, flag)
+    return int(storage)
 
 
 def _read_sparse(cursor: Cursor, storage: int, shape: tuple[int, ...], flag: int) -> Array:

@@ -211,8 +211,7 @@ def _convert_operators(
 def _convert(ctx: Context) -> bool:
     """Emit one operator; tell whether it fell back to float32."""
     rule, is_fallback = checked_rule(ctx)
-    results = rule(ctx)
-    results = results if isinstance(results, list) else [results]
+    results = ctx.results(rule)
     outputs = [ctx.output(position) for position in range(len(ctx.operator.outputs))]
     outputs = [tensor for tensor in outputs if tensor.dtype != HANDLE]
     if len(results) != len(outputs):

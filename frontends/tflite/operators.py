@@ -8,12 +8,11 @@ from frontends.tflite.model import HANDLE
 from frontends.tflite.options.custom import FLEX
 
 if TYPE_CHECKING:
-    from tvm import relax
-
     from frontends.tflite.converters.context import Context
 
-Rule = Callable[["Context"], "relax.Expr | list[relax.Expr]"]
-"""Returns the expression of the operator's output, or a list if it has several."""
+Rule = Callable[["Context"], Any]
+"""Returns the operator's output, an expression of Relax or one with numpy's interface
+(``qnn_ops.dialect.expressions``), or a list of them if it has several."""
 
 COMPUTED = frozenset({"int8"})
 MOVED = frozenset({"int8", "int32", "bool", HANDLE})

@@ -159,7 +159,9 @@ UFUNCS: dict[np.ufunc, Callable[..., relax.Expr]] = {
     np.rint: R.round,
     np.sign: R.sign,
     np.sqrt: R.sqrt,
+    np.square: R.square,
     np.subtract: R.subtract,
+    np.tanh: R.tanh,
     np.trunc: R.trunc,
 }
 """Relax's functions by numpy's."""

@@ -85,7 +85,10 @@ def _extremum(of_sizes: np.ufunc, is_chosen: np.ufunc) -> Callable[..., Any]:
 _OF_INTEGERS = ("floor_divide", "floor_mod", "not_equal", "sign")
 
 # Their values of floats depend on the processor's library, or no constants need them.
-_LEFT_OUT = ("exp", "isfinite", "log", "matmul", "power", "sqrt", "trunc")
+_LEFT_OUT = (
+    *("exp", "isfinite", "log", "matmul", "power"),
+    *("sqrt", "square", "tanh", "trunc"),
+)
 
 _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     **{each.__name__: ufunc for ufunc, each in UFUNCS.items() if each.__name__ not in _LEFT_OUT},

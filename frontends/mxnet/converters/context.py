@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -54,6 +55,10 @@ class Context:
     def exprs(self) -> list[relax.Expr]:
         """Return all inputs as expressions."""
         return [self.expr(position) for position in range(self.arity)]
+
+    def array(self, position: int) -> Any:
+        """Return an input as an ``Expression``, with numpy's interface."""
+        return self.builder.array(self.expr(position))
 
     def shape(self, position: int) -> tuple[int, ...]:
         """Return an input's shape."""

@@ -143,10 +143,10 @@ for _name, _unary in UNARY.items():
 
 
 @converter("hard_sigmoid")
-def convert_hard_sigmoid(ctx: Context) -> relax.Expr:
+def convert_hard_sigmoid(ctx: Context) -> Any:
     """Return a line, between 0 and 1."""
     alpha, beta = ctx.attrs.real("alpha", 0.2), ctx.attrs.real("beta", 0.5)
-    return R.clip(R.add(R.multiply(ctx.expr(0), const(alpha)), const(beta)), 0, 1)
+    return np.clip(ctx.array(0) * alpha + beta, 0, 1)
 
 
 @converter("clip")
@@ -169,7 +169,7 @@ def convert_activation(ctx: Context) -> relax.Expr:
 
 
 @converter("LeakyReLU")
-def convert_leaky_relu(ctx: Context) -> relax.Expr:
+def convert_leaky_relu(ctx: Context) -> Any:
     """Return the positive part unchanged, and the function of act_type of the negative part."""
     return _LEAKY[ctx.attrs.text("act_type", "leaky", tuple(_LEAKY))](ctx)
 
@@ -180,30 +180,29 @@ def _randomized(ctx: Context) -> relax.Expr:
     return R.nn.leakyrelu(ctx.expr(0), (low + high) / 2)
 
 
-def _exponential(x: relax.Expr, scale: float, alpha: float) -> relax.Expr:
-    below = R.multiply(R.subtract(R.exp(x), const(1)), const(scale * alpha))
-    above = x if scale == 1 else R.multiply(x, const(scale))
-    return R.where(R.greater(x, const(0)), above, below)
+def _exponential(ctx: Context, scale: float, alpha: float) -> Any:
+    x = ctx.array(0)
+    return np.where(x > 0, x if scale == 1 else x * scale, (np.exp(x) - 1) * (scale * alpha))
 
 
-def _parametric(ctx: Context) -> relax.Expr:
+def _parametric(ctx: Context) -> Any:
     """Apply one slope to all, or one per channel."""
-    x, slope = ctx.expr(0), ctx.expr(1)
+    x, slope = ctx.array(0), ctx.array(1)
     rank, channels = ctx.rank, ctx.shape(0)[1:2]
     if ctx.shape(1) not in ((1,), channels):
         raise QnnError(f"gamma must have shape (1,) or {channels}, got {ctx.shape(1)}")
     if rank > 1:
-        slope = R.reshape(slope, [1, ctx.shape(1)[0], *[1] * (rank - 2)])
-    return R.where(R.greater(x, const(0)), x, R.multiply(x, slope))
+        slope = slope.reshape(1, ctx.shape(1)[0], *[1] * (rank - 2))
+    return np.where(x > 0, x, x * slope)
 
 
-_LEAKY: dict[str, Callable[[Context], relax.Expr]] = {
-    "elu": lambda ctx: _exponential(ctx.expr(0), 1, ctx.attrs.real("slope", 0.25)),
+_LEAKY: dict[str, Rule] = {
+    "elu": lambda ctx: _exponential(ctx, 1, ctx.attrs.real("slope", 0.25)),
     "gelu": lambda ctx: R.nn.gelu(ctx.expr(0)),
     "leaky": lambda ctx: R.nn.leakyrelu(ctx.expr(0), ctx.attrs.real("slope", 0.25)),
     "prelu": _parametric,
     "rrelu": _randomized,
-    "selu": lambda ctx: _exponential(ctx.expr(0), _SELU_SCALE, _SELU_ALPHA),
+    "selu": lambda ctx: _exponential(ctx, _SELU_SCALE, _SELU_ALPHA),
 }
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
@@ -95,21 +94,15 @@ def _activation(node: Node) -> Activation:
     return Activation(kind, attrs)
 
 
-def activated(
-    ctx: Context, value: relax.Expr, activation: Activation | None, unit: Number
-) -> relax.Expr:
+def activated(value: Any, activation: Activation | None, unit: Number) -> Any:
     """Return the activation of float32 numbers.
 
     Args:
-        ctx: the operator.
-        value: the numbers.
+        value: the numbers, an ``Expression``.
         activation: of a kind in ``FUNCTIONS``; None for none.
         unit: the number that means one unit.
     """
-    if activation is None:
-        return value
-    result: relax.Expr = FUNCTIONS[activation.kind](ctx.builder.array(value), activation, unit).expr
-    return result
+    return value if activation is None else FUNCTIONS[activation.kind](value, activation, unit)
 
 
 def _clipped(value: Any, activation: Activation, unit: Number) -> Any:

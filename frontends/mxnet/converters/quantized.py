@@ -71,16 +71,16 @@ def int32_parameter(ctx: Context, bias: Array | None) -> relax.Var | None:
     return ctx.parameter(np.clip(bias.astype(np.float64), low, high).astype(np.int32), "_bias")
 
 
-def bias_expr(ctx: Context, bias: Number) -> relax.Expr:
-    """Return a bias as an expression; known numbers become a parameter."""
-    return ctx.parameter(bias, "_bias") if is_known(bias) else bias.expr
+def bias_array(ctx: Context, bias: Number) -> Any:
+    """Return a bias as an ``Expression``; known numbers become a parameter."""
+    return ctx.builder.array(ctx.parameter(bias, "_bias")) if is_known(bias) else bias
 
 
-def saturated_int32(value: relax.Expr) -> relax.Expr:
-    """Return a float32 expression as int32, rounded half to even."""
+def saturated_int32(value: Any) -> Any:
+    """Return an ``Expression`` of float32 as int32, rounded half to even."""
     # float32 has no 2^31 - 1, so that end comes after the cast, which must be defined.
-    whole = R.astype(R.clip(R.round(value), -(2.0**31), 2.0**31), "int64")
-    return R.astype(R.minimum(whole, relax.const(2**31 - 1, "int64")), "int32")
+    whole: Any = np.clip(np.rint(value), -(2.0**31), 2.0**31)
+    return np.minimum(whole.astype("int64"), 2**31 - 1).astype("int32")
 
 
 def rows_of(ctx: Context, depth: int, *, flatten: bool) -> relax.Expr:
@@ -124,11 +124,14 @@ def convert_quantized_conv(ctx: Context) -> list[Value]:
     if bias is not None and ctx.is_corrected:
         scaled = _scaled_bias(ctx, bias, dtype, ranges)
     kernel, bias = ctx.parameter(weight, "_kernel"), scaled if is_known(scaled) else None
-    sums: relax.Expr = quantized_conv2d(
+    sums: Any = quantized_conv2d(
         ctx.expr(0), kernel, *SUMS, **window_of(ctx), bias=int32_parameter(ctx, bias)
     )
     if not is_known(scaled):
-        sums = _saturated_sum(ctx.emit(sums), scaled.reshape(1, -1, 1, 1).expr)
+        # The bias's whole numbers may have any size.
+        whole: Any = np.clip(scaled.reshape(1, -1, 1, 1), -(2.0**40), 2.0**40)
+        total = ctx.builder.array(ctx.emit(sums)).astype("int64") + whole.astype("int64")
+        sums = np.clip(total, *dtype_range("int32")).astype("int32")
     assumed = dtype if ctx.is_corrected else "int8"
     return [sums, *product_range(assumed, ranges[0], ranges[1])]
 
@@ -142,12 +145,12 @@ def convert_quantized_fully_connected(ctx: Context) -> list[Value]:
         raise QnnError(f"the weight must have 2 dimensions, got shape {weight.shape}")
     rows = rows_of(ctx, weight.shape[1], flatten=ctx.attrs.flag("flatten", True))
     kernel = ctx.parameter(weight, "_kernel")
-    sums: relax.Expr = quantized_dense(rows, kernel, *SUMS, rounding="onednn")
+    sums: Any = quantized_dense(rows, kernel, *SUMS, rounding="onednn")
     if bias is not None:
         scaled = _scaled_bias(ctx, bias, dtype, ranges)
         # oneDNN adds the bias in float32.
-        total = R.add(R.astype(ctx.emit(sums), "float32"), bias_expr(ctx, scaled))
-        sums = saturated_int32(total)
+        total = ctx.builder.array(ctx.emit(sums)).astype("float32")
+        sums = saturated_int32(total + bias_array(ctx, scaled))
     return [sums, *product_range(dtype, ranges[0], ranges[1])]
 
 
@@ -175,14 +178,6 @@ def _scaled_bias(ctx: Context, bias: Array, dtype: str, ranges: list[Range]) -> 
     return np.trunc(ctx.beside(factor, bias.astype(np.float32), "_bias") * factor)
 
 
-def _saturated_sum(sums: relax.Expr, bias: relax.Expr) -> relax.Expr:
-    """Add int32 sums and a bias of float32 whole numbers of any size."""
-    whole = R.astype(R.clip(bias, -(2.0**40), 2.0**40), "int64")
-    low, high = (relax.const(end, "int64") for end in dtype_range("int32"))
-    total = R.add(R.astype(sums, "int64"), whole)
-    return R.astype(R.minimum(R.maximum(total, low), high), "int32")
-
-
 @converter("_contrib_quantized_elemwise_add")
 def convert_quantized_elemwise_add(ctx: Context) -> list[Value]:
     """Add two tensors: to 8 bits by the calibrated range, or to 32 bits.
@@ -198,7 +193,7 @@ def convert_quantized_elemwise_add(ctx: Context) -> list[Value]:
         steps = calibrated.steps_per_unit(dtype)
         pairs = zip(dtypes, ranges, strict=True)
         factors = [steps / (levels(own) / bounds.magnitude) for own, bounds in pairs]
-        return [quantized(_sum(ctx, dtypes, factors), scalar(1), dtype), *calibrated]
+        return [quantized(_sum(ctx, dtypes, factors).expr, scalar(1), dtype), *calibrated]
     high = ranges[0].magnitude + ranges[1].magnitude
     factors = [
         bounds.magnitude * INT32_LEVELS / (high * levels(own))
@@ -207,16 +202,15 @@ def convert_quantized_elemwise_add(ctx: Context) -> list[Value]:
     return [saturated_int32(_sum(ctx, dtypes, factors)), -high, high]
 
 
-def _sum(ctx: Context, dtypes: list[str], factors: list[Number]) -> relax.Expr:
+def _sum(ctx: Context, dtypes: list[str], factors: list[Number]) -> Any:
     terms = []
     for position, (dtype, factor) in enumerate(zip(dtypes, factors, strict=True)):
-        data = ctx.expr(position)
+        data, array = ctx.expr(position), ctx.builder.array
         if len(set(dtypes)) > 1 and dtype == "uint8":
-            integers = ctx.emit(rescaled(data, factor, "int8"))
-            terms.append(R.astype(integers, "float32"))
-            continue
-        terms.append(rounded(ctx.emit(real(data, factor))))
-    return ctx.emit(R.add(*terms))
+            terms.append(array(rescaled(data, factor, "int8")).astype("float32"))
+        else:
+            terms.append(rounded(array(real(data, factor))))
+    return terms[0] + terms[1]
 
 
 @converter("_contrib_quantized_concat")

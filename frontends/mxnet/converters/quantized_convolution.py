@@ -28,7 +28,7 @@ from frontends.mxnet.converters.quantization import (
     quantized,
     range_at,
 )
-from frontends.mxnet.converters.quantized import bias_expr, product_range, saturated_int32
+from frontends.mxnet.converters.quantized import bias_array, product_range, saturated_int32
 from frontends.mxnet.scalars import Array, Number, Value, scalar, to_expr
 from qnn_ops import fused_multiply_add, quantized_conv2d
 from qnn_ops.dialect.attributes import dtype_range
@@ -235,8 +235,8 @@ def _leaky(conv: _Convolution, kernel: Array, bias: Array, factors: Array) -> re
     assert conv.first is not None
     sums = conv.call(kernel, bias, 1.0, "int32", rounding="onednn")
     factor = ctx.parameter(factors.reshape(-1, 1, 1), "_factors")
-    value = R.multiply(R.astype(sums, "float32"), factor)
-    return quantized(activated(ctx, value, conv.first, scalar(1)), scalar(1), "int8")
+    value = ctx.builder.array(sums).astype("float32") * ctx.builder.array(factor)
+    return quantized(activated(value, conv.first, scalar(1)).expr, scalar(1), "int8")
 
 
 def _uncalibrated(conv: _Convolution) -> list[Value]:
@@ -247,26 +247,24 @@ def _uncalibrated(conv: _Convolution) -> list[Value]:
     steps = conv.data_steps * weight_steps
     kernel = folding.quantize_weight(conv.weight, weight_steps)
     sums = conv.call(kernel, None, 1.0, "int32", rounding="tflite")
-    value = R.astype(ctx.emit(sums), "float32")
+    value = ctx.builder.array(ctx.emit(sums)).astype("float32")
     if conv.bias is not None:
         bias = scaled_bias(ctx, conv.bias.reshape(-1, 1, 1), steps)
-        value = R.add(value, bias_expr(ctx, bias))
+        value = value + bias_array(ctx, bias)
     value = _activate(conv, value, conv.first, steps)
     if conv.addend is not None:
         position, added = conv.addend
         addend_steps = added.steps_per_unit(ctx.dtype(position))
-        addend = ctx.emit(R.astype(ctx.expr(position), "float32"))
+        addend = ctx.array(position).astype("float32")
         factor = ctx.emit(to_expr(steps / addend_steps))
-        value = fused_multiply_add(addend, factor, ctx.emit(value))
+        value = value.to(fused_multiply_add(addend.expr, factor, value.expr))
         value = _activate(conv, value, conv.last, steps)
     bounds = product_range(ctx.dtype(0), weight_range, conv.data_range)
     return [saturated_int32(value), *bounds]
 
 
-def _activate(
-    conv: _Convolution, value: relax.Expr, activation: Activation | None, steps: Number
-) -> relax.Expr:
+def _activate(conv: _Convolution, value: Any, activation: Activation | None, steps: Number) -> Any:
     # MXNet leaves the clip to saturation, but its sums of 32 bits do not saturate there.
     if activation is not None and activation.kind == "clip" and not conv.ctx.is_corrected:
-        return value if activation is conv.first else R.nn.relu(value)
-    return activated(conv.ctx, value, activation, steps)
+        return value if activation is conv.first else value.to(R.nn.relu(value.expr))
+    return activated(value, activation, steps)

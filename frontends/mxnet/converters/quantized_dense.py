@@ -1,10 +1,10 @@
 """_sg_mkldnn_fully_connected: a dense layer and its activation as one operator."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from tvm import relax
-from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.mxnet import folding
@@ -62,15 +62,13 @@ class _Dense:
     data_steps: Number
     activation: Activation | None
 
-    def sums(self) -> relax.Expr:
+    def sums(self) -> Any:
         """Multiply data by weight and add the bias: float32 whole numbers, or int32 if known."""
         weight = self.ctx.parameter(self.weight, "_kernel")
         bias = int32_parameter(self.ctx, self.bias) if is_known(self.bias) else None
         dense = quantized_dense(self.rows, weight, *SUMS, bias=bias, rounding="onednn")
-        sums = self.ctx.emit(dense)
-        if is_known(self.bias):
-            return sums
-        return self.ctx.emit(R.add(R.astype(sums, "float32"), self.bias.expr))
+        sums = self.ctx.builder.array(self.ctx.emit(dense))
+        return sums if is_known(self.bias) else sums.astype("float32") + self.bias
 
 
 @converter("_sg_mkldnn_fully_connected", "_sg_onednn_fully_connected")
@@ -89,10 +87,10 @@ def convert_fused_dense(ctx: Context) -> list[Value]:
     if is_real:
         return [_real(dense)]
     if calibrated is None:
-        sums = R.astype(dense.sums(), "float32")
+        sums = dense.sums().astype("float32")
         # MXNet takes a clip's end to be in steps.
         unit = dense.data_steps * dense.steps if ctx.is_corrected else scalar(1)
-        value = activated(ctx, sums, dense.activation, unit)
+        value = activated(sums, dense.activation, unit)
         return [saturated_int32(value), *product_range(dtype, data_range, weight_range)]
     return [_calibrated(dense, calibrated), *calibrated]
 
@@ -161,22 +159,22 @@ def _per_tensor(
     return kernel, steps, round_half_away(ctx.beside(factor, real, "_bias") * factor)
 
 
-def _real(dense: _Dense) -> relax.Expr:
+def _real(dense: _Dense) -> Any:
     """Return the sums as real numbers, and the activation."""
     # The real value of a step of the sums: one, or one per unit.
     factor, sums = scalar(1) / dense.data_steps / dense.steps, dense.sums()
     if is_known(factor):
-        value = dequantize(sums, factor.tolist(), 0, axis=-1)
+        value = sums.to(dequantize(sums.expr, factor.tolist(), 0, axis=-1))
     else:
-        value = R.multiply(R.astype(sums, "float32"), factor.expr)
-    return activated(dense.ctx, value, dense.activation, scalar(1))
+        value = sums.astype("float32") * factor
+    return activated(value, dense.activation, scalar(1))
 
 
 def _calibrated(dense: _Dense, calibrated: Range) -> relax.Expr:
     if dense.activation is not None:
         # Two products, each rounded: oneDNN scales the sums before the activation and after it.
         dtype = _activated_dtype(dense, dense.activation)
-        return quantized(dense.ctx.emit(_real(dense)), calibrated.steps_per_unit(dtype), dtype)
+        return quantized(_real(dense).expr, calibrated.steps_per_unit(dtype), dtype)
     out_steps = calibrated.steps_per_unit("int8")
     factor = known_steps(out_steps / dense.data_steps / dense.steps)
     bias = None if dense.bias is None else known_steps(dense.bias)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -9,7 +10,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.mxnet.converters.context import Context, Rule, converter
-from frontends.mxnet.scalars import Array, const
+from frontends.mxnet.scalars import Array
 from frontends.ranges import index_of
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.dialect.checks import check_axis
@@ -73,7 +74,7 @@ _EPSILON = 1e-3
 
 
 @converter("BatchNorm", "BatchNorm_v1", "CuDNNBatchNorm")
-def convert_batch_norm(ctx: Context) -> relax.Expr:
+def convert_batch_norm(ctx: Context) -> Any:
     """Subtract the running mean, multiply by gamma / the running deviation, and add beta."""
     if ctx.attrs.flag("output_mean_var", False):
         raise UnsupportedError("the mean and variance as outputs are of use in training only")
@@ -87,13 +88,11 @@ def convert_batch_norm(ctx: Context) -> relax.Expr:
     if not np.isfinite(scale).all():
         raise QnnError(f"{ctx.names[4]!r} must not be negative, less eps")
     around = [-1 if index == axis else 1 for index in range(len(shape))]
-
-    def constant(array: Array, suffix: str) -> relax.Expr:
-        return ctx.parameter(array.reshape(around), suffix)
-
-    centred = R.subtract(ctx.expr(0), constant(mean, "_mean"))
-    product = rounded(R.multiply(centred, constant(scale, "_scale")))
-    return R.add(product, constant(beta, "_beta"))
+    centre, factor, addend = (
+        ctx.builder.array(ctx.parameter(array.reshape(around), suffix))
+        for array, suffix in ((mean, "_mean"), (scale, "_scale"), (beta, "_beta"))
+    )
+    return rounded((ctx.array(0) - centre) * factor) + addend
 
 
 def _channels(ctx: Context, position: int, count: int) -> Array:
@@ -104,19 +103,19 @@ def _channels(ctx: Context, position: int, count: int) -> Array:
 
 
 @converter("L2Normalization")
-def convert_l2_normalization(ctx: Context) -> relax.Expr:
+def convert_l2_normalization(ctx: Context) -> Any:
     """Divide by the L2 norm of an item, a pixel or a channel."""
     kinds = {"channel": [1], "instance": [*range(1, ctx.rank)], "spatial": [*range(2, ctx.rank)]}
     axes = kinds[ctx.attrs.text("mode", "instance", tuple(kinds))]
     if not axes or ctx.rank <= max(axes):
         raise QnnError(f"the data must have more dimensions, got shape {ctx.shape(0)}")
-    squares = R.sum(R.square(ctx.expr(0)), axes, keepdims=True)
-    length = R.sqrt(R.add(squares, const(ctx.attrs.real("eps", 1e-10))))
-    return R.divide(ctx.expr(0), length)
+    data = ctx.array(0)
+    squares = np.square(data).sum(axes, np.float32, True)
+    return data / np.sqrt(squares + ctx.attrs.real("eps", 1e-10))
 
 
 @converter("LRN")
-def convert_lrn(ctx: Context) -> relax.Expr:
+def convert_lrn(ctx: Context) -> Any:
     """Divide by a power of the squares in a window of neighbouring channels."""
     shape, size = ctx.shape(0), ctx.attrs.integer("nsize")
     if len(shape) != 4 or size < 1 or size % 2 == 0:
@@ -124,19 +123,16 @@ def convert_lrn(ctx: Context) -> relax.Expr:
             f"the data must have 4 dimensions and nsize be odd, got shape {shape} and {size}"
         )
     # The mean of a window of rows of an image whose rows are the channels.
-    rows = R.reshape(R.square(ctx.expr(0)), (shape[0], 1, shape[1], prod(shape[2:])))
-    pad = size // 2
-    means = R.nn.avg_pool2d(
-        ctx.emit(rows), (size, 1), padding=(pad, 0, pad, 0), count_include_pad=True
-    )
+    data, pad = ctx.array(0), size // 2
+    rows = np.square(data).reshape(shape[0], 1, shape[1], prod(shape[2:])).expr
+    means = R.nn.avg_pool2d(rows, (size, 1), padding=(pad, 0, pad, 0), count_include_pad=True)
     alpha, beta = ctx.attrs.real("alpha", 1e-4), ctx.attrs.real("beta", 0.75)
-    scaled = R.multiply(R.reshape(means, shape), const(alpha))
-    total = R.add(scaled, const(ctx.attrs.real("knorm", 2)))
-    return R.multiply(ctx.expr(0), R.power(total, const(-beta)))
+    total = data.to(means).reshape(*shape) * alpha + ctx.attrs.real("knorm", 2)
+    return data * total**-beta
 
 
 @converter("InstanceNorm")
-def convert_instance_norm(ctx: Context) -> relax.Expr:
+def convert_instance_norm(ctx: Context) -> Any:
     """Normalize by each channel's own mean and deviation, times gamma, plus beta."""
     if ctx.rank < 3:
         raise QnnError(f"the data must have at least 3 dimensions, got shape {ctx.shape(0)}")
@@ -144,7 +140,7 @@ def convert_instance_norm(ctx: Context) -> relax.Expr:
 
 
 @converter("LayerNorm")
-def convert_layer_norm(ctx: Context) -> relax.Expr:
+def convert_layer_norm(ctx: Context) -> Any:
     """Normalize by the mean and deviation along an axis, times gamma, plus beta."""
     if ctx.attrs.flag("output_mean_var", False):
         raise UnsupportedError("the mean and variance as outputs are of use in training only")
@@ -152,13 +148,12 @@ def convert_layer_norm(ctx: Context) -> relax.Expr:
     return _normalized(ctx, [axis], axis, 1e-5)
 
 
-def _normalized(ctx: Context, axes: list[int], channels: int, epsilon: float) -> relax.Expr:
+def _normalized(ctx: Context, axes: list[int], channels: int, epsilon: float) -> Any:
     shape = ctx.shape(0)
     around = [size if axis == channels else 1 for axis, size in enumerate(shape)]
     for position in (1, 2):
         ctx.check_shape(position, (shape[channels],))
-    gamma, beta = (R.reshape(ctx.expr(position), around) for position in (1, 2))
-    centred = ctx.emit(R.subtract(ctx.expr(0), R.mean(ctx.expr(0), axes, keepdims=True)))
-    variance = R.mean(R.square(centred), axes, keepdims=True)
-    deviation = R.sqrt(R.add(variance, const(ctx.attrs.real("eps", epsilon))))
-    return R.add(R.multiply(R.divide(centred, deviation), gamma), beta)
+    data, gamma, beta = (ctx.array(0), *(ctx.array(i).reshape(*around) for i in (1, 2)))
+    centred = data - data.to(R.mean(data.expr, axes, keepdims=True))
+    variance = data.to(R.mean(np.square(centred).expr, axes, keepdims=True))
+    return centred / np.sqrt(variance + ctx.attrs.real("eps", epsilon)) * gamma + beta

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -15,6 +16,7 @@ from frontends.tflite.operators import Rule, row_of
 from frontends.tflite.options.base import Options
 from frontends.tflite.values import Values
 from qnn_ops.arrays import Array
+from qnn_ops.dialect.expressions import Expression
 from qnn_ops.dialect.registry import TensorSpec, spec_of
 from qnn_ops.errors import QnnError
 
@@ -111,6 +113,30 @@ class Context:
     def exprs(self, count: int) -> list[relax.Expr]:
         """Return the values of ``inputs`` as expressions."""
         return [each.expr for each in self.inputs(count)]
+
+    def array(self, position: int) -> Any:
+        """Return an input's value as an ``Expression``, with numpy's interface."""
+        return self.builder.array(self.input(position).expr)
+
+    def arrays(self, count: int) -> list[Any]:
+        """Return the values of ``inputs`` as ``array`` does."""
+        return [self.builder.array(each) for each in self.exprs(count)]
+
+    def last_axis(self, position: int) -> Any:
+        """Return the same; raise for a scalar, which has no last axis to compute along."""
+        data = self.input(position)
+        if not data.shape:
+            raise QnnError(f"{data.label} is a scalar, which has no last axis")
+        return self.builder.array(data.expr)
+
+    def results(self, rule: Rule) -> list[relax.Expr]:
+        """Return the results of a rule as expressions of Relax.
+
+        Those of an ``Expression`` are emitted once more, under the names of their tensors.
+        """
+        found = rule(self)
+        each = found if isinstance(found, list) else [found]
+        return [one.value if isinstance(one, Expression) else one for one in each]
 
     def weights(self, position: int) -> Operand:
         """Return an input that must be constant but is large: it becomes a parameter."""

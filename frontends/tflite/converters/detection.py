@@ -1,6 +1,6 @@
 """TFLite_Detection_PostProcess, NON_MAX_SUPPRESSION_V4 and NON_MAX_SUPPRESSION_V5."""
 
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from tvm import relax
@@ -12,6 +12,7 @@ from frontends.tflite.converters.quantize import real
 from frontends.tflite.operators import converter
 from frontends.tflite.options.custom import DetectionPostProcessOptions
 from qnn_ops import decode_boxes, select_boxes, suppress_boxes
+from qnn_ops.dialect.expressions import take
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 
@@ -21,7 +22,7 @@ _MOST_BOXES = 1 << 24  # of boxes that overlap no better one
 
 
 @converter("CUSTOM:TFLite_Detection_PostProcess")
-def convert_detection(ctx: Context) -> list[relax.Expr]:
+def convert_detection(ctx: Context) -> list[Any]:
     """Decode boxes, and choose the best.
 
     If there are too few, LiteRT leaves the rest of its memory unwritten; here it is zero.
@@ -59,23 +60,21 @@ def convert_detection(ctx: Context) -> list[relax.Expr]:
 
 def _results(
     ctx: Context, boxes: relax.Expr, scores: relax.Expr, found: relax.Expr, slots: int
-) -> list[relax.Expr]:
+) -> list[Any]:
     (size,), (count, classes) = spec_of(found).shape, spec_of(scores).shape
     both = ctx.builder.array(found)
-    number, indices = both[:1].expr, both[1:]
+    number, indices = both[:1], both[1:]
     if size - 1 < slots:
         indices = np.pad(indices, [(0, slots - size + 1)], constant_values=-1)
     is_used, rows, columns = indices >= 0, indices // classes, indices % classes
     chosen = R.take(boxes, rows.expr, axis=0, mode="clip")
-    flat = ctx.emit(reshaped(scores, (count * classes,)))
-    zero = relax.const(0.0, "float32")
+    flat = ctx.builder.array(reshaped(scores, (count * classes,)))
     results = [
-        R.where(is_used.reshape(slots, 1).expr, chosen, zero),
-        R.where(is_used.expr, columns.astype(np.float32).expr, zero),
-        R.where(is_used.expr, R.take(flat, indices.expr, axis=0, mode="clip"), zero),
+        np.where(is_used.reshape(slots, 1), both.to(chosen), np.float32(0)),
+        np.where(is_used, columns.astype(np.float32), np.float32(0)),
+        np.where(is_used, take(flat, indices), np.float32(0)),
     ]
-    shaped = [R.expand_dims(ctx.emit(each), 0) for each in results]
-    return [*shaped, R.astype(number, "float32")]
+    return [*(np.expand_dims(each, 0) for each in results), number.astype(np.float32)]
 
 
 def _check_shapes(encodings: Operand, predictions: Operand, anchors: Operand, classes: int) -> None:
@@ -114,20 +113,18 @@ def _real(ctx: Context, operand: Operand) -> relax.Expr:
 
 
 @converter("NON_MAX_SUPPRESSION_V5")
-def convert_suppression_with_scores(ctx: Context) -> list[relax.Expr]:
+def convert_suppression_with_scores(ctx: Context) -> list[Any]:
     """Choose the boxes that no better box overlaps, and return their scores."""
     if ctx.number(5) != 0:
         raise UnsupportedError("soft suppression, by a sigma other than 0")
     indices, number = convert_suppression(ctx)
-    indices = ctx.emit(indices)
-    (most,) = spec_of(indices).shape
-    is_used = R.less(relax.const(np.arange(most, dtype=np.int32)), number)
-    scores = R.take(ctx.input(1).expr, indices, axis=0, mode="clip")
-    return [indices, R.where(is_used, scores, relax.const(0.0, "float32")), number]
+    is_used = np.arange(*indices.shape, dtype=np.int32) < number
+    scores = np.where(is_used, take(ctx.array(1), indices), np.float32(0))
+    return [indices.expr, scores, number.expr]  # others read them, too
 
 
 @converter("NON_MAX_SUPPRESSION_V4")
-def convert_suppression(ctx: Context) -> list[relax.Expr]:
+def convert_suppression(ctx: Context) -> list[Any]:
     """Return the indices of the boxes that no better box overlaps, and their number."""
     boxes, scores, most = ctx.input(0), ctx.input(1), ctx.integer(2)
     if (boxes.dtype, scores.dtype) != ("float32", "float32"):
@@ -135,6 +132,5 @@ def convert_suppression(ctx: Context) -> list[relax.Expr]:
     if most > _MOST_BOXES:
         raise QnnError(f"{most} boxes are asked for, more than {_MOST_BOXES}")
     limits = {"iou_threshold": ctx.number(3), "score_threshold": ctx.number(4)}
-    found = ctx.emit(suppress_boxes(boxes.expr, scores.expr, most=most, **limits))
-    number = ctx.emit(reshaped(ctx.emit(R.strided_slice(found, [0], [0], [1])), ()))
-    return [R.strided_slice(found, [0], [1], [most + 1]), number]
+    found = ctx.builder.array(suppress_boxes(boxes.expr, scores.expr, most=most, **limits))
+    return [found[1:], found[:1].reshape()]

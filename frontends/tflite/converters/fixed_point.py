@@ -3,8 +3,6 @@
 from typing import Any
 
 import numpy as np
-from tvm import relax
-from tvm.relax import op as R
 
 from qnn_ops.arithmetic.inverse_sqrt import HALF_SQRT_2, HALF_THREE, ITERATIONS
 from qnn_ops.arithmetic.wide_sums import reduced_multiplier
@@ -45,8 +43,8 @@ def inverse_sqrt(given: Any) -> tuple[Any, Any]:
     value = np.where(is_large, given >> 2, np.maximum(given, 2))
     pairs = 13 - _count_reached(value, [1 << (29 - 2 * pair) for pair in range(1, 14)])
     shift = 11 + is_large.astype("int64") - pairs
-    half = divided((value << (2 * pairs)) >> 1, given.to(number(1)))
-    x: Any = given.to(number(1 << 28))
+    half = divided((value << (2 * pairs)) >> 1, 1)
+    x: Any = 1 << 28
     for _ in range(ITERATIONS):
         cube = _lifted(product(product(x, x), x), 6)
         x = _lifted(product(HALF_THREE, x) - product(half, cube), 3)
@@ -76,7 +74,7 @@ def log(total: Any) -> Any:
     cube = product(product(q, square), _ALPHA_N)
     first, second = product(q, r), product(_ALPHA_D, square)
     outer, last = product(p, _ALPHA_I + q + second), product(_ALPHA_F, q)
-    numerator = divided(first + cube, total.to(number(6)))
+    numerator = divided(first + cube, 6)
     fraction = product(numerator, _inverse_of_one_more(outer + last))
     return (product(exponent, _LOG_2) + fraction) * 2
 
@@ -105,13 +103,6 @@ def _lifted(x: Any, bits: int) -> Any:
     return np.maximum(np.minimum(x << bits, _LARGEST), -(1 << 31))
 
 
-def saturated(value: Any, dtype: str) -> relax.Expr:
+def saturated(value: Any, dtype: str) -> Any:
     """Clamp int64 values to the range of a narrower type, and convert them."""
-    low, high = dtype_range(dtype)
-    result: Any = np.minimum(np.maximum(value, low), high)
-    return R.astype(result.expr, dtype)
-
-
-def number(value: int) -> relax.Expr:
-    """Return a constant of int64."""
-    return relax.const(np.asarray(value, np.int64), "int64")
+    return np.clip(value, *dtype_range(dtype)).astype(dtype)

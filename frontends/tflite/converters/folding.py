@@ -89,8 +89,7 @@ def fold(model: Model, operator: Operator, shape_of: ShapeOf) -> Model | None:
     try:
         with np.errstate(all="ignore"):
             rule = row.known or rule_for(model, operator)[0]
-            found = rule(Context(model, operator, values.builder, values))
-            exprs = found if isinstance(found, list) else [found]
+            exprs = Context(model, operator, values.builder, values).results(rule)
             arrays = [values.builder.value_of(values.builder.emit(each)) for each in exprs]
     except _ERRORS as error:
         is_final = row.known is not None and are_known and isinstance(error, QnnError)

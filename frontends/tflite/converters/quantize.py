@@ -106,17 +106,15 @@ class _RealContext(Context):
 def in_float(rule: Rule) -> Rule:
     """Return a float rule for quantized operators; its caller must warn the user."""
 
-    def convert(ctx: Context) -> relax.Expr | list[relax.Expr]:
-        results = seen_in(_RealContext, rule)(ctx)
-        if not isinstance(results, list):
-            return quantized(results, ctx.output())
+    def convert(ctx: Context) -> list[relax.Expr]:
+        results = ctx.results(seen_in(_RealContext, rule))
         return [quantized(result, ctx.output(i)) for i, result in enumerate(results)]
 
     return convert
 
 
 @converter("CAST", unpacks=_UNPACKS, keeps="numbers")
-def convert_cast(ctx: Context) -> relax.Expr:
+def convert_cast(ctx: Context) -> Any:
     """Convert numbers without their scales; integers wrap, floats saturate."""
     data, dtype = ctx.input(0), ctx.output().dtype
     source = data.dtype
@@ -130,38 +128,37 @@ def convert_cast(ctx: Context) -> relax.Expr:
     if dtype == "bool":
         return unequal(data.expr, relax.const(0, source))
     if source == "float32":
-        return _saturated(ctx, data.expr, dtype, BITS.get(packed, np.iinfo(dtype).bits))
+        return _saturated(ctx.array(0), dtype, BITS.get(packed, np.iinfo(dtype).bits))
     return R.astype(data.expr, dtype)
 
 
-def _saturated(ctx: Context, data: relax.Expr, dtype: str, bits: int) -> relax.Expr:
+def _saturated(data: Any, dtype: str, bits: int) -> Any:
     """Round towards zero and clamp to a number of bits; NaN becomes the highest number."""
     ends = np.iinfo(dtype)
     low, high = (int(end) >> (ends.bits - bits) for end in (ends.min, ends.max))
     most = np.float32(high)
     if int(most) > high:  # of int32 and int64: it is not a float32
         most = np.nextafter(most, np.float32(0))
-    highest = relax.const(most)
-    fits = ctx.emit(R.less_equal(data, highest))
-    inside = R.maximum(R.where(fits, data, highest), relax.const(np.float32(low)))
-    return R.where(fits, R.astype(inside, dtype), relax.const(high, dtype))
+    fits = data <= most
+    inside: Any = np.maximum(np.where(fits, data, most), np.float32(low))
+    return np.where(fits, inside.astype(dtype), np.asarray(high, dtype))
 
 
 @converter("FAKE_QUANT", dtypes=("float32",))
-def convert_fake_quant(ctx: Context) -> relax.Expr:
+def convert_fake_quant(ctx: Context) -> Any:
     """Round float32 values to evenly spaced ones that include 0; half away from the lowest.
 
     NaN becomes the lowest value. Source: FakeQuantizeArray of TFLite's
     kernels/internal/quantization_util.h.
     """
     scale, low, high = _grid(ctx.options)
-    data = ctx.builder.array(ctx.input(0).expr)
+    data = ctx.array(0)
     distance: Any = np.minimum(np.where(data >= low, data, low), high) - low
     steps = distance * (np.float32(1) / scale)
     # In float64 adding a half is exact, and a fused multiply-add cannot skip the product's
     # rounding.
     whole = np.floor(steps.astype("float64") + 0.5)
-    return rounded(((whole * float(scale)).astype("float32") + low).expr)
+    return rounded((whole * float(scale)).astype("float32") + low)
 
 
 def _grid(options: Options) -> tuple[np.float32, np.float32, np.float32]:

@@ -1,6 +1,7 @@
 """Lookups in tables: EMBEDDING_LOOKUP, HASHTABLE_LOOKUP and LSH_PROJECTION."""
 
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -22,7 +23,7 @@ _OF_SPARSE = ("int32", "int32", "int32", "float32", "float32")
 _BITS = 32
 
 
-def convert_embedding_lookup(ctx: Context) -> relax.Expr:
+def convert_embedding_lookup(ctx: Context) -> Any:
     """Return a table's rows at indices, the first operand; rows of bytes may become real."""
     indices, table = ctx.input(0), ctx.input(1)
     dtype, is_hybrid = ctx.output().dtype, _is_hybrid(ctx)
@@ -38,12 +39,11 @@ def convert_embedding_lookup(ctx: Context) -> relax.Expr:
         return take_at(table.expr, found, 0)
     rows, _ = weights_of(ctx, 1)
     scales = scales_of(ctx, 1, table.shape[0])
-    shape = (*indices.shape, *[1] * (len(table.shape) - 1))
-    scale: relax.Expr = relax.const(scales[0])
-    if scales.size > 1:
-        scale = reshaped(ctx.emit(take_at(relax.const(scales), found, 0)), shape)
-    product = R.multiply(R.astype(take_at(rows, found, 0), "float32"), scale)
-    return rounded(ctx.emit(product))
+    taken = ctx.builder.array(take_at(rows, found, 0)).astype("float32")
+    if scales.size == 1:
+        return rounded(taken * scales[0])
+    each = taken.to(take_at(relax.const(scales), found, 0))
+    return rounded(taken * np.expand_dims(each, [*range(1, taken.ndim)]))
 
 
 def _is_hybrid(ctx: Context) -> bool:
@@ -67,12 +67,12 @@ def convert_embedding_by_block(ctx: Context) -> relax.Expr:
         raise QnnError(f"rows {indices.shape} of a table of shape {table.shape}")
     if not table.packed:
         raise UnsupportedError(f"{table.label} has scales by block, and is neither int4 nor int2")
-    found, emit = checked_indices(ctx, 0, table.shape[:1]), ctx.emit
-    rows = emit(take_at(weights_of(ctx, 1)[0], found, 0))
-    factors = emit(take_at(relax.const(scales), found, 0))
-    values = R.astype(reshaped(rows, (*indices.shape, *array.shape[1:])), "float32")
-    product = R.multiply(values, reshaped(factors, (*indices.shape, scales.shape[1], 1)))
-    return reshaped(emit(rounded(emit(product))), (*indices.shape, table.shape[1]))
+    found = checked_indices(ctx, 0, table.shape[:1])
+    rows = ctx.emit(take_at(weights_of(ctx, 1)[0], found, 0))
+    values = ctx.builder.array(reshaped(rows, (*indices.shape, *array.shape[1:])))
+    factors = values.to(take_at(relax.const(scales), found, 0))
+    product = rounded(values.astype("float32") * np.expand_dims(factors, -1))
+    return reshaped(product.expr, (*indices.shape, table.shape[1]))
 
 
 OPERATORS["EMBEDDING_LOOKUP"] = Row(
@@ -112,24 +112,23 @@ def convert_embedding_lookup_sparse(ctx: Context) -> relax.Expr:
         return R.zeros(result, "float32")
     if 0 in shape:
         raise UnsupportedError(f"{table.label} has no elements")
-    taken = emit(take_at(table.expr, checked_indices(ctx, 0, shape[:1]), 0))
-    rows = reshaped(taken, (count, prod(shape[1:])))
-    weighted = rounded(emit(R.multiply(rows, reshaped(weights.expr, (count, 1)))))
+    taken = ctx.builder.array(take_at(table.expr, checked_indices(ctx, 0, shape[:1]), 0))
+    factors = ctx.array(3)
+    weighted = rounded(taken.reshape(count, prod(shape[1:])) * factors.reshape(count, 1)).expr
     flat = flat_indices(ctx, indices.expr, (*outer, 1))
     combiner = ctx.options.combiner
     if combiner == "SUM":
         zeros = R.zeros((prod(outer), prod(shape[1:])), "float32")
-        combined = scatter_rows(emit(zeros), flat, emit(weighted), "add")
+        combined = scatter_rows(emit(zeros), flat, weighted, "add")
     else:
         is_root = combiner == "SQRTN"
-        squares = rounded(emit(R.multiply(weights.expr, weights.expr)))
-        norms = emit(squares) if is_root else weights.expr
-        combined = average_rows(emit(weighted), norms, flat, prod(outer), is_root)
+        norms = rounded(factors * factors) if is_root else factors
+        combined = average_rows(weighted, norms.expr, flat, prod(outer), is_root)
     return reshaped(emit(combined), result)
 
 
 @converter("LSH_PROJECTION")
-def convert_lsh_projection(ctx: Context) -> relax.Expr:
+def convert_lsh_projection(ctx: Context) -> Any:
     """Return the signs of sums of hashes, one by one or as bits of one number for each function.
 
     A function's number also has the function's index, above these bits.
@@ -160,17 +159,16 @@ def convert_lsh_projection(ctx: Context) -> relax.Expr:
     rows = emit(reshaped(data, (shape[0], size)))
     each = weights.expr if weights else emit(R.ones(shape[:1], "float32"))
     seeds = emit(reshaped(functions.expr, (count * bits,)))
-    signs = emit(hash_signs(rows, each, seeds))
+    signs = ctx.builder.array(hash_signs(rows, each, seeds))
     if kind == "DENSE":
         return signs
     powers = np.left_shift(np.int64(1), np.arange(bits)[::-1]).astype(np.int32)
     indices = (np.arange(count) << bits).astype(np.int32)
-    parts = emit(R.multiply(emit(reshaped(signs, (count, bits))), relax.const(powers)))
-    return R.add(emit(R.sum(parts, [1])), relax.const(indices))
+    return (signs.reshape(count, bits) * powers).sum(1, np.int32) + indices
 
 
 @converter("HASHTABLE_LOOKUP")
-def convert_hashtable_lookup(ctx: Context) -> list[relax.Expr]:
+def convert_hashtable_lookup(ctx: Context) -> list[Any]:
     """Return the rows of a table with given keys, or zeros, and a flag for each existing key."""
     wanted, keys, table = ctx.inputs(3)
     dtype = table.dtype
@@ -184,14 +182,9 @@ def convert_hashtable_lookup(ctx: Context) -> list[relax.Expr]:
         return [R.zeros((0, *table.shape[1:]), dtype), R.zeros((0,), "uint8")]
     if keys.is_constant and np.any(np.diff(ctx.constant(1)) <= 0):
         raise QnnError(f"{keys.label} must have keys that rise")
-    columns, row = reshaped(wanted.expr, (-1, 1)), reshaped(keys.expr, (1, -1))
-    is_key = ctx.emit(R.astype(R.equal(columns, row), "int8"))
-    indices = ctx.emit(R.argmax(is_key, 1))
-    hits = ctx.emit(R.max(is_key, 1))
-    found = R.greater(reshaped(hits, (*wanted.shape, *[1] * (len(table.shape) - 1))), _zero("int8"))
-    taken = R.take(table.expr, indices, 0, "clip")
-    return [R.where(found, taken, _zero(dtype)), R.astype(hits, "uint8")]
-
-
-def _zero(dtype: str) -> relax.Expr:
-    return relax.const(np.zeros((), dtype), dtype)
+    pairs: Any = np.expand_dims(ctx.array(0), 1) == np.expand_dims(ctx.array(1), 0)
+    is_key = pairs.astype("int8")
+    hits = is_key.max([1])
+    taken = is_key.to(take_at(table.expr, ctx.emit(R.argmax(is_key.expr, 1)), 0))
+    found: Any = np.expand_dims(hits, [*range(1, taken.ndim)]) > 0
+    return [np.where(found, taken, np.zeros((), dtype)), hits.astype("uint8")]

@@ -11,7 +11,7 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters import scales
 from frontends.tflite.converters.activations import bounded, clamp_range, clamps, limited
 from frontends.tflite.converters.context import Context, per_tensor
-from frontends.tflite.converters.fixed_point import number, product
+from frontends.tflite.converters.fixed_point import product
 from frontends.tflite.operators import COMPUTED, MOVED, OPERATORS, Row, Rule
 from qnn_ops import (
     quantized_add,
@@ -42,7 +42,7 @@ def shifts_powers_of_two(ctx: Context) -> bool:
     return all(power_of_two(per_tensor(tensor)[0]) is not None for tensor in tensors)
 
 
-def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> relax.Expr:
+def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> Any:
     """Return the sum or difference.
 
     Source: Add and BroadcastSub16POTSlow of TFLite's kernels/internal/reference, and the conditions
@@ -62,21 +62,18 @@ def shifted_sum(ctx: Context, bounds: tuple[int, int]) -> relax.Expr:
         raise UnsupportedError("sums of int16 with pot_scale_int16 that broadcast")
     scales.check_symmetric(ctx.tensor(0), ctx.tensor(1), result)
     # A product with a power of two in float64 is exact, so this rounds once, half away from zero.
-    parts = [
-        R.astype(
-            requantize(operand.expr, 1.0, 0, 2.0**shift, 0, "int16", rounding="float64"), "int32"
-        )
+    lhs, rhs = (
+        requantize(operand.expr, 1.0, 0, 2.0**shift, 0, "int16", rounding="float64")
         for operand, shift in zip(operands, shifts, strict=True)
-    ]
-    low, high = (relax.const(bound, "int32") for bound in bounds)
-    total = (R.add if is_sum else R.subtract)(*parts)
-    return R.astype(R.minimum(R.maximum(total, low), high), "int16")
+    )
+    wide = (ctx.builder.array(each).astype("int32") for each in (lhs, rhs))
+    return np.clip((np.add if is_sum else np.subtract)(*wide), *bounds).astype("int16")
 
 
 def _scaled(function: Callable[..., relax.Expr], *, is_product: bool = False) -> Rule:
     """Return the rule that combines two quantized operands, broadcast as in numpy."""
 
-    def convert(ctx: Context) -> relax.Expr:
+    def convert(ctx: Context) -> Any:
         (lhs, rhs), result = ctx.inputs(2), ctx.output()
         if lhs.dtype == rhs.dtype == "int16" and shifts_powers_of_two(ctx):
             return shifted_sum(ctx, clamp_range(ctx.options.activation, result))
@@ -102,31 +99,24 @@ def _floats(function: Callable[..., relax.Expr], *, is_limited: bool = False) ->
     return convert
 
 
-def whole(function: Callable[..., relax.Expr], count: int = 2) -> Rule:
+def whole(
+    function: Callable[..., Any], *dtypes: str, count: int = 2
+) -> Callable[[Context], relax.Expr]:
     """Return the rule that combines integers, broadcast as in numpy; results beyond int32 wrap.
 
     Args:
-        function: of Relax.
+        function: of arrays of int64.
+        *dtypes: the types that LiteRT takes; int16, int32 and int64 by default.
         count: of the operands.
     """
 
     def convert(ctx: Context) -> relax.Expr:
-        ctx.common_dtype("int16", "int32", "int64")
-        return _activated(ctx, _in_64_bits(ctx, function, *ctx.exprs(count)))
+        dtype = ctx.common_dtype(*(dtypes or ("int16", "int32", "int64")))
+        # In 64 bits, as TVM lets LLVM assume that nothing overflows.
+        result = function(*(each.astype("int64") for each in ctx.arrays(count)))
+        return bounded(ctx.options.activation, result.astype(dtype).expr, dtype)
 
     return convert
-
-
-def _activated(ctx: Context, result: relax.Expr) -> relax.Expr:
-    return bounded(ctx.options.activation, ctx.emit(result), ctx.output().dtype)
-
-
-def _in_64_bits(
-    ctx: Context, function: Callable[..., relax.Expr], *operands: relax.Expr
-) -> relax.Expr:
-    # As TVM lets LLVM assume that nothing overflows.
-    wide = [ctx.emit(R.astype(operand, "int64")) for operand in operands]
-    return R.astype(function(*wide), ctx.output().dtype)
 
 
 def _unscaled(needed: Sequence[int], plain: Sequence[int] = ()) -> Rule:
@@ -190,34 +180,43 @@ def convert_quantized_squared_difference(ctx: Context) -> relax.Expr:
     )
 
 
-def _extremum(function: Callable[..., relax.Expr]) -> Rule:
-    """Return the rule that takes one of two stored integers, as LiteRT does."""
+def applied(function: Callable[..., relax.Expr], *dtypes: str, count: int = 2) -> Rule:
+    """Return the rule that applies a function to operands of the result's type, whatever scales.
+
+    Args:
+        function: of Relax.
+        *dtypes: the types that LiteRT takes; none for all.
+        count: of the operands.
+    """
 
     def convert(ctx: Context) -> relax.Expr:
-        ctx.common_dtype()
-        return function(*ctx.exprs(2))
+        ctx.common_dtype(*dtypes)
+        return function(*ctx.exprs(count))
 
     return convert
 
 
-def convert_sum(ctx: Context) -> relax.Expr:
+def convert_sum(ctx: Context) -> Any:
     """Add tensors of one shape, one after the other."""
-    first = ctx.input(0)
-    total, is_real = first.expr, spec_of(first.expr).dtype == "float32"
+    total = ctx.array(0)
+    is_real = total.dtype == np.float32
     if not is_real:
         ctx.common_dtype("int32")
-    for other in ctx.inputs()[1:]:
-        if other.shape != first.shape:
-            raise QnnError(f"shapes {first.shape} and {other.shape} differ")
-        pair = total, other.expr
-        total = rounded(ctx.emit(R.add(*pair))) if is_real else _in_64_bits(ctx, R.add, *pair)
+    for other in map(ctx.array, range(1, len(ctx.operator.inputs))):
+        if other.shape != total.shape:
+            raise QnnError(f"shapes {total.shape} and {other.shape} differ")
+        if is_real:
+            total = rounded(total + other)
+        else:  # in 64 bits, as TVM lets LLVM assume that nothing overflows
+            total = (total.astype("int64") + other.astype("int64")).astype("int32")
     return total
 
 
-def convert_squared_difference(ctx: Context) -> relax.Expr:
+def convert_squared_difference(ctx: Context) -> Any:
     """Square lhs - rhs."""
-    difference = ctx.emit(R.subtract(*ctx.exprs(2)))
-    return rounded(ctx.emit(R.multiply(difference, difference)))
+    lhs, rhs = ctx.arrays(2)
+    difference = lhs - rhs
+    return rounded(difference * difference)
 
 
 def convert_quotient(ctx: Context) -> relax.Expr:
@@ -226,10 +225,15 @@ def convert_quotient(ctx: Context) -> relax.Expr:
     ctx.common_dtype()
     bounds = clamp_range(ctx.options.activation, result)
     encodings = lhs.quantization, rhs.quantization, per_tensor(result)
-    return _look_up(ctx, quotient_table(*encodings, result.dtype, bounds))
+    table = quotient_table(*encodings, result.dtype, bounds).reshape(-1)
+    values = ctx.values.add_constant(result, "_table", table)
+    lowest = np.int32(dtype_range(result.dtype)[0])
+    first, second = (operand.astype("int32") - lowest for operand in ctx.arrays(2))
+    # Every pair has an entry.
+    return R.take(values, (first * 256 + second).expr, axis=0, mode="clip")
 
 
-def convert_int16_quotient(ctx: Context) -> relax.Expr:
+def convert_int16_quotient(ctx: Context) -> Any:
     """Divide; tables hold everything that depends on only one of the values."""
     (lhs, rhs), result = ctx.inputs(2), ctx.output()
     scales.check_symmetric(lhs.tensor, rhs.tensor, result)
@@ -239,10 +243,10 @@ def convert_int16_quotient(ctx: Context) -> relax.Expr:
     def taken(table: Array, indices: Any) -> Any:
         return take(table.astype(np.int64), indices)  # every index is in the table
 
-    array, lowest = ctx.builder.array, np.int32(2**15)
-    divisor = array(rhs.expr).astype("int32") + lowest
+    lowest = np.int32(2**15)
+    divisor = ctx.array(1).astype("int32") + lowest
     sign = taken(tables.sign, divisor)
-    dividend = array(lhs.expr).astype("int32") * sign.astype("int32") + lowest
+    dividend = ctx.array(0).astype("int32") * sign.astype("int32") + lowest
     quotient = product(taken(tables.lifted, dividend), taken(tables.inverse, divisor))
     scaled = product(quotient, tables.multiplier)
     spare = taken(tables.bits, divisor) + taken(tables.headroom, dividend)
@@ -252,26 +256,13 @@ def convert_int16_quotient(ctx: Context) -> relax.Expr:
     is_more = rest > (mask >> 1) + is_negative.astype("int64")
     total = (scaled >> taken(tables.count, exponent)) + is_more.astype("int64")
     within: Any = np.minimum(np.maximum(np.where(sign == 0, 0, total), bounds[0]), bounds[1])
-    return R.astype(within.expr, "int16")
+    return within.astype("int16")
 
 
-def _look_up(ctx: Context, table: Array) -> relax.Expr:
-    result = ctx.output()
-    values = ctx.values.add_constant(result, "_table", table.reshape(-1))
-    lowest = relax.const(dtype_range(result.dtype)[0], "int32")
-    first, second = (
-        R.subtract(R.astype(ctx.input(place).expr, "int32"), lowest) for place in (0, 1)
-    )
-    index = R.add(R.multiply(first, relax.const(256, "int32")), second)
-    # Every pair has an entry.
-    return R.take(values, ctx.emit(index), axis=0, mode="clip")
-
-
-def convert_float_prelu(ctx: Context) -> relax.Expr:
+def convert_float_prelu(ctx: Context) -> Any:
     """Compute x if positive, otherwise alpha * x; alpha, the second operand, is broadcast."""
-    data, alpha = ctx.exprs(2)
-    positive = R.greater_equal(data, relax.const(0.0, "float32"))
-    return R.where(positive, data, R.multiply(data, alpha))
+    data, alpha = ctx.arrays(2)
+    return np.where(data >= 0, data, data * alpha)
 
 
 def check_divisor(ctx: Context) -> None:
@@ -289,18 +280,12 @@ def convert_whole_quotient(ctx: Context) -> relax.Expr:
         QnnError: a constant divisor is 0.
     """
     check_divisor(ctx)
-    ctx.common_dtype("int32")
 
-    def divide(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
-        divisor = ctx.emit(R.where(R.equal(rhs, number(0)), number(1), rhs))
-        size = R.floor_divide(R.abs(lhs), R.abs(divisor))
-        return R.multiply(size, R.multiply(R.sign(lhs), R.sign(divisor)))
+    def divide(lhs: Any, rhs: Any) -> Any:
+        divisor: Any = np.where(rhs == 0, 1, rhs)
+        return np.abs(lhs) // np.abs(divisor) * (np.sign(lhs) * np.sign(divisor))
 
-    return _activated(ctx, _in_64_bits(ctx, divide, *ctx.exprs(2)))
-
-
-def _difference_squared(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
-    return R.multiply(R.subtract(lhs, rhs), R.subtract(lhs, rhs))
+    return whole(divide, "int32")(ctx)
 
 
 OPERATORS.update(
@@ -308,7 +293,7 @@ OPERATORS.update(
         "ADD": Row(
             scaled=_scaled(quantized_add),
             floats=_floats(R.add, is_limited=True),
-            whole=whole(R.add),
+            whole=whole(np.add),
             unscaled=_unscaled(needed=(0, 1, -1), plain=(0, -1)),
             micro=COMPUTED,
             combines="add",
@@ -323,19 +308,22 @@ OPERATORS.update(
         ),
         **{
             code: Row(
-                scaled=_extremum(function),
+                scaled=applied(function),
                 floats=_floats(function),
-                whole=whole(function),
+                whole=whole(of_arrays),
                 micro=MOVED,
                 is_for_every_scale=True,
                 combines=code.lower(),
             )
-            for code, function in (("MAXIMUM", R.maximum), ("MINIMUM", R.minimum))
+            for code, function, of_arrays in (
+                ("MAXIMUM", R.maximum, np.maximum),
+                ("MINIMUM", R.minimum, np.minimum),
+            )
         },
         "MUL": Row(
             scaled=_scaled(quantized_multiply, is_product=True),
             floats=_floats(R.multiply, is_limited=True),
-            whole=whole(R.multiply),
+            whole=whole(np.multiply),
             unscaled=_unscaled(needed=(), plain=(-1,)),
             is_complemented=True,
             combines="multiply",
@@ -346,13 +334,13 @@ OPERATORS.update(
         "SQUARED_DIFFERENCE": Row(
             quantized=convert_quantized_squared_difference,
             floats=convert_squared_difference,
-            whole=whole(_difference_squared),
+            whole=whole(lambda lhs, rhs: (lhs - rhs) * (lhs - rhs)),
             micro=COMPUTED,
         ),
         "SUB": Row(
             scaled=_scaled(quantized_subtract),
             floats=_floats(R.subtract, is_limited=True),
-            whole=whole(R.subtract),
+            whole=whole(np.subtract),
             unscaled=_unscaled(needed=(0, 1)),
             micro=COMPUTED,
         ),

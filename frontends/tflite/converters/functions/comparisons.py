@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -11,6 +12,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.ranges import index_of
 from frontends.tflite.converters.context import Context, Operand, reshaped
+from frontends.tflite.converters.functions.arithmetic import applied
 from frontends.tflite.converters.scales import EIGHT_BITS, ENCODED
 from frontends.tflite.model import Tensor
 from frontends.tflite.operators import MOVED, OPERATORS, Row, Rule, converter, row_of
@@ -54,9 +56,9 @@ class _Comparison:
         if dtype not in EIGHT_BITS and not is_scaled:
             return operand.expr
         table = comparison_table(*operand.quantization, dtype)
-        lowest, _ = dtype_range(dtype)
-        index = R.subtract(R.astype(operand.expr, "int32"), relax.const(lowest, "int32"))
-        return R.take(ctx.values.add_constant(operand.tensor, "_table", table), index, 0, "clip")
+        index = ctx.builder.array(operand.expr).astype("int32") - dtype_range(dtype)[0]
+        values = ctx.values.add_constant(operand.tensor, "_table", table)
+        return R.take(values, index.expr, 0, "clip")
 
 
 def compared_by_scale(code: str, tensor: Tensor) -> bool:
@@ -64,16 +66,6 @@ def compared_by_scale(code: str, tensor: Tensor) -> bool:
     rule = row_of(code).data
     is_compared = isinstance(rule, _Comparison) and tensor.dtype in rule.by_scale
     return is_compared and tensor.quantization is not None
-
-
-def _logical(function: Callable[..., relax.Expr], count: int = 2) -> Rule:
-    """Return the rule that combines as many bool tensors."""
-
-    def convert(ctx: Context) -> relax.Expr:
-        ctx.common_dtype("bool")
-        return function(*ctx.exprs(count))
-
-    return convert
 
 
 @converter("SELECT_V2", micro=MOVED)
@@ -114,17 +106,15 @@ def _are_single(ctx: Context) -> bool:
 
 
 @converter("BUCKETIZE", dtypes=("int32", "int64", "float32"))
-def convert_bucketize(ctx: Context) -> relax.Expr:
+def convert_bucketize(ctx: Context) -> Any:
     """Count the boundaries at or below each number; compare in float32."""
     data, boundaries = ctx.input(0), ctx.options.boundaries
     if not np.all(boundaries[:-1] <= boundaries[1:]):
         raise QnnError(f"the boundaries must be sorted, got {boundaries.tolist()}")
     if boundaries.size == 0:
         return R.zeros(data.shape, "int32")
-    values = ctx.emit(R.expand_dims(R.astype(data.expr, "float32"), -1))
-    is_below = R.astype(R.less(values, relax.const(boundaries)), "int32")
-    count = relax.const(np.int32(boundaries.size))
-    return R.subtract(count, R.sum(ctx.emit(is_below), [-1]))
+    is_below = np.expand_dims(ctx.array(0).astype("float32"), -1) < boundaries
+    return np.int32(boundaries.size) - is_below.sum(-1, np.int32)
 
 
 def _arg(function: Callable[..., relax.Expr]) -> Rule:
@@ -174,8 +164,8 @@ OPERATORS.update(
         "GREATER_EQUAL": Row(data=_Comparison(R.greater_equal), micro=MOVED),
         "LESS": Row(data=_Comparison(R.less), micro=MOVED),
         "LESS_EQUAL": Row(data=_Comparison(R.less_equal), micro=MOVED),
-        "LOGICAL_AND": Row(data=_logical(R.logical_and), micro=MOVED, combines="all"),
-        "LOGICAL_NOT": Row(data=_logical(R.logical_not, 1), micro=MOVED),
-        "LOGICAL_OR": Row(data=_logical(R.logical_or), micro=MOVED, combines="any"),
+        "LOGICAL_AND": Row(data=applied(R.logical_and, "bool"), micro=MOVED, combines="all"),
+        "LOGICAL_NOT": Row(data=applied(R.logical_not, "bool", count=1), micro=MOVED),
+        "LOGICAL_OR": Row(data=applied(R.logical_or, "bool"), micro=MOVED, combines="any"),
     }
 )

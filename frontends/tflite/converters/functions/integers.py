@@ -1,6 +1,6 @@
 """FLOOR_DIV, FLOOR_MOD, POW, bitwise operators, shifts, StableHLO's arithmetic, and BITCAST."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf, prod
 from typing import Any
 
@@ -10,8 +10,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, reshaped
-from frontends.tflite.converters.fixed_point import number
-from frontends.tflite.converters.functions.arithmetic import check_divisor
+from frontends.tflite.converters.functions.arithmetic import applied, check_divisor
 from frontends.tflite.operators import OPERATORS, Row, Rule, converter
 from qnn_ops import natural_power, reinterpret
 from qnn_ops.arithmetic.fixed_point import round_half_away
@@ -25,35 +24,29 @@ _BITS = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}
 _NEAR = np.float32(1e-5)  # the largest distance at which an exponent counts as a natural number
 
 
-def convert_floor_div(ctx: Context) -> relax.Expr:
+def convert_floor_div(ctx: Context) -> Any:
     """Divide and round down; LiteRT computes the quotient in float64."""
-    lhs, rhs = (R.astype(each.expr, "float64") for each in ctx.inputs(2))
-    return R.astype(R.floor(R.divide(lhs, rhs)), "float32")
+    lhs, rhs = (operand.astype("float64") for operand in ctx.arrays(2))
+    return np.floor(lhs / rhs).astype("float32")
 
 
-def convert_floor_mod(ctx: Context) -> relax.Expr:
+def convert_floor_mod(ctx: Context) -> Any:
     """Return the exact remainder, with the divisor's sign."""
-    lhs, rhs = (ctx.builder.array(each.expr) for each in ctx.inputs(2))
+    lhs, rhs = ctx.arrays(2)
     rest = lhs.to(R.mod(lhs.expr, rhs.expr))
     # The product of two small numbers may become 0; the product of their signs does not.
     is_other = np.sign(rest) * np.sign(rhs) < 0
-    return np.where(is_other, rest + rhs, rest).expr
+    return np.where(is_other, rest + rhs, rest)
 
 
-def _floored(
-    function: Callable[..., relax.Expr],
-    floats: Callable[[Context], relax.Expr],
-    dtypes: Sequence[str],
-    *,
-    is_rest: bool,
-) -> Rule:
+def _floored(function: np.ufunc, floats: Rule, dtypes: Sequence[str], *, is_rest: bool) -> Rule:
     """Return the rule that divides stored numbers and rounds down, or returns the remainder.
 
     LiteRT ends a run with an error if a divisor is 0. Here such a divisor counts as 1. The
     remainder of floats is NaN instead. The rule raises a ``QnnError`` if a constant divisor is 0.
 
     Args:
-        function: of Relax, on int64.
+        function: of numpy, on int64.
         floats: the rule for float32.
         dtypes: the integers that LiteRT takes.
         is_rest: whether the function returns the remainder.
@@ -61,78 +54,67 @@ def _floored(
     # -1 and 1 leave the same remainder, and processors cannot divide the lowest int64 by -1.
     never = (0, -1) if is_rest else (0,)
 
-    def convert(ctx: Context) -> relax.Expr:
+    def convert(ctx: Context) -> Any:
         dtype = ctx.common_dtype("float32", *dtypes)
         if not is_rest or dtype != "float32":
             check_divisor(ctx)
         if dtype == "float32":
             return floats(ctx)
         # 64 bits hold the quotient of the lowest int32 and -1.
-        dividend, divisor = (R.astype(each.expr, "int64") for each in ctx.inputs(2))
-        divisor = ctx.emit(divisor)
+        dividend, divisor = (operand.astype("int64") for operand in ctx.arrays(2))
         for each in never:
-            divisor = ctx.emit(R.where(R.equal(divisor, number(each)), number(1), divisor))
-        return R.astype(function(dividend, divisor), dtype)
+            divisor = np.where(divisor == each, 1, divisor)
+        return function(dividend, divisor).astype(dtype)
 
     return convert
-
-
-@converter("BITWISE_XOR")
-def convert_xor(ctx: Context) -> relax.Expr:
-    """Compute the exclusive or of bits."""
-    return R.bitwise_xor(*_operands(ctx, _INTEGERS))
 
 
 @converter("RIGHT_SHIFT")
-def convert_right_shift(ctx: Context) -> relax.Expr:
+def convert_right_shift(ctx: Context) -> Any:
     """Shift to the right, by 0 bits at least and by all but one at most."""
-    data, count = _operands(ctx, _INTEGERS)
-    most = np.iinfo(ctx.output().dtype).bits - 1
-    wide = R.astype(count, "int32")
-    inside = R.minimum(R.maximum(wide, relax.const(np.int32(0))), relax.const(np.int32(most)))
-    return R.astype(R.right_shift(R.astype(data, "int32"), inside), ctx.output().dtype)
+    dtype = ctx.output().dtype
+    data, count = (each.astype("int32") for each in _operands(ctx, _INTEGERS))
+    return (data >> np.clip(count, 0, np.iinfo(dtype).bits - 1)).astype(dtype)
 
 
 @converter("STABLEHLO_SHIFT_LEFT")
-def convert_left_shift(ctx: Context) -> relax.Expr:
+def convert_left_shift(ctx: Context) -> Any:
     """Shift to the left; a count beyond 31 or below 0, undefined in LiteRT, gives 0."""
     # In 64 bits, as TVM lets LLVM assume that nothing overflows.
-    data, count = (R.astype(each, "int64") for each in _operands(ctx, _SIGNED))
-    count = ctx.emit(count)
-    inside = R.bitwise_and(count, number(31))
-    shifted = R.astype(R.left_shift(data, inside), ctx.output().dtype)
-    return R.where(R.equal(count, inside), shifted, R.zeros((), ctx.output().dtype))
+    data, count = (each.astype("int64") for each in _operands(ctx, _SIGNED))
+    inside, dtype = count & 31, ctx.output().dtype
+    return np.where(count == inside, (data << inside).astype(dtype), np.zeros((), dtype))
 
 
 @converter("STABLEHLO_AND", combines="all")
-def convert_stablehlo_and(ctx: Context) -> relax.Expr:
+def convert_stablehlo_and(ctx: Context) -> Any:
     """Compute the bitwise and."""
-    operands, is_bool = _operands(ctx, (*_INTEGERS, "int64", "bool")), ctx.output().dtype == "bool"
-    return (R.logical_and if is_bool else R.bitwise_and)(*operands)
+    lhs, rhs = _operands(ctx, (*_INTEGERS, "int64", "bool"))
+    return lhs & rhs
 
 
-def _stablehlo(function: Callable[..., relax.Expr], of_bool: Callable[..., relax.Expr]) -> Rule:
+def _stablehlo(function: np.ufunc, of_bool: np.ufunc) -> Rule:
     """Return the rule for tensors of one shape, whatever scales the file states; integers wrap."""
 
-    def convert(ctx: Context) -> relax.Expr:
+    def convert(ctx: Context) -> Any:
         dtype = ctx.output().dtype
-        lhs, rhs = _operands(ctx, (*_INTEGERS, "int64", "bool", "float32"))
+        operands = _operands(ctx, (*_INTEGERS, "int64", "bool", "float32"))
         if dtype == "bool":
-            return of_bool(lhs, rhs)
+            return of_bool(*operands)
         if dtype == "float32":
-            return rounded(ctx.emit(function(lhs, rhs)))
+            return rounded(function(*operands))
         # In 64 bits, as TVM lets LLVM assume that nothing overflows.
-        return R.astype(function(R.astype(lhs, "int64"), R.astype(rhs, "int64")), dtype)
+        return function(*(each.astype("int64") for each in operands)).astype(dtype)
 
     return convert
 
 
-def _operands(ctx: Context, dtypes: tuple[str, ...]) -> list[relax.Expr]:
+def _operands(ctx: Context, dtypes: tuple[str, ...]) -> list[Any]:
     ctx.common_dtype(*dtypes)
-    lhs, rhs = ctx.inputs(2)
+    lhs, rhs = ctx.arrays(2)
     if lhs.shape != rhs.shape and ctx.operator.code.startswith("STABLEHLO"):
         raise UnsupportedError(f"shapes {lhs.shape} and {rhs.shape} differ")
-    return [lhs.expr, rhs.expr]
+    return [lhs, rhs]
 
 
 @converter("BITCAST")
@@ -167,23 +149,21 @@ def _as_other(ctx: Context, expr: relax.Expr) -> relax.Expr:
 
 def _integers(ctx: Context, data: relax.Expr, source: str, dtype: str) -> relax.Expr:
     """Read the bytes of integers as integers of another type."""
-    data = ctx.emit(data)
-    shape = spec_of(data).shape
-    emit, narrow = ctx.emit, min(_BITS[source], _BITS[dtype])
+    array, narrow = ctx.builder.array(data), min(_BITS[source], _BITS[dtype])
     parts = max(_BITS[source], _BITS[dtype]) // narrow
     if parts == 1:
-        return R.astype(data, dtype)
-    shifts = relax.const(np.arange(parts) * narrow, "int64")
-    wide = emit(R.astype(data, "int64"))
+        return array.astype(dtype).expr
+    wide, shifts = array.astype("int64"), np.arange(parts) * narrow
     if _BITS[source] > narrow:
-        return R.astype(R.right_shift(emit(reshaped(wide, (*shape, 1))), shifts), dtype)
-    if not shape or shape[-1] != parts:
-        raise QnnError(f"{ctx.tensor(0).label} has shape {shape}, needs {parts} at its end")
-    bits = emit(R.bitwise_and(wide, number(2**narrow - 1)))
-    return R.astype(R.sum(emit(R.left_shift(bits, shifts)), [-1]), dtype)
+        apart: Any = np.expand_dims(wide, -1) >> shifts
+        return apart.astype(dtype).expr
+    if array.shape[-1:] != (parts,):
+        raise QnnError(f"{ctx.tensor(0).label} has shape {array.shape}, needs {parts} at its end")
+    bits = (wide & (2**narrow - 1)) << shifts
+    return bits.sum(-1, np.int64).astype(dtype).expr
 
 
-def convert_whole_power(ctx: Context) -> relax.Expr:
+def convert_whole_power(ctx: Context) -> Any:
     """Raise int32 to powers; a power beyond int32 becomes the lowest int32.
 
     With one exponent for all, it wraps. A negative exponent, which ends LiteRT's run, counts as 0.
@@ -196,12 +176,12 @@ def convert_whole_power(ctx: Context) -> relax.Expr:
         count = ctx.emit(reshaped(exponent.expr, (1,)))
         power = _multiplied(ctx, data, count)
         return R.where(R.less(reshaped(exponent.expr, ()), one), one, power)
-    base = ctx.builder.array(data.expr).astype("float64")
-    exponents = np.maximum(ctx.builder.array(exponent.expr), np.int32(0)).astype("float64")
+    base = ctx.array(0).astype("float64")
+    exponents = np.maximum(ctx.array(1), 0).astype("float64")
     # A power of whole numbers within int32 is exact, or becomes exact by rounding.
     power = np.rint(np.power(base, exponents))
     result: Any = np.where(np.abs(power) < 2.0**31, power, -(2.0**31))
-    return R.astype(result.expr, "int32")
+    return result.astype("int32")
 
 
 def convert_float_power(ctx: Context) -> relax.Expr:
@@ -218,9 +198,8 @@ def convert_float_power(ctx: Context) -> relax.Expr:
         return _multiplied(ctx, data, relax.const(count.astype(np.int32).reshape(1)))
     array = ctx.builder.array
     value = array(reshaped(exponent.expr, (1,)))
-    half = relax.const(0.5, "float64")
-    count = array(R.floor(R.add(R.astype(value.expr, "float64"), half)))
-    inside = array(R.clip(count.expr, 0, 2**31 - 1))
+    count = np.floor(value.astype("float64") + 0.5)
+    inside = np.clip(count, 0, 2**31 - 1)
     is_inside = (inside == count) & (inside >= 1.0)
     is_near = is_inside & (np.abs(value - count.astype("float32")) < _NEAR)
     counts: Any = np.where(is_near, inside, 1.0).astype("int32")
@@ -241,15 +220,21 @@ def _multiplied(ctx: Context, data: Operand, count: relax.Expr) -> relax.Expr:
 
 OPERATORS.update(
     {
-        "FLOOR_DIV": Row(data=_floored(R.floor_divide, convert_floor_div, _SIGNED, is_rest=False)),
+        "BITWISE_XOR": Row(data=applied(R.bitwise_xor, *_INTEGERS)),
+        "FLOOR_DIV": Row(data=_floored(np.floor_divide, convert_floor_div, _SIGNED, is_rest=False)),
         "FLOOR_MOD": Row(
-            data=_floored(R.floor_mod, convert_floor_mod, (*_SIGNED, "int64"), is_rest=True)
+            data=_floored(np.remainder, convert_floor_mod, (*_SIGNED, "int64"), is_rest=True)
         ),
         "POW": Row(floats=convert_float_power, whole=convert_whole_power),
-        "STABLEHLO_ADD": Row(data=_stablehlo(R.add, R.logical_or), combines="add"),
-        "STABLEHLO_MAXIMUM": Row(data=_stablehlo(R.maximum, R.logical_or), combines="maximum"),
-        "STABLEHLO_MINIMUM": Row(data=_stablehlo(R.minimum, R.logical_and), combines="minimum"),
-        "STABLEHLO_MULTIPLY": Row(data=_stablehlo(R.multiply, R.logical_and), combines="multiply"),
+        **{
+            code: Row(data=_stablehlo(function, of_bool), combines=function.__name__)
+            for code, function, of_bool in (
+                ("STABLEHLO_ADD", np.add, np.logical_or),
+                ("STABLEHLO_MAXIMUM", np.maximum, np.logical_or),
+                ("STABLEHLO_MINIMUM", np.minimum, np.logical_and),
+                ("STABLEHLO_MULTIPLY", np.multiply, np.logical_and),
+            )
+        },
         "STABLEHLO_OR": Row(combines="any"),
     }
 )

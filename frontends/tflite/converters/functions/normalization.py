@@ -13,7 +13,6 @@ from frontends.tflite.converters.fixed_point import (
     divided,
     inverse_sqrt,
     log,
-    number,
     product,
     saturated,
 )
@@ -49,43 +48,29 @@ def convert_softmax(ctx: Context) -> relax.Expr:
     )
 
 
-def convert_float_softmax(ctx: Context) -> relax.Expr:
+def convert_float_softmax(ctx: Context) -> Any:
     """Apply softmax along the last axis; beta multiplies the distances from the largest value."""
-    data = _rows(ctx)
+    data = ctx.last_axis(0)
     below = data - data.max([-1], keepdims=True)
     powers = np.exp(below * np.float32(ctx.options.beta))
-    quotient: Any = powers / powers.sum(-1, np.float32, True)
-    return quotient.value
+    return powers / powers.sum(-1, np.float32, True)
 
 
-def convert_float_log_softmax(ctx: Context) -> relax.Expr:
+def convert_float_log_softmax(ctx: Context) -> Any:
     """Apply the logarithm of softmax along the last axis."""
-    data = _rows(ctx)
+    data = ctx.last_axis(0)
     below = data - data.max([-1], keepdims=True)
-    result: Any = below - np.log(np.exp(below).sum(-1, np.float32, True))
-    return result.value
+    return below - np.log(np.exp(below).sum(-1, np.float32, True))
 
 
-def _rows(ctx: Context) -> Any:
-    """Return the data as an expression with numpy's functions.
-
-    Raises:
-        QnnError: the data is a scalar, for which LiteRT returns uninitialized memory.
-    """
-    data = ctx.input(0)
-    if not data.shape:
-        raise QnnError(f"{data.label} is a scalar, which has no last axis")
-    return ctx.builder.array(data.expr)
-
-
-def convert_l2_normalization(ctx: Context) -> relax.Expr:
+def convert_l2_normalization(ctx: Context) -> Any:
     """Divide x by its length along the last axis; a length below 1e-6 counts as 1e-6."""
-    data = ctx.input(0).expr
-    length = R.sqrt(R.sum(R.square(data), [-1], keepdims=True))
-    return R.divide(data, R.maximum(length, relax.const(1e-6, "float32")))
+    data = ctx.array(0)
+    length = np.sqrt(np.square(data).sum(-1, np.float32, True))
+    return data / np.maximum(length, 1e-6)
 
 
-def convert_quantized_l2_normalization(ctx: Context) -> relax.Expr:
+def convert_quantized_l2_normalization(ctx: Context) -> Any:
     """Divide by the length along the last axis.
 
     Source: L2Normalization of TFLite's kernels/internal/reference: a Q31 multiplier by Newton's
@@ -93,7 +78,7 @@ def convert_quantized_l2_normalization(ctx: Context) -> relax.Expr:
     """
     data, dtype = ctx.input(0), ctx.output().dtype
     _check(ctx, _MOST_SQUARES, 1 / 128, 0)
-    values = ctx.builder.array(data.expr).astype("int64") - data.quantization[1]
+    values = ctx.array(0).astype("int64") - data.quantization[1]
     squares = (values * values).sum(axis=-1, dtype="int64", keepdims=True)
     multiplier, shift = inverse_sqrt(squares)
     if dtype == "uint8":
@@ -104,7 +89,7 @@ def convert_quantized_l2_normalization(ctx: Context) -> relax.Expr:
     return saturated(steps + _POINTS[dtype][0], dtype)
 
 
-def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
+def convert_quantized_log_softmax(ctx: Context) -> Any:
     """Take the logarithm of a softmax along the last axis.
 
     Source: LogSoftmax of TFLite's kernels/internal/reference, all in fixed point.
@@ -121,14 +106,14 @@ def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
     # There are 256 distances of 8-bit values: tables hold the parts that depend only on them.
     distances = np.minimum(np.arange(256), radius)
     scaled = multiply_by_quantized_multiplier(-distances, multiplier, shift)
-    values = ctx.builder.array(data.expr)
+    values = ctx.array(0)
     distance = values.max(-1, keepdims=True).astype("int32") - values.astype("int32")
     terms = take(sum_term(exp_table(scale, 1.0)).astype(np.int64), distance)
     logarithm = log(terms.sum(axis=-1, dtype="int64", keepdims=True))
     reverse, down = quantize_multiplier(2.0 ** (31 - shift) / multiplier)
-    lowest = divided(product(logarithm - (1 << 31), int(reverse)), values.to(number(-int(down))))
+    lowest = divided(product(logarithm - (1 << 31), int(reverse)), -int(down))
     nearest = take(scaled.astype(np.int64), distance)
-    steps = divided(nearest - logarithm, values.to(number(22)))
+    steps = divided(nearest - logarithm, 22)
     is_far = -distance.astype("int64") <= np.maximum(lowest, -radius - 1)
     low, _ = dtype_range(dtype)
     return saturated(np.where(is_far, low, steps + _POINTS[dtype][1]), dtype)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from itertools import accumulate
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -30,9 +31,7 @@ def axes_of(ctx: Context) -> list[int]:
     return sorted({check_axis(axis, rank) for axis in axes}) if rank else []
 
 
-def reduced(
-    ctx: Context, reduce: Callable[[relax.Expr, list[int], bool], relax.Expr]
-) -> relax.Expr:
+def reduced(ctx: Context, reduce: Callable[[relax.Expr, list[int], bool], Any]) -> Any:
     """Return a reduction of the first input; without axes, it reduces a new axis of size 1."""
     data, axes = ctx.input(0), axes_of(ctx)
     if axes:
@@ -149,11 +148,11 @@ def _whole(function: Callable[..., relax.Expr], numbers: Rule | None = None) -> 
         if dtype != "bool" or 0 in data.shape:
             raise UnsupportedError(f"of {dtype}, of shape {data.shape}")
 
-        def reduce(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
+        def reduce(expr: relax.Expr, axes: list[int], keep: bool) -> Any:
             # TVM reduces no bool.
-            return function(ctx.emit(R.astype(expr, "int8")), axes, keep)
+            return ctx.builder.array(function(ctx.emit(R.astype(expr, "int8")), axes, keep)) > 0
 
-        return R.greater(ctx.emit(reduced(ctx, reduce)), relax.const(np.int8(0)))
+        return reduced(ctx, reduce)
 
     return convert
 
@@ -164,10 +163,10 @@ def convert_whole_mean(ctx: Context) -> relax.Expr:
     if dtype == "bool" or 0 in data.shape:
         raise UnsupportedError(f"the mean of {data.label}, {dtype} of shape {data.shape}")
 
-    def average(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
-        total, count = _total(ctx, expr, "int64", axes, keep)
-        size = R.floor_divide(R.abs(total), relax.const(count, "int64"))
-        return R.astype(R.multiply(size, R.sign(total)), dtype)
+    def average(expr: relax.Expr, axes: list[int], keep: bool) -> Any:
+        summed, count = _total(ctx, expr, "int64", axes, keep)
+        total = ctx.builder.array(summed)
+        return (np.abs(total) // count * np.sign(total)).astype(dtype)
 
     return reduced(ctx, average)
 
@@ -202,7 +201,7 @@ def convert_quantized_product(ctx: Context) -> relax.Expr:
     for part in others:
         total = rescaled(total * part, *scale_of_product)
     steps = rescaled(total, *scale_of_product) + result_point
-    return reshaped(emit(saturated(steps, result.dtype)), shape)
+    return reshaped(saturated(steps, result.dtype).expr, shape)
 
 
 def convert_unscaled_product(ctx: Context) -> relax.Expr | list[relax.Expr]:

@@ -18,7 +18,6 @@ from frontends.tflite.operators import COMPUTED, OPERATORS, Row, Rule
 from qnn_ops import quantized_lookup
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arrays import Array
-from qnn_ops.errors import QnnError
 from qnn_ops.tables import lookup
 
 _ROOT = math.sqrt(2 / math.pi)
@@ -89,89 +88,65 @@ def _floats(function: Unary) -> Rule:
     return lambda ctx: function(ctx.input(0).expr)
 
 
-def _sign(ctx: Context) -> relax.Expr:
-    data = ctx.emit(ctx.input(0).expr)
-    return R.where(R.isnan(data), data, R.sign(data))  # TVM's sign of NaN is 0
+def _sign(ctx: Context) -> Any:
+    data = ctx.array(0)
+    return np.where(np.isnan(data), data, np.sign(data))  # TVM's sign of NaN is 0
 
 
-def _square(ctx: Context) -> relax.Expr:
-    return rounded(ctx.emit(R.square(ctx.input(0).expr)))
+def _tanh(data: Any) -> Any:
+    # TVM's tanh of float32 loses digits if its results are small; so does its erf.
+    return np.tanh(data.astype("float64")).astype("float32")
 
 
-def _in_float64(function: Callable[[relax.Expr], relax.Expr], data: relax.Expr) -> relax.Expr:
-    # TVM's tanh and erf of float32 lose digits if their results are small.
-    return R.astype(function(R.astype(data, "float64")), "float32")
-
-
-def convert_logistic(ctx: Context) -> relax.Expr:
+def convert_logistic(ctx: Context) -> Any:
     """Compute 1 / (1 + exp(-x)); below -9 that is exp(x), as in LiteRT."""
-    data = ctx.builder.array(ctx.input(0).expr)
+    data = ctx.array(0)
     is_low = data < np.float32(-9)
     power = np.exp(np.where(is_low, data, -data))
-    result: Any = np.where(is_low, power, 1 / (1 + power))
-    return result.value
+    return np.where(is_low, power, 1 / (1 + power))
 
 
-def convert_elu(ctx: Context) -> relax.Expr:
-    """Compute exp(x) - 1 of negative numbers; others stay."""
-    data = ctx.input(0).expr
-    is_below = R.less(data, relax.const(0.0, "float32"))
-    return R.where(is_below, _in_float64(_less_one, data), data)
+def convert_elu(ctx: Context) -> Any:
+    """Compute exp(x) - 1 of negative numbers, of small ones with all digits; others stay."""
+    data = ctx.array(0)
+    bent = np.tanh(data.astype("float64") * 0.5)
+    return np.where(data < 0, (2 * bent / (1 - bent)).astype("float32"), data)
 
 
-def _less_one(x: relax.Expr) -> relax.Expr:
-    """Compute exp(x) - 1 of negative numbers, of small ones with all digits."""
-    half, one, two = (relax.const(number, "float64") for number in (0.5, 1.0, 2.0))
-    bent = R.tanh(R.multiply(x, half))
-    return R.divide(R.multiply(two, bent), R.subtract(one, bent))
-
-
-def convert_gelu(ctx: Context) -> relax.Expr:
+def convert_gelu(ctx: Context) -> Any:
     """Compute x times the normal distribution up to x, or its approximation by tanh."""
-    data, one = ctx.builder.array(ctx.input(0).expr), relax.const(1.0, "float64")
+    data = ctx.array(0)
     half = np.float32(0.5) * data
     if ctx.options.approximate:
         inner = np.float32(_ROOT) * (data + np.float32(0.044715) * (data * data * data))
-        part = 1 + data.to(_in_float64(R.tanh, inner.expr))
+        part = 1 + _tanh(inner)
     else:
-        scaled = data * np.float32(math.sqrt(0.5))
-        part = data.to(_in_float64(lambda x: R.add(one, R.erf(x)), scaled.expr))
-    result: relax.Expr = rounded(half * part).expr
-    return result
+        wide = (data * np.float32(math.sqrt(0.5))).astype("float64")
+        part = (1 + wide.to(R.erf(wide.expr))).astype("float32")
+    return rounded(half * part)
 
 
-def convert_hard_swish(ctx: Context) -> relax.Expr:
+def convert_hard_swish(ctx: Context) -> Any:
     """Compute x * relu6(x + 3) / 6."""
-    data = ctx.input(0).expr
-    gate = R.clip(R.add(data, relax.const(3.0, "float32")), 0.0, 6.0)
-    return R.divide(R.multiply(data, gate), relax.const(6.0, "float32"))
+    data = ctx.array(0)
+    return data * np.clip(data + 3, 0, 6) / 6
 
 
-def convert_leaky_relu(ctx: Context) -> relax.Expr:
-    """Compute x if it is positive, and alpha * x otherwise."""
-    return R.nn.leakyrelu(ctx.input(0).expr, ctx.options.alpha)
-
-
-def convert_local_response_normalization(ctx: Context) -> relax.Expr:
+def convert_local_response_normalization(ctx: Context) -> Any:
     """Divide x by a power of the sum of its neighbours' squares along the last axis.
 
     LiteRT leaves out the last of the ``radius`` neighbours on either side.
     """
-    options, data = ctx.options, ctx.input(0)
-    if not data.shape:
-        raise QnnError(f"{data.label} is a scalar, which has no last axis")
-    rank, depth, radius = len(data.shape), data.shape[-1], options.radius
-    radius = min(max(radius, 0), depth)  # there are no more neighbours
-    widths = [0] * (2 * rank - 2) + [radius, max(radius - 1, 0)]
-    squares = ctx.emit(R.nn.pad(R.square(data.expr), widths, pad_value=0.0))
-    total: relax.Expr = R.zeros(data.shape, "float32")
+    options, data = ctx.options, ctx.last_axis(0)
+    depth = data.shape[-1]
+    radius = min(max(options.radius, 0), depth)  # there are no more neighbours
+    widths = [(0, 0)] * (data.ndim - 1) + [(radius, max(radius - 1, 0))]
+    squares = np.pad(np.square(data), widths, constant_values=0.0)
+    total = data.to(R.zeros(data.shape, "float32"))
     for index in range(2 * radius):
-        part = R.strided_slice(squares, [rank - 1], [index], [index + depth])
-        total = ctx.emit(R.add(total, ctx.emit(part)))
-    scaled = R.multiply(relax.const(np.float32(options.alpha)), total)
-    base = R.add(relax.const(np.float32(options.bias)), scaled)
-    factor = R.power(base, relax.const(np.float32(-options.beta)))
-    return rounded(ctx.emit(R.multiply(data.expr, factor)))
+        total = total + squares[..., index : index + depth]
+    base = np.float32(options.bias) + np.float32(options.alpha) * total
+    return rounded(data * base ** np.float32(-options.beta))
 
 
 OPERATORS.update(
@@ -179,7 +154,7 @@ OPERATORS.update(
         "ABS": Row(
             scaled=_tabulated(lookup.absolute_table, has_uint8=False),
             floats=_floats(R.abs),
-            whole=whole(R.abs, 1),
+            whole=whole(np.absolute, count=1),
             is_for_every_scale=True,
         ),
         "CEIL": Row(floats=_floats(R.ceil)),
@@ -204,7 +179,7 @@ OPERATORS.update(
         ),
         "LEAKY_RELU": Row(
             scaled=_tabulated(lookup.leaky_relu_table, option="alpha"),
-            floats=convert_leaky_relu,
+            floats=lambda ctx: R.nn.leakyrelu(ctx.input(0).expr, ctx.options.alpha),
             unscaled=convert_rescaling,
         ),
         "LOCAL_RESPONSE_NORMALIZATION": Row(floats=convert_local_response_normalization),
@@ -222,7 +197,7 @@ OPERATORS.update(
         "NEG": Row(
             scaled=_negative,
             floats=_floats(R.negative),
-            whole=whole(R.negative, 1),
+            whole=whole(np.negative, count=1),
             unscaled=_negative,
             is_for_every_scale=True,
         ),
@@ -231,16 +206,16 @@ OPERATORS.update(
             scaled=_tabulated(lookup.rsqrt_table, has_uint8=False),
             floats=_floats(R.rsqrt),
         ),
-        "SIGN": Row(floats=_sign, whole=whole(R.sign, 1)),
+        "SIGN": Row(floats=_sign, whole=whole(np.sign, count=1)),
         "SIN": Row(floats=_floats(R.sin)),
         "SQRT": Row(
             scaled=_tabulated(lookup.sqrt_table, has_uint8=False),
             floats=_floats(R.sqrt),
         ),
-        "SQUARE": Row(floats=_square),
+        "SQUARE": Row(floats=lambda ctx: rounded(np.square(ctx.array(0)))),
         "TANH": Row(
             scaled=_tabulated(lookup.tanh_table),
-            floats=_floats(lambda data: _in_float64(R.tanh, data)),
+            floats=lambda ctx: _tanh(ctx.array(0)),
             unscaled=of_zero("int8", "uint8"),
             is_complemented=True,
             micro=COMPUTED,

@@ -1,8 +1,9 @@
 """Parts of hybrid operators: they quantize float32 data at run time, and have weights of 8 bits."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -32,13 +33,13 @@ class QuantizedRows:
 
     Attributes:
         values: int8, shaped as the data.
-        scale: float32, one for each row.
-        zero_point: int32, one for each row; None if all are 0.
+        scale: an ``Expression``, float32, one for each row.
+        zero_point: the same, int32; None if all are 0.
     """
 
     values: relax.Expr
-    scale: relax.Expr
-    zero_point: relax.Expr | None
+    scale: Any
+    zero_point: Any
 
 
 def quantized_rows(
@@ -52,23 +53,18 @@ def quantized_rows(
         each: the shape of scales and zero points, one for each row: their number, and sizes of 1.
         asymmetric: whether rows have zero points.
     """
-    emit, shape, count = ctx.emit, spec_of(data).shape, each[0]
+    emit, array, shape, count = ctx.emit, ctx.builder.array, spec_of(data).shape, each[0]
     if not count:
-        point = emit(R.zeros(each, "int32")) if asymmetric else None
-        return QuantizedRows(emit(R.zeros(shape, "int8")), emit(R.zeros(each, "float32")), point)
+        point = array(R.zeros(each, "int32")) if asymmetric else None
+        return QuantizedRows(emit(R.zeros(shape, "int8")), array(R.zeros(each, "float32")), point)
     # The rows are the first axes. With open sizes, a quotient may not be simplified.
     ends = (axis for axis in range(len(shape) + 1) if prod(shape[:axis]) == count)
     size = prod(shape[next(ends) :])
     rows = emit(reshaped(data, (count, size)))
-    encoding = emit(dynamic_encoding(rows, asymmetric))
-    values = emit(reshaped(emit(dynamic_quantize(rows, encoding)), shape))
-
-    def field(number: int) -> relax.Expr:
-        column = emit(R.strided_slice(encoding, [1], [number], [number + 1]))
-        return emit(reshaped(column, each))
-
-    point = emit(R.astype(field(2), "int32")) if asymmetric else None
-    return QuantizedRows(values, field(0), point)
+    encoding = array(dynamic_encoding(rows, asymmetric))
+    values = emit(reshaped(emit(dynamic_quantize(rows, encoding.expr)), shape))
+    point = encoding[:, 2:3].reshape(*each).astype("int32") if asymmetric else None
+    return QuantizedRows(values, encoding[:, 0:1].reshape(*each), point)
 
 
 def weights_of(ctx: Context, position: int) -> tuple[relax.Expr, Array]:
@@ -99,32 +95,25 @@ def scales_of(ctx: Context, position: int, channels: int) -> Array:
     return quantization.scale
 
 
-def centred(
-    ctx: Context, sums: relax.Expr, rows: QuantizedRows, weight_sums: Array | relax.Expr
-) -> relax.Expr:
+def centred(ctx: Context, sums: relax.Expr, rows: QuantizedRows, weight_sums: Any) -> Any:
     """Return int32 sums of products as float32, without the zero points' share.
 
     Args:
         ctx: the operator.
         sums: of quantized data and weights, int32.
         rows: the quantized data; its zero points broadcast with the sums.
-        weight_sums: of the weights of each output channel, the sums' last axis; int32 if the run
-            computes them.
+        weight_sums: of the weights of each output channel, the sums' last axis; an ``Expression``
+            if the run computes them.
     """
+    products = ctx.builder.array(sums)
     if rows.zero_point is not None:
-        if isinstance(weight_sums, np.ndarray):
-            weight_sums = relax.const(weight_sums.astype(np.int32))
-        sums = ctx.emit(R.subtract(sums, R.multiply(rows.zero_point, weight_sums)))
-    return R.astype(sums, "float32")
+        products = products - rows.zero_point * weight_sums.astype(np.int32)
+    return products.astype(np.float32)
 
 
 def dense_product(
-    ctx: Context,
-    data: relax.Expr,
-    weights: relax.Expr,
-    weight_sums: Array | relax.Expr,
-    scales: Array,
-) -> relax.Expr:
+    ctx: Context, data: relax.Expr, weights: relax.Expr, weight_sums: Any, scales: Array
+) -> Any:
     """Multiply separately quantized rows by weights, as the operator's options say.
 
     Args:
@@ -137,39 +126,29 @@ def dense_product(
     each, asymmetric = (spec_of(data).shape[0], 1), ctx.options.asymmetric_quantize_inputs
     rows = quantized_rows(ctx, data, each, asymmetric=asymmetric)
     sums = ctx.emit(quantized_dense(rows.values, weights, *SUMS))
-    steps = centred(ctx, sums, rows, weight_sums)
-    return R.multiply(steps, R.multiply(rows.scale, relax.const(scales)))
+    return centred(ctx, sums, rows, weight_sums) * (rows.scale * scales)
 
 
-def with_bias(ctx: Context, product: relax.Expr, position: int) -> relax.Expr:
+def with_bias(ctx: Context, product: Any, position: int) -> Any:
     """Add the bias, if the operator has one, to a product that is rounded first."""
-    product = rounded(ctx.emit(product))
+    product = rounded(product)
     if not ctx.has(position):
         return product
     bias = ctx.input(position)
     if bias.dtype != "float32":
         raise QnnError(f"the bias {bias.label} must be float32, got {bias.dtype}")
-    return R.add(product, bias.expr)
+    return product + ctx.array(position)
 
 
-def bent(ctx: Context, activation: str, expr: relax.Expr) -> relax.Expr:
-    """Apply the activation of a recurrent or hybrid dense layer to float32."""
-    if activation in _FUNCTIONS:
-        return _FUNCTIONS[activation](ctx, expr)
+def bent(ctx: Context, activation: str, values: Any) -> Any:
+    """Apply the activation of a recurrent or hybrid layer to an ``Expression`` of float32."""
+    if activation == "TANH":
+        return values.to(float_function(values.expr, "tanh"))
+    if activation == "SIGN_BIT":  # -0 and NaN may have it
+        bits = values.to(read_as(ctx, values.expr, "float32", "int32"))
+        return (bits < 0).astype(np.float32)
     check_clamps(activation)
-    return activate(activation, expr)
-
-
-def _sign_bit(ctx: Context, expr: relax.Expr) -> relax.Expr:
-    """Return 1 for values with a sign, -0 and NaN included, and 0 for others."""
-    bits = ctx.emit(read_as(ctx, expr, "float32", "int32"))
-    return R.astype(R.less(bits, relax.const(0, "int32")), "float32")
-
-
-_FUNCTIONS: dict[str, Callable[[Context, relax.Expr], relax.Expr]] = {
-    "SIGN_BIT": _sign_bit,
-    "TANH": lambda _, expr: float_function(expr, "tanh"),
-}
+    return values.to(activate(activation, values.expr))
 
 
 def blocks_of(ctx: Context) -> tuple[Array, Array]:

@@ -23,7 +23,7 @@ _RANK = 5  # LiteRT extends both operands to this rank
 _MOST = 1 << 24  # rows whose scales have indices
 
 
-def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
+def convert_hybrid_conv_2d(ctx: Context) -> Any:
     """Return a convolution of separately quantized images.
 
     Source of the arithmetic: conv.cc of LiteRT, which has two kinds. With one scale (or several
@@ -33,18 +33,16 @@ def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
     kernel, window = ctx.tensor(1), kind_of(ctx)
     scales = hybrid.scales_of(ctx, 1, kernel.shape[0])
     if window["groups"] == 1 and (kernel.dtype == "uint8" or np.all(scales == scales[0])):
-        sums, rows, _ = _sums(ctx, window, asymmetric=False)
-        scale = R.multiply(rows.scale, relax.const(scales[:1]))
-        product = R.multiply(R.astype(sums, "float32"), scale)
+        sums, scale = _sums(ctx, window, asymmetric=False)
+        product = sums * (scale * scales[:1])
     else:
         _check_scales(ctx, scales, kernel.shape[0])
-        sums, rows, totals = _sums(ctx, window, asymmetric=True)
-        steps = R.multiply(hybrid.centred(ctx, sums, rows, totals), relax.const(scales))
-        product = R.multiply(rounded(ctx.emit(steps)), rows.scale)
-    return activate(ctx.options.activation, hybrid.with_bias(ctx, product, 2))
+        sums, scale = _sums(ctx, window, asymmetric=True)
+        product = rounded(sums * scales) * scale
+    return activate(ctx.options.activation, hybrid.with_bias(ctx, product, 2).expr)
 
 
-def convert_hybrid_depthwise_conv_2d(ctx: Context) -> relax.Expr:
+def convert_hybrid_depthwise_conv_2d(ctx: Context) -> Any:
     """Return a depthwise convolution; images are quantized with a zero point.
 
     Source of the arithmetic: DepthwiseConvHybridPerChannel of LiteRT: a sum is multiplied by the
@@ -52,13 +50,12 @@ def convert_hybrid_depthwise_conv_2d(ctx: Context) -> relax.Expr:
     """
     window = kind_of(ctx)
     scales = _channel_scales(ctx, window["kernel_layout"].index("O"))
-    sums, rows, totals = _sums(ctx, window, asymmetric=True)
-    scale = R.multiply(relax.const(scales), rows.scale)
-    product = R.multiply(hybrid.centred(ctx, sums, rows, totals), scale)
-    return activate(ctx.options.activation, hybrid.with_bias(ctx, product, 2))
+    sums, scale = _sums(ctx, window, asymmetric=True)
+    product = sums * (scales * scale)
+    return activate(ctx.options.activation, hybrid.with_bias(ctx, product, 2).expr)
 
 
-def convert_hybrid_transpose_conv(ctx: Context) -> relax.Expr:
+def convert_hybrid_transpose_conv(ctx: Context) -> Any:
     """Return a transposed convolution of separately quantized images.
 
     Source: HybridTransposeConv of LiteRT, which scales each product and adds them up in float32.
@@ -68,14 +65,12 @@ def convert_hybrid_transpose_conv(ctx: Context) -> relax.Expr:
     data = ctx.input(2, rank=4)
     ctx.input(1, rank=4)  # the scales need its axes
     scales = _channel_scales(ctx, 0)
-    batch, emit = data.shape[0], ctx.emit
-    rows = hybrid.quantized_rows(ctx, data.expr, (batch, 1, 1, 1), asymmetric=True)
-    centre = emit(R.subtract(R.astype(rows.values, "int32"), rows.zero_point))
-    planes = emit(R.astype(ctx.weights(1).expr, "float32"))
-    sums = transposed_sums(ctx, emit(R.astype(centre, "float32")), planes)
-    scale = R.multiply(relax.const(scales), rows.scale)
-    product = R.multiply(sums, scale)
-    return activate(ctx.options.activation, hybrid.with_bias(ctx, product, 3))
+    rows = hybrid.quantized_rows(ctx, data.expr, (data.shape[0], 1, 1, 1), asymmetric=True)
+    centre = ctx.builder.array(rows.values).astype("int32") - rows.zero_point
+    planes = ctx.builder.array(ctx.weights(1).expr).astype("float32")
+    sums = transposed_sums(ctx, centre.astype("float32").expr, planes.expr)
+    product = ctx.builder.array(sums) * (scales * rows.scale)
+    return activate(ctx.options.activation, hybrid.with_bias(ctx, product, 3).expr)
 
 
 def _channel_scales(ctx: Context, axis: int) -> Array:
@@ -96,10 +91,8 @@ def _check_scales(ctx: Context, scales: Array, channels: int) -> None:
         )
 
 
-def _sums(
-    ctx: Context, window: dict[str, Any], *, asymmetric: bool
-) -> tuple[relax.Expr, hybrid.QuantizedRows, Array]:
-    """Return the int32 sums, the images, and for each channel the sum of its weights."""
+def _sums(ctx: Context, window: dict[str, Any], *, asymmetric: bool) -> tuple[Any, Any]:
+    """Return sums of products of integers as float32, and the scale of each image."""
     data = ctx.input(0)
     kernel, array = hybrid.weights_of(ctx, 1)
     expr, batch = data.expr, data.shape[0]
@@ -110,9 +103,10 @@ def _sums(
         expr = ctx.emit(R.nn.pad(expr, widths, pad_value=0.0))
         window = window | {"padding": (0, 0, 0, 0)}
     rows = hybrid.quantized_rows(ctx, expr, (batch, 1, 1, 1), asymmetric=asymmetric)
-    sums = quantized_conv2d(rows.values, kernel, *hybrid.SUMS, **window)
+    sums = ctx.emit(quantized_conv2d(rows.values, kernel, *hybrid.SUMS, **window))
     others = tuple(i for i, letter in enumerate(window["kernel_layout"]) if letter != "O")
-    return ctx.emit(sums), rows, array.sum(axis=others, dtype=np.int32)
+    totals = array.sum(axis=others, dtype=np.int32)
+    return hybrid.centred(ctx, sums, rows, totals), rows.scale
 
 
 def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
@@ -132,21 +126,20 @@ def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
         raise QnnError(f"{ctx.tensor(1).label} has no elements, which LiteRT does not add up")
     data = ctx.emit(reshaped(ctx.input(0).expr, (prod(outer), depth)))
     product = hybrid.dense_product(ctx, data, weight, weight_sums, scales)
-    result = hybrid.bent(ctx, options.activation, ctx.emit(hybrid.with_bias(ctx, product, 2)))
-    return reshaped(ctx.emit(result), (*outer, units))
+    result = hybrid.bent(ctx, options.activation, hybrid.with_bias(ctx, product, 2))
+    return reshaped(result.expr, (*outer, units))
 
 
-def _weights(ctx: Context) -> tuple[relax.Expr, Array | relax.Expr]:
+def _weights(ctx: Context) -> tuple[relax.Expr, Any]:
     """Return weights as int8, constant or not, and the sum of each row."""
     if ctx.tensor(1).is_constant:
         weight, array = hybrid.weights_of(ctx, 1)
         return weight, array.sum(axis=1)
-    emit = ctx.emit
-    given = emit(R.astype(ctx.input(1).expr, "int8"))
-    return given, emit(R.sum(emit(R.astype(given, "int32")), [1]))
+    given = ctx.array(1).astype("int8")
+    return given.expr, given.sum(1, np.int32)
 
 
-def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
+def convert_hybrid_batch_matmul(ctx: Context) -> Any:
     """Multiply separately quantized rows by constant matrices.
 
     Source of the arithmetic: EvalHybrid of LiteRT's batch_matmul.cc. Its reference kernel finds
@@ -185,15 +178,15 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
         first = np.broadcast_to(np.asarray(number), batches)[..., np.newaxis] * size
         return np.asarray(first + np.arange(size), np.int32)
 
-    def picked(values: relax.Expr, numbers: Array) -> relax.Expr:
+    def picked(values: Any, numbers: Array) -> Any:
         """Return the value of its row for each element of the result."""
-        flat = ctx.emit(reshaped(values, (count,)))
+        flat = values.reshape(count)
         if not np.array_equal(numbers.ravel(), np.arange(count)):
-            flat = ctx.emit(R.take(flat, relax.const(numbers.ravel()), 0, "clip"))
-        return ctx.emit(reshaped(flat, (*numbers.shape, 1)))
+            flat = np.take(flat, numbers.ravel(), 0)
+        return flat.reshape(*numbers.shape, 1)
 
     own = row_indices(ends[0], left[-2])
-    factor = R.multiply(picked(rows.scale, own), relax.const(scales))
+    factor = picked(rows.scale, own) * scales
     if prod(outer) == 1:
         matrix = ctx.values.add_constant(kernel, "_rows", weights.reshape(units, depth))
         values = ctx.emit(reshaped(rows.values, (count, depth)))
@@ -202,14 +195,13 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
         words = R.astype(reshaped(rows.values, ends[0]), "int16")
         matrix = ctx.values.add_constant(kernel, "_columns", np.swapaxes(weights, -1, -2))
         sums = ctx.emit(R.matmul(words, R.astype(matrix, "int16"), out_dtype="int32"))
-    total = R.astype(reshaped(sums, (*batches, left[-2], units)), "float32")
+    total = ctx.builder.array(sums).reshape(*batches, left[-2], units).astype("float32")
     if rows.zero_point is not None:
-        points = R.astype(picked(rows.zero_point, own), "float32")
+        points = picked(rows.zero_point, own).astype("float32")
         of_weights = weights.reshape(-1, depth).sum(axis=1).astype(np.float32)
         columns = of_weights[row_indices(ends[1], units)][..., np.newaxis, :]
-        total = R.subtract(total, rounded(ctx.emit(R.multiply(points, relax.const(columns)))))
-    product = rounded(ctx.emit(R.multiply(total, factor)))
-    return reshaped(ctx.emit(product), shape)
+        total = total - rounded(points * columns)
+    return rounded(total * factor).reshape(*shape)
 
 
 def convert_dense_by_block(ctx: Context) -> relax.Expr:
@@ -230,17 +222,17 @@ def convert_dense_by_block(ctx: Context) -> relax.Expr:
     emit, count, blocks = ctx.emit, prod(outer), scales.shape[1]
     data = emit(reshaped(ctx.input(0).expr, (count, depth)))
     rows = hybrid.quantized_rows(ctx, data, (count, 1), asymmetric=True)
-    parts = emit(reshaped(rows.values, (count, blocks, depth // blocks)))
-    words = R.astype(emit(R.permute_dims(parts, [1, 0, 2])), "int16")
+    parts = ctx.builder.array(reshaped(rows.values, (count, blocks, depth // blocks)))
+    words: Any = np.transpose(parts, [1, 0, 2]).astype("int16")
     columns = np.ascontiguousarray(array.transpose(1, 2, 0))  # [blocks, size, units]
     matrices = ctx.values.add_constant(ctx.tensor(1), "_blocks", columns)
-    sums = emit(R.matmul(words, R.astype(matrices, "int16"), out_dtype="int32"))
-    factors = relax.const(np.ascontiguousarray(scales.T[:, np.newaxis]))
-    products = rounded(emit(R.multiply(R.astype(sums, "float32"), factors)))
-    total = emit(R.sum(emit(products), [0]))
+    sums = emit(R.matmul(words.expr, R.astype(matrices, "int16"), out_dtype="int32"))
+    factors = np.ascontiguousarray(scales.T[:, np.newaxis])
+    products = rounded(ctx.builder.array(sums).astype("float32") * factors)
+    total = products.sum(0, np.float32)
     of_weights = np.zeros(units, np.float32)
     for sum_of_block, scale in zip(array.sum(axis=2, dtype=np.int32).T, scales.T, strict=True):
         of_weights += scale * sum_of_block.astype(np.float32)
-    added = R.multiply(R.astype(rows.zero_point, "float32"), relax.const(of_weights))
-    product = R.multiply(emit(R.subtract(total, rounded(emit(added)))), rows.scale)
-    return reshaped(emit(hybrid.with_bias(ctx, product, 2)), (*outer, units))
+    added = rounded(rows.zero_point.astype("float32") * of_weights)
+    product = (total - added) * rows.scale
+    return reshaped(hybrid.with_bias(ctx, product, 2).expr, (*outer, units))

@@ -2,6 +2,7 @@
 
 from functools import partial
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -80,7 +81,7 @@ def convert_unscaled_batch_matmul(ctx: Context) -> relax.Expr:
     return zero_points(ctx.output(), result_shape(lhs.shape, rhs.shape, options))
 
 
-def convert_int16_batch_matmul(ctx: Context) -> relax.Expr:
+def convert_int16_batch_matmul(ctx: Context) -> Any:
     """Multiply int16 matrices by int16 ones, or by constant int8 ones, with sums of 64 bits."""
     options, result = ctx.options, ctx.output()
     lhs, rhs = ctx.input(0), ctx.input(1)

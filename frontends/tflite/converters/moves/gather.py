@@ -10,7 +10,6 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, regrouped, reshaped
-from frontends.tflite.converters.fixed_point import number
 from frontends.tflite.operators import MOVED, converter
 from qnn_ops import counted_indices
 from qnn_ops.dialect.checks import check_axis
@@ -44,9 +43,9 @@ def convert_gather(ctx: Context) -> relax.Expr:
     folded = regrouped(ctx, data.expr, (count, outer, size, inner), [0, 2, 1, 3])
     rows = ctx.emit(reshaped(folded, (count * size, outer, inner)))
     starts = np.arange(count, dtype=np.int32)[:, np.newaxis] * size
-    each = reshaped(found, (count, prod(wanted[batches:])))
-    inside = R.clip(R.astype(each, "int32"), 0, max(size - 1, 0))
-    taken = R.take(rows, R.add(inside, relax.const(starts)), 0, "clip")
+    each = reshaped(R.astype(found, "int32"), (count, prod(wanted[batches:])))
+    inside: Any = np.clip(ctx.builder.array(each), 0, max(size - 1, 0))
+    taken = take_at(rows, (inside + starts).expr, 0)
     ordered = ctx.emit(R.permute_dims(ctx.emit(taken), [0, 2, 1, 3]))
     return reshaped(ordered, (*shape[:axis], *wanted[batches:], *shape[axis + 1 :]))
 
@@ -73,8 +72,8 @@ def flat_indices(ctx: Context, indices: relax.Expr, sizes: Sequence[int]) -> rel
         sizes: of these axes.
     """
     last = np.array([max(size - 1, 0) for size in sizes], np.int32)
-    inside = np.maximum(np.minimum(ctx.builder.array(indices), last), np.int32(0))
-    strides: Any = np.array(strides_of(sizes), np.int32)
+    inside: Any = np.clip(ctx.builder.array(indices), 0, last)
+    strides = np.array(strides_of(sizes), np.int32)
     flat: relax.Expr = (inside * strides).sum(axis=-1, dtype="int32").expr
     return flat
 
@@ -102,12 +101,12 @@ def checked_indices(ctx: Context, position: int, sizes: tuple[int, ...]) -> rela
     source, emit = f"operator {ctx.operator.index} {ctx.operator.code}", ctx.emit
     if len(sizes) == 1:
         return emit(counted_indices(indices.expr, sizes[0], source))
-    axis = len(indices.shape) - 1
-    columns = []
-    for index, size in enumerate(sizes):
-        column = emit(R.strided_slice(indices.expr, [axis], [index], [index + 1]))
-        columns.append(emit(counted_indices(column, size, source)))
-    return emit(R.concat(columns, axis))
+    array = ctx.array(position)
+    columns = [
+        emit(counted_indices(array[..., index : index + 1].expr, size, source))
+        for index, size in enumerate(sizes)
+    ]
+    return emit(R.concat(columns, array.ndim - 1))
 
 
 @converter("STABLEHLO_GATHER", dtypes=DTYPES)
@@ -132,15 +131,15 @@ def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
     if 0 in shape and 0 not in (*batch, *window):
         raise UnsupportedError(f"{data.label} has no elements")
     strides = strides_of(shape)
-    last = [shape[axis] - sizes[axis] for axis in options.start_index_map]
-    steps = [strides[axis] for axis in options.start_index_map]
-    inside = R.maximum(R.minimum(rows, _row(last)), number(0))
-    begins = R.sum(ctx.emit(R.multiply(inside, _row(steps))), [1], keepdims=True)
+    named = options.start_index_map
+    last = np.array([[shape[axis] - sizes[axis] for axis in named]])
+    inside: Any = np.clip(ctx.builder.array(rows), 0, last)
+    begins = (inside * np.array([[strides[axis] for axis in named]])).sum(1, np.int64, True)
     check_slices(window)
     grid = np.indices(window).reshape(len(window), prod(window))
     offsets = sum((grid[i] * strides[axis] for i, axis in enumerate(kept)), np.zeros((), np.int64))
-    flat = ctx.emit(R.add(begins, _row(np.reshape(offsets, -1).tolist())))
-    taken = R.take(reshaped(data.expr, (prod(shape),)), flat, 0, "clip")
+    flat = begins + np.reshape(offsets, (1, -1))
+    taken = take_at(reshaped(data.expr, (prod(shape),)), flat.expr, 0)
     slices = ctx.emit(reshaped(ctx.emit(taken), (*batch, *window)))
     return R.permute_dims(slices, slice_order(options.offset_dims, count)) if count else slices
 
@@ -204,7 +203,3 @@ def index_rows(ctx: Context, indices: Operand, axis: int, depth: int) -> relax.E
     order = [*(each for each in range(len(shape)) if each != axis), axis]
     moved = ctx.emit(R.permute_dims(R.astype(indices.expr, "int64"), order))
     return ctx.emit(reshaped(moved, (prod(without(shape, axis)), depth)))
-
-
-def _row(numbers: Sequence[int]) -> relax.Expr:
-    return relax.const(np.array([numbers], np.int64), "int64")

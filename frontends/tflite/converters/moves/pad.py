@@ -120,7 +120,7 @@ def convert_reverse_sequence(ctx: Context) -> relax.Expr:
     if lengths.shape != (shape[batch],):
         raise QnnError(f"{lengths.shape} lengths for {shape[batch]} batches")
     ctx.check_constant(1, [shape[along] + 1], f"lengths outside of 0 to {shape[along]}")
-    count = np.minimum(ctx.builder.array(lengths.expr).astype(np.int32), shape[along])
+    count = np.minimum(ctx.array(1).astype(np.int32), shape[along])
     return reversed_steps(ctx.builder, data.expr, count, along, batch)
 
 
@@ -206,12 +206,8 @@ def convert_dilate(ctx: Context) -> relax.Expr:
             raise UnsupportedError(f"{data.label} has no elements")
         return R.zeros([max(0, size) for size in sizes], dtype)
     ctx.check_size(TensorSpec(sizes, dtype))
-    result, is_kept = data.expr, np.ones((), bool)
-    for axis, (size, step) in enumerate(zip(sizes, steps, strict=True)):
-        numbers = np.arange(size, dtype=np.int32)
-        result = ctx.emit(R.take(result, relax.const(numbers // step), axis, "clip"))
-        is_kept = np.logical_and(is_kept[..., np.newaxis], numbers % step == 0)
-    return R.where(relax.const(is_kept), result, filler)
+    none = [0] * len(shape)
+    return spread(ctx.builder, data.expr, filler, none, none, [step - 1 for step in steps])
 
 
 @converter("MATRIX_DIAG")

@@ -1,9 +1,10 @@
 """RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
 
 from collections.abc import Callable
+from functools import reduce
+from typing import Any
 
 import numpy as np
-from tvm import relax
 from tvm.relax import op as R
 
 from frontends.tflite.converters.context import Context, Operand
@@ -16,14 +17,14 @@ from qnn_ops.quantized.resize2d import Taps, float32_taps, nearest_pixels
 _MOST_PIXELS = 1 << 24  # along an axis; LiteRT counts pixels in float32
 
 
-Resize = Callable[..., relax.Expr]
+Resize = Callable[..., Any]
 """``resize(ctx, data, size, **centres)``, of images and a result that have pixels."""
 
 
 def _resized(resize: Resize) -> Rule:
     """Return the rule that reads the size and the options."""
 
-    def convert(ctx: Context) -> relax.Expr:
+    def convert(ctx: Context) -> Any:
         options, data, size = ctx.options, ctx.input(0, rank=4), _size(ctx)
         if 0 in (*data.shape, *size):
             return R.zeros((data.shape[0], *size, data.shape[3]), data.dtype)
@@ -32,43 +33,34 @@ def _resized(resize: Resize) -> Rule:
     return convert
 
 
-def resize_floats(
-    ctx: Context, data: Operand, size: tuple[int, ...], **centres: bool
-) -> relax.Expr:
+def resize_floats(ctx: Context, data: Operand, size: tuple[int, ...], **centres: bool) -> Any:
     """Interpolate between the four nearest pixels, in the order of LiteRT's sums.
 
     Source: ResizeBilinear of LiteRT: each pixel times its weight in y, then in x, and the four
     products are added up, column by column.
     """
     rows, columns = (float32_taps(data.shape[axis], size[axis - 1], **centres) for axis in (1, 2))
-    total: relax.Expr | None = None
+    products = []
     for column, along in _weighted(columns, (-1, 1)):
         for row, down in _weighted(rows, (-1, 1, 1)):
-            pixels = ctx.emit(_picked(ctx, _picked(ctx, data.expr, row, 1), column, 2))
-            product = ctx.emit(R.multiply(R.multiply(pixels, down), along))
-            product = rounded(product)
-            total = product if total is None else R.add(total, product)
-    assert total is not None
-    return total
+            pixels = np.take(np.take(ctx.array(0), row, 1), column, 2)
+            products.append(rounded(pixels * down * along))
+    return reduce(np.add, products)
 
 
-def _weighted(taps: Taps, shape: tuple[int, ...]) -> list[tuple[Array, relax.Expr]]:
+def _weighted(taps: Taps, shape: tuple[int, ...]) -> list[tuple[Array, Array]]:
     """List the two pixels of each output pixel along an axis, with their weights."""
     share = taps.distance.astype(np.float32).reshape(shape)
-    return [(taps.lower, relax.const(np.float32(1) - share)), (taps.upper, relax.const(share))]
+    return [(taps.lower, np.float32(1) - share), (taps.upper, share)]
 
 
-def copy_nearest(ctx: Context, data: Operand, size: tuple[int, ...], **centres: bool) -> relax.Expr:
+def copy_nearest(ctx: Context, data: Operand, size: tuple[int, ...], **centres: bool) -> Any:
     """Copy the nearest pixel."""
-    result = data.expr
+    result = ctx.array(0)
     for axis in (1, 2):
         pixels = nearest_pixels(data.shape[axis], size[axis - 1], **centres)
-        result = _picked(ctx, result, pixels, axis)
+        result = np.take(result, pixels, axis)
     return result
-
-
-def _picked(ctx: Context, data: relax.Expr, pixels: Array, axis: int) -> relax.Expr:
-    return ctx.emit(R.take(data, relax.const(pixels.astype(np.int32)), axis, "clip"))
 
 
 def _size(ctx: Context) -> tuple[int, ...]:

@@ -109,7 +109,7 @@ def _reduced(ctx: Context, count: int, reduction: str, begin: str | int) -> rela
     rows = reshaped(data.expr, (prod(indices.shape), prod(rest)))
     # One more row takes the rows of no segment.
     segments = ctx.builder.array(reshaped(indices.expr, (prod(indices.shape),)))
-    flat: Any = np.where(segments < 0, np.int32(count), np.minimum(segments, np.int32(count)))
+    flat: Any = np.where(segments < 0, count, np.minimum(segments, count))
     full = R.full((count + 1, prod(rest)), start, dtype)
     summed = _scattered(ctx, full, flat.expr, rows, reduction)
     kept = ctx.emit(R.strided_slice(summed, [0], [0], [count]))
@@ -212,7 +212,7 @@ def _flat_indices_of_slices(
         is_there = (at >= 0) & (at < shape[axis])
         flags = flags & is_there
         # An index outside may be any number, and its product with a stride too large.
-        total = total + np.minimum(np.maximum(at, 0), shape[axis]) * strides[axis]
+        total = total + np.clip(at, 0, shape[axis]) * strides[axis]
     result: Any = np.where(flags, total, np.int64(size)).astype("int32")
     return result.expr
 
@@ -247,5 +247,5 @@ def convert_one_hot(ctx: Context) -> relax.Expr:
     if depth == 0:
         shape = [*indices.shape[:axis], 0, *indices.shape[axis:]]
         return R.zeros(shape, ctx.output().dtype)
-    is_named = R.equal(R.expand_dims(indices.expr, axis), relax.const(numbers))
-    return R.where(is_named, *values)
+    is_named: Any = np.expand_dims(ctx.array(0), axis) == numbers
+    return R.where(is_named.expr, *values)

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 from tvm import relax
-from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Context, reshaped
+from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.layers.hybrid import bent
 from frontends.tflite.converters.recurrent.lstm_operands import LstmOperands
 from frontends.tflite.converters.recurrent.parts import (
@@ -21,6 +20,7 @@ from frontends.tflite.converters.recurrent.parts import (
     run_steps,
 )
 from qnn_ops import float_function
+from qnn_ops.arrays import Array
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.errors import QnnError
 
@@ -50,15 +50,13 @@ def float_lstm(
         beside: a second sequence, in the data's form, with weights of its own.
     """
     _check(ctx, operands)
-    emit, (batch, steps, _) = ctx.emit, spec_of(data).shape
     sums = products_of_steps(ctx, operands.weights, data)
     if beside is not None:
-        sums = emit(R.add(sums, products_of_steps(ctx, operands.beside, beside)))
+        sums = sums + products_of_steps(ctx, operands.beside, beside)
     if not operands.norm:
-        bias = np.concatenate([real_of(tensor) for tensor in operands.biases])
-        sums = emit(R.add(sums, relax.const(bias)))
-    sums = emit(reshaped(sums, (batch, steps, spec_of(sums).shape[1])))
-    outputs, hidden, cells = run_steps(ctx, sums, (hidden, cells), partial(_step, operands))
+        sums = sums + np.concatenate([real_of(tensor) for tensor in operands.biases])
+    steps, states = spec_of(data).shape[1], (hidden, cells)
+    outputs, hidden, cells = run_steps(ctx, sums, steps, states, partial(_step, operands))
     return outputs, hidden, cells
 
 
@@ -75,72 +73,64 @@ def _check(ctx: Context, operands: LstmOperands) -> None:
 
 
 def _step(
-    operands: LstmOperands, ctx: Context, sums: relax.Expr, states: Sequence[relax.Expr]
-) -> tuple[relax.Expr, relax.Expr]:
+    operands: LstmOperands, ctx: Context, sums: Any, states: Sequence[Any]
+) -> tuple[Any, Any]:
     """Emit one step, and return the new hidden values and cells.
 
     Args:
         operands: of the operator.
         ctx: the operator, with the builder to emit to.
-        sums: products of the data for all gates, [batch, gates · cells].
+        sums: products of the data for all gates, [batch, gates · cells], an ``Expression``.
         states: hidden values, [batch, outputs], and cells, [batch, cells].
     """
     hidden, cells = states
-    emit, names, options = ctx.emit, operands.gates, ctx.options
-    both = emit(R.add(sums, products_of_rows(ctx, operands.recurrent, hidden)))
-    parts = gates_of(ctx, both, len(names), operands.count)
-    gates = dict(zip(names, parts, strict=True))
+    names, options = operands.gates, ctx.options
+    both = sums + products_of_rows(ctx, operands.recurrent, hidden)
+    gates = dict(zip(names, gates_of(both, len(names), operands.count), strict=True))
     seen = [name for name in names if name != "cell"]
     peepholes = dict(zip(seen, operands.peepholes, strict=False))
 
-    def whole(name: str) -> relax.Expr:
+    def whole(name: str) -> Any:
         if not operands.norm:
             return gates[name]
         index = names.index(name)
-        parts = (relax.const(real_of(part[index])) for part in (operands.norm, operands.biases))
-        return _normalized(ctx, gates[name], *parts)
+        parts = (real_of(part[index]) for part in (operands.norm, operands.biases))
+        return _normalized(gates[name], *parts)
 
-    def opened(name: str, seen_cells: relax.Expr) -> relax.Expr:
+    def opened(name: str, seen_cells: Any) -> Any:
         if name in peepholes:
-            weights = relax.const(real_of(peepholes[name]))
-            gates[name] = emit(R.add(gates[name], R.multiply(seen_cells, weights)))
-        return emit(float_function(whole(name), "logistic"))
+            gates[name] = gates[name] + seen_cells * real_of(peepholes[name])
+        return cells.to(float_function(whole(name).expr, "logistic"))
 
     forget = opened("forget", cells)
-    one = relax.const(np.float32(1))
-    let_in = opened("input", cells) if "input" in names else emit(R.subtract(one, forget))
-    proposed = emit(bent(ctx, options.activation, whole("cell")))
-    new = emit(R.add(R.multiply(forget, cells), R.multiply(let_in, proposed)))
-    new = _clipped(ctx, new, options.cell_clip)
+    let_in = opened("input", cells) if "input" in names else 1 - forget
+    proposed = bent(ctx, options.activation, whole("cell"))
+    new = _clipped(forget * cells + let_in * proposed, options.cell_clip)
     # Without an activation LiteRT uses the cell gate's result, not the cells.
     is_bent = options.activation != "NONE"
     seen_new = bent(ctx, options.activation, new) if is_bent else proposed
-    given = emit(R.multiply(opened("output", new), seen_new))
+    given = opened("output", new) * seen_new
     if operands.projection:
         given = products_of_rows(ctx, operands.projection[:1], given)
         for bias in operands.projection[1:]:
-            given = emit(R.add(given, relax.const(real_of(bias))))
-        given = _clipped(ctx, given, options.proj_clip)
+            given = given + real_of(bias)
+        given = _clipped(given, options.proj_clip)
     return given, new
 
 
-def _normalized(
-    ctx: Context, sums: relax.Expr, weights: relax.Expr, bias: relax.Expr
-) -> relax.Expr:
+def _normalized(sums: Any, weights: Array, bias: Array) -> Any:
     """Return a gate's sums, [batch, cells], normalized to mean 0 and deviation 1, and weighted.
 
     Source: MeanStddevNormalization of TFLite's kernels/internal/reference/portable_tensor_utils.cc.
     """
-    values, scale, offset = map(ctx.builder.array, (sums, weights, bias))
 
     def mean(values: Any) -> Any:
         return values.sum(1, np.float32, True) / values.shape[1]
 
-    centred = values - mean(values)
+    centred = sums - mean(sums)
     inverse = 1 / np.sqrt(mean(centred * centred) + _LEAST_VARIANCE)
-    result: relax.Expr = (centred * inverse * scale + offset).expr
-    return result
+    return centred * inverse * weights + bias
 
 
-def _clipped(ctx: Context, values: relax.Expr, limit: float) -> relax.Expr:
-    return ctx.emit(R.clip(values, -limit, limit)) if limit else values
+def _clipped(values: Any, limit: float) -> Any:
+    return np.clip(values, -limit, limit) if limit else values

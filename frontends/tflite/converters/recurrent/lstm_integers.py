@@ -9,7 +9,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
-from frontends.tflite.converters.fixed_point import divided, number, product, saturated
+from frontends.tflite.converters.fixed_point import divided, product, saturated
 from frontends.tflite.converters.layers.hybrid import SUMS
 from frontends.tflite.converters.recurrent import parts
 from frontends.tflite.converters.recurrent.lstm_operands import LstmOperands
@@ -43,41 +43,39 @@ def basic_lstm(ctx: Context) -> list[relax.Expr]:
     """
     units = check_basic(ctx, _DTYPES)
     _check_cells(ctx)
-    emit = ctx.emit
-    data, hidden, cells = (ctx.input(index) for index in (DATA, HIDDEN, CELLS))
-    rows = emit(R.concat([data.expr, hidden.expr], axis=1))
+    rows: Any = np.concatenate([ctx.array(DATA), ctx.array(HIDDEN)], 1)
     point = per_tensor(ctx.tensor(WEIGHTS))[1]
     weights, bias = ctx.weights(WEIGHTS).expr, ctx.weights(BIAS).expr
     encodings = (1.0, _MIDDLE, 1.0, point, *SUMS[4:])
-    sums = emit(quantized_dense(rows, weights, *encodings, bias=bias))
+    sums = ctx.emit(quantized_dense(rows.expr, weights, *encodings, bias=bias))
     both = _scaled(ctx, sums, per_tensor(ctx.tensor(BIAS))[0])
 
-    def bent(table: Array, expr: relax.Expr) -> Any:
+    def bent(table: Array, values: Any) -> Any:
         constant = ctx.builder.add_constant(ctx.builder.fresh("table"), table)
-        return ctx.builder.array(emit(quantized_lookup(expr, constant))).astype("int64")
+        return values.to(quantized_lookup(values.expr, constant)).astype("int64")
 
     tables = logistic_table(), tanh_table(GATE_BITS), logistic_table(), logistic_table()
-    gates = parts.gates_of(ctx, both, _GATES, units)
+    gates = parts.gates_of(both, _GATES, units)
     let_in, proposed, forget, given = map(bent, tables, gates)
-    old, bits = ctx.builder.array(cells.expr).astype("int64"), ctx.builder.array
-    added = divided(_product(let_in, proposed), bits(number(_CELL_BITS)))
-    kept = emit(saturated(added + _product(forget, old), "int16"))
+    added = divided(_product(let_in, proposed), _CELL_BITS)
+    old = ctx.array(CELLS).astype("int64")
+    kept = saturated(added + _product(forget, old), "int16")
     shown = _product(given, bent(tanh_table(_CELL_BITS), kept))
-    short = np.minimum(np.maximum(divided(shown, bits(number(8))), -_MIDDLE), _MIDDLE - 1)
-    result = emit(R.astype((short + _MIDDLE).expr, "uint8"))
+    short: Any = np.clip(divided(shown, 8), -_MIDDLE, _MIDDLE - 1)
+    result = (short + _MIDDLE).astype("uint8")
     return _kept(ctx, [result, kept, rows, both])
 
 
-def _kept(ctx: Context, results: list[relax.Expr]) -> list[relax.Expr]:
+def _kept(ctx: Context, results: list[Any]) -> list[relax.Expr]:
     """Return all results; the first two change the states that are variables."""
-    for position, expr in zip((HIDDEN, CELLS), results, strict=False):
+    for position, value in zip((HIDDEN, CELLS), results, strict=False):
         tensor = ctx.tensor(position)
         if tensor.is_variable:
-            ctx.values.change(tensor, reshaped(expr, tensor.shape))
-    return results
+            ctx.values.change(tensor, reshaped(value.expr, tensor.shape))
+    return [each.expr for each in results]
 
 
-def _scaled(ctx: Context, sums: relax.Expr, scale: float) -> relax.Expr:
+def _scaled(ctx: Context, sums: relax.Expr, scale: float) -> Any:
     """Return the sums as Q3.12: multiplied by 31 bits and shifted, each rounded half up."""
     multiplier, shift = (int(part) for part in quantize_multiplier(np.float64(scale * _GATE_ONE)))
     _check_sums(ctx, max(shift, 0))
@@ -85,7 +83,7 @@ def _scaled(ctx: Context, sums: relax.Expr, scale: float) -> relax.Expr:
     scaled = product(wide, multiplier)
     if shift < 0:
         scaled = (scaled + (1 << (-shift - 1))) >> -shift
-    return ctx.emit(saturated(scaled, "int16"))
+    return saturated(scaled, "int16")
 
 
 def _check_sums(ctx: Context, shift: int) -> None:
@@ -149,16 +147,16 @@ def float_basic_lstm(ctx: Context) -> list[relax.Expr]:
     """
     units = check_basic(ctx, ["float32"] * 9)
     parts.check_constants([ctx.tensor(index) for index in (WEIGHTS, BIAS)], "float32")
-    emit = ctx.emit
-    data, hidden, cells = (ctx.input(index) for index in (DATA, HIDDEN, CELLS))
-    rows = emit(R.concat([data.expr, hidden.expr], axis=1))
-    products = parts.products_of_rows(ctx, [ctx.tensor(WEIGHTS)], rows)
-    both = emit(R.add(products, ctx.weights(BIAS).expr))
-    gates = zip(parts.gates_of(ctx, both, _GATES, units), _FUNCTIONS, strict=True)
-    let_in, proposed, forget, given = (emit(float_function(*gate)) for gate in gates)
-    new = emit(R.add(R.multiply(let_in, proposed), R.multiply(forget, cells.expr)))
-    result = emit(R.multiply(given, emit(float_function(new, "tanh"))))
-    return _kept(ctx, [result, new, rows, both])
+    rows = np.concatenate([ctx.array(DATA), ctx.array(HIDDEN)], 1)
+    both = parts.products_of_rows(ctx, [ctx.tensor(WEIGHTS)], rows) + ctx.array(BIAS)
+
+    def bent(values: Any, name: str) -> Any:
+        return values.to(float_function(values.expr, name))
+
+    gates = parts.gates_of(both, _GATES, units)
+    let_in, proposed, forget, given = map(bent, gates, _FUNCTIONS)
+    new = let_in * proposed + forget * ctx.array(CELLS)
+    return _kept(ctx, [given * bent(new, "tanh"), new, rows, both])
 
 
 def integer_lstm(

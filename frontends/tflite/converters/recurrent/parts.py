@@ -3,14 +3,15 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends import steps
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
+from frontends.steps import run_steps as run_loop
 from frontends.tflite.converters.context import Context, Operand, per_tensor, reshaped
 from frontends.tflite.converters.layers.hybrid import dense_product
 from frontends.tflite.model import Tensor
@@ -20,8 +21,9 @@ from qnn_ops.errors import QnnError
 
 _BYTES = ("int8", "uint8")
 
-Step = Callable[[Context, relax.Expr, Sequence[relax.Expr]], Sequence[relax.Expr]]
-"""Computes the new states from a row of sums and the old states; the first is the output."""
+Step = Callable[[Context, Any, Sequence[Any]], Sequence[Any]]
+"""Computes the new states from a row of sums and the old states; the first is the output. All are
+an ``Expression``."""
 
 
 def state_of(ctx: Context, tensor: Tensor, batch: int, size: int, dtype: str) -> relax.Expr:
@@ -103,35 +105,34 @@ def check_shapes(needed: Iterable[tuple[Tensor | Operand, tuple[int, ...]]]) -> 
             raise QnnError(f"{operand.label} has shape {operand.shape}, needs {shape}")
 
 
-def gates_of(ctx: Context, sums: relax.Expr, count: int, size: int) -> list[relax.Var]:
+def gates_of(sums: Any, count: int, size: int) -> list[Any]:
     """Return the parts of sums, [batch, gates · size], that belong to each of ``count`` gates."""
-    ends = [(gate * size, (gate + 1) * size) for gate in range(count)]
-    return [ctx.emit(R.strided_slice(sums, [1], [begin], [end])) for begin, end in ends]
+    return [sums[:, gate * size : (gate + 1) * size] for gate in range(count)]
 
 
-def products_of_rows(ctx: Context, tensors: Sequence[Tensor], rows: relax.Expr) -> relax.Expr:
+def products_of_rows(ctx: Context, tensors: Sequence[Tensor], rows: Any) -> Any:
     """Multiply rows of float32, [count, size], by the joined weights of gates, [results, size].
 
     For weights of bytes each row is quantized separately.
     """
-    emit, name = ctx.emit, ctx.builder.fresh("weights")
-    arrays = [tensor.array for tensor in tensors]
+    name, arrays = ctx.builder.fresh("weights"), [tensor.array for tensor in tensors]
     if tensors[0].dtype not in _BYTES:
         columns = np.ascontiguousarray(np.concatenate(arrays).T)
-        return emit(R.matmul(rows, ctx.builder.add_constant(name, columns)))
+        return rows @ ctx.builder.array(ctx.builder.add_constant(name, columns))
     scales = [
         np.full(len(array), per_tensor(tensor)[0], np.float32)
         for tensor, array in zip(tensors, arrays, strict=True)
     ]
     joined = np.concatenate([array.view(np.int8) for array in arrays])
     weights = ctx.builder.add_constant(name, joined)
-    return emit(dense_product(ctx, rows, weights, joined.sum(axis=1), np.concatenate(scales)))
+    return dense_product(ctx, rows.expr, weights, joined.sum(axis=1), np.concatenate(scales))
 
 
-def products_of_steps(ctx: Context, weights: Sequence[Tensor], data: relax.Expr) -> relax.Expr:
+def products_of_steps(ctx: Context, weights: Sequence[Tensor], data: relax.Expr) -> Any:
     """Multiply all steps, [batch, steps, size], by the weights of gates: [batch · steps, …]."""
     batch, steps, size = spec_of(data).shape
-    return products_of_rows(ctx, weights, ctx.emit(reshaped(data, (batch * steps, size))))
+    rows = ctx.builder.array(reshaped(data, (batch * steps, size)))
+    return products_of_rows(ctx, weights, rows)
 
 
 def real_of(tensor: Tensor) -> Array:
@@ -143,13 +144,14 @@ def real_of(tensor: Tensor) -> Array:
 
 
 def run_steps(
-    ctx: Context, sums: relax.Expr, states: Sequence[relax.Expr], step: Step
+    ctx: Context, sums: Any, steps: int, states: Sequence[relax.Expr], step: Step
 ) -> list[relax.Expr]:
     """Return the outputs of all steps, [batch, steps, size], and the new states.
 
     Args:
         ctx: the operator.
-        sums: products of the data, [batch, steps, columns].
+        sums: products of the data, [batch · steps, columns].
+        steps: their number.
         states: [batch, size] each.
         step: emits one step.
     """
@@ -157,6 +159,8 @@ def run_steps(
     def written(
         builder: ModuleBuilder, rows: Sequence[relax.Expr], old: Sequence[relax.Expr]
     ) -> Sequence[relax.Expr]:
-        return step(replace(ctx, builder=builder), rows[0], old)
+        row, *states = map(builder.array, (*rows, *old))
+        return [each.expr for each in step(replace(ctx, builder=builder), row, states)]
 
-    return steps.run_steps(ctx.builder, [sums], states, written)
+    sequence = sums.reshape(spec_of(states[0]).shape[0], steps, sums.shape[1])
+    return run_loop(ctx.builder, [sequence.expr], states, written)

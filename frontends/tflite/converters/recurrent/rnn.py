@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from tvm import relax
 from tvm.relax import op as R
@@ -81,23 +82,19 @@ def run_rnn(ctx: Context, at: Places) -> relax.Expr:
     weights, recurrent, bias, kept = (ctx.tensor(at.weights + index) for index in range(4))
     rank = 2 if ctx.operator.code == "RNN" else 3
     _check(ctx, at, rank)
-    emit, units = ctx.emit, bias.shape[0]
     sequence = parts.begin(ctx, at.data, at.backward)
     batch, steps, _ = spec_of(sequence).shape
-    hidden = parts.state_of(ctx, kept, batch, units, "float32")
-    sums = parts.products_of_steps(ctx, [weights], sequence)
-    sums = emit(R.add(sums, relax.const(parts.real_of(bias))))
+    hidden = parts.state_of(ctx, kept, batch, bias.shape[0], "float32")
+    sums = parts.products_of_steps(ctx, [weights], sequence) + parts.real_of(bias)
     if at.beside is not None:
         beside = parts.begin_beside(ctx, at.beside[0], at.backward, sequence)
-        more = parts.products_of_steps(ctx, [ctx.tensor(at.beside[1])], beside)
-        sums = emit(R.add(sums, more))
-    sums = emit(reshaped(sums, (batch, steps, units)))
+        sums = sums + parts.products_of_steps(ctx, [ctx.tensor(at.beside[1])], beside)
 
-    def step(inner: Context, row: relax.Expr, states: Sequence[relax.Expr]) -> Sequence[relax.Expr]:
-        both = inner.emit(R.add(row, parts.products_of_rows(inner, [recurrent], states[0])))
-        return [inner.emit(bent(inner, ctx.options.activation, both))]
+    def step(inner: Context, row: Any, states: Sequence[Any]) -> Sequence[Any]:
+        both = row + parts.products_of_rows(inner, [recurrent], states[0])
+        return [bent(inner, ctx.options.activation, both)]
 
-    outputs, new = parts.run_steps(ctx, sums, [hidden], step)
+    outputs, new = parts.run_steps(ctx, sums, steps, [hidden], step)
     ctx.values.change(kept, reshaped(new, kept.shape))
     return parts.end(ctx, outputs, rank, at.backward)
 

@@ -1,12 +1,13 @@
 """SVDF: in integers, of float32, and hybrid."""
 
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 from tvm import relax
-from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Context, per_tensor, reshaped
+from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.layers import hybrid
 from frontends.tflite.converters.layers.convolution import bias_of
 from frontends.tflite.converters.scales import check_real
@@ -15,16 +16,16 @@ from qnn_ops import quantized_dense, quantized_svdf, quantized_svdf_state
 from qnn_ops.errors import QnnError
 
 
-def float_svdf(ctx: Context) -> relax.Expr:
+def float_svdf(ctx: Context) -> Any:
     """Return a filter over time of float32.
 
     Source of the arithmetic: EvalFloatSVDF of TFLite's kernels/internal/reference/svdf.h.
     """
-    newest = R.matmul(ctx.input(0).expr, ctx.emit(R.permute_dims(ctx.input(1).expr)))
+    newest = ctx.array(0) @ np.transpose(ctx.array(1))
     return _weighed(ctx, newest, ctx.input(2).expr)
 
 
-def hybrid_svdf(ctx: Context) -> relax.Expr:
+def hybrid_svdf(ctx: Context) -> Any:
     """Return a filter over time whose data is quantized row by row.
 
     Source of the arithmetic: EvalHybridSVDF of TFLite's kernels/internal/reference/svdf.h. The
@@ -38,23 +39,20 @@ def hybrid_svdf(ctx: Context) -> relax.Expr:
     return _weighed(ctx, newest, ctx.values.add_constant(times, "_real", array))
 
 
-def _weighed(ctx: Context, newest: relax.Expr, times: relax.Expr) -> relax.Expr:
+def _weighed(ctx: Context, newest: Any, times: relax.Expr) -> Any:
     """Store the newest values, and return the weighted stored values."""
-    options, state, emit = ctx.options, ctx.input(4), ctx.emit
+    options, state, array = ctx.options, ctx.input(4), ctx.builder.array
     check_real([ctx.output()])
     filters, steps = _checked(ctx, options.rank)
-    batch, units = state.shape[0], filters // options.rank
-    values = emit(reshaped(emit(newest), (batch, filters, 1)))
+    values = newest.reshape(state.shape[0], filters, 1)
     if steps > 1:
-        past = emit(reshaped(state.expr, (batch, filters, steps)))
-        past = emit(R.strided_slice(past, [2], [1], [steps]))
-        values = emit(R.concat([past, values], 2))
-    ctx.values.change(state.tensor, reshaped(values, state.shape))
-    kept = ctx.values.of(state.tensor)
-    rows = emit(reshaped(kept, (batch, units, options.rank * steps)))
-    weights = emit(reshaped(times, (units, options.rank * steps)))
-    sums = R.sum(R.multiply(rows, weights), [2])
-    return hybrid.bent(ctx, options.activation, ctx.emit(hybrid.with_bias(ctx, sums, 3)))
+        past = array(state.expr).reshape(state.shape[0], filters, steps)
+        values = np.concatenate([past[:, :, 1:], values], 2)
+    ctx.values.change(state.tensor, values.reshape(*state.shape).expr)
+    shape = filters // options.rank, options.rank * steps
+    rows = array(ctx.values.of(state.tensor)).reshape(state.shape[0], *shape)
+    sums = (rows * array(times).reshape(*shape)).sum(2, np.float32)
+    return hybrid.bent(ctx, options.activation, hybrid.with_bias(ctx, sums, 3))
 
 
 def _checked(ctx: Context, rank: int) -> tuple[int, int]:
