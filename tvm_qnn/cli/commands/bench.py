@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ from tvm_qnn.cli.commands import options
 from tvm_qnn.cli.commands.options import NEW_FILE, ModelFile, input_option, progress, rounds_option
 from tvm_qnn.cli.commands.outputs import check_file, json_option, print_json
 from tvm_qnn.cli.commands.run import library_of, model_of
+from tvm_qnn.io.text import to_json, visible
+from tvm_qnn.timing import LITERT, OURS
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
     from tvm_qnn.library.library import Library
     from tvm_qnn.throughput.rates import Streams
     from tvm_qnn.timing import Timing
-
-OURS = "tvm-qnn"
 
 _MOST_ROUNDS = 10**7  # with this many, --seconds ends the rounds
 
@@ -104,7 +104,6 @@ def bench(
     from tvm_qnn.cli.arguments import at_sizes, check_files, read_inputs
     from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.cli.peers import peers
-    from tvm_qnn.io.chrome_trace import chrome_trace
     from tvm_qnn.io.images import noise
     from tvm_qnn.io.outputs import write_text
     from tvm_qnn.timing import Timing, alternate, one_core
@@ -218,6 +217,37 @@ def _write_csv(path: Path, figure: str, columns: Mapping[str, Sequence[float]]) 
     write_text(path, text.getvalue())
 
 
+def chrome_trace(title: str, spans: Mapping[str, Iterable[tuple[float, float]]]) -> str:
+    """Return a trace for Perfetto as JSON: a row for each name, with a span for each of its runs.
+
+    Args:
+        title: the title of all rows.
+        spans: for each name the start and the length of its runs, in seconds of the same clock.
+    """
+    rows = {name: list(runs) for name, runs in spans.items()}
+    first = min((start for runs in rows.values() for start, _ in runs), default=0.0)
+    events: list[dict[str, object]] = [_named("process_name", 0, title)]
+    for row, (name, runs) in enumerate(rows.items(), 1):
+        events.append(_named("thread_name", row, name))
+        events += [
+            {
+                "name": name,
+                "ph": "X",
+                "pid": 1,
+                "tid": row,
+                "ts": 1e6 * (start - first),
+                "dur": 1e6 * length,
+                "args": {"run": run},
+            }
+            for run, (start, length) in enumerate(runs)
+        ]
+    return to_json({"traceEvents": events, "displayTimeUnit": "ns"})
+
+
+def _named(kind: str, row: int, name: str) -> dict[str, object]:
+    return {"name": kind, "ph": "M", "pid": 1, "tid": row, "args": {"name": name}}
+
+
 def _count_images(
     model: ModelFile, rounds: int, streams: int, batch: int, csv_file: Path | None, *, as_json: bool
 ) -> None:
@@ -267,9 +297,9 @@ def _streams(
     from tvm_qnn.cli.model_files import LIBRARY, is_tflite
     from tvm_qnn.io.images import noise
     from tvm_qnn.io.progress import native_code_is_quiet
-    from tvm_qnn.throughput.litert import LITERT, start_litert
+    from tvm_qnn.throughput.litert import start_litert
     from tvm_qnn.throughput.open_vino import OPENVINO, start_open_vino
-    from tvm_qnn.throughput.ours import OURS, SharedLibrary
+    from tvm_qnn.throughput.ours import SharedLibrary
     from tvm_qnn.throughput.rates import with_batch
 
     if batch > 1 and model.path.suffix == LIBRARY:
@@ -308,8 +338,6 @@ def _print_json(figures: Mapping[str, Mapping[str, Any]], absent: Mapping[str, s
 
 
 def _tell(absent: Mapping[str, str]) -> None:
-    from tvm_qnn.io.text import visible
-
     for name, reason in absent.items():
         click.echo(f"Without {name}: {visible(reason)}", err=True)
 
