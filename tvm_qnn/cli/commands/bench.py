@@ -102,18 +102,16 @@ def bench(
     from dataclasses import replace
 
     from tvm_qnn.cli.arguments import at_sizes, check_files, read_inputs
-    from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.cli.peers import peers
     from tvm_qnn.io.images import noise
     from tvm_qnn.io.outputs import write_text
     from tvm_qnn.timing import Timing, alternate, one_core
 
     check_files(inputs)
-    is_library = model.path.suffix == LIBRARY
     begin = time.perf_counter()
-    library = library_of(replace(model, shapes={}) if is_library else model, threads)
+    library = library_of(replace(model, shapes={}) if model.is_library else model, threads)
     loading = time.perf_counter() - begin
-    infos = at_sizes(library.inputs, model.shapes if is_library else {})
+    infos = at_sizes(library.inputs, model.shapes if model.is_library else {})
     given = read_inputs(inputs, infos) if inputs else {info.name: noise(info) for info in infos}
     arrays = [given[info.name] for info in infos]
     programs: dict[str, Callable[[], object]] = {OURS: library.prepare(*arrays)}
@@ -157,7 +155,6 @@ def _tell_times(
     start: Mapping[str, float] | None = None,
 ) -> None:
     """Print times, here of some threads or of a device, and bytes; write times to files."""
-    from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.demo.report import times_table
     from tvm_qnn.io.terminal import Terminal
     from tvm_qnn.timing import milliseconds, warn_of_disturbance
@@ -180,9 +177,7 @@ def _tell_times(
     )
     if start is not None:
         loading, first = map(milliseconds, start.values())
-        what = (
-            "Loading" if model.path.suffix == LIBRARY else "Import and compilation, or the cache,"
-        )
+        what = "Loading" if model.is_library else "Import and compilation, or the cache,"
         click.echo(f"{what} took {loading} ms, the first run {first} ms.")
     if memory is not None:
         click.echo(
@@ -294,7 +289,7 @@ def _streams(
     from dataclasses import replace
 
     from qnn_ops.errors import QnnError
-    from tvm_qnn.cli.model_files import LIBRARY, is_tflite
+    from tvm_qnn.cli.model_files import is_tflite
     from tvm_qnn.io.images import noise
     from tvm_qnn.io.progress import native_code_is_quiet
     from tvm_qnn.throughput.litert import start_litert
@@ -302,7 +297,7 @@ def _streams(
     from tvm_qnn.throughput.ours import SharedLibrary
     from tvm_qnn.throughput.rates import with_batch
 
-    if batch > 1 and model.path.suffix == LIBRARY:
+    if batch > 1 and model.is_library:
         raise click.UsageError("--batch is for model files: a library takes what it was made for")
     signature, _, make = model_of(model, 1)
     infos = with_batch(signature.inputs, batch)

@@ -69,20 +69,18 @@ def compare(
     fused. With --against FILE or --device, or if MODEL is a library, only outputs are compared. The
     exit code is 1 if an element of a tensor differs.
     """
-    from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.cli.sides import turns
     from tvm_qnn.io.figures import check_picture
     from tvm_qnn.target.target import parse_target, runnable_target
 
-    is_library = model.path.suffix == LIBRARY
-    if is_library:
+    if model.is_library:
         model.refuse_options(primitives=primitives)
-    if is_library and not isinstance(against, Path):
+    if model.is_library and not isinstance(against, Path):
         raise click.UsageError(
             "a library does not know its model's file: name what to compare with by --against FILE"
         )
     if html is not None:
-        if is_library:
+        if model.is_library:
             raise click.UsageError("--html draws the graph of a model file, not of a library")
         check_file(html)
     parsed = runnable_target(target) if device is None else parse_target(target)
@@ -93,7 +91,7 @@ def compare(
     if device is None and not isinstance(against, Path):
         found = _tensors(model, files, against, parsed, not primitives)
     else:
-        source = None if is_library else model.read()
+        source = None if model.is_library else model.read()
         found = _outputs(model, source, files, against, device, parsed, not primitives)
     if histogram is not None:
         save_histogram(histogram, found, model.path.name)
