@@ -7,33 +7,61 @@ import numpy as np
 
 from benchmarks.tflite_zoo.layers import quantized_constant
 from tvm_qnn.zoo.file import QUANTIZED, File, Tensor
-from tvm_qnn.zoo.float_run import FloatRun, Weights
+from tvm_qnn.zoo.float_run import FloatRun, Weights, clamped
 from tvm_qnn.zoo.graph import Operator, Tensors, plain
-from tvm_qnn.zoo.operators import function, pair
 
-HardSwish = function("HARD_SWISH", lambda x: x * np.clip(x + 3, 0, 6) / np.float32(6))
-Logistic = function("LOGISTIC", lambda x: 1 / (1 + np.exp(-x)), lowest=0.0)
-Sqrt = function("SQRT", np.sqrt)
-Rsqrt = function("RSQRT", lambda x: 1 / np.sqrt(x))
-Gelu = function(
+Make = Callable[..., Operator]
+
+
+def _function(
+    code: str,
+    function: Callable[..., Any],
+    *,
+    dtype: str | None = None,
+    lowest: float | None = None,
+    **options: Any,
+) -> Make:
+    """Return a function that makes operators on one value, or on several."""
+    compute, write = (lambda _, *arrays: function(*arrays)), plain(code, options, {})
+    return lambda: Operator(compute, write, dtype, lowest=lowest)
+
+
+def _pair(code: str, function: Callable[..., Any], **options: Any) -> Make:
+    """Return a function that makes operators on two values; either may be broadcast.
+
+    Its argument is the activation: "NONE", "RELU" or "RELU6".
+    """
+
+    def make(activation: str = "NONE") -> Operator:
+        write = plain(code, {"fused_activation_function": activation, **options}, {})
+        return Operator(lambda _, *arrays: clamped(function(*arrays), activation), write)
+
+    return make
+
+
+HardSwish = _function("HARD_SWISH", lambda x: x * np.clip(x + 3, 0, 6) / np.float32(6))
+Logistic = _function("LOGISTIC", lambda x: 1 / (1 + np.exp(-x)), lowest=0.0)
+Sqrt = _function("SQRT", np.sqrt)
+Rsqrt = _function("RSQRT", lambda x: 1 / np.sqrt(x))
+Gelu = _function(
     "GELU",
     lambda x: x * (1 + np.tanh(np.float32(0.7978846) * (x + 0.044715 * x**3))) / 2,
     approximate=True,
 )
-Dequantize = function("DEQUANTIZE", lambda x: x, dtype="float32")
-Cast = function(
+Dequantize = _function("DEQUANTIZE", lambda x: x, dtype="float32")
+Cast = _function(
     *("CAST", lambda x: x.astype(np.float32)),
     dtype="float32",
     in_data_type="int32",
     out_data_type="float32",
 )
 
-Sub = pair("SUB", np.subtract)
-Mul = pair("MUL", np.multiply)
-Div = pair("DIV", np.divide)
-FloorDiv = function("FLOOR_DIV", np.floor_divide)
-FloorMod = function("FLOOR_MOD", np.mod)
-SquaredDifference = function("SQUARED_DIFFERENCE", lambda x, y: np.square(x - y))
+Sub = _pair("SUB", np.subtract)
+Mul = _pair("MUL", np.multiply)
+Div = _pair("DIV", np.divide)
+FloorDiv = _function("FLOOR_DIV", np.floor_divide)
+FloorMod = _function("FLOOR_MOD", np.mod)
+SquaredDifference = _function("SQUARED_DIFFERENCE", lambda x, y: np.square(x - y))
 
 
 def Embed(words: int, depth: int) -> Operator:

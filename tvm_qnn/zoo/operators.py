@@ -161,37 +161,11 @@ def Classify(units: int) -> Operator:
     return Operator(compute, weighted("FULLY_CONNECTED"))
 
 
-Make = Callable[..., Operator]
-
-
-def function(
-    code: str,
-    function: Callable[..., Any],
-    *,
-    dtype: str | None = None,
-    lowest: float | None = None,
-    **options: Any,
-) -> Make:
-    """Return a function that makes operators on one value, or on several."""
-    compute, write = (lambda _, *arrays: function(*arrays)), plain(code, options, {})
-    return lambda: Operator(compute, write, dtype, lowest=lowest)
-
-
-def pair(code: str, function: Callable[..., Any], **options: Any) -> Make:
-    """Return a function that makes operators on two values; either may be broadcast.
-
-    Its argument is the activation: "NONE", "RELU" or "RELU6".
-    """
-
-    def make(activation: str = "NONE") -> Operator:
-        write = plain(code, {"fused_activation_function": activation, **options}, {})
-        return Operator(lambda _, *arrays: clamped(function(*arrays), activation), write)
-
-    return make
-
-
-# Scales of an int16 ADD may be any number, not only powers of two.
-Add = pair("ADD", np.add, pot_scale_int16=False)
+def Add(activation: str = "NONE") -> Operator:
+    """Return the sum of two values, of which either may be broadcast."""
+    # Scales of an int16 ADD may be any number, not only powers of two.
+    options = {"fused_activation_function": activation, "pot_scale_int16": False}
+    return Operator(lambda _, x, y: clamped(x + y, activation), plain("ADD", options, {}))
 
 
 def Concat(axis: int = 3) -> Operator:
@@ -231,9 +205,11 @@ MaxPool = _pool("MAX_POOL_2D", float_ops.max_pool2d)
 AvgPool = _pool("AVERAGE_POOL_2D", float_ops.avg_pool2d)
 
 
-def _shares(x: np.ndarray) -> np.ndarray:
-    powers: np.ndarray = np.exp(x - x.max(-1, keepdims=True))
-    return powers / powers.sum(-1, keepdims=True)
+def Softmax() -> Operator:
+    """Return the probabilities of logits along the last axis."""
 
+    def compute(_: FloatRun, x: np.ndarray) -> np.ndarray:
+        powers: np.ndarray = np.exp(x - x.max(-1, keepdims=True))
+        return powers / powers.sum(-1, keepdims=True)
 
-Softmax = function("SOFTMAX", _shares, lowest=0.0, beta=1.0)
+    return Operator(compute, plain("SOFTMAX", {"beta": 1.0}, {}), lowest=0.0)
