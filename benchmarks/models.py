@@ -6,18 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import layers, onnx_zoo
+from benchmarks import layers, onnx_zoo, tflite_zoo
 from frontends.onnx.format import FORMAT
 from frontends.tflite.reader import read_model
 from qnn_ops.dialect.signature import TensorInfo
 from qnn_ops.errors import QnnError
-from tvm_qnn import zoo
 from tvm_qnn.io.images import noise
 
 Array = np.ndarray[Any, Any]
 
 _ONNX = "onnx/"
-_NETWORKS = (*zoo.NAMES, *(_ONNX + name for name in onnx_zoo.NAMES), *layers.NAMES)
+_NETWORKS = (*tflite_zoo.NAMES, *(_ONNX + name for name in onnx_zoo.NAMES), *layers.NAMES)
 
 
 def models(arguments: Sequence[str]) -> Iterator[tuple[str, bytes]]:
@@ -59,12 +58,12 @@ def _of_argument(argument: str) -> Iterator[tuple[str, bytes]]:
     if name in layers.NAMES:
         yield f"{name} {style}", layers.build(name, style)
         return
-    if name not in zoo.NAMES:
+    if name not in tflite_zoo.NAMES:
         for one in [style] if style else onnx_zoo.STYLES:
             yield f"{name} {one}", onnx_zoo.build(name.removeprefix(_ONNX), one)
         return
-    for one in [style] if style else [each for model, each in zoo.MODELS if model == name]:
-        yield f"{name} {one}", zoo.build(name, one)
+    for one in [style] if style else [each for model, each in tflite_zoo.MODELS if model == name]:
+        yield f"{name} {one}", tflite_zoo.build(name, one)
 
 
 def inputs_of(model: bytes) -> list[Array]:

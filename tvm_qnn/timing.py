@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from tvm_qnn.io.cores import environment, on_cores
 from tvm_qnn.io.text import table
 
+OURS, LITERT = "tvm-qnn", "LiteRT (XNNPACK)"
+"""The names of programs that are timed."""
+
 LEAST_ROUNDS = 3
 
 QUIET = 1.25

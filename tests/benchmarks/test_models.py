@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from benchmarks import onnx_zoo
+from benchmarks import onnx_zoo, tflite_zoo
 from benchmarks.bench_peers import main
 from benchmarks.models import inputs_of, models, suffix_of
 from qnn_ops.errors import QnnError
@@ -12,7 +12,7 @@ from tvm_qnn.compare import compare
 
 
 def test_networks_of_the_zoo_come_in_one_style_or_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zoo, "build", lambda name, style: f"{name}/{style}".encode())
+    monkeypatch.setattr(tflite_zoo, "build", lambda name, style: f"{name}/{style}".encode())
     assert [name for name, _ in models(["mobilenet_v1"])] == [
         f"mobilenet_v1 {style}" for style in zoo.STYLES
     ]

@@ -10,11 +10,12 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from benchmarks import tflite_zoo
 from frontends.tflite import from_tflite
 from tests.differential.graphs import Graph
 from tests.differential.growth import grow
 from tests.support.mxnet import SHARED, fixture, imported
-from tvm_qnn import digits, zoo
+from tvm_qnn import digits
 
 RANDOM_FILES = 25
 PER_FILE = 8
@@ -31,7 +32,7 @@ def models() -> dict[str, Callable[[], tvm.IRModule]]:
     """
     folder = SHARED / "models"
     found: dict[str, Callable[[], tvm.IRModule]] = {}
-    for name, style in zoo.MODELS:
+    for name, style in tflite_zoo.MODELS:
         found[f"zoo/{name}:{style}"] = partial(_zoo, name, style)
     for style in digits.STYLES:
         found[f"digits/{style}"] = partial(_digits, style)
@@ -63,7 +64,7 @@ def _tflite(path: Path) -> tvm.IRModule:
 
 
 def _zoo(name: str, style: str) -> tvm.IRModule:
-    return _from_tflite(zoo.build(name, style, tiny=True))
+    return _from_tflite(tflite_zoo.build(name, style, tiny=True))
 
 
 def _digits(style: str) -> tvm.IRModule:

@@ -2,7 +2,7 @@
 
 import io
 
-from tvm_qnn.answers.answer import Answer
+from tvm_qnn.answers.question import Answer
 from tvm_qnn.io.terminal import Terminal
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import tvm
 
+from benchmarks import tflite_zoo
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from frontends.tflite import from_tflite
@@ -24,7 +25,7 @@ from tests.support.arrays import full_range
 from tests.support.mxnet import fixture, imported
 from tests.support.onnx_networks import NETWORKS, Style
 from tests.targets.families import every_family
-from tvm_qnn import digits, zoo
+from tvm_qnn import digits
 from tvm_qnn.oracle import litert_tensors, onnxruntime_tensors
 
 _TESTS = Path(__file__).parents[1]
@@ -144,7 +145,7 @@ def _zoo() -> list[Model]:
             # Gates of float32 are computed otherwise than LiteRT's; see the tests of the operator.
             partial(
                 _tflite,
-                partial(zoo.build, name, style, tiny=True),
+                partial(tflite_zoo.build, name, style, tiny=True),
                 1e-5 if name == "hybrid_lstm_spotter" else 0.0,
             ),
             _FEW,
@@ -152,7 +153,7 @@ def _zoo() -> list[Model]:
             multiplies=not name.endswith(("_stream", "_spotter")),
             emulates=name == "mobilenet_v1",
         )
-        for name, style in zoo.MODELS
+        for name, style in tflite_zoo.MODELS
     ]
 
 

@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from benchmarks import tflite_zoo
+from benchmarks.tflite_zoo import classifiers as others
 from frontends.tflite.reader import read_model
 from qnn_ops.dialect.signature import TensorInfo
 from tests.support.as_written import compile_as_written
@@ -15,8 +17,7 @@ from tests.support.tflite import library_of
 from tvm_qnn import zoo
 from tvm_qnn.io.images import noise
 from tvm_qnn.oracle import litert_runs
-from tvm_qnn.zoo import images
-from tvm_qnn.zoo.topologies import classifiers
+from tvm_qnn.zoo import classifiers, images
 
 ROUTES = {"primitives": ("llvm", False), "kernels": ("host", True)}
 
@@ -36,7 +37,7 @@ WHOLE = ("inception_v3", "kernels")
 
 _RUNS = [
     pytest.param(name, style, route, marks=[pytest.mark.slow] * ((name, route) == WHOLE))
-    for name, style in zoo.MODELS
+    for name, style in tflite_zoo.MODELS
     for route in ROUTES
     if name != HYBRID and STYLES.get(name, style) == style
     if route == "kernels" or (name, style) in PORTABLE
@@ -51,7 +52,7 @@ def _few_repetitions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Repeat a block twice at most: a third has the second's shapes, and so its code."""
     stages = [(channels, min(count, 2), step) for channels, count, step in classifiers._STAGES]
     monkeypatch.setattr(classifiers, "_STAGES", stages)
-    monkeypatch.setattr(classifiers, "_MOBILENET_V3", [*dict.fromkeys(classifiers._MOBILENET_V3)])
+    monkeypatch.setattr(others, "_MOBILENET_V3", [*dict.fromkeys(others._MOBILENET_V3)])
     monkeypatch.setattr(classifiers.Row, "repetitions", property(lambda row: min(row[2], 2)))
     monkeypatch.setattr(zoo, "_graph", _graph)
 
@@ -62,7 +63,7 @@ def test_every_tensor_of_a_network_equals_litert(
 ) -> None:
     if (name, route) != WHOLE:
         compile_as_written(monkeypatch)
-    content = zoo.build(name, style=style, tiny=(name, route) != WHOLE)
+    content = tflite_zoo.build(name, style=style, tiny=(name, route) != WHOLE)
     target, kernels = ROUTES[route]
     assert differing_tensors(content, runs(content), target, kernels=kernels) == []
 
@@ -70,7 +71,7 @@ def test_every_tensor_of_a_network_equals_litert(
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_tiny_hybrid_network_is_near_litert(route: str, monkeypatch: pytest.MonkeyPatch) -> None:
     compile_as_written(monkeypatch)
-    content = zoo.build(HYBRID, "int8_per_axis", tiny=True)
+    content = tflite_zoo.build(HYBRID, "int8_per_axis", tiny=True)
     target, kernels = ROUTES[route]
     library = library_of(content, target, kernels=kernels)
     (output,) = read_model(content).outputs

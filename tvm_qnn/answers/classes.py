@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from qnn_ops.dialect.tensor_info import TensorInfo
-from tvm_qnn.answers.answer import Reading
-from tvm_qnn.answers.question import Question
+from tvm_qnn.answers.question import Question, Reading
 from tvm_qnn.io.classes import Guess, best_classes, is_classifier
 from tvm_qnn.io.terminal import Terminal, print_guesses
 

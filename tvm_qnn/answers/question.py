@@ -1,13 +1,23 @@
-"""A person's wishes about a model's outputs, and what is known of the outputs before a run."""
+"""A person's question about a model's outputs, and the interface of all kinds of answers."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
 
 from frontends.summary import Description, Descriptions
 from qnn_ops.dialect.tensor_info import Signature, TensorInfo
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.classes import fitted_labels, read_lines
 from tvm_qnn.io.images import picture_shape
+from tvm_qnn.io.terminal import Terminal
+
+if TYPE_CHECKING:
+    from tvm_qnn.answers.canvas import Canvas
 
 _LEAST = 0.3
 
@@ -91,3 +101,42 @@ def _size(info: TensorInfo) -> tuple[int, int] | None:
     except QnnError:
         return None
     return height, width
+
+
+class Answer(Protocol):
+    """The meaning of some outputs of one run."""
+
+    def fields(self) -> dict[str, Any]:
+        """Return the answer as values that JSON can hold."""
+
+    def show(self, console: Terminal, size: tuple[int, int] | None) -> None:
+        """Print the answer.
+
+        Args:
+            console: the terminal.
+            size: the width and height of the picture in pixels, if there is one.
+        """
+
+    def draw(self, canvas: Canvas) -> None:
+        """Draw the answer on the picture, as far as it can be drawn."""
+
+
+class Reading(Protocol):
+    """Reads some outputs of a model as an answer.
+
+    Attributes:
+        is_drawable: whether its answers draw anything.
+    """
+
+    is_drawable: ClassVar[bool]
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """The outputs that it reads; the answer counts as that of the first one."""
+
+    @property
+    def taken_for(self) -> str:
+        """The kind of the outputs, and the reason for it; empty if it is obvious."""
+
+    def answer(self, arrays: Sequence[np.ndarray]) -> Answer:
+        """Read the outputs of a run."""

@@ -2,8 +2,7 @@
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.answers import classes, detections, key_points, masks
-from tvm_qnn.answers.answer import Reading
-from tvm_qnn.answers.question import Question
+from tvm_qnn.answers.question import Question, Reading
 
 _FINDERS = (detections.find, key_points.find, masks.find, classes.find)
 

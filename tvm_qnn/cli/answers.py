@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from PIL.Image import Image
 
-    from tvm_qnn.answers.answer import Answer, Reading
+    from tvm_qnn.answers.question import Answer, Reading
 
 
 def check_drawing(path: Path, picture: Image | None, readings: Sequence[Reading]) -> None:

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from frontends.formats import format_of
-from qnn_ops.errors import QnnError
 
 LIBRARY = ".so"
 
@@ -29,4 +28,6 @@ def check_tflite(path: Path) -> None:
         QnnError: if it is not.
     """
     if not is_tflite(path):
+        from qnn_ops.errors import QnnError  # loads TVM's runtime
+
         raise QnnError(f"{path} is not a .tflite file, which this command needs")

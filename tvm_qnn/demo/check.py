@@ -8,14 +8,13 @@ import numpy as np
 
 from tvm_qnn.build import build
 from tvm_qnn.compare import Comparison, compare
-from tvm_qnn.demo.report import OURS, THEIRS
 from tvm_qnn.io.progress import native_code_is_quiet, timed
 from tvm_qnn.io.terminal import Terminal
 from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.library import Library
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
 from tvm_qnn.target.target import host_target
-from tvm_qnn.timing import Timing, alternate, one_core
+from tvm_qnn.timing import LITERT, OURS, Timing, alternate, one_core
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class Checked:
         outputs: the model's outputs in order, from the library that was timed.
         comparison: all intermediate tensors and these outputs, compared with LiteRT's reference
             kernels.
-        timings: the times of one thread, by program: OURS and THEIRS.
+        timings: the times of one thread, by program: OURS and LITERT.
     """
 
     outputs: list[np.ndarray]
@@ -58,5 +57,5 @@ def check_and_time(
     with native_code_is_quiet():
         session = LiteRtSession(model)
     with timed(console, "Time both on one thread, in turn"), one_core():
-        timings = alternate({OURS: library.prepare(*inputs), THEIRS: session.prepare(inputs)})
+        timings = alternate({OURS: library.prepare(*inputs), LITERT: session.prepare(inputs)})
     return Checked(results_of(library.run(*inputs)), comparison, timings)

@@ -12,15 +12,12 @@ from rich.table import Table
 
 from tvm_qnn.io.figures import new_figure, save_figure
 from tvm_qnn.io.terminal import Terminal, figures_table, styled
-from tvm_qnn.timing import Timing, milliseconds, warn_of_disturbance
+from tvm_qnn.timing import LITERT, OURS, Timing, milliseconds, warn_of_disturbance
 
 if TYPE_CHECKING:
     from tvm_qnn.compare import Comparison, TensorComparison
     from tvm_qnn.demo.check import Checked
 
-
-OURS, THEIRS = "tvm-qnn", "LiteRT (XNNPACK)"
-"""The names of the programs in tables."""
 
 ROWS, COLUMNS = 4, 6
 MOST_WRONG = COLUMNS  # at most one row of them
@@ -142,7 +139,7 @@ def rates_table(title: str, rates: Mapping[str, Sequence[float]]) -> Table:
 
 
 def _ratio(timings: dict[str, Timing]) -> str:
-    ratio = timings[THEIRS].median / timings[OURS].median
+    ratio = timings[LITERT].median / timings[OURS].median
     if ratio >= 1:
         return f"{OURS} is {ratio:.2f} times as fast as LiteRT."
     return f"LiteRT is {1 / ratio:.2f} times as fast as {OURS}."

@@ -36,10 +36,10 @@ from tvm_qnn.relay import (
     vm,
 )
 from tvm_qnn.relay.build_module import build
-from tvm_qnn.relay.control import If, Let
 from tvm_qnn.relay.expr import any_size, const, free_vars, var
 from tvm_qnn.relay.objects import Named, add_names
 from tvm_qnn.relay.op import *  # noqa: F403 (the module lists what it gives)
+from tvm_qnn.relay.op import If, Let
 from tvm_qnn.relay.vm import create_executor
 
 load_param_dict = params.load_param_dict

@@ -12,8 +12,6 @@ from tvm_qnn.oracle import LiteRtSession, check_litert
 from tvm_qnn.throughput.processes import Processes, serve
 from tvm_qnn.throughput.rates import WARMUP, Streams, rate
 
-LITERT = "LiteRT (XNNPACK)"
-
 
 def start_litert(model: Path, batch: int, streams: int) -> Streams:
     """Start LiteRT on noise.

@@ -9,8 +9,6 @@ import numpy as np
 from tvm_qnn.library.library import Library
 from tvm_qnn.throughput.rates import WARMUP, Streams, rate
 
-OURS = "tvm-qnn"
-
 
 class SharedLibrary(Streams):
     """Threads that share a library and its weights; each has a virtual machine of its own.

@@ -94,6 +94,7 @@ class File:
         style: how the model is quantized.
         weights: the weights of the operator that is being written, if it has any.
         inputs: the tensors of the model's inputs.
+        layers: the number of operators that are written.
     """
 
     def __init__(self, style: Style) -> None:
@@ -102,26 +103,21 @@ class File:
         self.style = style
         self.weights: Weights | None = None
         self.inputs: list[Tensor] = []
-        self._layers = 0
+        self.layers = 0
 
     def tensor(self, name: str, kind: Tensor) -> Tensor:
         """Add a tensor that is not a constant."""
         index = self.writer.tensor(name, kind.shape, kind.dtype, kind.quantization)
         return replace(kind, index=index)
 
-    def variable(self, role: str, kind: Tensor) -> int:
-        """Add a variable that the next operator keeps from run to run, and return its index."""
-        name = f"layer_{self._layers}/{role}"
-        return self.writer.tensor(name, kind.shape, kind.dtype, kind.quantization, is_variable=True)
-
     def layer(
         self, code: str, inputs: Sequence[int], outputs: Sequence[Tensor], **options: Any
     ) -> list[Tensor]:
         """Add an operator; its outputs are named after it and its index."""
-        name = f"{code.lower().removeprefix('custom:')}_{self._layers}"
+        name = f"{code.lower().removeprefix('custom:')}_{self.layers}"
         names = [name, *(f"{name}:{number}" for number in range(1, len(outputs)))]
         written = [self.tensor(*each) for each in zip(names, outputs, strict=True)]
-        self._layers += 1
+        self.layers += 1
         self.writer.operator(code, inputs, [tensor.index for tensor in written], **options)
         return written
 
@@ -129,22 +125,8 @@ class File:
         self, role: str, data: np.ndarray, quantization: Quantization | None = None
     ) -> int:
         """Add a constant of the next operator, and return its index."""
-        name = f"layer_{self._layers}/{role}"
+        name = f"layer_{self.layers}/{role}"
         return self.writer.tensor(name, data.shape, data.dtype.name, quantization, data)
-
-    def quantized_constant(
-        self, role: str, data: Real, quantization: Quantization | None = None
-    ) -> int:
-        """Add a constant of real values, by default with a scale of its own."""
-        kind = quantization or self.style.activation(float(data.min()), float(data.max()))
-        point = int(kind.zero_point[0])
-        encoding = Encoding(float(kind.scale[0]), point, self.style.dtype)
-        return self.constant(role, quantize_array(data, encoding), kind)
-
-    def dequantized(self, x: Tensor) -> Tensor:
-        """Return the real values of a tensor."""
-        (y,) = self.layer("DEQUANTIZE", [x.index], [Tensor(x.shape, "float32")])
-        return y
 
     def requantized(self, x: Tensor, quantization: Quantization | None) -> Tensor:
         """Return the tensor at another scale; the tensor itself if it has this scale."""

@@ -51,22 +51,6 @@ def avg_pool2d(x: Real, size: int, stride: int, padding: str) -> Real:
     return np.asarray(total / count, np.float32)
 
 
-def transpose_conv2d(x: Real, kernel: Real, stride: int) -> Real:
-    """Transpose-convolve x [N, H, W, I] with a kernel [KH, KW, I, O]; it grows by `stride`."""
-    kernel_height, kernel_width, _, channels = kernel.shape
-    batch, height, width, _ = x.shape
-    tall, wide = (height - 1) * stride + 1, (width - 1) * stride + 1
-    whole = np.zeros((batch, tall + kernel_height, wide + kernel_width, channels), np.float32)
-    for row in range(kernel_height):
-        for column in range(kernel_width):
-            part = whole[:, row : row + tall : stride, column : column + wide : stride]
-            part += x @ kernel[row, column]
-    # SAME cuts this off at the edges; an odd row or column is cut at the end.
-    top, left = (max(0, extent - stride) // 2 for extent in kernel.shape[:2])
-    part = whole[:, top : top + height * stride, left : left + width * stride]
-    return np.ascontiguousarray(part)
-
-
 def _taps(
     x: Real, kernel: Sequence[int], stride: int, padding: str, fill: float = 0
 ) -> Iterator[Real]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
-from tvm_qnn.zoo.file import QUANTIZED, File, Shape, Style, Tensor
+from tvm_qnn.zoo.file import QUANTIZED, STYLES, File, Shape, Style, Tensor
 from tvm_qnn.zoo.float_run import FloatRun, Weights
 from tvm_qnn.zoo.images import PICTURES
 
@@ -179,6 +179,28 @@ class Graph:
         while any(_tie(tied, group) for group in groups):
             pass
         return tied
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A network.
+
+    Attributes:
+        describe: adds it to a graph. Its arguments are the graph, a size as below, the number of
+            classes, and a function that maps a published number of channels to that in the graph.
+            It returns the outputs; the output of a classifier is the probabilities, [1, classes].
+        size: the published height and width of its pictures in pixels, number of words in its
+            texts, or number of bands in its spectra.
+        tiny_size: the same for the tiny variant: small, with odd sizes in its layers.
+        styles: the styles in which it can be made.
+        classes: the published number of classes.
+    """
+
+    describe: Callable[[Graph, int, int, Scaled], list[Value]]
+    size: int
+    tiny_size: int
+    styles: tuple[str, ...] = tuple(STYLES)
+    classes: int = 1001
 
 
 def channel_scaler(width: float) -> Scaled:

@@ -11,9 +11,9 @@ from tvm_qnn import digits
 from tvm_qnn.compare import Comparison, TensorComparison
 from tvm_qnn.demo.check import Checked
 from tvm_qnn.demo.inception import show_inception, show_own_model
-from tvm_qnn.demo.report import OURS, THEIRS, print_checked
+from tvm_qnn.demo.report import print_checked
 from tvm_qnn.io.terminal import Terminal
-from tvm_qnn.timing import Timing
+from tvm_qnn.timing import LITERT, OURS, Timing
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_a_network_of_the_zoo_is_checked_and_timed(text: io.StringIO, console: T
     assert f"{count} of {count} tensors" in printed
     assert "with operators fused: 1 of 1 outputs" in printed
     assert "not trained" in printed
-    assert set(checked.timings) == {OURS, THEIRS}
+    assert set(checked.timings) == {OURS, LITERT}
 
 
 def test_an_own_model_gets_the_picture_and_names_the_classes(
@@ -82,7 +82,7 @@ def test_what_differs_is_said(text: io.StringIO, console: Terminal) -> None:
         TensorComparison(3, "conv", "CONV_2D", 1000, 0, 0.0),
         TensorComparison(4, "pool", "MAX_POOL_2D", 500, 7, 2.0),
     )
-    timings = {OURS: Timing((0.004, 0.002, 0.003)), THEIRS: Timing((0.0015,) * 3)}
+    timings = {OURS: Timing((0.004, 0.002, 0.003)), LITERT: Timing((0.0015,) * 3)}
     found = Comparison(tensors, outputs=(TensorComparison(4, "fused", "MAX_POOL_2D", 9, 3, 1.0),))
     print_checked(console, Checked([np.zeros(1, np.int8)], found, timings))
     printed = " ".join(text.getvalue().split())
@@ -95,11 +95,11 @@ def test_what_differs_is_said(text: io.StringIO, console: Terminal) -> None:
 
 
 def test_times_are_told_and_a_busy_machine_warned_of(text: io.StringIO, console: Terminal) -> None:
-    timings = {OURS: Timing((0.002,)), THEIRS: Timing((0.003,))}
+    timings = {OURS: Timing((0.002,)), LITERT: Timing((0.003,))}
     print_checked(console, Checked([], Comparison(()), timings))
     assert "tvm-qnn is 1.50 times as fast as LiteRT." in text.getvalue()
     assert "not LiteRT's" not in text.getvalue()
-    timings = {OURS: Timing((0.002,) * 3), THEIRS: Timing((0.002, 0.003, 0.004))}
+    timings = {OURS: Timing((0.002,) * 3), LITERT: Timing((0.002, 0.003, 0.004))}
     with pytest.warns(UserWarning, match="not quiet: the median run of LiteRT") as told:
         print_checked(console, Checked([], Comparison(()), timings))
     assert len(told) == 1

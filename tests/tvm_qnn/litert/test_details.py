@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from ai_edge_litert import interpreter as litert
 
+from benchmarks import tflite_zoo
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from tests.frontends.tflite.interface.test_signatures import two_models
 from tests.support.sparse import by_blocks, by_rows, sparse_matrix
 from tests.tvm_qnn.litert.models import Q, addition, chain, counter, filters, two_inputs
 from tests.tvm_qnn.litert.programs import made
-from tvm_qnn import zoo
 from tvm_qnn.litert import interpreter as ours
 
 
@@ -44,7 +44,7 @@ def test_small_models(model: Any) -> None:
     [("mobilenet_v1", "uint8"), ("mobilenet_v2", "int8_per_axis"), ("lstm_spotter", None)],
 )
 def test_networks(name: str, style: str | None) -> None:
-    same_details(zoo.build(name, style or "int8_per_axis", tiny=True))
+    same_details(tflite_zoo.build(name, style or "int8_per_axis", tiny=True))
 
 
 @pytest.mark.parametrize("name", ["kws_i8", "lstm_i8", "split_concat_u8", "tf2_mbv2_i8"])

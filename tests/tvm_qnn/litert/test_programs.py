@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 from ai_edge_litert import interpreter as litert
 
+from benchmarks import tflite_zoo
 from frontends.tflite.reader import read_model
 from tests.frontends.tflite.interface.test_signatures import two_models
 from tests.support.detectors import SIZE, detector
 from tests.support.tflite import one, x
 from tests.tvm_qnn.litert import programs
-from tvm_qnn import digits, zoo
+from tvm_qnn import digits
 from tvm_qnn.litert import interpreter as ours
 
 RNG = np.random.default_rng(7)
 
 
 def network(name: str, style: str = "int8_per_axis") -> bytes:
-    return zoo.build(name, style, tiny=True)
+    return tflite_zoo.build(name, style, tiny=True)
 
 
 def same(program: Any, *arguments: Any) -> Any:

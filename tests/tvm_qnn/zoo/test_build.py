@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+from benchmarks import tflite_zoo
 from frontends.tflite.model import Model, Tensor
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
@@ -16,10 +17,10 @@ from tvm_qnn.oracle import litert_runs, litert_tensors
 from tvm_qnn.zoo import images
 
 ALL_STYLES = (*zoo.STYLES, zoo.INT16_STYLE)
-OTHERS = [(name, style) for name, style in zoo.MODELS if name not in zoo.CLASSIFIERS]
+OTHERS = [(name, style) for name, style in tflite_zoo.MODELS if name not in zoo.NAMES]
 TEXTS = ("mobilebert",)
 SPOTTERS = ("ds_cnn_stream", "hybrid_lstm_spotter", "lstm_spotter", "svdf_spotter")
-ALL_MODELS = [(name, style) for name in zoo.CLASSIFIERS for style in ALL_STYLES]
+ALL_MODELS = [(name, style) for name in zoo.NAMES for style in ALL_STYLES]
 DTYPES = {"uint8": "uint8", "int8": "int8", "int8_per_axis": "int8", "int16x8": "int16"}
 DETECTION = "CUSTOM:TFLite_Detection_PostProcess"
 AXES = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": None}
@@ -27,7 +28,7 @@ AXES = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": None}
 
 @lru_cache
 def tiny(name: str, style: str) -> bytes:
-    return zoo.build(name, style, tiny=True)
+    return tflite_zoo.build(name, style, tiny=True)
 
 
 def codes_of(name: str, style: str) -> Counter[str]:
@@ -178,17 +179,17 @@ def test_other_networks_have_their_operators(name: str, expected: dict[str, int]
 
 
 def test_boxes_and_floats_are_the_published_ones() -> None:
-    model = zoo.build("ssd_mobilenet_v2", "uint8", width=1 / 8, classes=8)
+    model = tflite_zoo.build("ssd_mobilenet_v2", "uint8", width=1 / 8, classes=8)
     tensors = read_model(model).tensors
     (anchors,) = (tensor for tensor in tensors if tensor.name.endswith("/anchors"))
     assert tuple(anchors.shape) == (1917, 4)
     real = read_model(tiny("mobilenet_v2", zoo.FLOAT_STYLE))
-    assert zoo.FLOAT_STYLE not in (*zoo.STYLES, *(style for _, style in zoo.MODELS))
+    assert zoo.FLOAT_STYLE not in (*zoo.STYLES, *(style for _, style in tflite_zoo.MODELS))
     assert {tensor.dtype for tensor in real.tensors} == {"float32", "int32"}
     assert codes_of("mobilenet_v2", zoo.FLOAT_STYLE) == codes_of("mobilenet_v2", "int8")
 
 
-@pytest.mark.parametrize("name", zoo.CLASSIFIERS)
+@pytest.mark.parametrize("name", zoo.NAMES)
 def test_uint8_kernels_are_asymmetric(name: str) -> None:
     for _, (_, kernel, *_rest) in layers(read_model(tiny(name, "uint8"))):
         assert kernel.dtype == "uint8"
@@ -197,7 +198,7 @@ def test_uint8_kernels_are_asymmetric(name: str) -> None:
         assert abs(zero_point - 128) > 4
 
 
-@pytest.mark.parametrize("name", zoo.CLASSIFIERS)
+@pytest.mark.parametrize("name", zoo.NAMES)
 @pytest.mark.parametrize("style", ["int8", "int8_per_axis", "int16x8"])
 def test_int8_kernels_are_symmetric(name: str, style: str) -> None:
     for code, (_, kernel, *_rest) in layers(read_model(tiny(name, style))):
@@ -242,7 +243,7 @@ def test_seeds_sizes_widths_and_classes() -> None:
 
 
 test_wrong_arguments = failing(
-    lambda arguments: zoo.build(**{"name": "inception_v3", "tiny": True, **arguments}),
+    lambda arguments: tflite_zoo.build(**{"name": "inception_v3", "tiny": True, **arguments}),
     ({"name": "vgg16"}, "no network 'vgg16' in the zoo; it has inception_v3"),
     ({"style": "int4"}, "no style 'int4'; a model can be uint8, int8"),
     ({"classes": 3}, "needs at least 8 classes, got 3"),

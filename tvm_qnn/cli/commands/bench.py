@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ from tvm_qnn.cli.commands import options
 from tvm_qnn.cli.commands.options import NEW_FILE, ModelFile, input_option, progress, rounds_option
 from tvm_qnn.cli.commands.outputs import check_file, json_option, print_json
 from tvm_qnn.cli.commands.run import library_of, model_of
+from tvm_qnn.io.text import to_json, visible
+from tvm_qnn.timing import LITERT, OURS
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
     from tvm_qnn.library.library import Library
     from tvm_qnn.throughput.rates import Streams
     from tvm_qnn.timing import Timing
-
-OURS = "tvm-qnn"
 
 _MOST_ROUNDS = 10**7  # with this many, --seconds ends the rounds
 
@@ -102,19 +102,16 @@ def bench(
     from dataclasses import replace
 
     from tvm_qnn.cli.arguments import at_sizes, check_files, read_inputs
-    from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.cli.peers import peers
-    from tvm_qnn.io.chrome_trace import chrome_trace
     from tvm_qnn.io.images import noise
     from tvm_qnn.io.outputs import write_text
     from tvm_qnn.timing import Timing, alternate, one_core
 
     check_files(inputs)
-    is_library = model.path.suffix == LIBRARY
     begin = time.perf_counter()
-    library = library_of(replace(model, shapes={}) if is_library else model, threads)
+    library = library_of(replace(model, shapes={}) if model.is_library else model, threads)
     loading = time.perf_counter() - begin
-    infos = at_sizes(library.inputs, model.shapes if is_library else {})
+    infos = at_sizes(library.inputs, model.shapes if model.is_library else {})
     given = read_inputs(inputs, infos) if inputs else {info.name: noise(info) for info in infos}
     arrays = [given[info.name] for info in infos]
     programs: dict[str, Callable[[], object]] = {OURS: library.prepare(*arrays)}
@@ -158,7 +155,6 @@ def _tell_times(
     start: Mapping[str, float] | None = None,
 ) -> None:
     """Print times, here of some threads or of a device, and bytes; write times to files."""
-    from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.demo.report import times_table
     from tvm_qnn.io.terminal import Terminal
     from tvm_qnn.timing import milliseconds, warn_of_disturbance
@@ -181,9 +177,7 @@ def _tell_times(
     )
     if start is not None:
         loading, first = map(milliseconds, start.values())
-        what = (
-            "Loading" if model.path.suffix == LIBRARY else "Import and compilation, or the cache,"
-        )
+        what = "Loading" if model.is_library else "Import and compilation, or the cache,"
         click.echo(f"{what} took {loading} ms, the first run {first} ms.")
     if memory is not None:
         click.echo(
@@ -216,6 +210,37 @@ def _write_csv(path: Path, figure: str, columns: Mapping[str, Sequence[float]]) 
     for name, values in columns.items():
         rows.writerows((name, run, value) for run, value in enumerate(values))
     write_text(path, text.getvalue())
+
+
+def chrome_trace(title: str, spans: Mapping[str, Iterable[tuple[float, float]]]) -> str:
+    """Return a trace for Perfetto as JSON: a row for each name, with a span for each of its runs.
+
+    Args:
+        title: the title of all rows.
+        spans: for each name the start and the length of its runs, in seconds of the same clock.
+    """
+    rows = {name: list(runs) for name, runs in spans.items()}
+    first = min((start for runs in rows.values() for start, _ in runs), default=0.0)
+    events: list[dict[str, object]] = [_named("process_name", 0, title)]
+    for row, (name, runs) in enumerate(rows.items(), 1):
+        events.append(_named("thread_name", row, name))
+        events += [
+            {
+                "name": name,
+                "ph": "X",
+                "pid": 1,
+                "tid": row,
+                "ts": 1e6 * (start - first),
+                "dur": 1e6 * length,
+                "args": {"run": run},
+            }
+            for run, (start, length) in enumerate(runs)
+        ]
+    return to_json({"traceEvents": events, "displayTimeUnit": "ns"})
+
+
+def _named(kind: str, row: int, name: str) -> dict[str, object]:
+    return {"name": kind, "ph": "M", "pid": 1, "tid": row, "args": {"name": name}}
 
 
 def _count_images(
@@ -264,15 +289,15 @@ def _streams(
     from dataclasses import replace
 
     from qnn_ops.errors import QnnError
-    from tvm_qnn.cli.model_files import LIBRARY, is_tflite
+    from tvm_qnn.cli.model_files import is_tflite
     from tvm_qnn.io.images import noise
     from tvm_qnn.io.progress import native_code_is_quiet
-    from tvm_qnn.throughput.litert import LITERT, start_litert
+    from tvm_qnn.throughput.litert import start_litert
     from tvm_qnn.throughput.open_vino import OPENVINO, start_open_vino
-    from tvm_qnn.throughput.ours import OURS, SharedLibrary
+    from tvm_qnn.throughput.ours import SharedLibrary
     from tvm_qnn.throughput.rates import with_batch
 
-    if batch > 1 and model.path.suffix == LIBRARY:
+    if batch > 1 and model.is_library:
         raise click.UsageError("--batch is for model files: a library takes what it was made for")
     signature, _, make = model_of(model, 1)
     infos = with_batch(signature.inputs, batch)
@@ -308,8 +333,6 @@ def _print_json(figures: Mapping[str, Mapping[str, Any]], absent: Mapping[str, s
 
 
 def _tell(absent: Mapping[str, str]) -> None:
-    from tvm_qnn.io.text import visible
-
     for name, reason in absent.items():
         click.echo(f"Without {name}: {visible(reason)}", err=True)
 

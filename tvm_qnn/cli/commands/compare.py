@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import click
 from tvm_qnn.cli.commands import options
 from tvm_qnn.cli.commands.options import NEW_FILE, ModelFile, Parsed, progress
 from tvm_qnn.cli.commands.outputs import check_file, json_option, print_json
+from tvm_qnn.io.text import visible
 
 if TYPE_CHECKING:
     from frontends.formats import Source
@@ -67,21 +69,18 @@ def compare(
     fused. With --against FILE or --device, or if MODEL is a library, only outputs are compared. The
     exit code is 1 if an element of a tensor differs.
     """
-    from tvm_qnn.cli.histogram import save_histogram
-    from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.cli.sides import turns
     from tvm_qnn.io.figures import check_picture
     from tvm_qnn.target.target import parse_target, runnable_target
 
-    is_library = model.path.suffix == LIBRARY
-    if is_library:
+    if model.is_library:
         model.refuse_options(primitives=primitives)
-    if is_library and not isinstance(against, Path):
+    if model.is_library and not isinstance(against, Path):
         raise click.UsageError(
             "a library does not know its model's file: name what to compare with by --against FILE"
         )
     if html is not None:
-        if is_library:
+        if model.is_library:
             raise click.UsageError("--html draws the graph of a model file, not of a library")
         check_file(html)
     parsed = runnable_target(target) if device is None else parse_target(target)
@@ -92,7 +91,7 @@ def compare(
     if device is None and not isinstance(against, Path):
         found = _tensors(model, files, against, parsed, not primitives)
     else:
-        source = None if is_library else model.read()
+        source = None if model.is_library else model.read()
         found = _outputs(model, source, files, against, device, parsed, not primitives)
     if histogram is not None:
         save_histogram(histogram, found, model.path.name)
@@ -182,6 +181,36 @@ def _outputs(
         return compare_outputs(
             ours.program, theirs.program, runs_of(files, ours, theirs), theirs.title
         )
+
+
+def save_histogram(path: Path, comparison: Comparison, title: str) -> None:
+    """Draw a histogram of the differences of integer tensors in steps, zero included.
+
+    Args:
+        path: the PNG file to write.
+        comparison: the comparison to draw.
+        title: a title above it.
+
+    Raises:
+        QnnError: matplotlib is not installed, or the file cannot be written.
+    """
+    from tvm_qnn.io.figures import new_figure, save_figure
+
+    counts: Counter[int] = Counter()
+    for tensor in comparison.tensors:
+        counts.update(tensor.steps)
+    wrong = sum(tensor.differing for tensor in comparison.tensors)
+    counts[0] = comparison.elements - wrong
+    figure = new_figure(7, 4)
+    axes = figure.subplots()
+    axes.bar(list(counts), list(counts.values()), width=0.9)
+    axes.set_yscale("log")
+    axes.set_xlabel(f"steps that an element is larger than that of {comparison.reference}")
+    axes.set_ylabel("elements")
+    axes.locator_params(axis="x", integer=True)
+    found = f"{visible(title)}: {wrong:,} of {comparison.elements:,} elements differ"
+    axes.set_title(found, loc="left", parse_math=False)
+    save_figure(figure, path)
 
 
 def _write_page(path: Path, model: ModelFile, found: Comparison) -> None:

@@ -11,8 +11,9 @@ import click
 
 from tvm_qnn.cli.commands import options
 from tvm_qnn.cli.commands.outputs import check_file, check_folder, json_option, print_json
+from tvm_qnn.cli.model_files import LIBRARY
 
-LIBRARY, ARCHIVE = ".so", ".tar"
+ARCHIVE = ".tar"
 
 
 @click.command(name="compile")

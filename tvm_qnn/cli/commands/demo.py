@@ -6,6 +6,7 @@ import click
 
 from tvm_qnn.cli.commands.options import FILE, folder_option
 from tvm_qnn.cli.commands.outputs import check_folder
+from tvm_qnn.cli.model_files import check_tflite
 
 
 @click.command()
@@ -37,7 +38,5 @@ def demo(model: Path | None, image: Path | None, labels: Path | None, output: Pa
         show_digits(console, output)
         show_inception(console)
     else:
-        from tvm_qnn.cli.model_files import check_tflite
-
         check_tflite(model)
         show_own_model(console, model, image, labels)

@@ -106,7 +106,7 @@ def evaluate(
     task = task_of(read.kind, readings, signature.outputs)
     feed = Feed.of(signature.inputs, descriptions.inputs, preparation)
     feed.check(read.samples[0])
-    beside = None if alone else _beside(model.file, against, feed, task, preparation)
+    beside = None if alone else _beside(model, against, feed, task, preparation)
     if beside is not None:
         beside.feed.check(read.samples[0])
     for note in (*descriptions.notes, *question.notes):
@@ -160,19 +160,18 @@ def _settings(model: Path, asked: dict[str, Any], labels: Path | None) -> dict[s
 
 
 def _beside(
-    model: Path, against: Path | None, feed: Feed, task: Task, preparation: Preparation
+    model: options.ModelFile, against: Path | None, feed: Feed, task: Task, preparation: Preparation
 ) -> Beside | None:
     """Return the model to run beside: the same on its own framework, or another model."""
     from qnn_ops.errors import QnnError
-    from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.evaluate.feed import Feed
     from tvm_qnn.evaluate.peers import described, peer_of
     from tvm_qnn.evaluate.worker import Beside
 
     if against is None:
-        if model.suffix == LIBRARY:
+        if model.is_library:
             return None
-        peer = peer_of(model, is_other=False)
+        peer = peer_of(model.file, is_other=False)
         if peer is not None:
             peer.start()  # an error before the minutes that a large model takes
         return None if peer is None else Beside(peer, feed, task)
@@ -184,7 +183,7 @@ def _beside(
     try:
         theirs = task.on(outputs)
     except IndexError:
-        raise QnnError(f"{against} has other outputs than {model}") from None
+        raise QnnError(f"{against} has other outputs than {model.file}") from None
     # If both feeds are alike, use one object, so that inputs are made once.
     return Beside(peer, feed if _alike(own, feed) else own, theirs)
 

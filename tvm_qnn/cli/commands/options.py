@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from frontends.formats import format_of, formats, of_signature, read_model
+from tvm_qnn.cli.model_files import LIBRARY
 
 if TYPE_CHECKING:
     from frontends.formats import Source
@@ -120,6 +121,11 @@ class ModelFile:
     shapes: Mapping[str, Any]
     values: Mapping[str, Any] = field(default_factory=dict)
     signature: str | None = None
+
+    @property
+    def is_library(self) -> bool:
+        """Whether MODEL is a library, and not a model file."""
+        return self.path.suffix == LIBRARY
 
     @cached_property
     def file(self) -> Path:

@@ -11,6 +11,7 @@ import click
 
 from tvm_qnn.cli.commands import options
 from tvm_qnn.cli.commands.outputs import check_file, json_option, print_json
+from tvm_qnn.cli.model_files import ending
 
 if TYPE_CHECKING:
     from frontends.summary import Descriptions
@@ -66,7 +67,6 @@ def run(
     from tvm_qnn.answers.readings import readings_of
     from tvm_qnn.cli.answers import check_drawing, describe, show, write_drawing
     from tvm_qnn.cli.arguments import check_files, picture_among, read_inputs
-    from tvm_qnn.cli.model_files import ending
     from tvm_qnn.io.arrays import write_archive
     from tvm_qnn.io.images import open_picture, picture_shape
     from tvm_qnn.library.arrays import named_results
@@ -120,10 +120,9 @@ def model_of(
 ) -> tuple[Signature, Descriptions, Callable[[], Library]]:
     """Return the description of a library or a model, and its loader or compiler."""
     from frontends.summary import Descriptions
-    from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.library.library import load
 
-    if model.path.suffix == LIBRARY:
+    if model.is_library:
         model.refuse_options()
         library = load(model.path, num_threads=threads)
         return library.signature, Descriptions(), lambda: library

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from qnn_ops.dialect.tensor_info import TensorInfo
 from qnn_ops.errors import QnnError
-from tvm_qnn.answers.answer import Reading
 from tvm_qnn.answers.classes import ClassesReading
 from tvm_qnn.answers.detections import DetectionsReading
 from tvm_qnn.answers.masks import MaskReading
+from tvm_qnn.answers.question import Reading
 from tvm_qnn.evaluate.samples import BOXES, CLASSES, MASKS, NOTHING, Classes
 from tvm_qnn.evaluate.tasks.classification import Classification
 from tvm_qnn.evaluate.tasks.detection import Detection, check_pycocotools

@@ -7,7 +7,7 @@ from tvm import relax
 from tvm_qnn.relay import nn
 from tvm_qnn.relay.expr import closed, var
 from tvm_qnn.relay.testing import layers
-from tvm_qnn.relay.testing.init import Workload, create_workload
+from tvm_qnn.relay.testing.init import workload_of
 
 _CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 """Channels, kernel size and stride."""
@@ -31,12 +31,4 @@ def get_net(
     return closed(layers.dense_add_bias(net, num_actions, "dense2"))
 
 
-def get_workload(
-    batch_size: int,
-    num_actions: int = 18,
-    image_shape: Sequence[int] = (4, 84, 84),
-    dtype: str = "float32",
-    layout: str = "NCHW",
-) -> Workload:
-    """Return the network's module and its parameters."""
-    return create_workload(get_net(batch_size, num_actions, image_shape, dtype, layout))
+get_workload = workload_of(get_net)

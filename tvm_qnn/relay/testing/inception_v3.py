@@ -8,7 +8,7 @@ from tvm import relax
 from tvm_qnn.relay import nn, op
 from tvm_qnn.relay.expr import closed, var
 from tvm_qnn.relay.testing import layers
-from tvm_qnn.relay.testing.init import Workload, create_workload
+from tvm_qnn.relay.testing.init import workload_of
 
 _EPSILON = 2e-5
 
@@ -117,7 +117,10 @@ def _block(data: relax.Expr, name: str, towers: Towers, pool: str, projected: in
 
 
 def get_net(
-    batch_size: int, num_classes: int, image_shape: Sequence[int], dtype: str
+    batch_size: int = 1,
+    num_classes: int = 1000,
+    image_shape: Sequence[int] = (3, 299, 299),
+    dtype: str = "float32",
 ) -> relax.Function:
     """Return the network's function; its input is "data"."""
     net: relax.Expr = var("data", shape=(batch_size, *image_shape), dtype=dtype)
@@ -132,11 +135,4 @@ def get_net(
     return closed(nn.softmax(net))
 
 
-def get_workload(
-    batch_size: int = 1,
-    num_classes: int = 1000,
-    image_shape: Sequence[int] = (3, 299, 299),
-    dtype: str = "float32",
-) -> Workload:
-    """Return the network's module and its parameters."""
-    return create_workload(get_net(batch_size, num_classes, image_shape, dtype))
+get_workload = workload_of(get_net)

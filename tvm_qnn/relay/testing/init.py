@@ -1,7 +1,8 @@
 """``relay.testing.init``: parameters of a test network, drawn as Relay drew them."""
 
 from collections.abc import Callable
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec
 
 import numpy as np
 import tvm
@@ -14,6 +15,11 @@ Array = np.ndarray[Any, Any]
 
 _INPUT = "data"
 _CONSTANT = {"bias": 0, "gamma": 1, "beta": 0, "mean": 0, "var": 1}
+
+
+_Parameters = ParamSpec("_Parameters")
+Workload = tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]
+"""A module and its parameters."""
 
 
 class Xavier:
@@ -48,7 +54,7 @@ class Xavier:
 
 def create_workload(
     net: relax.Expr, initializer: Callable[[str, Array], None] | None = None, seed: int = 0
-) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
+) -> Workload:
     """Return the module of a network, or of its function, and values of its parameters.
 
     Args:
@@ -68,5 +74,15 @@ def create_workload(
     return mod, params
 
 
-Workload = tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]
-"""A module and its parameters."""
+def workload_of(
+    get_net: Callable[_Parameters, relax.Function],
+) -> Callable[_Parameters, Workload]:
+    """Return a network's ``get_workload``, which has the parameters of its ``get_net``."""
+
+    @wraps(get_net)
+    def get_workload(*given: _Parameters.args, **named: _Parameters.kwargs) -> Workload:
+        return create_workload(get_net(*given, **named))
+
+    get_workload.__name__ = get_workload.__qualname__ = "get_workload"
+    get_workload.__doc__ = "Return the network's module and its parameters."
+    return get_workload

@@ -6,7 +6,7 @@ from tvm import relax
 
 from tvm_qnn.relay import nn
 from tvm_qnn.relay.expr import closed, var
-from tvm_qnn.relay.testing.init import Workload, create_workload
+from tvm_qnn.relay.testing.init import workload_of
 from tvm_qnn.relay.testing.layers import dense_add_bias
 
 
@@ -23,11 +23,4 @@ def get_net(
     return closed(nn.softmax(dense_add_bias(net, num_classes, "fc3")))
 
 
-def get_workload(
-    batch_size: int,
-    num_classes: int = 10,
-    image_shape: Sequence[int] = (1, 28, 28),
-    dtype: str = "float32",
-) -> Workload:
-    """Return the network's module and its parameters."""
-    return create_workload(get_net(batch_size, num_classes, image_shape, dtype))
+get_workload = workload_of(get_net)

@@ -11,8 +11,7 @@ import tvm
 from tvm import tirx
 
 from tvm_qnn.standalone.c99.function import REALS, Function
-from tvm_qnn.standalone.c99.numbers import c_array, c_number, c_type
-from tvm_qnn.standalone.c99.source import Source
+from tvm_qnn.standalone.c99.source import Source, c_array, c_number, c_type
 
 
 def write_functions(

@@ -26,8 +26,7 @@ from tvm_qnn.standalone.c99.memory import (
     memory_of,
     scalar_dtype,
 )
-from tvm_qnn.standalone.c99.numbers import c_number, c_type
-from tvm_qnn.standalone.c99.source import Source
+from tvm_qnn.standalone.c99.source import Source, c_number, c_type
 
 _RESERVED = frozenset(
     word

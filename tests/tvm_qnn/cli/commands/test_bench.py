@@ -1,5 +1,6 @@
 import csv
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.support.linking import needs_linker
 from tests.support.rpc import rpc_process
 from tvm_qnn import oracle, timing
 from tvm_qnn.cli import main
+from tvm_qnn.cli.commands.bench import chrome_trace
 from tvm_qnn.throughput import litert, open_vino, rates
 
 
@@ -178,3 +180,19 @@ def test_inputs_are_read_from_files(model: Path, tmp_path: Path) -> None:
     assert "input 'input'" in refused(main, [*line, str(tmp_path / "x.npy")])
     result = CliRunner().invoke(main, [*line, str(tmp_path / "x.npy"), "--streams", "2"])
     assert "--input and --seconds are of single runs on this machine" in result.stderr
+
+
+def test_a_trace_is_strict_json_of_a_row_for_each_name() -> None:
+    text = chrome_trace("all", {"a": [(5.0, 0.5), (6.0, 0.25)], "b": iter([(5.5, 0.5)])})
+    events = json.loads(text)["traceEvents"]
+    names = {(each["tid"], each["args"]["name"]) for each in events if each["ph"] == "M"}
+    assert names == {(0, "all"), (1, "a"), (2, "b")}
+    spans = [(each["tid"], each["ts"], each["dur"]) for each in events if each["ph"] == "X"]
+    assert spans == [(1, 0, 5e5), (1, 1e6, 2.5e5), (2, 5e5, 5e5)]
+
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    text = chrome_trace("all", {"a": [(0.0, math.nan)], "b": []})
+    found = json.loads(text, parse_constant=refuse)
+    assert found["traceEvents"][2]["dur"] is None

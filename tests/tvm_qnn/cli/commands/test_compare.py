@@ -16,6 +16,7 @@ from tests.support.linking import needs_linker
 from tests.support.rpc import rpc_process
 from tests.support.tflite_graphs import Subgraph, model_of
 from tvm_qnn.cli import main
+from tvm_qnn.cli.commands.compare import save_histogram
 from tvm_qnn.compare import Comparison, TensorComparison, compare
 
 
@@ -209,3 +210,11 @@ def test_what_cannot_be_compared(model: Path, words: list[str], message: str) ->
     result = CliRunner().invoke(main, ["compare", *words])
     assert result.exit_code in (1, 2)
     assert message in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_a_picture_is_drawn_where_it_can_be_written(tmp_path: Path) -> None:
+    found = Comparison((TensorComparison(3, "y", "ADD", 100, 7, 2.0, {-2: 3, 1: 4}),))
+    path = tmp_path / "histogram.png"
+    save_histogram(path, found, "model")
+    assert path.read_bytes().startswith(b"\x89PNG")
+    fails("cannot write", save_histogram, tmp_path / "nowhere" / "histogram.png", found, "model")

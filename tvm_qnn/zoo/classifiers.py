@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
+from tvm_qnn.zoo import operators as op
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.operators import unweighted as op
-from tvm_qnn.zoo.operators.layers import Classify, Conv, Depthwise, constant, pictures
+from tvm_qnn.zoo.operators import Classify, Conv, Depthwise, pictures
 
 # (channels, kernel height, kernel width); stride 1 and SAME padding
 _Layer = tuple[int, int, int]
@@ -179,7 +177,8 @@ def mobilenet_v1(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[
     return [op.Softmax()(Classify(classes)(op.Mean()(x)))]
 
 
-def _inverted(x: Value, rows: Sequence[Row], scaled: Scaled) -> Value:
+def inverted_residuals(x: Value, rows: Sequence[Row], scaled: Scaled) -> Value:
+    """Add MobileNet V2 without its end, with other rows of blocks."""
     x = Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(x)
     x = stages(x, rows, scaled)[-1].output
     return Conv(scaled(1280), (1, 1), activation="RELU6")(x)
@@ -187,86 +186,5 @@ def _inverted(x: Value, rows: Sequence[Row], scaled: Scaled) -> Value:
 
 def mobilenet_v2(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
     """Add MobileNet V2: inverted residuals. Sandler et al., arXiv:1801.04381."""
-    x = _inverted(pictures(graph, size), MOBILENET_V2, scaled)
+    x = inverted_residuals(pictures(graph, size), MOBILENET_V2, scaled)
     return [op.Softmax()(Classify(classes)(op.Mean()(x)))]
-
-
-class _Block(NamedTuple):
-    kernel: int
-    expanded: int
-    channels: int
-    squeezes: bool
-    swish: bool
-    stride: int
-
-
-_MOBILENET_V3 = (
-    _Block(3, 16, 16, False, False, 1),
-    _Block(3, 64, 24, False, False, 2),
-    _Block(3, 72, 24, False, False, 1),
-    _Block(5, 72, 40, True, False, 2),
-    _Block(5, 120, 40, True, False, 1),
-    _Block(5, 120, 40, True, False, 1),
-    _Block(3, 240, 80, False, True, 2),
-    _Block(3, 200, 80, False, True, 1),
-    _Block(3, 184, 80, False, True, 1),
-    _Block(3, 184, 80, False, True, 1),
-    _Block(3, 480, 112, True, True, 1),
-    _Block(3, 672, 112, True, True, 1),
-    _Block(5, 672, 160, True, True, 2),
-    _Block(5, 960, 160, True, True, 1),
-    _Block(5, 960, 160, True, True, 1),
-)
-
-
-def mobilenet_v3(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add MobileNet V3, large: squeeze and excitation. Howard et al., arXiv:1905.02244."""
-    x = _conv(pictures(graph, size), scaled(16), 3, 2, swish=True)
-    for block in _MOBILENET_V3:
-        x = _block(x, block, scaled)
-    x = _conv(x, scaled(960), 1, 1, swish=True)
-    x = _conv(op.Mean(keep_dims=True)(x), scaled(1280), 1, 1, swish=True)
-    return [op.Softmax()(Classify(classes)(op.Reshape((x.shape[3],))(x)))]
-
-
-def _conv(x: Value, channels: int, kernel: int, stride: int, *, swish: bool) -> Value:
-    if swish:
-        return op.HardSwish()(Conv(channels, (kernel, kernel), stride, activation="NONE")(x))
-    return Conv(channels, (kernel, kernel), stride)(x)
-
-
-def _block(x: Value, block: _Block, scaled: Scaled) -> Value:
-    y = x
-    if block.expanded != 16:  # the first one has no expansion
-        y = _conv(y, scaled(block.expanded), 1, 1, swish=block.swish)
-    kernel = (block.kernel, block.kernel)
-    if block.swish:
-        y = op.HardSwish()(Depthwise(kernel, block.stride, "NONE")(y))
-    else:
-        y = Depthwise(kernel, block.stride, "RELU")(y)
-    if block.squeezes:
-        y = _excited(y, scaled(block.expanded // 4))
-    y = Conv(scaled(block.channels), (1, 1), activation="NONE")(y)
-    return op.Add()(x, y) if x.shape == y.shape else y
-
-
-def _excited(x: Value, squeezed: int) -> Value:
-    """Scale each channel by a hard sigmoid, relu6(y + 3) / 6, computed from all channels' means."""
-    y = Conv(squeezed, (1, 1))(op.Mean(keep_dims=True)(x))
-    y = Conv(x.shape[3], (1, 1), activation="NONE")(y)
-    y = op.Add("RELU6")(y, constant(x.graph, np.array(3.0)))
-    y = op.Mul()(y, constant(x.graph, np.array(1 / 6)))
-    return op.Mul()(x, y)
-
-
-_EFFICIENTNET_LITE0 = (
-    Row(1, 16, 1, 1), Row(6, 24, 2, 2), Row(6, 40, 2, 2, 5), Row(6, 80, 3, 2),
-    Row(6, 112, 3, 1, 5), Row(6, 192, 4, 2, 5), Row(6, 320, 1, 1),
-)  # fmt: skip
-
-
-def efficientnet_lite0(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
-    """Add EfficientNet-Lite0: no squeezing, no swish. Tan et al., arXiv:1905.11946."""
-    x = _inverted(pictures(graph, size), _EFFICIENTNET_LITE0, scaled)
-    x = op.AvgPool(x.shape[1], x.shape[1])(x)
-    return [op.Softmax()(Classify(classes)(op.Reshape((x.shape[3],))(x)))]

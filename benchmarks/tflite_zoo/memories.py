@@ -56,6 +56,12 @@ def _windows(rows: np.ndarray, steps: int) -> np.ndarray:
     return np.stack([padded[step : step + len(rows)] for step in range(steps)], 1)
 
 
+def _variable(file: File, role: str, kind: Tensor) -> int:
+    """Add a variable that the next operator keeps from run to run, and return its index."""
+    name = f"layer_{file.layers}/{role}"
+    return file.writer.tensor(name, kind.shape, kind.dtype, kind.quantization, is_variable=True)
+
+
 @dataclass(frozen=True)
 class _SvdfWeights(Weights):
     """The weights for features, and those for time.
@@ -103,7 +109,7 @@ def Svdf(units: int, steps: int, rank: int = 1) -> Operator:
             file.constant("features", *features),
             file.constant("times", *times),
             file.constant("bias", bias, Quantization.per_tensor(scale, 0)),
-            file.variable("memory", Tensor((1, weights.times.size), "int16", state)),
+            _variable(file, "memory", Tensor((1, weights.times.size), "int16", state)),
         ]
         relu = {"fused_activation_function": "RELU"}
         return file.layer("SVDF", operands, outputs, rank=rank, version=3, **relu)
@@ -168,7 +174,7 @@ def _write_lstm(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         array = np.rint(bias / scale).astype(np.int32)
         biases.append(file.constant(f"bias_{gate}", array, Quantization.per_tensor(scale, 0)))
     memory = _lstm_memory(kind, weights.largest)
-    states = [file.variable(role, each) for role, each in memory.items()]
+    states = [_variable(file, role, each) for role, each in memory.items()]
     options: dict[str, Any] = {"fused_activation_function": "TANH"}
     if x.quantization is not None:
         sums = Tensor((0,), "int16", Quantization.per_tensor(2.0**-12, 0))

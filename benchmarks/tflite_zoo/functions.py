@@ -1,11 +1,11 @@
-"""Operators without weights: functions, moves, pools, and the end of a detector."""
+"""Operators without weights: functions, moves, and the end of a detector."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tvm_qnn.zoo import float_ops
+from benchmarks.tflite_zoo.layers import quantized_constant
 from tvm_qnn.zoo.file import QUANTIZED, File, Tensor
 from tvm_qnn.zoo.float_run import FloatRun, Weights, clamped
 from tvm_qnn.zoo.graph import Operator, Tensors, plain
@@ -56,29 +56,12 @@ Cast = _function(
     out_data_type="float32",
 )
 
-# Scales of an int16 ADD may be any number, not only powers of two.
-Add = _pair("ADD", np.add, pot_scale_int16=False)
 Sub = _pair("SUB", np.subtract)
 Mul = _pair("MUL", np.multiply)
 Div = _pair("DIV", np.divide)
 FloorDiv = _function("FLOOR_DIV", np.floor_divide)
 FloorMod = _function("FLOOR_MOD", np.mod)
 SquaredDifference = _function("SQUARED_DIFFERENCE", lambda x, y: np.square(x - y))
-
-
-def Concat(axis: int = 3) -> Operator:
-    """Return an operator that joins values along an axis other than the first.
-
-    A QUANTIZE precedes it if a signed input has a prescribed scale.
-    """
-    joined = plain("CONCATENATION", {"axis": axis}, {})
-
-    def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
-        if file.style.dtype != "uint8":
-            inputs = [file.requantized(x, outputs[0].quantization) for x in inputs]
-        return joined(file, inputs, outputs)
-
-    return Operator(lambda _, *arrays: np.concatenate(arrays, axis=axis), write, joins=True)
 
 
 def Embed(words: int, depth: int) -> Operator:
@@ -91,7 +74,7 @@ def Embed(words: int, depth: int) -> Operator:
 
     def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         assert file.weights is not None
-        table = file.quantized_constant("table", file.weights.kernel, outputs[0].quantization)
+        table = quantized_constant(file, "table", file.weights.kernel, outputs[0].quantization)
         return file.layer("GATHER", [table, inputs[0].index], outputs, axis=0)
 
     return Operator(compute, write, QUANTIZED)
@@ -173,36 +156,6 @@ def GatherNd() -> Operator:
     return Operator(compute, plain("GATHER_ND", {}, {}), same_scale=True)
 
 
-def Mean(axes: tuple[int, ...] = (1, 2), keep_dims: bool = False) -> Operator:
-    """Return the mean over some axes; by default height and width of pictures."""
-    write = plain("MEAN", {"keep_dims": keep_dims}, {"axes": axes})
-    return Operator(lambda _, x: x.mean(axes, keepdims=keep_dims), write)
-
-
-def _pool(code: str, pool: Callable[..., np.ndarray]) -> Callable[..., Operator]:
-    """Return a function that makes pools; size and stride hold for both directions."""
-
-    def make(size: int, stride: int, padding: str = "VALID") -> Operator:
-        strides = {"stride_w": stride, "stride_h": stride}
-        options = {"padding": padding, **strides, "filter_width": size, "filter_height": size}
-        write = plain(code, options, {})
-        return Operator(lambda _, x: pool(x, size, stride, padding), write, same_scale=True)
-
-    return make
-
-
-MaxPool = _pool("MAX_POOL_2D", float_ops.max_pool2d)
-AvgPool = _pool("AVERAGE_POOL_2D", float_ops.avg_pool2d)
-
-
-def _shares(x: np.ndarray) -> np.ndarray:
-    powers: np.ndarray = np.exp(x - x.max(-1, keepdims=True))
-    return powers / powers.sum(-1, keepdims=True)
-
-
-Softmax = _function("SOFTMAX", _shares, lowest=0.0, beta=1.0)
-
-
 def _resize(code: str, resize: Callable[[np.ndarray], np.ndarray]) -> Callable[[], Operator]:
     """Return a function that makes operators that double the height and width of pictures."""
 
@@ -246,9 +199,11 @@ def Detect(anchors: np.ndarray) -> Operator:
 
     def write(file: File, inputs: Tensors, outputs: Tensors) -> list[Tensor]:
         if file.style.dtype == "uint8":
-            stored = file.quantized_constant("anchors", anchors)
+            stored = quantized_constant(file, "anchors", anchors)
         else:
-            inputs = [file.dequantized(x) for x in inputs]
+            inputs = [
+                file.layer("DEQUANTIZE", [x.index], [Tensor(x.shape, "float32")])[0] for x in inputs
+            ]
             stored = file.constant("anchors", anchors)
         operands = [*(x.index for x in inputs), stored]
         options: dict[str, Any] = {

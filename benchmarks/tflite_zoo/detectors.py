@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from benchmarks.tflite_zoo import functions as op
+from benchmarks.tflite_zoo import layers as nn
+from tvm_qnn.zoo import operators as common
+from tvm_qnn.zoo.classifiers import MOBILENET_V2, stages
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.operators import layers as nn
-from tvm_qnn.zoo.operators import unweighted as op
-from tvm_qnn.zoo.topologies.classifiers import MOBILENET_V2, stages
 
 # Channels of the layers after the backbone: narrow, then wide at half of the height and width.
 _EXTRA = ((256, 512), (128, 256), (128, 256), (64, 128))
@@ -28,13 +29,13 @@ def ssd_mobilenet_v2(graph: Graph, size: int, classes: int, scaled: Scaled) -> l
     Returns:
         The ten best boxes, their classes and scores, and their number.
     """
-    x = nn.Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(nn.pictures(graph, size))
+    x = common.Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(common.pictures(graph, size))
     made = stages(x, MOBILENET_V2, scaled)
-    x = nn.Conv(scaled(1280), (1, 1), activation="RELU6")(made[-1].output)
+    x = common.Conv(scaled(1280), (1, 1), activation="RELU6")(made[-1].output)
     maps = [made[5].expanded, x]
     for narrow, wide in _EXTRA:
-        x = nn.Conv(scaled(narrow), (1, 1), activation="RELU6")(x)
-        x = nn.Conv(scaled(wide), (3, 3), stride=2, activation="RELU6")(x)
+        x = common.Conv(scaled(narrow), (1, 1), activation="RELU6")(x)
+        x = common.Conv(scaled(wide), (3, 3), stride=2, activation="RELU6")(x)
         maps.append(x)
     shapes = [_box_shapes(number, len(maps)) for number in range(len(maps))]
     boxes, scores = [], []
@@ -43,12 +44,12 @@ def ssd_mobilenet_v2(graph: Graph, size: int, classes: int, scaled: Scaled) -> l
         scores.append(_boxes(each, len(of_map), classes + 1))
     grids = [each.shape[1] for each in maps]
     chosen = op.Detect(_anchors(grids, shapes))
-    return list(chosen.outputs(op.Concat(1)(*boxes), op.Logistic()(op.Concat(1)(*scores))))
+    return list(chosen.outputs(common.Concat(1)(*boxes), op.Logistic()(common.Concat(1)(*scores))))
 
 
 def _boxes(x: Value, boxes: int, values: int) -> Value:
     """Return [1, places, values] for a number of boxes at each pixel."""
-    return op.Reshape((-1, values))(nn.Conv(boxes * values, (1, 1), activation="NONE")(x))
+    return op.Reshape((-1, values))(common.Conv(boxes * values, (1, 1), activation="NONE")(x))
 
 
 def _box_shapes(number: int, maps: int) -> list[tuple[float, float]]:
@@ -88,23 +89,23 @@ def yolov8n(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value
         Boxes and scores, [1, 4 + classes, places]: the centre, width and height of each box as
         parts of the picture, and the score of each class.
     """
-    x = _swish_conv(nn.pictures(graph, size), scaled(16), 3, 2)
+    x = _swish_conv(common.pictures(graph, size), scaled(16), 3, 2)
     x = _cross_stage(_swish_conv(x, scaled(32), 3, 2), scaled(32), 1)
     fine = x = _cross_stage(_swish_conv(x, scaled(64), 3, 2), scaled(64), 2)
     middle = x = _cross_stage(_swish_conv(x, scaled(128), 3, 2), scaled(128), 2)
     x = _cross_stage(_swish_conv(x, scaled(256), 3, 2), scaled(256), 1)
     coarse = _pooled(x, scaled(256))
-    x = op.Concat()(op.ResizeNearest()(coarse), middle)
+    x = common.Concat()(op.ResizeNearest()(coarse), middle)
     middle = _cross_stage(x, scaled(128), 1, residual=False)
-    x = op.Concat()(op.ResizeNearest()(middle), fine)
+    x = common.Concat()(op.ResizeNearest()(middle), fine)
     fine = _cross_stage(x, scaled(64), 1, residual=False)
-    x = op.Concat()(_swish_conv(fine, scaled(64), 3, 2), middle)
+    x = common.Concat()(_swish_conv(fine, scaled(64), 3, 2), middle)
     middle = _cross_stage(x, scaled(128), 1, residual=False)
-    x = op.Concat()(_swish_conv(middle, scaled(128), 3, 2), coarse)
+    x = common.Concat()(_swish_conv(middle, scaled(128), 3, 2), coarse)
     coarse = _cross_stage(x, scaled(256), 1, residual=False)
     heads = [_yolo_head(each, classes, scaled) for each in (fine, middle, coarse)]
     grids = [each.shape[1] for each in (fine, middle, coarse)]
-    return [_detections(op.Concat(1)(*heads), grids, size, classes)]
+    return [_detections(common.Concat(1)(*heads), grids, size, classes)]
 
 
 def _swish_conv(x: Value, channels: int, kernel: int, stride: int = 1) -> Value:
@@ -112,7 +113,7 @@ def _swish_conv(x: Value, channels: int, kernel: int, stride: int = 1) -> Value:
     padding = "SAME"
     if stride > 1:  # SAME would only pad after the last pixel
         x, padding = op.Pad(1, 1)(x), "VALID"
-    y = nn.Conv(channels, (kernel, kernel), stride, padding, "NONE")(x)
+    y = common.Conv(channels, (kernel, kernel), stride, padding, "NONE")(x)
     return op.Mul()(y, op.Logistic()(y))
 
 
@@ -122,42 +123,42 @@ def _cross_stage(x: Value, channels: int, blocks: int, *, residual: bool = True)
     for _ in range(blocks):
         y = _swish_conv(parts[-1], channels // 2, 3)
         y = _swish_conv(y, channels // 2, 3)
-        parts.append(op.Add()(parts[-1], y) if residual else y)
-    return _swish_conv(op.Concat()(*parts), channels, 1)
+        parts.append(common.Add()(parts[-1], y) if residual else y)
+    return _swish_conv(common.Concat()(*parts), channels, 1)
 
 
 def _pooled(x: Value, channels: int) -> Value:
     """Join the maxima of larger and larger windows."""
     parts = [_swish_conv(x, channels // 2, 1)]
     for _ in range(3):
-        parts.append(op.MaxPool(5, 1, "SAME")(parts[-1]))
-    return _swish_conv(op.Concat()(*parts), channels, 1)
+        parts.append(common.MaxPool(5, 1, "SAME")(parts[-1]))
+    return _swish_conv(common.Concat()(*parts), channels, 1)
 
 
 def _yolo_head(x: Value, classes: int, scaled: Scaled) -> Value:
     """Return [1, places, 4 · _BINS + classes]: logits of the distances, and of the classes."""
     distances, scores = scaled(64), scaled(max(64, min(classes, 100)))
     box = _swish_conv(_swish_conv(x, distances, 3), distances, 3)
-    box = nn.Conv(4 * _BINS, (1, 1), activation="NONE")(box)
+    box = common.Conv(4 * _BINS, (1, 1), activation="NONE")(box)
     score = _swish_conv(_swish_conv(x, scores, 3), scores, 3)
-    score = nn.Conv(classes, (1, 1), activation="NONE")(score)
-    return op.Reshape((-1, 4 * _BINS + classes))(op.Concat()(box, score))
+    score = common.Conv(classes, (1, 1), activation="NONE")(score)
+    return op.Reshape((-1, 4 * _BINS + classes))(common.Concat()(box, score))
 
 
 def _detections(x: Value, grids: list[int], size: int, classes: int) -> Value:
     places = x.shape[1]
     logits = op.Slice((0, 0), (places, 4 * _BINS))(x)
     scores = op.Slice((0, 4 * _BINS), (places, classes))(x)
-    shares = op.Softmax()(op.Reshape((places, 4, _BINS))(logits))
+    shares = common.Softmax()(op.Reshape((places, 4, _BINS))(logits))
     distances = op.Reshape((places, 4))(nn.Expectation()(shares))
     before, after = op.Split(2, 2).outputs(distances)
     centres, strides = _centres(grids)
     first = op.Sub()(nn.constant(x.graph, centres), before)
-    last = op.Add()(nn.constant(x.graph, centres), after)
-    middle = op.Mul()(op.Add()(first, last), nn.constant(x.graph, np.array(0.5)))
-    boxes = op.Concat(2)(middle, op.Sub()(last, first))
+    last = common.Add()(nn.constant(x.graph, centres), after)
+    middle = op.Mul()(common.Add()(first, last), nn.constant(x.graph, np.array(0.5)))
+    boxes = common.Concat(2)(middle, op.Sub()(last, first))
     boxes = op.Mul()(boxes, nn.constant(x.graph, strides / size))
-    return op.Transpose((0, 2, 1))(op.Concat(2)(boxes, op.Logistic()(scores)))
+    return op.Transpose((0, 2, 1))(common.Concat(2)(boxes, op.Logistic()(scores)))
 
 
 def _centres(grids: list[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -184,13 +185,13 @@ def movenet(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value
     Returns:
         The points, float32 [1, 1, 17, 3]: y and x as parts of the picture, and a score.
     """
-    x = nn.Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(nn.pictures(graph, size))
+    x = common.Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(common.pictures(graph, size))
     made = stages(x, MOBILENET_V2, scaled)
-    x = nn.Conv(scaled(_PYRAMID[0]), (1, 1))(made[6].output)
+    x = common.Conv(scaled(_PYRAMID[0]), (1, 1))(made[6].output)
     for channels, stage in zip(_PYRAMID, (4, 2, 1), strict=True):
-        beside = nn.Conv(x.shape[3], (1, 1))(made[stage].output)
-        x = op.Add()(op.ResizeBilinear()(x), beside)
-        x = nn.Conv(scaled(channels), (1, 1))(nn.Depthwise((3, 3), activation="NONE")(x))
+        beside = common.Conv(x.shape[3], (1, 1))(made[stage].output)
+        x = common.Add()(op.ResizeBilinear()(x), beside)
+        x = common.Conv(scaled(channels), (1, 1))(common.Depthwise((3, 3), activation="NONE")(x))
     centres, regressions, heatmaps, offsets = (
         _movenet_head(x, scaled(96), channels)
         for channels in (1, 2 * _POINTS, _POINTS, 2 * _POINTS)
@@ -200,8 +201,8 @@ def movenet(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value
 
 
 def _movenet_head(x: Value, between: int, channels: int) -> Value:
-    x = nn.Conv(between, (1, 1))(nn.Depthwise((3, 3), activation="NONE")(x))
-    return nn.Conv(channels, (1, 1), activation="NONE")(x)
+    x = common.Conv(between, (1, 1))(common.Depthwise((3, 3), activation="NONE")(x))
+    return common.Conv(channels, (1, 1), activation="NONE")(x)
 
 
 def _rough_points(centres: Value, regressions: Value) -> Value:
@@ -214,7 +215,7 @@ def _rough_points(centres: Value, regressions: Value) -> Value:
     none = nn.constant(centres.graph, np.zeros((1, 1)), "int32")
     gathered = op.GatherNd()(regressions, op.Pack()(none, y, x))
     relative = op.Dequantize()(op.Reshape((_POINTS, 2))(gathered))
-    return op.Add()(relative, op.Cast()(op.Pack()(y, x)))
+    return common.Add()(relative, op.Cast()(op.Pack()(y, x)))
 
 
 def _points(heatmaps: Value, offsets: Value, rough: Value) -> Value:
@@ -225,18 +226,18 @@ def _points(heatmaps: Value, offsets: Value, rough: Value) -> Value:
         along = op.Reshape((1, _POINTS))(op.Slice((0, axis), (_POINTS, 1))(rough))
         difference = op.Sub()(nn.constant(graph, places.reshape(1, -1, 1), "float32"), along)
         squares.append(op.Mul()(difference, difference))
-    distance = op.Sqrt()(op.Add()(*squares))
-    distance = op.Add()(distance, nn.constant(graph, np.array(_NEAR), "float32"))
+    distance = op.Sqrt()(common.Add()(*squares))
+    distance = common.Add()(distance, nn.constant(graph, np.array(_NEAR), "float32"))
     heat = op.Dequantize()(op.Reshape((-1, _POINTS))(heatmaps))
     y, x = _coordinates(op.ArgMax(1)(op.Div()(heat, distance)), grid)
     none = nn.constant(graph, np.zeros((1, _POINTS)), "int32")
     number = nn.constant(graph, np.arange(_POINTS)[None], "int32")
     places = op.Pack()(none, y, x, number)
     offset = op.GatherNd()(op.Reshape((grid, grid, _POINTS, 2))(offsets), places)
-    exact = op.Add()(op.Cast()(op.Pack()(y, x)), op.Dequantize()(offset))
+    exact = common.Add()(op.Cast()(op.Pack()(y, x)), op.Dequantize()(offset))
     shares = op.Mul()(exact, nn.constant(graph, np.array(1 / grid), "float32"))
     scores = op.Reshape((_POINTS, 1))(op.Dequantize()(op.GatherNd()(heatmaps, places)))
-    return op.Reshape((1, _POINTS, 3))(op.Concat(2)(shares, scores))
+    return op.Reshape((1, _POINTS, 3))(common.Concat(2)(shares, scores))
 
 
 def _coordinates(places: Value, grid: int) -> tuple[Value, Value]:
@@ -259,17 +260,17 @@ def unet(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
     Returns:
         The probabilities of each pixel, [1, size, size, classes].
     """
-    x = nn.pictures(graph, size)
+    x = common.pictures(graph, size)
     skipped = []
     for channels in _CHANNELS:
         skipped.append(_twice(x, scaled(channels)))
-        x = op.MaxPool(2, 2)(skipped[-1])
+        x = common.MaxPool(2, 2)(skipped[-1])
     x = _twice(x, scaled(_DEEPEST))
     for channels, skip in zip(reversed(_CHANNELS), reversed(skipped), strict=True):
-        x = op.Concat()(skip, nn.TransposeConv(scaled(channels))(x))
+        x = common.Concat()(skip, nn.TransposeConv(scaled(channels))(x))
         x = _twice(x, scaled(channels))
-    return [op.Softmax()(nn.Conv(classes, (1, 1), activation="NONE")(x))]
+    return [common.Softmax()(common.Conv(classes, (1, 1), activation="NONE")(x))]
 
 
 def _twice(x: Value, channels: int) -> Value:
-    return nn.Conv(channels, (3, 3))(nn.Conv(channels, (3, 3))(x))
+    return common.Conv(channels, (3, 3))(common.Conv(channels, (3, 3))(x))

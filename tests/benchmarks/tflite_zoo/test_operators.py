@@ -5,31 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from frontends.tflite.model import Tensor
-from frontends.tflite.reader import read_model
-from tvm_qnn.oracle import litert_runs, litert_tensors
-from tvm_qnn.zoo import images
-from tvm_qnn.zoo.file import QUANTIZED, STYLES
-from tvm_qnn.zoo.graph import Graph, Value, emit
-from tvm_qnn.zoo.operators.layers import (
-    Conv,
-    Dense,
-    Depthwise,
-    Expectation,
-    MatMul,
-    TransposeConv,
-    constant,
-    drawn,
-    pictures,
-    spectra,
-)
-from tvm_qnn.zoo.operators.sequences import Lstm, Past, Svdf
-from tvm_qnn.zoo.operators.unweighted import (
-    Add,
+from benchmarks.tflite_zoo.functions import (
     ArgMax,
-    AvgPool,
     Cast,
-    Concat,
     Dequantize,
     Div,
     Embed,
@@ -39,8 +17,6 @@ from tvm_qnn.zoo.operators.unweighted import (
     Gelu,
     HardSwish,
     Logistic,
-    MaxPool,
-    Mean,
     Mul,
     Pack,
     Pad,
@@ -49,12 +25,38 @@ from tvm_qnn.zoo.operators.unweighted import (
     ResizeNearest,
     Rsqrt,
     Slice,
-    Softmax,
     Split,
     Sqrt,
     SquaredDifference,
     Sub,
     Transpose,
+)
+from benchmarks.tflite_zoo.layers import (
+    Dense,
+    Expectation,
+    MatMul,
+    TransposeConv,
+    constant,
+    drawn,
+    spectra,
+)
+from benchmarks.tflite_zoo.memories import Lstm, Past, Svdf
+from frontends.tflite.model import Tensor
+from frontends.tflite.reader import read_model
+from tvm_qnn.oracle import litert_runs, litert_tensors
+from tvm_qnn.zoo import images
+from tvm_qnn.zoo.file import QUANTIZED, STYLES
+from tvm_qnn.zoo.graph import Graph, Value, emit
+from tvm_qnn.zoo.operators import (
+    Add,
+    AvgPool,
+    Concat,
+    Conv,
+    Depthwise,
+    MaxPool,
+    Mean,
+    Softmax,
+    pictures,
 )
 
 SIZE, CLASSES, SEED = 8, 20, 5

@@ -5,10 +5,11 @@ The arguments and results are those of ``Topology``.
 
 import numpy as np
 
+from benchmarks.tflite_zoo import functions as op
+from benchmarks.tflite_zoo import layers as nn
+from benchmarks.tflite_zoo.memories import Lstm, Past, Svdf
+from tvm_qnn.zoo import operators as common
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
-from tvm_qnn.zoo.operators import layers as nn
-from tvm_qnn.zoo.operators import unweighted as op
-from tvm_qnn.zoo.operators.sequences import Lstm, Past, Svdf
 
 _FILTER_STEPS = 10  # of the first convolution's kernel
 _BLOCKS = 4
@@ -21,12 +22,12 @@ def ds_cnn_stream(graph: Graph, size: int, classes: int, scaled: Scaled) -> list
     A run takes one spectrum, and keeps the earlier ones.
     """
     x = op.Pad(1, 1, (2,))(Past(_FILTER_STEPS)(nn.spectra(graph, 1, size, 1)))
-    x = nn.Conv(scaled(64), (_FILTER_STEPS, 4), 2, "VALID")(x)
+    x = common.Conv(scaled(64), (_FILTER_STEPS, 4), 2, "VALID")(x)
     for _ in range(_BLOCKS):
         x = op.Pad(1, 1, (2,))(Past(3)(x))
-        x = nn.Depthwise((3, 3), activation="RELU", padding="VALID")(x)
-        x = nn.Conv(scaled(64), (1, 1))(x)
-    return [op.Softmax()(nn.Dense(classes)(op.Mean()(Past(_AVERAGED)(x))))]
+        x = common.Depthwise((3, 3), activation="RELU", padding="VALID")(x)
+        x = common.Conv(scaled(64), (1, 1))(x)
+    return [common.Softmax()(nn.Dense(classes)(common.Mean()(Past(_AVERAGED)(x))))]
 
 
 # Units and steps; a dense layer of 16 follows each layer of _FIRST.
@@ -43,7 +44,7 @@ def svdf_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[
         x = nn.Dense(scaled(16))(Svdf(scaled(units), steps)(x))
     for units, steps in _LAST:
         x = Svdf(scaled(units), steps)(x)
-    return [op.Softmax()(nn.Dense(classes)(x))]
+    return [common.Softmax()(nn.Dense(classes)(x))]
 
 
 _LSTM_STEPS = 49
@@ -66,7 +67,7 @@ def _listening(x: Value, classes: int, scaled: Scaled) -> list[Value]:
     cells = scaled(118)
     y = Lstm(cells)(x)
     last = op.Reshape((cells,))(op.Slice((_LSTM_STEPS - 1, 0), (1, cells))(y))
-    return [op.Softmax()(nn.Dense(classes)(last))]
+    return [common.Softmax()(nn.Dense(classes)(last))]
 
 
 def layers(published: int, scaled: Scaled) -> int:
@@ -94,15 +95,15 @@ def attention(query: Value, key: Value, value: Value, heads: int, mask: Value | 
     scores = nn.MatMul(is_transposed=True)(split(query), split(key))
     scores = op.Mul()(scores, nn.constant(query.graph, np.array([size**-0.5])))
     if mask is not None:
-        scores = op.Add()(scores, mask)
-    sums = nn.MatMul()(op.Softmax()(scores), split(value))
+        scores = common.Add()(scores, mask)
+    sums = nn.MatMul()(common.Softmax()(scores), split(value))
     return op.Reshape((rows, depth))(op.Transpose((0, 2, 1, 3))(sums))
 
 
 def scaled_and_shifted(x: Value) -> Value:
     """Multiply each channel by a factor, and add a number to it."""
     channels = x.shape[-1:]
-    return op.Add()(
+    return common.Add()(
         op.Mul()(x, nn.drawn(x.graph, channels, 1.0, 0.2)), nn.drawn(x.graph, channels, 0.0, 0.2)
     )
 
@@ -115,34 +116,34 @@ def deit_tiny(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Val
     """Add DeiT, tiny: a vision transformer. Touvron et al., arXiv:2012.12877."""
     depth = _HEADS_DEIT_TINY * scaled(64)
     patch = (_PATCH, _PATCH)
-    x = nn.Conv(depth, patch, _PATCH, "VALID", "NONE")(nn.pictures(graph, size))
+    x = common.Conv(depth, patch, _PATCH, "VALID", "NONE")(common.pictures(graph, size))
     x = op.Reshape((x.shape[1] * x.shape[2], depth))(x)
     # The row that collects the information for the class; it is equal for all samples.
     first = op.Slice((0, 0), (1, depth))(x)
-    first = op.Add()(
+    first = common.Add()(
         op.Mul()(first, nn.constant(graph, np.array([0.0]))), nn.drawn(graph, (1, 1, depth))
     )
-    x = op.Concat(1)(first, x)
-    x = op.Add()(x, nn.drawn(graph, (1, x.shape[1], depth)))
+    x = common.Concat(1)(first, x)
+    x = common.Add()(x, nn.drawn(graph, (1, x.shape[1], depth)))
     for _ in range(layers(12, scaled)):
         y = _normalized(x)
         query, key, value = (nn.Dense(depth)(y) for _ in range(3))
-        x = op.Add()(x, nn.Dense(depth)(attention(query, key, value, _HEADS_DEIT_TINY, None)))
+        x = common.Add()(x, nn.Dense(depth)(attention(query, key, value, _HEADS_DEIT_TINY, None)))
         y = op.Gelu()(nn.Dense(4 * depth)(_normalized(x)))
-        x = op.Add()(x, nn.Dense(depth)(y))
+        x = common.Add()(x, nn.Dense(depth)(y))
     x = op.Reshape((depth,))(op.Slice((0, 0), (1, depth))(_normalized(x)))
-    return [op.Softmax()(nn.Classify(classes)(x))]
+    return [common.Softmax()(common.Classify(classes)(x))]
 
 
 def _normalized(x: Value) -> Value:
     """Normalize rows to mean 0 and variance 1; then scale and shift each channel."""
-    mean = op.Mean((2,), keep_dims=True)(x)
-    variance = op.Mean((2,), keep_dims=True)(op.SquaredDifference()(x, mean))
-    inverse = op.Rsqrt()(op.Add()(variance, nn.constant(x.graph, np.array([1e-3]))))
+    mean = common.Mean((2,), keep_dims=True)(x)
+    variance = common.Mean((2,), keep_dims=True)(op.SquaredDifference()(x, mean))
+    inverse = op.Rsqrt()(common.Add()(variance, nn.constant(x.graph, np.array([1e-3]))))
     channels = x.shape[-1:]
     factor = op.Mul()(inverse, nn.drawn(x.graph, channels, 1.0, 0.2))
     rest = op.Sub()(nn.drawn(x.graph, channels, 0.0, 0.2), op.Mul()(mean, factor))
-    return op.Add()(op.Mul()(x, factor), rest)
+    return common.Add()(op.Mul()(x, factor), rest)
 
 
 _HEADS_MOBILEBERT = 4
@@ -175,9 +176,9 @@ def mobilebert(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Va
     each = op.Embed(classes, narrow)(words)
     before = op.Pad(0, 1, (1,))(op.Slice((1, 0), (size - 1, narrow))(each))
     after = op.Pad(1, 0, (1,))(op.Slice((0, 0), (size - 1, narrow))(each))
-    x = nn.Dense(wide)(op.Concat(2)(before, each, after))
-    x = op.Add()(x, nn.drawn(graph, (1, size, wide)))
-    x = scaled_and_shifted(op.Add()(x, op.Embed(2, wide)(segments)))
+    x = nn.Dense(wide)(common.Concat(2)(before, each, after))
+    x = common.Add()(x, nn.drawn(graph, (1, size, wide)))
+    x = scaled_and_shifted(common.Add()(x, op.Embed(2, wide)(segments)))
     for _ in range(layers(24, scaled)):
         x = _layer(x, narrow, below)
     answers = nn.Dense(2)(x)
@@ -196,8 +197,8 @@ def _layer(x: Value, narrow: int, below: Value) -> Value:
     shared = scaled_and_shifted(nn.Dense(narrow)(x))
     query, key, value = nn.Dense(narrow)(shared), nn.Dense(narrow)(shared), nn.Dense(narrow)(x)
     y = nn.Dense(narrow)(attention(query, key, value, _HEADS_MOBILEBERT, below))
-    y = scaled_and_shifted(op.Add()(y, inner))
+    y = scaled_and_shifted(common.Add()(y, inner))
     for _ in range(_FEED_FORWARD):
         z = nn.Dense(narrow)(nn.Dense(4 * narrow, "RELU")(y))
-        y = scaled_and_shifted(op.Add()(z, y))
-    return scaled_and_shifted(op.Add()(nn.Dense(x.shape[-1])(y), x))
+        y = scaled_and_shifted(common.Add()(z, y))
+    return scaled_and_shifted(common.Add()(nn.Dense(x.shape[-1])(y), x))
