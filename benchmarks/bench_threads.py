@@ -28,7 +28,6 @@ import tvm
 from tvm import relax, tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
-from tvm_ffi import structural_walk
 
 import tvm_qnn as qnn
 from benchmarks import goals
@@ -39,6 +38,7 @@ from benchmarks.race_report import setting_lines
 from benchmarks.report import as_table, markdown, markdown_table, terminal
 from frontends.formats import read_model
 from legalize import lower
+from legalize.loop_functions import nodes_in
 from tvm_qnn.io.images import noise
 from tvm_qnn.io.outputs import write_text
 from tvm_qnn.library.threads import call_in_threads
@@ -153,8 +153,7 @@ def counted(mod: tvm.IRModule) -> tuple[int, int]:
 
 
 def _shared_loops(function: tirx.PrimFunc) -> int:
-    kinds: list[int] = []
-    structural_walk(function.body, (tirx.For, lambda loop: kinds.append(loop.kind)))
+    kinds = [loop.kind for loop in nodes_in(function.body, tirx.For)]
     return kinds.count(tirx.ForKind.PARALLEL)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import tvm
 import tvm_ffi
 from tvm import ir, relax, s_tir, tirx
-from tvm_ffi import structural_mutate, structural_walk
+from tvm_ffi import WalkResult, structural_mutate, structural_walk
 
 OPAQUE = 8
 """Relax's pattern kind of a function that must not be fused with others."""
@@ -76,11 +76,19 @@ def typed_variable(name: str, function: tirx.PrimFunc) -> tvm.ir.GlobalVar:
     return variable
 
 
+def nodes_in(tree: Any, *kinds: type) -> list[Any]:
+    """Return the nodes of some kinds in a statement or an expression, a node after its parts."""
+    found: list[Any] = []
+    structural_walk(tree, (kinds, found.append))
+    return found
+
+
 def function_text(function: tirx.PrimFunc) -> bytes:
     """Return bytes that differ for functions that compute differently.
 
     TVM's structural hash covers everything but the names of variables, but it mixes small integers
-    badly into its 64 bits. So the bytes also have numbers, texts, dtypes and uses of variables.
+    badly into its 64 bits. So the bytes also have numbers, texts, dtypes and uses of variables. The
+    type of a variable, with all sizes of a buffer, is read at its first use.
     """
     found: list[Any] = []
     numbers: dict[int, int] = {}
@@ -93,15 +101,17 @@ def function_text(function: tirx.PrimFunc) -> bytes:
         handle = node.__chandle__()
         found.append(dtypes.get(handle) or dtypes.setdefault(handle, str(node.dtype)))
 
-    def see_variable(node: Any) -> None:
-        found.append(numbers.setdefault(node.__chandle__(), len(numbers)))
+    def see_variable(node: Any) -> WalkResult | None:
+        known = len(numbers)
+        found.append(number := numbers.setdefault(node.__chandle__(), known))
+        return None if number == known else WalkResult.SKIP
 
     seen = [
         *((each, see_value) for each in (tirx.IntImm, tirx.FloatImm, ir.StringImm)),
         (ir.PrimType, see_type),
         (tirx.Var, see_variable),
     ]
-    structural_walk(function, seen)
+    structural_walk(function, seen, order="pre")
     return repr([tvm_ffi.structural_hash(function), *found]).encode()
 
 

@@ -11,8 +11,8 @@ from tvm import relax
 from legalize.kernels.ir.vectors import Index, Vector
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.isa.targets import has_feature
-from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, operator_of
-from qnn_ops.dialect.sizes import is_open, sizes_of
+from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, operator_of, type_spec
+from qnn_ops.dialect.sizes import is_open
 
 Builder: TypeAlias = relax.BlockBuilder
 Operands: TypeAlias = Sequence[relax.Expr]
@@ -154,7 +154,9 @@ def has_open_size(call: relax.Call) -> bool:
     """Tell whether a size of the result of a call, or of an operand, is open."""
     types = [call.ty, *(arg.ty for arg in call.args)]
     tensors = [each for ty in types for each in getattr(ty, "fields", [ty])]
-    shapes = [ty.shape for ty in tensors if isinstance(ty, relax.TensorType)]
     return any(
-        isinstance(shape, relax.ShapeExpr) and is_open(sizes_of(shape.values)) for shape in shapes
+        isinstance(ty, relax.TensorType)
+        and isinstance(ty.shape, relax.ShapeExpr)
+        and is_open(type_spec(ty, "an operand").shape)
+        for ty in tensors
     )

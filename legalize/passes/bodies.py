@@ -10,12 +10,11 @@ import tvm
 from tvm import s_tir, tirx
 from tvm.relax.analysis import has_reshape_pattern
 from tvm.tirx.buffer import decl_buffer
-from tvm_ffi import structural_walk
 
 from legalize.call_plan import Call, Place, is_number
 from legalize.kernels.border import BORDER
 from legalize.kernels.kernel import IS_KERNEL, SAME_CODE
-from legalize.loop_functions import function_digest, root_block, storing_function
+from legalize.loop_functions import function_digest, nodes_in, root_block, storing_function
 from qnn_ops.dialect.sizes import sizes_of
 
 TAKES_POINTERS = "qnn.takes_pointers"
@@ -140,15 +139,13 @@ def reshapes(function: tirx.PrimFunc) -> bool | None:
 
 
 def has_buffers(function: tirx.PrimFunc) -> bool:
-    """Tell whether a function's blocks have buffers or initial values, for which TVM has passes."""
-    found = False
+    """Tell whether ``owns_buffers`` holds for a block of a function."""
+    return any(map(owns_buffers, nodes_in(function.body, s_tir.SBlock)))
 
-    def see(block: Any) -> None:
-        nonlocal found
-        found |= bool(block.alloc_buffers or block.match_buffers or block.init)
 
-    structural_walk(function.body, (s_tir.SBlock, see))
-    return found
+def owns_buffers(block: Any) -> bool:
+    """Tell whether a block has buffers or an initial value, for which TVM has passes."""
+    return bool(block.alloc_buffers or block.match_buffers or block.init)
 
 
 def is_plain(function: Any) -> bool:

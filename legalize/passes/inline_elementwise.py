@@ -8,6 +8,7 @@ from tvm import s_tir, tirx
 from tvm.ir.expr import TensorLoad
 from tvm_ffi import WalkResult, structural_walk
 
+from legalize.loop_functions import nodes_in
 from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 
 # TVM's simplifier takes minutes for expressions of ten times this size.
@@ -64,7 +65,7 @@ def _may_be_inlined(tir_block: Any) -> bool:
 
 def _has_few_shifts(tree: Any) -> bool:
     """Tell whether few right shifts are nested in each other. Most trees have few at all."""
-    return len(_nodes(tree, tirx.RShift)) <= _MOST_SHIFTS or _nested_shifts(tree) <= _MOST_SHIFTS
+    return len(nodes_in(tree, tirx.RShift)) <= _MOST_SHIFTS or _nested_shifts(tree) <= _MOST_SHIFTS
 
 
 def _nested_shifts(tree: Any) -> int:
@@ -81,7 +82,7 @@ def _nested_shifts(tree: Any) -> int:
 
 
 def _has_variables(tir_block: Any) -> bool:
-    return bool(_nodes(tir_block.body, tirx.Let))
+    return bool(nodes_in(tir_block.body, tirx.Let))
 
 
 def _loads(readers: Sequence[Any], tir_block: Any) -> int:
@@ -90,14 +91,8 @@ def _loads(readers: Sequence[Any], tir_block: Any) -> int:
     return sum(
         load.source.same_as(written.source)
         for reader in readers
-        for load in _nodes(reader.body, TensorLoad)
+        for load in nodes_in(reader.body, TensorLoad)
     )
-
-
-def _nodes(tree: Any, *kinds: type) -> list[Any]:
-    found: list[Any] = []
-    structural_walk(tree, [(kind, found.append) for kind in kinds])
-    return found
 
 
 def _is_copy(tir_block: Any) -> bool:
@@ -141,7 +136,6 @@ def _divides_backwards(tir_blocks: Sequence[Any]) -> bool:
     An index falls by a difference or a negative factor.
     """
     indices = [part.min for block in tir_blocks for access in block.reads for part in access.region]
-    divides = bool(_nodes(indices, tirx.FloorDiv, tirx.FloorMod))
-    return divides and bool(
-        _nodes(indices, tirx.Sub) or any(each.value < 0 for each in _nodes(indices, tirx.IntImm))
-    )
+    divides = bool(nodes_in(indices, tirx.FloorDiv, tirx.FloorMod))
+    is_negative = any(each.value < 0 for each in nodes_in(indices, tirx.IntImm))
+    return divides and (is_negative or bool(nodes_in(indices, tirx.Sub)))

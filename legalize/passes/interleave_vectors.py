@@ -8,6 +8,7 @@ from tvm import s_tir, sym, tirx
 from tvm_ffi import structural_map, structural_walk
 
 from legalize.kernels.table import vectors_for
+from legalize.loop_functions import nodes_in
 from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 
 _MOST_VECTORS = 8
@@ -55,14 +56,8 @@ def _has_polynomial(tir_block: Any) -> bool:
     """
     if not is_elementwise(tir_block):
         return False
-    found: list[Any] = []
-
-    def visit(call: Any) -> None:
-        if call.op.same_as(_INSTRUCTION):
-            found.append(call)
-
-    structural_walk(tir_block.body, (tvm.ir.Call, visit))
-    return len(found) >= _LEAST_STEPS
+    calls = nodes_in(tir_block.body, tvm.ir.Call)
+    return sum(bool(call.op.same_as(_INSTRUCTION)) for call in calls) >= _LEAST_STEPS
 
 
 def _runs_along_memory(schedule: s_tir.Schedule, block: Any) -> bool:

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import tvm
 from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
-from tvm_ffi import structural_walk
 
+from legalize.loop_functions import nodes_in
 from legalize.qdq.group import operator_name
 from qnn_ops.dialect.registry import Operator, operator_of
 
@@ -77,9 +77,8 @@ class Facts:
 
 def calls_any(function: relax.Function, operators: Iterable[str]) -> bool:
     """Tell whether a function calls any of some operators: this is faster than to rewrite it."""
-    names: set[str] = set()
-    structural_walk(function.body, (relax.Call, lambda call: names.add(operator_name(call))))
-    return not names.isdisjoint(operators)
+    names = map(operator_name, nodes_in(function.body, relax.Call))
+    return not set(operators).isdisjoint(names)
 
 
 Rule = Callable[["CallRewriter", relax.Call, relax.Call], "relax.Expr | None"]

@@ -12,9 +12,10 @@ import tvm
 from tvm import s_tir, sym, tirx
 from tvm.ir.expr import TensorLoad
 from tvm.tirx.buffer import decl_buffer
-from tvm_ffi import structural_map, structural_walk
+from tvm_ffi import structural_map
 
 from legalize.kernels.kernel import IS_KERNEL
+from legalize.loop_functions import nodes_in
 
 _LOOPS = tvm.transform.Sequential(
     [
@@ -111,9 +112,7 @@ def _nest(statement: Any) -> Nest | None:
 
 
 def _allocates(statement: Any) -> bool:
-    found: list[Any] = []
-    structural_walk(statement, [(tirx.AllocBuffer, found.append), (tirx.DeclBuffer, found.append)])
-    return bool(found)
+    return bool(nodes_in(statement, tirx.AllocBuffer, tirx.DeclBuffer))
 
 
 def _is_plain(statement: Any) -> bool:
@@ -222,18 +221,13 @@ def _same(index: Any, number: int) -> Any:
 def _analyzer(nest: Nest) -> Any:
     """Return an analyzer that knows the ranges of a nest's variables."""
     analyzer = sym.Analyzer()
-
-    def bind(loop: tirx.For) -> None:
+    for loop in nodes_in(nest.loops[0], tirx.For):
         analyzer.bind(loop.loop_var, tvm.ir.Range.from_min_extent(loop.min, loop.extent))
-
-    structural_walk(nest.loops[0], (tirx.For, bind))
     return analyzer
 
 
 def _accesses(nest: Nest) -> list[Any]:
-    found: list[Any] = []
-    structural_walk(nest.body, [(TensorLoad, found.append), (tirx.BufferStore, found.append)])
-    return found
+    return nodes_in(nest.body, TensorLoad, tirx.BufferStore)
 
 
 def _tensor(access: Any) -> Any:

@@ -6,9 +6,9 @@ from typing import Any
 
 import tvm
 from tvm import s_tir, tirx
-from tvm_ffi import structural_walk
 
 from legalize.kernels.kernel import IS_KERNEL
+from legalize.loop_functions import nodes_in
 
 
 class _Schedule(s_tir.Schedule):
@@ -64,9 +64,7 @@ def tir_block_pass(
 
 def tir_blocks_in(function: tirx.PrimFunc) -> list[Any]:
     """Return the nodes of all blocks within a function's outermost one."""
-    found: list[Any] = []
-    structural_walk(function.body.block.body, (s_tir.SBlock, found.append))
-    return found
+    return nodes_in(function.body.block.body, s_tir.SBlock)
 
 
 def blocks_of(schedule: s_tir.Schedule, function: tirx.PrimFunc) -> Sequence[Any]:

@@ -1,12 +1,11 @@
 """Decides how wide the indices of functions are."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import tvm
 from tvm import tirx
-from tvm_ffi import structural_walk
 
+from legalize.loop_functions import nodes_in
 from tvm_qnn.target.processor import parts
 from tvm_qnn.target.target import requirements
 
@@ -27,8 +26,5 @@ def wide_indices(functions: Iterable[tirx.PrimFunc], target: tvm.target.Target) 
 
 
 def _has_mask(function: tirx.PrimFunc) -> bool:
-    divisors: list[Any] = []
-    structural_walk(function.body, (tirx.FloorMod, lambda node: divisors.append(node.b)))
-    return any(
-        isinstance(divisor, tirx.IntImm) and divisor.value.bit_count() == 1 for divisor in divisors
-    )
+    divisors = (each.b for each in nodes_in(function.body, tirx.FloorMod))
+    return any(isinstance(each, tirx.IntImm) and each.value.bit_count() == 1 for each in divisors)

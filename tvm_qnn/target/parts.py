@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 
 import tvm
 from tvm import tirx
-from tvm_ffi import structural_walk
 
+from legalize.loop_functions import nodes_in
 from legalize.passes.bodies import TAKES_POINTERS
 from tvm_qnn.target.indices import wide_indices
 from tvm_qnn.target.options import options_kept
@@ -123,10 +123,7 @@ def takes_inputs(part: tvm.IRModule) -> bool:
 
 def _length(function: tirx.PrimFunc) -> int:
     """Count the values and stores of a function. LLVM's time grows with them."""
-    found: list[Any] = []
-    kinds = (tirx.Bind, tirx.BufferStore)
-    structural_walk(function.body, [(kind, found.append) for kind in kinds])
-    return len(found)
+    return len(nodes_in(function.body, tirx.Bind, tirx.BufferStore))
 
 
 def _left_out(functions: Sequence[tirx.PrimFunc], target: tvm.target.Target) -> tuple[str, ...]:

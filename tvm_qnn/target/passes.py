@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import tvm
-from tvm import tirx
+from tvm import s_tir, tirx
 from tvm.ir.expr import TensorLoad
 from tvm.tirx.compilation_pipeline import register_tir_pipeline
-from tvm_ffi import structural_walk
 
 from legalize.kernels.isa.targets import has_feature
 from legalize.kernels.kernel import HAS_PLAIN_LOOPS, IS_KERNEL, IS_SMALL
-from legalize.loop_functions import with_body
-from legalize.passes.bodies import TAKES_POINTERS, has_buffers
+from legalize.loop_functions import nodes_in, with_body
+from legalize.passes.bodies import TAKES_POINTERS, owns_buffers
 
 # They lower threads, memory and instructions of GPUs. No function here has these, but the passes
 # would walk over every function.
@@ -127,10 +126,7 @@ def _only_calls(function: tirx.PrimFunc) -> bool:
     """Tell whether a function takes a model's tensors, and has no loop and no store."""
     if TAKES_POINTERS in function.attrs:
         return False
-    found: list[Any] = []
-    kinds = (tirx.For, tirx.BufferStore)
-    structural_walk(function.body, [(kind, found.append) for kind in kinds])
-    return not found
+    return not nodes_in(function.body, tirx.For, tirx.BufferStore)
 
 
 def on_cpu(body: tirx.Stmt) -> tirx.Stmt:
@@ -166,21 +162,16 @@ def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:
     """
     has_wide_loops = False
     is_flat = all(IS_KERNEL in function.attrs for function in functions)
-
-    def see_loop(node: Any) -> None:
-        nonlocal has_wide_loops
-        has_wide_loops |= str(node.extent.ty.dtype) != "int32"
-
-    def see_access(node: Any) -> None:
-        nonlocal is_flat
-        is_flat = is_flat and len(node.indices) == 1
-
-    loops = [(tirx.For, see_loop)]
-    accesses = [(TensorLoad, see_access), (tirx.BufferStore, see_access)]
+    buffers = []
     for function in functions:
         # A final kernel is flat. The walk calls Python for each access.
-        structural_walk(function.body, loops if is_final(function) else [*loops, *accesses])
-    buffers = [has_buffers(function) for function in functions]
+        accesses = () if is_final(function) else (TensorLoad, tirx.BufferStore)
+        nodes = nodes_in(function.body, tirx.For, s_tir.SBlock, *accesses)
+        loops = [each for each in nodes if isinstance(each, tirx.For)]
+        blocks = [each for each in nodes if isinstance(each, s_tir.SBlock)]
+        has_wide_loops |= any(str(loop.extent.ty.dtype) != "int32" for loop in loops)
+        is_flat &= all(len(each.indices) == 1 for each in nodes if isinstance(each, accesses))
+        buffers.append(any(map(owns_buffers, blocks)))
     # A function of open sizes allocates memory, and passes on addresses in it.
     some = (_COMPACT,) if any(buffers) else _OF_BUFFERS
     return (
