@@ -29,7 +29,7 @@ def _loop(call: Call) -> relax.Expr:
     iteration = relax.const(np.zeros(_declared(body.input[0]), np.int64), "int64")
     going = relax.const(np.array(True), "bool") if flag is None else flag
     begin = [iteration, call.emit(R.reshape(going, _declared(body.input[1]))), *carried]
-    limit = None if count is None else constant_of(count)
+    limit = constant_of(count)
     if count is not None and limit is None:
         begin.append(call.emit(R.reshape(count, ())))
     begin = [call.emit(each) for each in begin]

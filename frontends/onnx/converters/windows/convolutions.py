@@ -138,8 +138,7 @@ _OPERATORS = {1: R.nn.conv1d, 2: R.nn.conv2d, 3: R.nn.conv3d}
 
 
 @converter("Conv")
-def _conv(call: Call) -> relax.Expr:
-    data, weights, bias = call.operands(3)
+def _conv(call: Call, data: relax.Expr, weights: relax.Expr, bias: Any) -> relax.Expr:
     image, kernel = spec_of(data).shape[2:], spec_of(weights).shape[2:]
     rank = len(kernel)
     if rank not in _OPERATORS or len(image) != rank:
@@ -168,14 +167,13 @@ _VOLUME = 3
 
 
 @converter("ConvInteger")
-def _conv_integer(call: Call) -> relax.Expr:
+def _conv_integer(call: Call, data: relax.Expr, weights: relax.Expr) -> relax.Expr:
     """Return the int32 sums of a convolution; padding has the real value 0.
 
     If only the run knows the data's zero point, the kernel convolves the stored data, padded with
     0. The zero point's share of a sum is then its product with the weights within the image. The
     sum of these weights is a constant.
     """
-    data, weights = call.operands(2)
     kernel = spec_of(weights).shape[2:]
     window = window_of(call, spec_of(data).shape[2:], kernel)
     if len(kernel) == _VOLUME:
