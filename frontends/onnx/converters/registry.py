@@ -144,7 +144,8 @@ def formula(*names: str, dtype: str = "") -> Callable[[_Rule], _Rule]:
     """
 
     def arrays(call: Call, count: int) -> list[Any]:
-        found = [None if each is None else call.array(each) for each in call.operands(count)]
+        found = call.operands(count)
+        found = [None if each is None else call.array(each) for each in found]
         if dtype and found[0].dtype != dtype:
             raise UnsupportedError(f"its data must be {dtype}")
         return found

@@ -212,16 +212,20 @@ class Graph:
             yield node
         self.node = [each for each in self.node if self.dropped.isdisjoint(each.output)]
 
-    def apply(self, *rules: Rule) -> None:
-        """Offer each node to the rules, one after the other.
+    def apply(self, *rules: Rule) -> bool:
+        """Offer each node to the rules, one after the other; tell whether a node was replaced.
 
         A rule returns whether it added a replacement of the node. The index describes the graph
         before the rule; the rule adds to it the results of nodes that it drops.
         """
+        is_other = False
         for rule in rules:
             for node in self.rewritten():
-                if not rule(self, node):
+                if rule(self, node):
+                    is_other = True
+                else:
                     self.node.append(node)
+        return is_other
 
     def read_instead(self, name: str, other: str) -> None:
         """Let the readers of a tensor read another one."""
