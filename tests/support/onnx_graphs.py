@@ -13,8 +13,6 @@ import pytest
 
 import tvm_qnn as qnn
 from frontends.onnx import from_onnx
-from frontends.onnx.graph.graph import Graph
-from frontends.onnx.graph.shapes import infer
 from qnn_ops.errors import LeftInFloatWarning, QnnError
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
@@ -37,13 +35,6 @@ MICROSOFT = {
     *("QLinearAdd", "QLinearAveragePool", "QLinearConcat", "QLinearGlobalAveragePool"),
     *("QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid", "QLinearSoftmax", "QLinearWhere"),
 }
-
-
-def with_shapes(model: Any, shapes: Mapping[str, Any] | None = None) -> Graph:
-    """Return the graph of a model with inferred shapes."""
-    graph = Graph(model, shapes)
-    infer(graph)
-    return graph
 
 
 class Net:

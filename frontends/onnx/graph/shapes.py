@@ -8,6 +8,7 @@ from frontends.errors import ModelFormatError, UnsupportedError, UnsupportedOper
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.limits import check_windows
 from frontends.onnx.read.names import copied, dims_of, line_of, onnx_package, opset_of
+from frontends.onnx.read.open_inputs import Shapes
 from qnn_ops.dialect.attributes import int_list_attr
 from qnn_ops.errors import QnnError
 
@@ -16,6 +17,16 @@ _MOST_UNITS = 1 << 24
 
 NO_DATA = "tvm_qnn_no_data"
 """A metadata entry: shape inference must not follow values in this model; see ``growth``."""
+
+
+def with_shapes(proto: Any, shapes: Shapes | None) -> Graph:
+    """Return the graph of a model with static shapes of inputs and inferred shapes.
+
+    See ``infer``.
+    """
+    graph = Graph(proto, shapes)
+    infer(graph)
+    return graph
 
 
 def infer(graph: Graph) -> Any:

@@ -3,8 +3,9 @@ import numpy as np
 from frontends.errors import ModelFormatError
 from frontends.onnx.graph.folding import fold
 from frontends.onnx.graph.graph import Graph
+from frontends.onnx.graph.shapes import with_shapes
 from tests.support.errors import fails
-from tests.support.onnx_graphs import Net, Node, with_shapes
+from tests.support.onnx_graphs import Net, Node
 
 CHAIN: list[Node] = [
     ("Shape", "x", "shape"),

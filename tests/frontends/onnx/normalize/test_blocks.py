@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from frontends.onnx.graph.shapes import with_shapes
 from frontends.onnx.normalize.blocks import state_averages
-from tests.support.onnx_graphs import Net, Node, onnx, onnxruntime, with_shapes
+from tests.support.onnx_graphs import Net, Node, onnx, onnxruntime
 
 WINDOW = {"kernel_shape": [2, 2]}
 RNG = np.random.default_rng(6)

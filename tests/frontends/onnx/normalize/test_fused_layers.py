@@ -7,9 +7,10 @@ import pytest
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx.graph.graph import Graph
+from frontends.onnx.graph.shapes import with_shapes
 from frontends.onnx.normalize.fused_layers import write_fused_layers
 from frontends.onnx.normalize.identities import drop_identity
-from tests.support.onnx_graphs import Net, Node, pair, refused, with_shapes
+from tests.support.onnx_graphs import Net, Node, pair, refused
 
 SHAPE = (2, 9, 40)
 RNG = np.random.default_rng(5)

@@ -7,20 +7,11 @@ import numpy as np
 import pytest
 
 from frontends.errors import ModelFormatError, UnsupportedOperatorError
+from frontends.onnx.graph.shapes import with_shapes
 from frontends.onnx.read.limits import WINDOWS
 from frontends.onnx.read.reader import read_proto
 from tests.support.errors import fails
-from tests.support.onnx_graphs import (
-    Net,
-    Node,
-    equal,
-    on_runtime,
-    one,
-    onnx,
-    refused,
-    subgraph,
-    with_shapes,
-)
+from tests.support.onnx_graphs import Net, Node, equal, on_runtime, one, onnx, refused, subgraph
 
 Shapes = list[tuple[int, ...]]
 
