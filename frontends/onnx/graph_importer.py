@@ -83,7 +83,8 @@ class _GraphImporter(ONNXGraphImporter):
         self, op_name: str, inputs: list[Any], attrs: dict[str, Any], opset: int
     ) -> Any:
         number, node = next(self.numbers)
-        values = [self._value(name, each) for name, each in zip(node.input, inputs, strict=False)]
+        pairs = zip(node.input, inputs, strict=False)
+        values = [self.sizes.get(name, constant_of(each)) for name, each in pairs]
         stated = {name: each for name, each in attrs.items() if name != "tvm_custom"}
         call = Call(op_name, self.bb, list(inputs), stated, list(node.output), opset, values)
         try:
@@ -111,10 +112,6 @@ class _GraphImporter(ONNXGraphImporter):
         if not isinstance(made.ty.shape, relax.ShapeExpr):
             raise UnsupportedError(f"the shape of its result {_DEPENDS}")
         return self.bb.emit(result) if isinstance(result, relax.Call) else made
-
-    def _value(self, name: str, operand: Any) -> Any:
-        """Return the value of a constant operand, or its open sizes; otherwise None."""
-        return self.sizes.get(name, None if operand is None else constant_of(operand))
 
 
 def _has_open_size(value: Any) -> bool:

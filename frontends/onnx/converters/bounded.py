@@ -8,7 +8,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Call, converter
+from frontends.onnx.converters.registry import Call, converter, formula
 from qnn_ops import suppress_by_class
 from qnn_ops.dialect.expressions import operand
 from qnn_ops.dialect.registry import constant_of, spec_of
@@ -18,10 +18,9 @@ from qnn_ops.unquantized.suppression import ROW
 _MOST = 1 << 24
 
 
-@converter("NonZero")
-def _non_zero(call: Call) -> relax.Expr:
+@formula("NonZero")
+def _non_zero(call: Call, data: Any) -> relax.Expr:
     """Return the indices of nonzero elements along each axis, then zeros; and their count."""
-    (data,) = call.arrays(1)
     shape, flags = data.shape, data
     if not shape:
         raise UnsupportedError("its data must have an axis")
@@ -36,9 +35,8 @@ def _non_zero(call: Call) -> relax.Expr:
 
 
 @converter("Compress")
-def _compress(call: Call) -> relax.Expr:
+def _compress(call: Call, data: relax.Expr, condition: relax.Expr) -> relax.Expr:
     """Return the elements whose condition is true, along an axis or of the flattened data."""
-    data, condition = call.operands(2)
     axis = call.attributes.get("axis")
     if axis is None:
         data, axis = call.emit(R.reshape(data, (prod(spec_of(data).shape),))), 0
@@ -53,7 +51,7 @@ def _compress(call: Call) -> relax.Expr:
 
 
 @converter("Unique")
-def _unique(call: Call) -> relax.Expr:
+def _unique(_: Call) -> relax.Expr:
     """Raise: constant folding has computed every result that follows from constants."""
     raise UnsupportedError("its values must follow from constants")
 
@@ -74,12 +72,12 @@ def _indices(flags: Any) -> tuple[Any, Any]:
 
 
 @converter("NonMaxSuppression")
-def _non_max_suppression(call: Call) -> relax.Expr:
+def _non_max_suppression(
+    call: Call, boxes: Any, scores: Any, count: Any, overlap: Any, least: Any
+) -> relax.Expr:
     """Return image, class and box of each box that overlaps no better one; then rows of zeros."""
-    boxes, scores, count, overlap, least = call.operands(5)
     emit, shape = call.emit, spec_of(scores).shape
-    known = None if count is None else constant_of(count)
-    limit = constant_of(overlap) if overlap is not None else None
+    known, limit = constant_of(count), constant_of(overlap)
     if limit is not None and not 0 <= limit.item() <= 1:
         raise UnsupportedError(f"iou_threshold must be from 0 to 1, got {limit.item()}")
     most = shape[-1] if known is None and count is not None else 0

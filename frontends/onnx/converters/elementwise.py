@@ -8,26 +8,24 @@ from tvm import relax, te, tirx
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Call, converter
+from frontends.onnx.converters.registry import Call, converter, formula
 from qnn_ops import float_function
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.dialect.registry import as_const, constant_of, spec_of
 
 
 @converter("Sign")
-def _sign(call: Call) -> relax.Expr:
+def _sign(_: Call, data: relax.Expr) -> relax.Expr:
     """Return −1, 0 or 1; min(x, 1) for unsigned integers, because TVM cannot compile their Sign."""
-    (data,) = call.operands(1)
     dtype = str(data.ty.dtype)
     if not dtype.startswith("uint"):
         return R.sign(data)
     return R.minimum(data, relax.const(np.dtype(dtype).type(1)))
 
 
-@converter("IsInf")
-def _is_inf(call: Call) -> Any:
+@formula("IsInf")
+def _is_inf(call: Call, data: Any) -> Any:
     """Tell whether numbers are infinite, with both signs or with one of them."""
-    (data,) = call.arrays(1)
     wanted = {"positive": np.inf, "negative": -np.inf}
     found = [data == end for sign, end in wanted.items() if call.integer(f"detect_{sign}", 1)]
     if len(found) == 2:
@@ -42,10 +40,9 @@ def _extreme(call: Call) -> relax.Expr:
 
 
 @converter("BitCast")
-def _bit_cast(call: Call) -> relax.Expr:
+def _bit_cast(call: Call, data: relax.Expr) -> relax.Expr:
     """Reinterpret the bits of each element as an element of another dtype."""
-    (data,), dtype = call.operands(1), call.dtype("to")
-    if not dtype:
+    if not (dtype := call.dtype("to")):
         raise UnsupportedError("its attribute 'to' names no dtype")
     if np.dtype(dtype).itemsize != np.dtype(spec_of(data).dtype).itemsize:
         raise UnsupportedError(f"elements of {spec_of(data).dtype} as {dtype}")
@@ -58,10 +55,10 @@ def _bit_cast(call: Call) -> relax.Expr:
     return call.builder.call_te(compute, data, primfunc_name_hint="bit_cast")
 
 
-@converter("BitShift")
-def _bit_shift(call: Call) -> Any:
+@formula("BitShift")
+def _bit_shift(call: Call, data: Any, distance: Any) -> Any:
     """Shift bits; a negative shift, or one beyond the width, shifts all of them out."""
-    (data, distance), direction = call.arrays(2), call.text("direction")
+    direction = call.text("direction")
     if "int" not in data.dtype.name or direction not in ("LEFT", "RIGHT"):
         raise UnsupportedError(f"{data.dtype} in direction {direction!r}")
     info = np.iinfo(data.dtype)
@@ -77,12 +74,11 @@ def _bit_shift(call: Call) -> Any:
 
 
 @converter("Pow")
-def _pow(call: Call) -> relax.Expr:
+def _pow(call: Call, base: relax.Expr, exponent: relax.Expr) -> relax.Expr:
     """Return powers; powers of integers are computed in float64 and truncated.
 
     If the exponent is the constant 2 or 3, this function multiplies, as ONNX Runtime does.
     """
-    base, exponent = call.operands(2)
     dtype = spec_of(base).dtype
     known = constant_of(exponent)
     if known is not None and known.size == 1 and known.item() in (2, 3):
@@ -105,10 +101,9 @@ def _pow(call: Call) -> relax.Expr:
     return R.power(base, exponent)
 
 
-@converter("Mod")
-def _mod(call: Call) -> Any:
+@formula("Mod")
+def _mod(call: Call, lhs: Any, rhs: Any) -> Any:
     """Return remainders; they have the divisor's sign, or with ``fmod`` the dividend's."""
-    lhs, rhs = call.arrays(2)
     if lhs.dtype.kind != "f" and not call.integer("fmod"):
         return lhs % rhs
     rest = lhs.to(R.mod(lhs.expr, rhs.expr))
@@ -119,10 +114,9 @@ def _mod(call: Call) -> Any:
     return np.where(rhs < 0, -size, size)  # a zero has the sign, too
 
 
-@converter("Celu")
-def _celu(call: Call) -> Any:
+@formula("Celu")
+def _celu(call: Call, data: Any) -> Any:
     """Return max(0, x) + min(0, alpha (exp(x / alpha) - 1))."""
-    (data,) = call.arrays(1)
     alpha = np.float32(call.attributes.get("alpha", 1.0))
     if not np.isfinite(alpha) or alpha == 0:
         raise UnsupportedError(f"alpha must be a number that is not 0, got {alpha}")
@@ -134,14 +128,14 @@ _LINEAR = 0.7978845608028654
 """The square root of 2 / π."""
 
 
-@converter("Gelu")
-def _gelu(call: Call) -> Any:
+@formula("Gelu")
+def _gelu(call: Call, data: Any) -> Any:
     """Return half of the data, times 1 plus the error function of the data times √½.
 
     The approximate form replaces the error function by the hyperbolic tangent of a cubic function
     of the data, with ONNX Runtime's factors.
     """
-    (data,), approximation = call.arrays(1), call.text("approximate", "none")
+    approximation = call.text("approximate", "none")
     if approximation not in ("none", "tanh"):
         raise UnsupportedError(f"the approximation {approximation!r} is not known")
     if approximation == "none":
@@ -152,10 +146,10 @@ def _gelu(call: Call) -> Any:
     return 0.5 * data * (shape + 1)
 
 
-@converter("HardSigmoid", "HardSwish")
-def _hard_sigmoid(call: Call) -> Any:
+@formula("HardSigmoid", "HardSwish", dtype="float32")
+def _hard_sigmoid(call: Call, data: Any) -> Any:
     """Return a line between 0 and 1; HardSwish multiplies the data by it, as ONNX Runtime does."""
-    (data,), is_swish = call.reals(1), call.op == "HardSwish"
+    is_swish = call.op == "HardSwish"
     alpha = call.attributes.get("alpha", 1 / 6 if is_swish else 0.2)
     line = rounded(data * alpha) + call.attributes.get("beta", 0.5)
     bounded = np.minimum(np.maximum(line, 0), 1)
@@ -163,9 +157,8 @@ def _hard_sigmoid(call: Call) -> Any:
 
 
 @converter("Clip")
-def _clip(call: Call) -> relax.Expr:
+def _clip(call: Call, data: relax.Expr, low: Any, high: Any) -> relax.Expr:
     """Clip the data; the dtype's bound replaces a missing one, so infinities become finite."""
-    data, low, high = call.operands(3)
     dtype = str(spec_of(data).dtype)
     for end, name, bound in ((low, "min", R.maximum), (high, "max", R.minimum)):
         if end is None and name in call.attributes:
@@ -181,14 +174,12 @@ def _clip(call: Call) -> relax.Expr:
     return data
 
 
-@converter("PRelu")
-def _prelu(call: Call) -> Any:
-    data, slope = call.reals(2)
+@formula("PRelu", dtype="float32")
+def _prelu(_: Call, data: Any, slope: Any) -> Any:
     return np.where(data < 0, data * slope, data)
 
 
-@converter("ThresholdedRelu")
-def _thresholded_relu(call: Call) -> Any:
+@formula("ThresholdedRelu", dtype="float32")
+def _thresholded_relu(call: Call, data: Any) -> Any:
     """Return the elements above a threshold; 0 replaces the other elements and NaN."""
-    (data,) = call.reals(1)
     return np.where(data > call.attributes.get("alpha", 1.0), data, 0)

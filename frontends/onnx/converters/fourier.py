@@ -6,16 +6,15 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Array, Call, converter
+from frontends.onnx.converters.registry import Array, Call, formula
 
 _MOST = 1 << 25
 """The most numbers in a matrix of waves, and in all frames."""
 _AXIS_AS_OPERAND = 20
 
 
-@converter("DFT")
-def _dft(call: Call) -> Any:
-    (data,) = call.arrays(1)
+@formula("DFT")
+def _dft(call: Call, data: Any) -> Any:
     shape = data.shape
     rank, is_inverse = len(shape), bool(call.integer("inverse"))
     axis = -2 if call.opset >= _AXIS_AS_OPERAND else call.integer("axis", 1)
@@ -37,10 +36,9 @@ def _dft(call: Call) -> Any:
     return np.transpose(found, [*(back.index(each) for each in range(rank - 1)), rank - 1])
 
 
-@converter("STFT")
-def _stft(call: Call) -> Any:
+@formula("STFT")
+def _stft(call: Call, data: Any, _: Any, window: Any, length: Any) -> Any:
     """Transform overlapping frames of signals, each multiplied by a window."""
-    (data, _, window), length = call.arrays(3), call.operands(4)[3]
     shape = data.shape if data.ndim == 3 else (*data.shape, 1)
     hop = call.number(1, "its step")
     if length is None and window is None:

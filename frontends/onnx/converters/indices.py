@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Call, converter
+from frontends.onnx.converters.registry import Call, converter, formula
 from frontends.onnx.read.constants import range_of
 from frontends.ranges import of_sizes
 from qnn_ops import counted_indices, top_indices
@@ -28,8 +28,7 @@ _FEW = 64
 
 
 @converter("Gather")
-def _gather(call: Call) -> relax.Expr:
-    data, indices = call.operands(2)
+def _gather(call: Call, data: relax.Expr, indices: relax.Expr) -> relax.Expr:
     axis = call.axis(len(spec_of(data).shape), 0)
     known = [constant_of(each) for each in (data, indices)]
     if known[0] is not None and known[1] is not None and known[0].size <= _FEW:
@@ -40,8 +39,7 @@ def _gather(call: Call) -> relax.Expr:
 
 
 @converter("GatherElements")
-def _gather_elements(call: Call) -> relax.Expr:
-    data, indices = call.operands(2)
+def _gather_elements(call: Call, data: relax.Expr, indices: relax.Expr) -> relax.Expr:
     shape = spec_of(data).shape
     axis = call.axis(len(shape), 0)
     return R.gather_elements(data, _counted(call, indices, shape[axis]), axis)
@@ -107,13 +105,12 @@ def _counted_open(builder: relax.BlockBuilder, known: Any, size: Any, dtype: str
 _MOST = 1 << 24
 
 
-@converter("OneHot")
-def _one_hot(call: Call) -> Any:
+@formula("OneHot")
+def _one_hot(call: Call, indices: Any, _: Any, values: Any) -> Any:
     """Compare indices with the numbers along a new axis, and choose between two values.
 
     A negative index counts from the end; an index out of range equals none of the numbers.
     """
-    indices, _, values = call.arrays(3)
     count = call.number(1, "the depth")
     shape, dtype = indices.shape, indices.dtype
     if count < 1 or count * int(np.prod(shape, dtype=np.int64)) > _MOST:
@@ -134,10 +131,10 @@ def _one_hot(call: Call) -> Any:
     return np.where(is_it, on, off)
 
 
-@converter("TopK")
-def _top_k(call: Call) -> relax.Expr:
+@formula("TopK")
+def _top_k(call: Call, data: Any) -> relax.Expr:
     """Return the largest or smallest elements along an axis, and their indices, in stable order."""
-    (data,), number = call.arrays(1), call.number(1, "the number of elements")
+    number = call.number(1, "the number of elements")
     if not call.integer("sorted", 1):
         raise UnsupportedError("elements in an order that is not told")
     shape = data.shape
@@ -157,9 +154,8 @@ def _top_k(call: Call) -> relax.Expr:
 
 
 @converter("EyeLike")
-def _eye_like(call: Call) -> relax.Expr:
+def _eye_like(call: Call, data: relax.Expr) -> relax.Expr:
     """Return a matrix of the data's shape with ones on a diagonal."""
-    (data,) = call.operands(1)
     shape, dtype = spec_of(data).shape, call.dtype("dtype") or spec_of(data).dtype
     if len(shape) != 2 or np.prod(shape, dtype=np.int64) > _MOST:
         raise UnsupportedError(f"a matrix of shape {shape}")
@@ -167,8 +163,8 @@ def _eye_like(call: Call) -> relax.Expr:
 
 
 @converter("Range")
-def _range(call: Call) -> relax.Expr:
-    start, limit, delta = (constant_of(each) for each in call.operands(3))
+def _range(_: Call, begin: Any, end: Any, step: Any) -> relax.Expr:
+    start, limit, delta = map(constant_of, (begin, end, step))
     if start is None or limit is None or delta is None:
         raise UnsupportedError(
             "how many numbers it has depends on the data, which values of inputs at import may tell"

@@ -29,7 +29,7 @@ def _loop(call: Call) -> relax.Expr:
     iteration = relax.const(np.zeros(_declared(body.input[0]), np.int64), "int64")
     going = relax.const(np.array(True), "bool") if flag is None else flag
     begin = [iteration, call.emit(R.reshape(going, _declared(body.input[1]))), *carried]
-    limit = None if count is None else constant_of(count)
+    limit = constant_of(count)
     if count is not None and limit is None:
         begin.append(call.emit(R.reshape(count, ())))
     begin = [call.emit(each) for each in begin]
@@ -61,15 +61,11 @@ def _condition(
     ]
 
     def convert() -> list[relax.Expr]:
-        iteration, flag = (inner.emit(R.reshape(each, ())) for each in state[:_BEFORE_CARRIED])
-        last: relax.Expr | None = None
+        iteration, flag = (inner.array(each).reshape() for each in state[:_BEFORE_CARRIED])
         if limit is not None:
-            last = relax.const(np.array(limit.item(), np.int64), "int64")
-        elif len(state) > _BEFORE_CARRIED + carried:
-            last = state[-1]
-        if last is None:
-            return [flag]
-        return [inner.emit(R.logical_and(flag, inner.emit(R.less(iteration, last))))]
+            return [(flag & (iteration < np.int64(limit.item()))).expr]
+        is_open = len(state) > _BEFORE_CARRIED + carried
+        return [(flag & (iteration < inner.array(state[-1])) if is_open else flag).expr]
 
     return inner.function(convert)
 

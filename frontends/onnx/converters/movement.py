@@ -9,7 +9,7 @@ from tvm.relax import op as R
 from frontends.bounds import check_indices
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Call, Converter, converter
+from frontends.onnx.converters.registry import Call, Converter, converter, formula
 from frontends.onnx.graph.open_shapes import RULES, ends_of_range, length_of, sizes_of, slices_of
 from frontends.onnx.read.constants import array_of
 from frontends.ranges import of_sizes
@@ -20,20 +20,14 @@ from qnn_ops.modules import Rules
 
 
 @converter("Shape")
-def _shape(call: Call) -> relax.Expr:
+def _shape(call: Call, data: relax.Expr) -> relax.Expr:
     """Return a constant: all shapes are known here, even if the package onnx did not infer them."""
-    (data,) = call.operands(1)
     shape = spec_of(data).shape[call.attributes.get("start", 0) : call.attributes.get("end")]
     return relax.const(np.array(shape, np.int64), "int64")
 
 
-_MODES = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
-"""numpy's names."""
-
-
 @converter("Pad")
-def _pad(call: Call) -> relax.Expr:
-    data, given, fill, axes = call.operands(4)
+def _pad(call: Call, data: relax.Expr, given: Any, fill: Any, axes: Any) -> relax.Expr:
     shape = spec_of(data).shape
     widths = _widths(call.attributes.get("pads") if given is None else given, axes, len(shape))
     for axis, (before, after) in enumerate(widths):  # negative widths cut off
@@ -48,7 +42,7 @@ def _pad(call: Call) -> relax.Expr:
             raise UnsupportedError("its value must be constant")
         value = call.attributes.get("value", float(known.item()))
         return R.nn.pad(data, [side for pair in widths for side in pair], "constant", value)
-    if mode not in _MODES:
+    if mode not in ("reflect", "edge", "wrap"):
         raise UnsupportedError(f"mode {mode!r} is not known")
     for axis, pair in enumerate(widths):
         if any(pair):
@@ -56,7 +50,7 @@ def _pad(call: Call) -> relax.Expr:
             if mode == "reflect" and max(pair) >= size:
                 raise UnsupportedError("it reflects more than there is")
             check_indices(size + sum(pair))
-            indices = np.pad(np.arange(size), pair, mode=_MODES[mode])  # type: ignore[call-overload]
+            indices = np.pad(np.arange(size), pair, mode=mode)  # type: ignore[call-overload]
             data = call.emit(R.take(data, relax.const(indices, "int64"), axis, mode="clip"))
     return data
 
@@ -74,10 +68,9 @@ def _widths(given: Any, axes: relax.Expr | None, rank: int) -> list[tuple[int, i
     return widths
 
 
-@converter("ReverseSequence")
-def _reverse_sequence(call: Call) -> relax.Expr:
+@formula("ReverseSequence")
+def _reverse_sequence(call: Call, data: Any, lengths: Any) -> relax.Expr:
     """Reverse the first steps along an axis; each row of the batch has its own number of steps."""
-    data, lengths = call.arrays(2)
     shape = data.shape
     batch, along = call.integer("batch_axis", 1), call.integer("time_axis")
     if {batch, along} != {0, 1} or len(shape) < 2 or lengths.shape != (shape[batch],):
@@ -95,10 +88,9 @@ _IMAGE = 4
 """The number of axes of images."""
 
 
-@converter("SpaceToDepth")
-def _space_to_depth(call: Call) -> Any:
+@formula("SpaceToDepth")
+def _space_to_depth(call: Call, data: Any) -> Any:
     """Turn the pixels of blocks into channels, in images whose channels are first."""
-    (data,) = call.arrays(1)
     shape, size, mode = data.shape, call.integer("blocksize"), call.text("mode", "DCR")
     if len(shape) != _IMAGE or size < 1 or shape[2] % size or shape[3] % size:
         raise UnsupportedError(f"blocks of {size} in data of shape {list(shape)}")
@@ -122,16 +114,16 @@ def _result_shape(call: Call) -> list[Any]:
 
 
 @converter("Expand")
-def _expand(call: Call) -> Any:
-    return R.broadcast_to(call.given[0], _result_shape(call))
+def _expand(call: Call, data: relax.Expr) -> relax.Expr:
+    return R.broadcast_to(data, _result_shape(call))
 
 
-@OPEN.of("Flatten", "Reshape")
-def _reshape(call: Call) -> Any:
-    return R.reshape(call.given[0], _result_shape(call))
+@converter("Flatten", "Reshape", table=OPEN)
+def _reshape(call: Call, data: relax.Expr) -> relax.Expr:
+    return R.reshape(data, _result_shape(call))
 
 
-@OPEN.of("ConstantOfShape")
+@converter("ConstantOfShape", table=OPEN)
 def _constant_of_shape(call: Call) -> Any:
     given = call.attributes.get("value")
     value = np.zeros(1, np.float32) if given is None else array_of(given)
@@ -139,7 +131,7 @@ def _constant_of_shape(call: Call) -> Any:
     return R.broadcast_to(fill, _result_shape(call))
 
 
-@OPEN.of("Range")
+@converter("Range", table=OPEN)
 def _range(call: Call) -> Any:
     begin, end, step = ends_of_range(call.values)
     steps = R.arange(0, as_extent(length_of(begin, end, step)), 1, "int64")
@@ -148,13 +140,13 @@ def _range(call: Call) -> Any:
     return R.add(call.emit(scaled), first)
 
 
-@OPEN.of("Slice")
-def _slice(call: Call) -> Any:
+@converter("Slice", table=OPEN)
+def _slice(call: Call, data: relax.Expr) -> relax.Expr:
     found = slices_of(_shapes(call), call.values, call.attributes)
     columns = ([as_extent(each) for each in column] for column in zip(*found.values(), strict=True))
-    return R.strided_slice(call.given[0], [*found], *columns, assume_inbound=True)
+    return R.strided_slice(data, [*found], *columns, assume_inbound=True)
 
 
 @converter("Tile")
-def _tile(call: Call) -> Any:
-    return R.tile(call.given[0], list(map(as_extent, sizes_of(call.values[1]))))
+def _tile(call: Call, data: relax.Expr) -> relax.Expr:
+    return R.tile(data, list(map(as_extent, sizes_of(call.values[1]))))

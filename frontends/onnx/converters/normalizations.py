@@ -7,21 +7,22 @@ import numpy as np
 from tvm import relax
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Call, converter
+from frontends.onnx.converters.registry import Call, formula
 from frontends.onnx.converters.windows.convolutions import window_of
 from qnn_ops import fused_multiply_add, reduce_windows, row_moments
 from qnn_ops.arithmetic.rounded import rounded
 
 
-@converter("BatchNormalization")
-def _batch_normalization(call: Call) -> Any:
+@formula("BatchNormalization")
+def _batch_normalization(
+    call: Call, data: Any, scale: Any, bias: Any, mean: Any, variance: Any
+) -> Any:
     """Multiply by the scale over the deviation, and add a constant for each channel."""
-    data, *numbers = call.arrays(5)
+    numbers = scale, bias, mean, variance
     if len(call.outputs) != 1 or call.integer("training_mode"):
         raise UnsupportedError("training is not imported")
     if any((each.shape, each.dtype) != (data.shape[1:2], "float32") for each in numbers):
         raise UnsupportedError("it must have one number of float32 for each channel")
-    scale, bias, mean, variance = numbers
     reciprocal = 1 / np.sqrt(variance + call.attributes.get("epsilon", 1e-5))
     factor = scale * reciprocal
     offset = bias - mean * factor
@@ -82,15 +83,14 @@ _ORDERS = {
 """The fewest elements of a row that MLAS has vectors for; the order of such rows, and of others."""
 
 
-@converter("LayerNormalization", "RMSNormalization")
-def _normalization(call: Call) -> Any:
+@formula("LayerNormalization", "RMSNormalization")
+def _normalization(call: Call, data: Any, scale: Any, bias: Any) -> Any:
     """Return the normalized data, and perhaps the mean and the reciprocal of the deviation.
 
     An RMSNormalization divides the data by the root of the mean of their squares. The arithmetic is
     that of MLAS on x86 with AVX2; short rows are added element by element. A stated order replaces
     both, as that of ONNX Runtime's operators with a sum before the normalization.
     """
-    data, scale, bias = call.arrays(3)
     shape, (least, of_vectors, of_elements) = data.shape, _ORDERS[call.op]
     is_other = call.op == "RMSNormalization" and call.integer("stash_type", 1) != 1
     if data.dtype != "float32" or is_other:
@@ -112,10 +112,9 @@ def _normalization(call: Call) -> Any:
     return relax.Tuple([each.expr for each in (result, *found)][:count])
 
 
-@converter("LpNormalization")
-def _normalize(call: Call) -> Any:
+@formula("LpNormalization")
+def _normalize(call: Call, data: Any) -> Any:
     """Divide by the largest magnitude along an axis, then by the norm of the result; 0 stays 0."""
-    (data,) = call.arrays(1)
     axis, degree = call.integer("axis", -1), call.integer("p", 2)
     if degree not in (1, 2) or not -data.ndim <= axis < data.ndim:
         raise UnsupportedError(f"a norm of degree {degree} along axis {axis}")
@@ -126,10 +125,10 @@ def _normalize(call: Call) -> Any:
     return scaled / np.where(most == 0, 1, norm)
 
 
-@converter("LpPool")
-def _pool(call: Call) -> Any:
+@formula("LpPool")
+def _pool(call: Call, data: Any) -> Any:
     """Add up powers in each window, and take the root of the sum."""
-    (data,), degree, kernel = call.arrays(1), call.integer("p", 2), call.integers("kernel_shape")
+    degree, kernel = call.integer("p", 2), call.integers("kernel_shape")
     window = window_of(call, data.shape[2:], kernel)
     powers, half = _power(data, degree), len(kernel)
     if any(window.padding):
@@ -140,9 +139,8 @@ def _pool(call: Call) -> Any:
     return _root(powers.to(reduce_windows(powers.expr, start, size, steps, gaps)), degree)
 
 
-@converter("GlobalLpPool")
-def _pool_all(call: Call) -> Any:
-    (data,) = call.arrays(1)
+@formula("GlobalLpPool")
+def _pool_all(call: Call, data: Any) -> Any:
     degree, axes = call.integer("p", 2), list(range(2, data.ndim))
     return _root(_power(data, degree).sum(axes, data.dtype, True), degree)
 

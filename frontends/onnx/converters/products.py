@@ -13,7 +13,7 @@ from tvm.relax import op as R
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.quantization import quantized
-from frontends.onnx.converters.registry import Array, Call, converter
+from frontends.onnx.converters.registry import Array, Call, converter, formula
 from frontends.onnx.converters.windows.convolutions import data_point, weight_points
 from qnn_ops import blockwise_dense, quantized_dense
 from qnn_ops.arithmetic.rounded import rounded
@@ -21,9 +21,10 @@ from qnn_ops.dialect.registry import as_const, constant_of, spec_of
 
 
 @converter("MatMulInteger")
-def _matmul_integer(call: Call) -> relax.Expr:
+def _matmul_integer(
+    call: Call, data: relax.Expr, weights: relax.Expr, own_point: Any, other_point: Any
+) -> relax.Expr:
     """Return the int32 sums of a product of matrices."""
-    data, weights, own_point, other_point = call.operands(4)
     array, points = constant_of(weights), weight_points(other_point)
     if array is not None and array.ndim == 2 and points is not None:
         return dense(call.builder, data, array, own_point, points)
@@ -107,19 +108,14 @@ class ByteWeights:
         return builder.array(sums).astype(np.float32) * factor
 
 
-@converter("MatMulNBits")
-def _matmul_nbits(call: Call) -> relax.Expr:
+@formula("MatMulNBits", dtype="float32")
+def _matmul_nbits(call: Call, data: Any, _: Any, scales: Any) -> relax.Expr:
     """Multiply by weights of a few bits, with operands and attributes of ``blockwise_dense``."""
-    data, weights, scales, points = call.operands(4)
-    size, shape = call.integer("block_size"), call.reals(1)[0].shape
-    blocks = spec_of(scales).shape[1]
+    size, shape, blocks = call.integer("block_size"), data.shape, scales.shape[1]
     if not shape or -(-shape[-1] // size) != blocks:
         raise UnsupportedError(f"data of shape {list(shape)} for {blocks} blocks of {size}")
     products = blockwise_dense(
-        data,
-        weights,
-        scales,
-        points,
+        *call.operands(4),
         bits=call.integer("bits"),
         block_size=size,
         quantizes_data=bool(call.integer("quantizes_data")),
@@ -131,10 +127,9 @@ _MOST = 32
 """The most rows of a matrix. Each row adds some operators to the model."""
 
 
-@converter("Det")
-def _determinant(call: Call) -> Any:
+@formula("Det")
+def _determinant(_: Call, data: Any) -> Any:
     """Eliminate columns one by one; the pivot is a column's largest magnitude, as in Eigen."""
-    (data,) = call.arrays(1)
     shape: tuple[int, ...] = (0, 0, *data.shape)
     *outer, size, width = shape
     outer = outer[2:]

@@ -20,8 +20,7 @@ _INTEGERS = (*ACTIVATIONS, "uint16")
 
 
 @converter("QuantizeLinear")
-def _quantize_linear(call: Call) -> Any:
-    data, scale, point = call.operands(3)
+def _quantize_linear(call: Call, data: relax.Expr, scale: relax.Expr, point: Any) -> Any:
     dtype = (call.dtype("output_dtype") or "uint8") if point is None else spec_of(point).dtype
     _check_dtypes([data, scale], _INTEGERS, dtype)
     encoding = Encoding(call, data, scale, point)
@@ -40,7 +39,7 @@ def _quantize_linear(call: Call) -> Any:
         (end - origin).astype(np.float32) if known is None else np.asarray(end - known, np.float32)
         for end in (np.int32(limits.min), np.int32(limits.max))
     )
-    steps = call.arrays(1)[0] / encoding.scales()
+    steps = call.array(data) / encoding.scales()
     # ONNX Runtime quantizes NaN, which is not equal to itself, as the lowest value.
     number = np.where(steps == steps, steps, lowest)
     # The constant comes first: then the maximum does not test for NaN again.
@@ -49,15 +48,14 @@ def _quantize_linear(call: Call) -> Any:
 
 
 @converter("DequantizeLinear")
-def _dequantize_linear(call: Call) -> Any:
-    data, scale, point = call.operands(3)
+def _dequantize_linear(call: Call, data: relax.Expr, scale: relax.Expr, point: Any) -> Any:
     dtype = spec_of(data).dtype
     _check_dtypes([scale], (*_INTEGERS, "int32"), dtype)
     encoding = Encoding(call, data, scale, point)
     if encoding.is_known and dtype != "uint16":
         scales, points = encoding.known()
         return dequantize(data, scales, points, axis=encoding.axis)
-    steps = call.arrays(1)[0].astype(np.int32)
+    steps = call.array(data).astype(np.int32)
     if point is not None and dtype != "int32":
         steps = steps - encoding.points()
     return rounded(steps.astype(np.float32) * encoding.scales())
@@ -99,7 +97,7 @@ class Encoding:
     def known(self) -> tuple[Any, Any]:
         """Return scales and zero points as numbers or lists."""
         scales = constant_of(self.scale)
-        points = None if self.point is None else constant_of(self.point)
+        points = constant_of(self.point)
         assert scales is not None
         flat = [0] if points is None else np.asarray(points, np.int64).reshape(-1).tolist()
         return scales.reshape(-1).tolist(), flat[0] if len(set(flat)) == 1 else flat
@@ -148,16 +146,15 @@ _FORMS = {
 
 
 @converter("QuantizeFloat8")
-def _quantize(call: Call) -> Any:
+def _quantize(call: Call, data: relax.Expr, scale: relax.Expr) -> Any:
     """Round x / scale to the nearest number, ties to even; saturate it, and keep NaN."""
-    data, scale = call.operands(2)
     if spec_of(data).dtype != "float32":
         raise UnsupportedError("real numbers must be float32")
     kind = call.text("dtype")
     if kind not in _FORMS:
         raise UnsupportedError(f"{kind} is not imported")
     bits, least, most = _FORMS[kind]
-    ratio = call.arrays(1)[0] / Encoding(call, data, scale).scales()
+    ratio = call.array(data) / Encoding(call, data, scale).scales()
     size, step = np.abs(ratio), ratio.to(relax.const(np.float32(2.0 ** (least - bits))))
     for exponent in range(least + 1, int(np.log2(most)) + 1):
         step = np.where(size >= 2.0**exponent, 2.0 ** (exponent - bits), step)
@@ -168,20 +165,17 @@ def _quantize(call: Call) -> Any:
 
 
 @converter("DequantizeFloat8")
-def _dequantize(call: Call) -> Any:
-    data, scale = call.operands(2)
-    return call.arrays(1)[0] * Encoding(call, data, scale).scales()
+def _dequantize(call: Call, data: relax.Expr, scale: relax.Expr) -> Any:
+    return call.array(data) * Encoding(call, data, scale).scales()
 
 
 _LOWEST = -128  # the zero point that is 0 as uint8
 
 
 @converter("DynamicQuantizeLinear")
-def _dynamic_quantize_linear(call: Call) -> relax.Expr:
+def _dynamic_quantize_linear(call: Call, data: relax.Expr) -> relax.Expr:
     """Return the quantized bytes of a tensor, their scale and their zero point."""
-    (data,) = call.operands(1)
-    values, scale, point = quantized(call.builder, data)
-    return relax.Tuple([values, scale, point])
+    return relax.Tuple(quantized(call.builder, data))
 
 
 def quantized(

@@ -9,14 +9,14 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Call, converter
+from frontends.onnx.converters.registry import Call, converter, formula
 from qnn_ops.dialect.registry import constant_of, spec_of
 
 
 def _axes(call: Call) -> list[int]:
     """Return the axes, from an attribute or an operand, counted from the first axis."""
-    (data, given), axes = call.arrays(2), call.integers("axes")
-    rank = data.ndim
+    (data, given), axes = call.operands(2), call.integers("axes")
+    rank = len(spec_of(data).shape)
     if given is not None:
         axes = call.constant(1, "its axes").reshape(-1).tolist()
     if any(not -rank <= axis < rank for axis in axes):
@@ -24,8 +24,8 @@ def _axes(call: Call) -> list[int]:
     return sorted({int(axis) % rank for axis in axes})
 
 
-@converter("ReduceMax", "ReduceMin")
-def _extreme(call: Call) -> Any:
+@formula("ReduceMax", "ReduceMin")
+def _extreme(call: Call, data: Any) -> Any:
     """Return extremes along axes; only infinities, as masks make them, reduce to an infinity.
 
     TVM's reduction begins with the lowest or the highest finite number. ONNX Runtime begins with
@@ -33,7 +33,7 @@ def _extreme(call: Call) -> Any:
     except for some at the beginning of its vectors.
     """
     reduction, infinity = (R.max, -np.inf) if call.op == "ReduceMax" else (R.min, np.inf)
-    (data,), axes = call.arrays(1), _axes(call)
+    axes = _axes(call)
     if not axes and call.integer("noop_with_empty_axes"):
         return data
     if 0 in data.shape or any(data.shape[axis] < 1 for axis in axes or range(data.ndim)):
@@ -60,16 +60,16 @@ def _extreme(call: Call) -> Any:
     return np.where(np.isnan(first), first, found)
 
 
-@converter("ReduceLogSum")
-def _log_sum(call: Call) -> Any:
-    data, axes, keeps = _parts(call)
+@formula("ReduceLogSum")
+def _log_sum(call: Call, data: Any) -> Any:
+    axes, keeps = _axes_of_reals(call, data)
     return np.log(data.sum(axes, data.dtype, keeps))
 
 
-@converter("ReduceLogSumExp")
-def _log_sum_exp(call: Call) -> Any:
+@formula("ReduceLogSumExp")
+def _log_sum_exp(call: Call, data: Any) -> Any:
     """Subtract the largest element before exponentials are added up, unless it is infinite."""
-    data, axes, keeps = _parts(call)
+    axes, keeps = _axes_of_reals(call, data)
     most = data.max(axes, keepdims=True)
     base = np.where(np.isfinite(most), most, 0)
     sums = np.exp(data - base).sum(axes, data.dtype, True)
@@ -77,23 +77,22 @@ def _log_sum_exp(call: Call) -> Any:
     return result if keeps else R.squeeze(result.expr, axes)
 
 
-def _parts(call: Call) -> tuple[Any, list[int], bool]:
-    (data,) = call.arrays(1)
+def _axes_of_reals(call: Call, data: Any) -> tuple[list[int], bool]:
+    """Return the axes, and whether they stay, with size 1."""
     if data.dtype.kind != "f":
         raise UnsupportedError(f"its data must be real numbers, got {data.dtype}")
     axes = _axes(call)
     if not axes and call.integer("noop_with_empty_axes"):
         raise UnsupportedError("no axes are all axes: noop_with_empty_axes is not imported")
-    return data, axes or list(range(data.ndim)), bool(call.integer("keepdims", 1))
+    return axes or list(range(data.ndim)), bool(call.integer("keepdims", 1))
 
 
 # The float32 lanes of the vectors that Eigen adds, on every processor.
 _LANES = 4
 
 
-@converter("ReduceMean")
-def _reduce_mean(call: Call) -> Any:
-    (data,) = call.reals(1)
+@formula("ReduceMean", dtype="float32")
+def _reduce_mean(call: Call, data: Any) -> Any:
     shape = data.shape
     axes = _axes(call)
     if not axes and call.integer("noop_with_empty_axes"):
@@ -161,9 +160,8 @@ def lanes_sum(vectors: Any) -> Any:
 
 
 @converter("CumProd")
-def _cum_prod(call: Call) -> relax.Expr:
+def _cum_prod(call: Call, data: relax.Expr, given: Any) -> relax.Expr:
     """Multiply each element by all before it, or by all after it along a reversed axis."""
-    data, given = call.operands(2)
     known, rank = constant_of(given), len(spec_of(data).shape)
     if known is None or known.size != 1 or not -rank <= known.item() < rank:
         raise UnsupportedError("its axis must be constant, and one of the data's")

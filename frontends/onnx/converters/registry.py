@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -49,21 +50,9 @@ class Call:
         """Return ``count`` operands; None for each one that is missing."""
         return [*self.given, *[None] * count][:count]
 
-    def arrays(self, count: int) -> list[Any]:
-        """Return ``count`` operands, which behave like numpy arrays."""
-        return [None if each is None else self.array(each) for each in self.operands(count)]
-
-    def reals(self, count: int) -> list[Any]:
-        """Return ``count`` operands like ``arrays``, of which the first must be float32."""
-        found = self.arrays(count)
-        if found[0].dtype != "float32":
-            raise UnsupportedError("its data must be float32")
-        return found
-
     def constant(self, index: int, name: str) -> Array:
         """Return the value of an operand, whose role is ``name``; it must be a constant."""
-        expr = self.operands(index + 1)[index]
-        if expr is None or (value := constant_of(expr)) is None:
+        if (value := constant_of(self.operands(index + 1)[index])) is None:
             raise UnsupportedError(f"{name} must be constant")
         return value
 
@@ -81,7 +70,7 @@ class Call:
         expr = self.operands(index + 1)[index]
         if expr is None and default is not None:
             return default
-        known = None if expr is None else constant_of(expr)
+        known = constant_of(expr)
         if known is None or known.size != 1:
             raise UnsupportedError(f"{name} must be one constant number")
         return int(known.item())
@@ -134,9 +123,43 @@ def text_of(value: Any) -> str:
 
 
 Converter = Callable[[Call], Any]
-"""``rule(call)`` gives a result, of Relax or of ``Call.arrays``; a tuple if there are several."""
+"""``rule(call)`` gives a result, of Relax or like a numpy array; a tuple if there are several."""
 
 CONVERTERS = Rules[str, Converter]()
 """By the name of the operator."""
 
-converter = CONVERTERS.of
+_Rule = Callable[..., Any]
+"""``rule(call, *operands)``: as many operands as it names; None for each one that is missing."""
+
+
+def converter(*names: str, table: Rules[str, Converter] = CONVERTERS) -> Callable[[_Rule], _Rule]:
+    """Decorate the rule of some operators, whose operands are Relax expressions."""
+    return lambda rule: _entered(table, names, rule, Call.operands)
+
+
+def formula(*names: str, dtype: str = "") -> Callable[[_Rule], _Rule]:
+    """Decorate the rule of some operators, whose operands behave like numpy arrays.
+
+    If a dtype is given, the first operand must have it.
+    """
+
+    def arrays(call: Call, count: int) -> list[Any]:
+        found = call.operands(count)
+        found = [None if each is None else call.array(each) for each in found]
+        if dtype and found[0].dtype != dtype:
+            raise UnsupportedError(f"its data must be {dtype}")
+        return found
+
+    return lambda rule: _entered(CONVERTERS, names, rule, arrays)
+
+
+def _entered(
+    table: Rules[str, Converter],
+    names: Iterable[str],
+    rule: _Rule,
+    operands: Callable[[Call, int], list[Any]],
+) -> _Rule:
+    """Enter a rule into a table, and return it."""
+    count = len(signature(rule).parameters) - 1
+    table.update(dict.fromkeys(names, lambda call: rule(call, *operands(call, count))))
+    return rule

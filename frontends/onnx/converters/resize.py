@@ -101,7 +101,7 @@ def _factors(
     scales: relax.Expr | None, sizes: relax.Expr | None, shape: list[int]
 ) -> tuple[list[Any], list[int]]:
     """Return the scale of each axis, float32, and its new size."""
-    values = [None if each is None else constant_of(each) for each in (scales, sizes)]
+    values = [*map(constant_of, (scales, sizes))]
     given = next((each for each in values if each is not None and each.size), None)
     if given is None or given.size != len(shape):
         raise UnsupportedError("its scales or sizes must be constant, one for each axis")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, UserDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from math import prod
 from typing import Any
 
@@ -12,10 +12,10 @@ import numpy as np
 from frontends.errors import UnsupportedError
 from frontends.onnx.read.constants import Array, array_of, dtype_named
 from frontends.onnx.read.names import (
+    PREFIX,
     all_nodes,
     copied,
     dims_of,
-    free_prefix,
     onnx_package,
     opset_of,
 )
@@ -212,16 +212,20 @@ class Graph:
             yield node
         self.node = [each for each in self.node if self.dropped.isdisjoint(each.output)]
 
-    def apply(self, *rules: Rule) -> None:
-        """Offer each node to the rules, one after the other.
+    def apply(self, *rules: Rule) -> bool:
+        """Offer each node to the rules, one after the other; tell whether a node was replaced.
 
         A rule returns whether it added a replacement of the node. The index describes the graph
         before the rule; the rule adds to it the results of nodes that it drops.
         """
+        is_other = False
         for rule in rules:
             for node in self.rewritten():
-                if not rule(self, node):
+                if rule(self, node):
+                    is_other = True
+                else:
                     self.node.append(node)
+        return is_other
 
     def read_instead(self, name: str, other: str) -> None:
         """Let the readers of a tensor read another one."""
@@ -237,7 +241,10 @@ class Graph:
 
     def find_prefix(self) -> None:
         """Choose a prefix that no name begins with."""
-        self.prefix = free_prefix(self)
+        names = {name for node in self.node for name in (*node.input, *node.output)}
+        self.prefix = PREFIX
+        while any(name.startswith(self.prefix) for name in names):
+            self.prefix += "_"
 
     def find_types(self) -> None:
         """Read shapes, ranks and element types from ``input``, ``value_info`` and ``output``."""
@@ -246,7 +253,12 @@ class Graph:
         self.ranks = {each.name: len(each.type.tensor_type.shape.dim) for each in stated}
         values += self.output
         self.kinds = {each.name: each.type.tensor_type.elem_type for each in values}
-        self.shapes = self.sized | known_shapes(values, self.symbols)
+        self.shapes = dict(self.sized)
+        for value in values:
+            sizes: list[Any] = dims_of(value)
+            sizes = [each if isinstance(each, int) else self.symbols.get(each) for each in sizes]
+            if value.type.tensor_type.HasField("shape") and None not in sizes:
+                self.shapes[value.name] = tuple(sizes)
 
     def maker(self, name: str, *operators: str) -> Any:
         """Return the node that makes a tensor, if it is one of these operators; None otherwise."""
@@ -372,14 +384,3 @@ def _array(value: Any) -> Array:
     found = np.array(value, object)
     are_numbers = all(isinstance(each, int | np.integer) for each in found.flat)
     return found.astype(np.int64) if are_numbers else found
-
-
-def known_shapes(values: Any, symbols: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of values whose sizes are all known numbers or symbols."""
-    found = {}
-    for value in values:
-        given = dims_of(value)
-        sizes: list[Any] = [size if isinstance(size, int) else symbols.get(size) for size in given]
-        if value.type.tensor_type.HasField("shape") and None not in sizes:
-            found[value.name] = tuple(sizes)
-    return found

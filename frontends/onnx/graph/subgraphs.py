@@ -11,7 +11,6 @@ from frontends.onnx.read.names import (
     graphs_of,
     is_of_standard,
     made_inside,
-    read_inside,
     read_outside,
     state,
 )
@@ -50,24 +49,28 @@ def inline(
         graph.add("Identity", names.get(name, name), output=output)
 
 
-def keep_apart(graph: Graph, inner: Any, typed: Graph, prefix: str) -> Any:
-    """Return a copy of an inner graph that reads tensors through a Cast, which changes nothing.
+def prepared(graph: Graph, inner: Any, typed: Graph, prefix: str) -> Any:
+    """Return a copy of an inner graph that can be written several times.
 
-    ONNX Runtime makes no group from nodes of two graphs.
+    Its constants move to the outer graph. It reads other tensors of the outer graph through a Cast,
+    which changes nothing: ONNX Runtime makes no group from nodes of two graphs.
 
     Args:
-        graph: the outer graph, which gets the Casts.
+        graph: the outer graph, which gets the constants and the Casts.
         inner: the inner graph.
-        typed: the same graph with the types of its nodes' results.
+        typed: the outer graph with the types of its nodes' results.
         prefix: a prefix of names that no tensor has.
     """
-    copy, made = copied(inner), makers(typed.node)
-    own = {value.name for value in copy.input} | set(made_inside(copy))
-    names = {}
-    for name in dict.fromkeys(read_inside(copy)):
-        if name not in own and name in made and typed.kinds.get(name) == FLOAT:
-            names[name] = graph.apart(name, f"{prefix}{name}")
-    state_plain(copy.node, {*read_outside(copy), *(value.name for value in copy.input)})
+    copy, made, outside = copied(inner), makers(typed.node), read_outside(inner)
+    state_plain(copy.node, {*outside, *(value.name for value in copy.input)})
+    names = {
+        name: graph.apart(name, f"{prefix}outer_{name}")
+        for name in outside
+        if name in made and typed.kinds.get(name) == FLOAT
+    }
+    names |= {tensor.name: f"{prefix}{tensor.name}" for tensor in copy.initializer}
+    graph.constants.update((names[tensor.name], copied(tensor)) for tensor in copy.initializer)
+    del copy.initializer[:]
     rename(copy, names)
     return copy
 
@@ -85,14 +88,6 @@ def state_plain(nodes: Iterable[Any], others: Collection[str]) -> None:
         is_met = is_of_standard(node, "Conv") and any(name in others for name in node.input[1:])
         if is_met and "order" not in attributes_of(node):
             state(node, "order", "plain")
-
-
-def hoist(graph: Graph, inner: Any, prefix: str) -> None:
-    """Move constants of an inner graph, which is written several times, to the outer graph."""
-    names = {tensor.name: f"{prefix}{tensor.name}" for tensor in inner.initializer}
-    graph.constants.update((names[tensor.name], copied(tensor)) for tensor in inner.initializer)
-    del inner.initializer[:]
-    rename(inner, names)
 
 
 def rename(inner: Any, names: Mapping[str, str]) -> None:

@@ -125,14 +125,12 @@ def _conv(graph: Graph, inputs: list[str], attributes: dict[str, Any]) -> None:
         raise UnsupportedError(f"kernel_shape {window} for weights of shape {list(weights)}")
 
 
-def _einsum(graph: Graph, inputs: list[str], attributes: dict[str, Any]) -> None:
-    check_sizes(attributes["equation"], [graph.known_shape(name) for name in inputs])
-
-
 CHECKS: dict[str, Check] = {
     "Conv": _conv,
     "DequantizeLinear": _dequantize,
-    "Einsum": _einsum,
+    "Einsum": lambda graph, inputs, stated: check_sizes(
+        stated["equation"], [*map(graph.known_shape, inputs)]
+    ),
     "QuantizeLinear": _encoding,
 }
 """By the name of the operator."""

@@ -86,10 +86,6 @@ def _cast(attributes: Attributes, sizes: Array) -> Array:
     return np.array([*numbers, None], object)[:-1].reshape(sizes.shape)
 
 
-def _gather(attributes: Attributes, sizes: Array, indices: Array) -> Any:
-    return np.take(sizes, indices.astype(np.int64), attributes.get("axis", 0))
-
-
 def _divided(value: Any, by: Any) -> Any:
     """Divide integers, and round towards zero."""
     if value >= 0 and by > 0:
@@ -103,6 +99,6 @@ _OF_SIZES: dict[str, Callable[..., Any]] = {
     "Cast": _cast,
     "Div": lambda _, *sizes: np.frompyfunc(_divided, 2, 1)(*sizes),
     "Equal": lambda _, *sizes: equal(*sizes),
-    "Gather": _gather,
+    "Gather": lambda given, sizes, at: np.take(sizes, at, given.get("axis", 0)),
 }
 """``rule(attributes, *operands)``, for what the package onnx computes of numbers alone."""

@@ -1,6 +1,7 @@
 """Removal of inner graphs: branches and loop iterations are written into the outer graph."""
 
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from frontends.errors import ModelFormatError
 from frontends.onnx.graph.folding import fold
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.graph.shapes import infer
-from frontends.onnx.graph.subgraphs import inline, keep_apart, rename, state_plain
+from frontends.onnx.graph.subgraphs import inline, prepared, rename, state_plain
 from frontends.onnx.normalize.unrolling import unroll
 from frontends.onnx.read.names import (
     graph_of,
@@ -32,13 +33,12 @@ def closed_branches(graph: Graph) -> Graph:
     """Return a copy whose branches shape inference ignores: one that is not taken need not fit."""
     result = graph.copy()
     result.head.opset_import.append(onnx_package().helper.make_opsetid(_LATER, 1))
-    result.node = [_closed(node) if is_if(node) else node for node in graph.node]
-    return result
-
-
-def _closed(node: Any) -> Any:
     make = onnx_package().helper.make_node
-    return make(node.op_type, list(node.input), list(node.output), domain=_LATER)
+    result.node = [
+        make("If", [*node.input], [*node.output], domain=_LATER) if is_if(node) else node
+        for node in graph.node
+    ]
+    return result
 
 
 def take_branches(graph: Graph, constants: Mapping[str, Any]) -> bool:
@@ -56,16 +56,17 @@ def take_branches(graph: Graph, constants: Mapping[str, Any]) -> bool:
     Raises:
         ModelFormatError: a branch is malformed.
     """
-    if not any(is_if(node) and node.input[0] in constants for node in graph.node):
-        return False
-    for number, node in enumerate(graph.rewritten()):
+    numbers = count()
+
+    def rule(graph: Graph, node: Any) -> bool:
         if not is_if(node) or node.input[0] not in constants:
-            graph.node.append(node)
-            continue
+            return False
         branch = _branch(node, bool(constants[node.input[0]].all()))
         results = {index: name for index, name in enumerate(node.output) if name}
-        inline(graph, branch, f"{graph.prefix}{number}_", {}, results)
-    return True
+        inline(graph, branch, f"{graph.prefix}{next(numbers)}_", {}, results)
+        return True
+
+    return graph.apply(rule)
 
 
 def write_choices(graph: Graph) -> bool:
@@ -117,7 +118,7 @@ def _write_both(graph: Graph) -> None:
     for node in graph.rewritten():
         for which in _BRANCHES if is_if(node) else ():
             stem = f"{graph.prefix}{node.output[0]}_{which}_"
-            branch = keep_apart(graph, _branch(node, which), typed, f"{stem}outer_")
+            branch = prepared(graph, _branch(node, which), typed, stem)
             names = [_result_name(graph.prefix, node, which, i) for i in range(len(node.output))]
             for each in branch.node:
                 if each.op_type in _OF_INDICES:  # the branch may not be taken

@@ -98,19 +98,13 @@ def write_groups(graph: Graph) -> None:
 
 def find_needed_types(graph: Graph) -> None:
     """Infer types, if operators or encodings depend on them."""
-    is_of_shapes = any(node.op_type in _OF_SHAPES for node in graph.node)
-    if is_of_shapes or _computes_encodings(graph):
+    made, is_of_shapes = makers(graph.node), any(each.op_type in _OF_SHAPES for each in graph.node)
+    pairs = (node for node in graph.node if node.op_type in _STANDARD)
+    if is_of_shapes or any(name in made for node in pairs for name in node.input[1:]):
         infer(graph)
         fold(graph)
     if is_of_shapes:
         find_known_types(graph)
-
-
-def _computes_encodings(graph: Graph) -> bool:
-    """Tell whether nodes compute scales or zero points, perhaps from constants."""
-    made = makers(graph.node)
-    pairs = (node for node in graph.node if node.op_type in _STANDARD)
-    return any(name in made for node in pairs for name in node.input[1:])
 
 
 def find_known_types(graph: Graph) -> tuple[Graph, dict[int, str], Graph]:

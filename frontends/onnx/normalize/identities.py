@@ -1,6 +1,5 @@
 """Drops nodes that return their operand, and clips that quantizing makes superfluous."""
 
-from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,8 @@ def drop_clip(graph: Graph, node: Any) -> bool:
     clip = graph.maker(node.input[0], *_CLIPS) if is_quantizing else None
     if clip is None or graph.uses[clip.output[0]] != 1:
         return False
-    if _is_within(graph, node, _ends(clip)):
+    ends = [_ZERO, ""] if clip.op_type == "Relu" else [*clip.input[1:], "", ""][:2]
+    if _is_within(graph, node, ends):
         graph.dropped.add(clip.output[0])
         node.input[0] = clip.input[0]
     return False
@@ -39,11 +39,6 @@ def is_clip_before_quantize(graph: Graph, name: str) -> bool:
         return False
     readers = graph.readers.get(clips[0].output[0], ())
     return [each.op_type for each in readers] == ["QuantizeLinear"]
-
-
-def _ends(clip: Any) -> list[str]:
-    """Return the names of a Clip's bounds, which may be empty; ``_ZERO`` for a Relu's."""
-    return [_ZERO, ""] if clip.op_type == "Relu" else [*clip.input[1:], "", ""][:2]
 
 
 def _is_within(graph: Graph, quantize: Any, names: list[str]) -> bool:
@@ -66,12 +61,13 @@ def _is_within(graph: Graph, quantize: Any, names: list[str]) -> bool:
     return True
 
 
-_IDENTITIES = ("Dropout", "Identity")
-
-
 def drop_identity(graph: Graph, node: Any) -> bool:
-    """Drop an Identity or Dropout, unless it makes an output, as ONNX Runtime does."""
-    if not _is_identity(node, graph.uses):
+    """Drop an Identity or Dropout, unless it makes an output, as ONNX Runtime does.
+
+    A Dropout drops values only for training; its second result is a mask.
+    """
+    trains, masks = any(node.input[2:]), any(name in graph.uses for name in node.output[1:])
+    if not is_of_standard(node, "Dropout", "Identity") or trains or masks:
         return False
     if node.output[0] not in graph.kept:
         graph.read_instead(node.output[0], node.input[0])
@@ -79,12 +75,3 @@ def drop_identity(graph: Graph, node: Any) -> bool:
     node.op_type = "Identity"
     del node.input[1:], node.output[1:], node.attribute[:]
     return False
-
-
-def _is_identity(node: Any, read: Container[str]) -> bool:
-    """Tell whether a node returns its first operand: a Dropout drops values only for training."""
-    return (
-        is_of_standard(node, *_IDENTITIES)
-        and not any(node.input[2:])  # the training mode of a Dropout
-        and not any(name in read for name in node.output[1:])  # the mask of a Dropout
-    )

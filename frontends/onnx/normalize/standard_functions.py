@@ -29,6 +29,7 @@ def write_standard_functions(graph: Graph) -> None:
     Raises:
         QnnError: a shape is not known, or does not fit.
     """
+    make = onnx_package().helper.make_tensor_value_info
     for _ in range(_ROUNDS):
         found = _found(graph)
         if not found:
@@ -40,7 +41,9 @@ def write_standard_functions(graph: Graph) -> None:
             continue
         for node in all_nodes(typed.graph):
             _state_defaults(node, graph.opset)
-        _state_constants(typed.graph)
+        typed.graph.value_info.extend(  # then the package knows the types of constants
+            make(tensor.name, tensor.data_type, tensor.dims) for tensor in typed.graph.initializer
+        )
         ids = [("", name) for name in sorted(found - {_CAST})]
         try:
             written = onnx_package().inliner.inline_selected_functions(typed, ids, False, True)
@@ -68,14 +71,6 @@ def _write_casts(graph: Graph) -> bool:
             state(node, "to", kind)
             is_new = True
     return is_new
-
-
-def _state_constants(graph: Any) -> None:
-    """Add the types of constants, so that the package knows them when it inlines."""
-    make = onnx_package().helper.make_tensor_value_info
-    graph.value_info.extend(
-        make(tensor.name, tensor.data_type, tensor.dims) for tensor in graph.initializer
-    )
 
 
 def _state_defaults(node: Any, opset: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from frontends.bounds import check_iterations
 from frontends.errors import ModelFormatError, UnsupportedError
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.graph.subgraphs import hoist, inline, keep_apart
+from frontends.onnx.graph.subgraphs import inline, prepared
 from frontends.onnx.read.constants import move_constants
 from frontends.onnx.read.names import (
     all_nodes,
@@ -39,14 +39,9 @@ def unroll(graph: Graph, typed: Graph, constants: Mapping[str, Any]) -> bool:
         ModelFormatError: a body is malformed.
         UnsupportedOperatorError: a loop has too many iterations.
     """
-    writer, is_other = _Writer(graph, typed, constants), False
-    for node in graph.rewritten():
-        is_loop, is_scan = (is_of_standard(node, name) for name in ("Loop", "Scan"))
-        if (is_loop and writer.loop(node)) or (is_scan and writer.scan(node)):
-            is_other = True
-        else:
-            graph.node.append(node)
-    return is_other
+    writer = _Writer(graph, typed, constants)
+    rules = {"Loop": writer.loop, "Scan": writer.scan}
+    return graph.apply(lambda _, node: is_of_standard(node, *rules) and rules[node.op_type](node))
 
 
 class _Writer:
@@ -74,7 +69,7 @@ class _Writer:
         if not self._is_small(body, iterations) or (iterations == 0 and has_lists):
             return False
         stem, names = self._stem(node), [*carried]
-        body = self._prepared(body, stem)
+        body = prepared(self.graph, body, self.typed, stem)
         lists: list[list[str]] = [[] for _ in body.output[len(carried) + 1 :]]
         true = self.graph.constant(np.array(True), f"{stem}true")
         for iteration in range(iterations):
@@ -122,7 +117,7 @@ class _Writer:
         if len(sizes) != 1 or not iterations or not self._is_small(body, iterations):
             return False
         stem = self._stem(node)
-        body = self._prepared(body, stem)
+        body = prepared(self.graph, body, self.typed, stem)
         lists: list[list[str]] = [[] for _ in body.output[begin:]]
         for iteration in range(iterations):
             rows = []
@@ -141,12 +136,6 @@ class _Writer:
         nodes = len(self.graph.node) + iterations * of_one
         constants = sum(tensor.ByteSize() for tensor in body.initializer)
         return nodes <= _MOST_NODES and iterations * (body.ByteSize() - constants) <= _MOST_BYTES
-
-    def _prepared(self, body: Any, stem: str) -> Any:
-        """Return a copy of a body whose constants moved to the outer graph, for all iterations."""
-        copy = keep_apart(self.graph, body, self.typed, f"{stem}outer_")
-        hoist(self.graph, copy, stem)
-        return copy
 
     def _iteration(
         self, stem: str, body: Any, given: Sequence[str], lists: list[list[str]], first: int

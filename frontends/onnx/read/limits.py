@@ -136,7 +136,8 @@ def check_windows(proto: Any) -> None:
         shapes = _shapes(trial)
         for node in windows:
             _check(node, shapes)
-        windows = [node for node in windows if not _is_known(shapes.get(node.output[0], []))]
+        made = ((node, shapes.get(node.output[0], [])) for node in windows)
+        windows = [node for node, known in made if not known or any(None in each for each in known)]
         ready = [node for node in slices if _has_sizes(shapes.get(node.input[0], []))]
         if not ready:
             return
@@ -212,10 +213,6 @@ def _shapes(proto: Any) -> dict[str, list[Shape]]:
             if value.type.tensor_type.HasField("shape"):
                 found.setdefault(value.name, []).append(numbers_of(value))
     return found
-
-
-def _is_known(shapes: list[Shape]) -> bool:
-    return bool(shapes) and all(None not in shape for shape in shapes)
 
 
 def _has_sizes(shapes: list[Shape]) -> bool:

@@ -109,16 +109,8 @@ def refuse(nodes: Any, reasons: Mapping[int, str]) -> None:
         raise UnsupportedOperatorError(found)
 
 
-_PREFIX = "tvm_qnn_"
-
-
-def free_prefix(graph: Any) -> str:
-    """Return a prefix that no name in a graph begins with."""
-    names = {name for node in graph.node for name in (*node.input, *node.output)}
-    prefix = _PREFIX
-    while any(name.startswith(prefix) for name in names):
-        prefix += "_"
-    return prefix
+PREFIX = "tvm_qnn_"
+"""The beginning of the names of tensors that an import makes; underscores may follow."""
 
 
 @contextmanager
@@ -139,9 +131,9 @@ def told_by_file(graph: Any) -> Iterator[None]:
 
 def _own(name: str, names: Any) -> str:
     """Return the file's name of a tensor, from the name of a tensor that was made for it."""
-    if name in names or not name.startswith(_PREFIX):
+    if name in names or not name.startswith(PREFIX):
         return name
-    rest = re.sub(rf"^{_PREFIX}_*(\d+_)?", "", name)
+    rest = re.sub(rf"^{PREFIX}_*(\d+_)?", "", name)
     return max((each for each in names if each and rest.startswith(each)), key=len, default=rest)
 
 

@@ -280,7 +280,8 @@ def standard_attention(call: Call) -> None:
     before = graph.shape(past_key)[2] if past_key else 0
     size = heads.tokens, before + graph.shape(key)[-2]
     ends = graph.add("Reshape", lengths, [-1, 1, 1, 1]) if lengths else ""
-    sides = _sides(call)
+    left, right = (call.integer(f"{side}_window_size", -1) for side in ("left", "right"))
+    sides = left, 0 if call.integer("is_causal") else right
     first: Any = before
     if lengths and not past_key and max(sides) >= 0:  # a length counts all tokens
         first = graph.add("Sub", ends, heads.tokens)
@@ -340,12 +341,6 @@ def _heads(call: Call, data: list[str]) -> Heads:
         raise UnsupportedError(f"widths {query[2]} and {key[2]} for {count} and {shared} heads")
     widths = query[2] // count, value[2] // shared
     return Heads(call.graph, query[0], count, shared, query[1], *widths)
-
-
-def _sides(call: Call) -> tuple[int, int]:
-    """Return how many tokens behind, and before, a token sees; negative for any number."""
-    left, right = (call.integer(f"{side}_window_size", -1) for side in ("left", "right"))
-    return left, 0 if call.integer("is_causal") else right
 
 
 def _addend(graph: Graph, mask: str, size: tuple[int, int], hidden: str) -> str:

@@ -62,17 +62,13 @@ def _bias(graph: Graph, bias: str, scales: tuple[str, str]) -> str:
     return dequantized(graph, bias, graph.constant(steps), axis=max(array.ndim - 1, 0))
 
 
-def _zero_of(graph: Graph, data: str) -> str:
-    """Return a zero point of 0 in the dtype of some bytes, for a result without a stated one."""
-    return graph.constant(np.zeros((), np.int8)) if graph.dtype(data) == "int8" else ""
-
-
 @rule("QLinearConv", "QLinearMatMul")
 def _product(call: Call) -> None:
     a, sa, za, b, sb, zb, sy, zy, bias = (*call.inputs, "")[:9]
     graph, op = call.graph, call.node.op_type.removeprefix("QLinear")
     encoding = [name for name in (sa, za, sb, zb, sy, zy, bias) if name]
-    if not all(name in graph.constants for name in encoding) or _has_matrix(graph, encoding):
+    is_known = all(name in graph.constants for name in encoding)
+    if not is_known or any(len(graph.shape(name)) > 1 for name in encoding):  # of many matrices
         _product_of_sums(call)
         return
     operands = [
@@ -82,11 +78,6 @@ def _product(call: Call) -> None:
     if bias:
         operands.append(_bias(graph, bias, (sa, sb)))
     _quantized(call, op, operands, [sy, zy])
-
-
-def _has_matrix(graph: Graph, encoding: list[str]) -> bool:
-    """Tell whether scales or zero points have several axes, as those of a batch of matrices."""
-    return any(len(graph.shape(name)) > 1 for name in encoding)
 
 
 def _product_of_sums(call: Call) -> None:
@@ -189,7 +180,9 @@ def _elementwise(call: Call) -> None:
     if op == "Softmax":  # its early versions have another default axis
         attrs.setdefault("axis", -1)
     operands = [dequantized(graph, *inputs[end - 3 : end]) for end in ends]
-    _quantized(call, op, operands, [sy, zy or _zero_of(graph, inputs[0])])
+    if not zy and graph.dtype(inputs[0]) == "int8":  # a zero point of no dtype means uint8
+        zy = graph.constant(np.int8(0))
+    _quantized(call, op, operands, [sy, zy])
 
 
 @rule("NhwcMaxPool")

@@ -1,5 +1,1 @@
 """LSTM, GRU and RNN."""
-
-from qnn_ops.modules import import_modules
-
-import_modules(__name__)

@@ -32,42 +32,24 @@ def _tanh(x: Any, *_: float) -> Any:
     return 2 * _sigmoid(2 * x) - 1
 
 
-def _leaky_relu(x: Any, alpha: float, _beta: float) -> Any:
-    slower = alpha * x
-    return np.where(x >= 0, x, slower)
-
-
-def _elu(x: Any, alpha: float, _beta: float) -> Any:
-    below = alpha * (_exp(np.minimum(x, 0)) - 1)
-    return np.where(x >= 0, x, below)
-
-
-def _softplus(x: Any, *_: float) -> Any:
-    one_more = 1 + _exp(x)
-    return np.log(one_more.astype(np.float64)).astype(np.float32)
-
-
 def _function(name: str) -> _Rule:
     return lambda x, *_: x.to(float_function(x.expr, name))
 
 
-def _gru_sigmoid(x: Any, *_: float) -> Any:
-    """Return (1 + tanh(x / 2)) / 2."""
-    return 0.5 * (1 + _function("onnxruntime_gru_tanh")(0.5 * x, 0, 0))
-
+_GRU_TANH = _function("onnxruntime_gru_tanh")
 
 _RULES: dict[str, _Rule] = {
     "Affine": lambda x, alpha, beta: alpha * x + beta,
     "Relu": lambda x, *_: np.maximum(x, 0),
-    "LeakyRelu": _leaky_relu,
+    "LeakyRelu": lambda x, alpha, _: np.where(x >= 0, x, alpha * x),
     "ThresholdedRelu": lambda x, alpha, _: np.where(x > alpha, x, 0),
     "Tanh": _tanh,
     "ScaledTanh": lambda x, alpha, beta: alpha * _tanh(beta * x),
     "Sigmoid": _sigmoid,
     "HardSigmoid": lambda x, alpha, beta: np.minimum(1, np.maximum(0, alpha * x + beta)),
-    "Elu": _elu,
+    "Elu": lambda x, alpha, _: np.where(x >= 0, x, alpha * (_exp(np.minimum(x, 0)) - 1)),
     "Softsign": lambda x, *_: x / (1 + np.abs(x)),
-    "Softplus": _softplus,
+    "Softplus": lambda x, *_: np.log((1 + _exp(x)).astype(np.float64)).astype(np.float32),
 }
 """The functions of RNN; LSTM and GRU use them, too, except for their own versions below."""
 
@@ -77,8 +59,8 @@ LSTM_RULES: Mapping[str, _Rule] = {
 }
 """The functions in which LSTM, and the update gate of GRU, differ from RNN."""
 GRU_RULES: Mapping[str, _Rule] = {
-    "Sigmoid": _gru_sigmoid,
-    "Tanh": _function("onnxruntime_gru_tanh"),
+    "Sigmoid": lambda x, *_: 0.5 * (1 + _GRU_TANH(0.5 * x, 0, 0)),
+    "Tanh": _GRU_TANH,
 }
 """The functions in which the other gates of GRU differ from RNN."""
 

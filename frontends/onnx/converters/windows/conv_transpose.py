@@ -10,16 +10,16 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Call, converter
+from frontends.onnx.converters.registry import Call, formula
 from qnn_ops.dialect.expressions import operand
 
 _MOST_ELEMENTS = 1 << 24
 
 
-@converter("Col2Im")
-def _col2im(call: Call) -> Any:
+@formula("Col2Im")
+def _col2im(call: Call, data: Any) -> Any:
     """Add up each pixel's values in the columns, one tap after the other."""
-    (data,), what = call.arrays(1), "the shapes of the image and the block"
+    what = "the shapes of the image and the block"
     image, block = (call.constant(index, what).tolist() for index in (1, 2))
     rank, (batch, depth, columns) = len(image), data.shape
     stride, dilation = (call.integers(name, [1] * rank) for name in ("strides", "dilations"))
@@ -59,14 +59,13 @@ _MOST_CHANNELS = 1024
 """The most taps of a window, and phases of its strides: each has its own operators."""
 
 
-@converter("ConvTranspose")
-def _conv_transpose(call: Call) -> Any:
+@formula("ConvTranspose")
+def _conv_transpose(call: Call, data: Any, weights: Any, bias: Any) -> Any:
     """Multiply each pixel by the weights of all taps, and add up the products of each result.
 
     The order is ONNX Runtime's: the sums over channels first, then the taps, one by one, then the
     bias.
     """
-    data, weights, bias = call.arrays(3)
     batch, channels, *image = data.shape
     depth, units, *kernel = weights.shape
     groups = call.integer("group", 1)

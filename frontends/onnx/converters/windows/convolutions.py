@@ -138,8 +138,7 @@ _OPERATORS = {1: R.nn.conv1d, 2: R.nn.conv2d, 3: R.nn.conv3d}
 
 
 @converter("Conv")
-def _conv(call: Call) -> relax.Expr:
-    data, weights, bias = call.operands(3)
+def _conv(call: Call, data: relax.Expr, weights: relax.Expr, bias: Any) -> relax.Expr:
     image, kernel = spec_of(data).shape[2:], spec_of(weights).shape[2:]
     rank = len(kernel)
     if rank not in _OPERATORS or len(image) != rank:
@@ -168,14 +167,13 @@ _VOLUME = 3
 
 
 @converter("ConvInteger")
-def _conv_integer(call: Call) -> relax.Expr:
+def _conv_integer(call: Call, data: relax.Expr, weights: relax.Expr) -> relax.Expr:
     """Return the int32 sums of a convolution; padding has the real value 0.
 
     If only the run knows the data's zero point, the kernel convolves the stored data, padded with
     0. The zero point's share of a sum is then its product with the weights within the image. The
     sum of these weights is a constant.
     """
-    data, weights = call.operands(2)
     kernel = spec_of(weights).shape[2:]
     window = window_of(call, spec_of(data).shape[2:], kernel)
     if len(kernel) == _VOLUME:
@@ -193,12 +191,11 @@ def _conv_integer(call: Call) -> relax.Expr:
     return R.squeeze(call.emit(_sums(call, row, weights, window.as_row())), [2])
 
 
-def _of_volume(call: Call, window: Window) -> relax.Expr:
+def _of_volume(call: Call, window: Window) -> Any:
     """Add up the sums of two-dimensional convolutions: each plane of the window over its planes."""
-    data, weights = call.operands(2)
-    emit, array = call.emit, constant_of(weights)
-    batch, channels, size, *image = spec_of(data).shape
-    planes = spec_of(weights).shape[2]
+    data, weights = map(call.array, call.operands(2))
+    array, (batch, channels, size, *image) = constant_of(weights.expr), data.shape
+    planes = weights.shape[2]
     stride, dilation = window.strides[0], window.dilations[0]
     front, top, left, back, bottom, right = window.padding
     plane = window.strides[1:], window.dilations[1:], [top, left, bottom, right]
@@ -214,26 +211,21 @@ def _of_volume(call: Call, window: Window) -> relax.Expr:
         if last <= first:
             continue
         met, begin = last - first, first * stride + offset
-        end = begin + (met - 1) * stride + 1
-        part = emit(R.strided_slice(data, [2], [begin], [end], [stride]))
-        part = emit(R.permute_dims(part, [0, 2, 1, 3, 4]))
-        images = emit(R.reshape(part, (batch * met, channels, *image)))
+        part = data[:, :, begin : begin + (met - 1) * stride + 1 : stride]
+        images: Any = np.transpose(part, [0, 2, 1, 3, 4])
+        images = images.reshape(batch * met, channels, *image)
         if array is not None:
             own = as_const(np.ascontiguousarray(array[:, :, number]))
         else:
-            own = emit(R.strided_slice(weights, [2], [number], [number + 1]))
-            own = emit(R.squeeze(own, [2]))
-        sums = emit(_sums(call, images, own, flat))
-        shape = spec_of(sums).shape[1:]
-        sums = emit(R.reshape(sums, (batch, met, *shape)))
-        ends = [np.zeros((batch, missing, *shape), np.int32) for missing in (first, count - last)]
-        before, after = ([relax.const(each)] if each.size else [] for each in ends)
-        parts = [*before, sums, *after]
-        sums = emit(R.concat(parts, 1)) if len(parts) > 1 else sums
-        total = sums if total is None else emit(R.add(total, sums))
+            own = R.squeeze(weights[:, :, number : number + 1].expr, [2])
+        sums = data.to(_sums(call, images.expr, call.emit(own), flat))
+        sums = sums.reshape(batch, met, *sums.shape[1:])
+        if met < count:
+            sums = np.pad(sums, [(0, 0), (first, count - last), *[(0, 0)] * 3])
+        total = sums if total is None else total + sums
     if total is None:
         raise UnsupportedError("its window meets its padding alone")
-    return R.permute_dims(total, [0, 2, 1, 3, 4])
+    return np.transpose(total, [0, 2, 1, 3, 4])
 
 
 def _sums(call: Call, data: relax.Expr, weights: relax.Expr, window: Window) -> relax.Expr:

@@ -11,7 +11,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.reductions import lanes_sum
-from frontends.onnx.converters.registry import Call, converter
+from frontends.onnx.converters.registry import Call, converter, formula
 from frontends.onnx.converters.windows.convolutions import Window, window_of
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.dialect.sizes import is_open
@@ -25,9 +25,8 @@ _WIDEST = 2045
 """The columns of a padded image that fit in ONNX Runtime's buffer for their sums."""
 
 
-@converter("GlobalAveragePool")
-def _global_average_pool(call: Call) -> Any:
-    (data,) = call.arrays(1)
+@formula("GlobalAveragePool")
+def _global_average_pool(call: Call, data: Any) -> Any:
     shape = data.shape
     # This form becomes a quantized mean, whose sums are exact in any order.
     if "order" in call.attributes or call.is_dequantized(data.expr):
@@ -65,18 +64,17 @@ _OPERATORS = {
 
 
 @converter("MaxPool")
-def _max_pool(call: Call) -> relax.Expr:
+def _max_pool(call: Call, data: relax.Expr) -> relax.Expr:
     if len(call.outputs) != 1:
         raise UnsupportedError("the indices of the maxima are not imported")
-    return _pooled("max", call)
+    return _pooled("max", call, data)
 
 
-@converter("AveragePool")
-def _average_pool(call: Call) -> relax.Expr:
+@formula("AveragePool")
+def _average_pool(call: Call, data: Any) -> relax.Expr:
     if any(each != 1 for each in call.integers("dilations")):
         raise UnsupportedError("an average with dilations is not imported")
-    includes = bool(call.integer("count_include_pad"))
-    (data,), kernel = call.arrays(1), call.integers("kernel_shape")
+    includes, kernel = bool(call.integer("count_include_pad")), call.integers("kernel_shape")
     if not _is_in_rows(call, data):
         window = window_of(call, data.shape[2:], kernel)
         if [*data.shape[2:]] == kernel and not any(window.padding) and {*window.strides} == {1}:
@@ -85,7 +83,7 @@ def _average_pool(call: Call) -> relax.Expr:
         is_small = len(kernel) == 2 and max(kernel) <= _LONGEST
         if is_small and window.strides[1] <= 2 and width <= _WIDEST:
             return _mean_of_columns(data, kernel, window, includes=includes)
-    return _pooled("avg", call, count_include_pad=includes)
+    return _pooled("avg", call, data.expr, count_include_pad=includes)
 
 
 def _is_in_rows(call: Call, data: Any) -> bool:
@@ -116,8 +114,8 @@ def _mean_of_columns(data: Any, kernel: list[int], window: Window, *, includes: 
     return sums / counts
 
 
-def _pooled(kind: str, call: Call, **extra: Any) -> relax.Expr:
-    (data,), kernel = call.operands(1), call.integers("kernel_shape")
+def _pooled(kind: str, call: Call, data: relax.Expr, **extra: Any) -> relax.Expr:
+    kernel = call.integers("kernel_shape")
     window = window_of(call, spec_of(data).shape[2:], kernel)
     is_row = len(kernel) == 1  # of an image
     if is_row:

@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.converters.registry import Call, converter
+from frontends.onnx.converters.registry import Call, formula
 from frontends.onnx.converters.windows.convolutions import Window, window_of
 from qnn_ops.arithmetic.rounded import rounded
 
@@ -57,13 +57,12 @@ _OF_HALF_PIXELS = 16
 """The first operator set in which the operator subtracts half a pixel by default."""
 
 
-@converter("RoiAlign")
-def _roi_align(call: Call) -> Any:
+@formula("RoiAlign")
+def _roi_align(call: Call, data: Any, regions: Any, images: Any) -> Any:
     """Average regions of images in a grid, between pixels; or return their largest product.
 
     ONNX Runtime's maximum is the largest of each position's four products, not of their sums.
     """
-    data, regions, images = call.arrays(3)
     shape = data.shape
     count, heights, widths = (
         call.integer(name, default)
@@ -130,13 +129,12 @@ def _bin_ends(begin: Any, end: Any, counts: tuple[int, ...], size: int, is_half:
     return [(index, np.where(is_inside, share, 0)) for index, share in pairs]
 
 
-@converter("DeformConv")
-def _deform_conv(call: Call) -> Any:
+@formula("DeformConv")
+def _deform_conv(call: Call, data: Any, weights: Any, offset: Any, bias: Any, mask: Any) -> Any:
     """Multiply weights by the values at moved positions, between four pixels, times a mask.
 
     The columns of all taps are made first, in the order of the weights, and then multiplied.
     """
-    data, weights, offset, bias, mask = call.arrays(5)
     shape, kernel = data.shape, weights.shape[2:]
     groups, parts = (call.integer(name, 1) for name in ("group", "offset_group"))
     if len(shape) != 4 or len(kernel) != 2 or data.dtype != "float32":
