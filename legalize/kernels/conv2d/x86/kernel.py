@@ -93,13 +93,17 @@ class ConvKernel(TileLoops):
         for section in self.tiling:
             channels = min(section.nr * lanes, spec.out_channels - section.first_vector * lanes)
             blocks = None if self.reads_blocks(section) else section.blocks
-            sections.append((section.nr, section.mr, channels, blocks))
+            sections.append((section.nr, self._pixels_of(section), channels, blocks))
         return (
             *(type(self), self.products, epilogue, self.weight_dtype, tuple(sections)),
             *(output.dtype, output.low, output.high, output.rounding, output.has_two_floors),
             *(fusion.residual, fusion.addend, self.place.fill_lanes, self.place.is_linear),
             *(spec.batch, self.zero_point != 0, self.tasks > 1),
         )
+
+    def _pixels_of(self, section: Section) -> int:
+        """Return how many pixels of a tile the code knows."""
+        return section.mr
 
     def build(self) -> tirx.PrimFunc:
         """Write the function."""

@@ -88,19 +88,17 @@ class Target:
     @classmethod
     def known(cls, spec: ConvSpec, sizes: Sizes, *, is_any: bool, down: bool) -> Target:
         """Return the target of a convolution, with its numbers."""
-        pixel, first = spec.target.whole, spec.target.first
-        border = spec.fusion.border
-        top, left, bottom, right = (0,) * 4 if border is None else border.widths
-        _, height, width, _ = spec.target_shape
-        row = width * pixel
-        before = top * row + left * pixel
+        border, first = spec.fusion.border, first_output(spec)
+        _, left, bottom, right = (0,) * 4 if border is None else border.widths
+        pixel, row, image = distances(spec)
+        before = first - spec.target.first
         steps = (row, pixel) if down else (pixel, row)
         behind = before + spec.out_width * pixel
         rows = behind, (left + right) * pixel, row, spec.out_height - 1
         filled = before, *rows, behind + (spec.out_height - 1) * row, right * pixel + bottom * row
         # The function of the first channels fills the border of all.
-        own = (0,) * len(filled) if first else filled
-        return cls(spec, sizes, is_any, down, (*steps, height * row, before + first, *own))
+        own = (0,) * len(filled) if spec.target.first else filled
+        return cls(spec, sizes, is_any, down, (*steps, image, first, *own))
 
     def read(self, table: Table, sizes: Sizes) -> Target:
         """Return the target with numbers from a table."""
@@ -174,6 +172,21 @@ class Target:
             with T.serial(rolled(pairs)) as y:
                 fill(kept(start + behind + y * row), between)
             fill(start + last, after)
+
+
+def distances(spec: ConvSpec) -> tuple[int, int, int]:
+    """Return the distances of neighbouring outputs of a row, of rows and of images."""
+    _, height, width, _ = spec.target_shape
+    pixel = spec.target.whole
+    return pixel, width * pixel, height * width * pixel
+
+
+def first_output(spec: ConvSpec) -> int:
+    """Return the offset of the first output."""
+    pixel, row, _ = distances(spec)
+    border = spec.fusion.border
+    top, left, *_ = (0, 0) if border is None else border.widths
+    return top * row + left * pixel + spec.target.first
 
 
 def with_any_target(spec: ConvSpec) -> ConvSpec:

@@ -19,27 +19,30 @@ but beside hardly anything else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.tiling import Section, first_byte
-from legalize.kernels.conv2d.x86.amx import division
 from legalize.kernels.conv2d.x86.amx.copies import copy_all, copy_pixel
 from legalize.kernels.conv2d.x86.amx.cost import TILES_OF_SUMS
+from legalize.kernels.conv2d.x86.amx.division import single_nanoseconds
 from legalize.kernels.conv2d.x86.amx.near import hints
-from legalize.kernels.conv2d.x86.amx.slots import Slots, slots_of
+from legalize.kernels.conv2d.x86.amx.sizes import TileSizes, Turn, TurnSizes, lines_ahead
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.pixels import Pixels
-from legalize.kernels.conv2d.x86.prefetch import fetch_ahead, fetch_also, lines_of, share_of
+from legalize.kernels.conv2d.x86.prefetch import fetch_ahead, fetch_also
 from legalize.kernels.conv2d.x86.store import narrow_pixels
+from legalize.kernels.ir.places import address
+from legalize.kernels.ir.tables import Table
 from legalize.kernels.ir.tasks import as_threads, loop_between, share
 from legalize.kernels.ir.vectors import (
     DWORD,
-    Expr,
     Index,
     Sums,
     Vector,
@@ -64,39 +67,68 @@ _LANES = AVX512_VNNI.lanes
 _TURN_SUMS = len(_SUMS) * amx.ROWS * _LANES
 
 
-class Place(NamedTuple):
-    """The position of a tile of pixels.
-
-    Attributes:
-        line: the stretch of its first pixel.
-        pixel: the index of its first pixel in the stretch.
-        is_down: whether the other pixels are below it; None if this holds for no tile.
-    """
-
-    line: Index
-    pixel: Index
-    is_down: Expr | None = None
-
-
 class TileKernel(ConvKernel):
     """The buffers of one function, and the writer of its loops."""
 
     def __init__(self, plan: TilePlan, epilogue: Epilogue) -> None:
         """Write a plan's function."""
         self.plan = plan
-        self.chunks = plan.runs * plan.chunks
-        self.rows: Index = plan.rows  # of each tile of this run
+        self.is_one_chunk = plan.runs * plan.chunks == 1
+        self.cut = TileSizes.known(plan)
+        self.turns = [TurnSizes.known(plan, section) for section in plan.tiling]
         super().__init__(plan, epilogue)
 
+    @property
+    def form(self) -> Hashable:
+        """The facts on which the code depends; see ``ConvKernel``."""
+        plan = self.plan
+        sections = []
+        for section in plan.tiling:
+            slots = plan.slots(section)
+            way = slots.rows, slots.after, hints(plan, section), lines_ahead(plan, section)
+            sections.append(way)
+        facts = plan.has_gaps, self.is_one_chunk, self._writes_over_addend()
+        return super().form, *facts, tuple(sections)
+
+    def _pixels_of(self, section: Section) -> int:
+        return self.plan.tiles_at_once(section)
+
+    @property
+    def _has_any_border(self) -> bool:
+        return self.shares_sizes and self.spec.stored.dtype == "uint8"
+
     def _microseconds(self) -> float:
-        return division.single_nanoseconds(self.plan) / 1000
+        return single_nanoseconds(self.plan) / 1000
 
     def _k_steps_of_block(self) -> int:
-        return self.chunks * self.plan.chunk // DWORD
+        return self.plan.runs * self.plan.chunks * self.plan.chunk // DWORD
+
+    @property
+    def numbers_to_read(self) -> list[int]:
+        """The numbers that a function of several convolutions reads."""
+        own = chain(self.cut, *self.turns) if self.shares_sizes else ()
+        return [*super().numbers_to_read, *own]
+
+    def _read(self, table: Table) -> None:
+        if self.shares_sizes:
+            first = len(super().numbers_to_read)
+            numbers = (kept(table[i]) for i in range(first, table.shape[0]))
+            self.cut = TileSizes(*islice(numbers, len(self.cut)))
+            self.turns = [TurnSizes(*islice(numbers, len(each))) for each in self.turns]
+        super()._read(table)
+
+    def _turns_in(self, section: Section) -> TurnSizes:
+        return self.turns[self.tiling.index(section)]
 
     def _declare_last(self) -> None:
         size = amx.CONFIGURATION_BYTES
         self.configuration = T.arg("tile_configuration", T.buffer((size,), "uint8"))
+        self.chunks = self._table("chunks", (self.plan.runs * self.plan.chunks,))
+        places = self.plan.places.items()
+        self.places = {name: self._table(name, each.shape) for name, each in places}
+
+    def _table(self, name: str, shape: tuple[int, ...]) -> Table:
+        return self.tables.parameter(name, shape, "int32", is_any=self.shares_sizes)
 
     def _declare(self) -> None:
         super()._declare()
@@ -110,13 +142,9 @@ class TileKernel(ConvKernel):
         is_in_place = fusion.part is None and fusion.border is None
         if fusion.residual is None or not is_in_place or plan.tiles * plan.rows != plan.pixels:
             return False
-        all_slots = [self._slots(section) for section in plan.tiling]
+        all_slots = [plan.slots(section) for section in plan.tiling]
         are_whole = all(plan.tiles % plan.tiles_at_once(section) == 0 for section in plan.tiling)
         return are_whole and all(each.count * each.rows == plan.rows for each in all_slots)
-
-    def _slots(self, section: Section) -> Slots:
-        at_once = self.plan.tiles_at_once(section)
-        return slots_of(self.plan.rows, at_once, self.chunks, at_once * section.nr)
 
     @contextmanager
     def _task(self) -> Iterator[None]:
@@ -132,120 +160,127 @@ class TileKernel(ConvKernel):
     def _configure(self) -> None:
         amx.configure(self.configuration)
 
-    def _turns_of_block(self, section: Section) -> Index:
-        return self.plan.turns_of_block(section)
-
-    def _all_turns(self, section: Section) -> Index:
-        return section.blocks * self._turns_of_block(section)
-
     def _whole(self, section: Section) -> None:
-        self._turns(section, self._all_turns(section), lambda place: place)
+        turns = self._turns_in(section).turns
+        with self._section(section):
+            blocks = self._blocks_of(section)
+            loop_between(0, blocks, lambda block: self._block(section, block, 0, turns))
 
     def _tasks_begun(self) -> Index:
         # Each task loads a configuration, and rescales its last turn without products beside it.
-        self.begun = as_threads(self.tasks)
+        self.begun = as_threads(self.sizes.tasks)
         return self.begun
 
-    def _is_by_pixels(self, section: Section) -> bool:
-        return division.is_by_pixels(self.plan, section)
-
     def _share(self, section: Section, task: Index) -> None:
-        """Write a task's turns: the same ones of each block, or some of all blocks."""
-        turns, blocks = self._turns_of_block(section), 1
-        units = self._all_turns(section)
-        if is_by_pixels := self._is_by_pixels(section):
-            units, blocks = turns, section.blocks
-        first, end = map(kept, share(task, self.begun, units))
-        count = kept(end - first)
+        """Write a task's turns of a section: the same ones of each block, or some of all blocks."""
+        sizes, blocks = self._turns_in(section), self._blocks_of(section)
+        turns, is_each = sizes.turns, T.int32(sizes.of_thread) != 0
+        units = kept(T.Select(is_each, turns, blocks * turns))
+        start, stop = map(kept, share(task, self.begun, units))
+        first = T.Select(is_each, 0, T.truncdiv(start, turns))
+        end = T.Select(is_each, blocks, T.truncdiv(stop + turns - 1, turns))
 
-        def number(place: Index) -> Index:
-            if not is_by_pixels:
-                return first + place
-            return T.truncdiv(place, count) * turns + first + T.truncmod(place, count)
+        def block_share(block: Index) -> None:
+            before = kept(T.Select(is_each, 0, block * turns))
+            lowest, highest = T.max(start - before, 0), T.min(stop - before, turns)
+            self._block(section, block, kept(lowest), kept(highest))
 
-        with T.If(first < end), T.Then():
-            self._turns(section, blocks * count, number)
+        with T.If(start < stop), T.Then(), self._section(section):
+            loop_between(kept(first), kept(end), block_share)
 
-    def _turns(self, section: Section, count: Index, number: Callable[[Index], Index]) -> None:
-        """Write the loop over turns.
-
-        Args:
-            section: the section.
-            count: the number of turns, at least 1.
-            number: returns the number of the turn at an index in the order.
-        """
-        self._multiply(section, number(0))
-        loop_between(
-            1,
-            count,
-            lambda place: self._multiply(section, kept(number(place)), kept(number(place - 1))),
-        )
+    @contextmanager
+    def _section(self, section: Section) -> Iterator[None]:
+        """Write the code around a loop over blocks: it rescales the sums of the last turn."""
+        # Before the first turn, there are no sums of a turn before.
+        self.before = Turn(*(local_vector(1, "int64") for _ in Turn._fields))
+        for each in self.before:
+            set_lanes(each, T.int64(0), 1)
+        yield
         for total in range(self.plan.tiles_at_once(section) * section.nr):
             self._store(section, total)
-        with T.serial(self.rows) as row:
-            self._rescale(section, number(count - 1), row, 1)
+        last = self._turn_before()
+        with T.serial(self.cut.rows) as row:
+            self._rescale(section, last, row, 1)
 
-    def _rescale_between(self, section: Section, turn: Index, chunk: Index, product: int) -> None:
-        """Write the slot after a product of a chunk, if there is one: some rows of a turn."""
-        slots = self._slots(section)
-        if product not in slots.after:
-            return
-        number = slots.number(chunk, product)
-        with ExitStack() as branch:
-            if self.chunks == 1:
-                number = branch.enter_context(T.serial(slots.count))
-            elif product != slots.after[-1]:
-                branch.enter_context(T.If(chunk > 0))
-                branch.enter_context(T.Then())
-            if slots.count <= (self.chunks - 1) * len(slots.after):
-                branch.enter_context(T.If(number < slots.count))
-                branch.enter_context(T.Then())
-            self._rescale(section, turn, number * slots.rows, slots.rows)
+    def _turn_before(self) -> Turn:
+        return Turn(*(kept(get_lanes(each, 1)) for each in self.before))
 
-    def _multiply(self, section: Section, turn: Index, before: Index | None = None) -> None:
+    def _block(self, section: Section, block: Index, start: Index, stop: Index) -> None:
+        """Write the loop over some turns of a block."""
+        at_once = self.plan.tiles_at_once(section)
+        first_vector = address(self._vector_of(section) + block * section.nr)
+
+        def turn(number: Index) -> None:
+            tile = kept(self._first_tile(number * at_once, at_once))
+            self._multiply(section, first_vector, tile, number)
+            following = first_vector, tile, T.int32(self._turns_in(section).slots)
+            for each, value in zip(self.before, following, strict=True):
+                set_lanes(each, T.Cast("int64", value), 1)
+
+        loop_between(start, stop, turn)
+
+    def _first_tile(self, tile: Index, at_once: int) -> Index:
+        """Return the first tile of a turn; the last turn may repeat tiles."""
+        return unsigned_min(tile, self.cut.tiles - at_once)
+
+    def _multiply(
+        self, section: Section, first_vector: Index, first_tile: Index, number: Index
+    ) -> None:
         """Write the sums of a turn, and the stores and the rescaling of the turn before.
 
         Args:
             section: the section.
-            turn: the turn, counted through all blocks.
-            before: the turn before; None if there is none.
+            first_vector: the first vector of channels.
+            first_tile: the first tile of pixels.
+            number: the number of the turn in its block.
         """
-        spec, plan, nr = self.spec, self.plan, section.nr
-        at_once = plan.tiles_at_once(section)
-        first_vector = self._first_vector(section, turn)
-        first = self._first_tile(section, turn)
+        plan, nr, at_once = self.plan, section.nr, self.plan.tiles_at_once(section)
+        before = self._turn_before()
         if plan.copied == section.mr:
-            self._copy(section, first)
+            self._copy(section, first_tile)
             origins = [(i * plan.rows * plan.pitch, plan.pitch) for i in range(at_once)]
         else:
-            origins = [self._origin_of_tile(first + i) for i in range(at_once)]
+            origins = [self._data_of(first_tile + i) for i in range(at_once)]
         products = [(i, j) for i in range(at_once) for j in range(nr)]
-        height, taps = (1, 1) if plan.copied else (spec.kernel_height, spec.runs_per_row)
-        piece = plan.chunk * _LANES
-        fetch = self._fetch_next(section, first_vector, turn)
+        fetch = self._fetch_next(section, first_vector, number)
         passes = hints(plan, section)
-        with T.serial(height) as ky, T.serial(taps) as kx:
-            run = spec.run_start(ky, kx)
-            with T.serial(plan.chunks) as k:
-                offset = run + unsigned_min(k * plan.chunk, plan.run_length - plan.chunk)
-                chunk = (ky * taps + kx) * plan.chunks + k
-                fetch(chunk)
-                weights = first_vector * self.vector_stride + chunk * (nr * piece)
-                for total, (i, j) in enumerate(products):
-                    data, vector = _DATA[i % len(_DATA)], _WEIGHTS[j % len(_WEIGHTS)]
-                    if i == 0:
-                        place = weights + j * piece
-                        amx.load(vector, self.weights, place, 4 * _LANES, passes=passes.weights)
-                    if j == 0:
-                        origin, pitch = origins[i]
-                        amx.load(data, self.tiled, origin + offset, pitch, passes=passes.data)
-                    with T.If(chunk == 0), T.Then():
-                        if before is not None:
-                            self._store(section, total)
-                        amx.load(_SUMS[total], self.bias.row, (first_vector + j) * _LANES, 0)
-                    amx.multiply_add(_SUMS[total], data, vector)
-                    if before is not None:
-                        self._rescale_between(section, before, chunk, total)
+        weights = address(first_vector * self.vector_stride)
+        piece = kept(T.Cast("int64", T.int32(self.cut.chunk)))
+        with T.serial(self.cut.chunks) as chunk:
+            offset = kept(T.Cast("int64", self.chunks[chunk]))
+            fetch(chunk)
+            begin = kept(weights + T.Cast("int64", chunk) * (nr * piece))
+            for total, (i, j) in enumerate(products):
+                data, vector = _DATA[i % len(_DATA)], _WEIGHTS[j % len(_WEIGHTS)]
+                if i == 0:
+                    place = begin + j * piece
+                    amx.load(vector, self.weights, place, 4 * _LANES, passes=passes.weights)
+                if j == 0:
+                    origin, pitch = origins[i]
+                    amx.load(data, self.tiled, origin + offset, pitch, passes=passes.data)
+                with T.If(chunk == 0), T.Then():
+                    self._store(section, total)
+                    amx.load(_SUMS[total], self.bias.row, (first_vector + j) * _LANES, 0)
+                amx.multiply_add(_SUMS[total], data, vector)
+                self._rescale_between(section, before, chunk, total)
+
+    def _rescale_between(self, section: Section, before: Turn, chunk: Index, product: int) -> None:
+        """Write the slots after a product of a chunk, if there are any: some rows of a turn."""
+        slots = self.plan.slots(section)
+        if product not in slots.after:
+            return
+        number = slots.number(chunk, product)
+        with ExitStack() as branch:
+            if self.is_one_chunk:
+                number = branch.enter_context(T.serial(T.Cast("int32", before.slots)))
+            else:
+                number = kept(number)
+                # Without its sign, a negative number is large.
+                branch.enter_context(
+                    T.If(T.Cast("uint32", number) < T.Cast("uint32", before.slots))
+                )
+                branch.enter_context(T.Then())
+            self._rescale(section, before, number * slots.rows, slots.rows)
 
     def _store(self, section: Section, total: int) -> None:
         """Write the store of a tile of sums."""
@@ -254,65 +289,65 @@ class TileKernel(ConvKernel):
         amx.store(_SUMS[total], self.memory, start, 4 * _LANES * section.nr)
 
     def _fetch_next(
-        self, section: Section, first_vector: Index, turn: Index
+        self, section: Section, first_vector: Index, number: Index
     ) -> Callable[[Index], None]:
         """Return the function that writes a chunk's prefetches of the next block's weights.
 
         Blocks of one turn also prefetch: its products wait for weights, but the next block's need
         not.
         """
-        size, turns = section.nr * self.vector_stride, self.plan.turns_of_block(section)
-        end = first_vector * self.vector_stride + size
-        share = share_of(size, self.chunks, turns)
-        lines = lines_of(share, self.weight_dtype)
-
-        def fetches(turn: Index) -> Callable[[Index], None]:
-            own = T.truncmod(turn, turns)
-            return fetch_ahead(self.weights, end, share, lines, self.chunks, own)
-
-        if self.tasks == 1 or not self._is_by_pixels(section):
-            return fetches(turn)
-        # Each of several threads has only its own turns, but needs all weights.
-        others = fetches(turn + division.turns_of_thread(self.plan, section))
-        return fetch_also(fetches(turn), others, self.begun > 1)
+        sizes, chunks = self._turns_in(section), self.cut.chunks
+        end = address((first_vector + section.nr) * self.vector_stride)
+        lines = lines_ahead(self.plan, section)
+        fetches = partial(fetch_ahead, self.weights, end, sizes.share, lines, chunks)
+        if self.tasks == 1:
+            return fetches(number)
+        # Each of several threads may have only some turns, but need all weights.
+        others = kept(T.Select(self.begun > 1, T.int32(sizes.of_thread), 0))
+        return fetch_also(fetches(number), fetches(number + others), others > 0)
 
     def _copy(self, section: Section, first: Index) -> None:
         """Write the copies of a turn's pixels, given its first tile."""
         plan = self.plan
         for tile in range(plan.tiles_at_once(section)):
-            pixel = self._place(first + tile).pixel
+            pixel = kept(self._first_pixel(first + tile))
             with T.serial(plan.rows) as row:
                 origin = first_byte(self.spec, pixel + row)
                 place = (tile * plan.rows + row) * plan.pitch
                 copy_pixel(self.spec, self.source, origin, self.tiled, place)
 
-    def _rescale(self, section: Section, turn: Index, first: Index, count: int) -> None:
+    def _rescale(self, section: Section, turn: Turn, first: Index, count: int) -> None:
         """Write the code that turns the sums of some rows of a turn's tiles into outputs.
 
         Args:
             section: the section.
-            turn: the turn, counted through all blocks.
+            turn: the turn.
             first: the first row; near the end, the last possible one is taken.
             count: the number of consecutive rows.
         """
-        first = unsigned_min(first, self.rows - count)
-        first_vector = self._first_vector(section, turn)
-        outputs, conditions, acc = [], [], []
+        first = address(unsigned_min(first, self.cut.rows - count))
+        rows = [first + i for i in range(count)]
+        outputs: list[Index] = []
+        pixels: list[Index] = []
+        acc = []
         for tile in range(self.plan.tiles_at_once(section)):
-            place = self._place(self._first_tile(section, turn) + tile)
-            for row in (first + i for i in range(count)):
-                output, condition = self._output_of(place, row)
-                outputs.append(output)
-                if condition is not None:
-                    conditions.append(condition)
+            found = self._outputs_of(turn.tile + tile, rows)
+            outputs += found[0]
+            pixels += found[1]
+            for row in rows:
                 acc.append([local_vector(_LANES) for _ in range(section.nr)])
                 for j, vector in enumerate(acc[-1]):
                     start = self._sums_of(section, tile, row) + j * _LANES
                     sums = self.memory[T.ramp(start, 1, _LANES)]
                     if self.sums is not None:
-                        sums = sums - T.broadcast(self.sums[output], _LANES)
+                        sums = sums - T.broadcast(self.sums[pixels[len(acc) - 1]], _LANES)
                     set_lanes(vector, sums, _LANES)
-        self._finish(section, first_vector, Pixels(outputs), acc, conditions)
+        conditions = []
+        if self.plan.has_gaps:
+            conditions = [kept(output >= 0) for output in outputs]
+            # No tensor that is added has an element at -1.
+            outputs = [kept(T.max(output, T.int64(0))) for output in outputs]
+        self._finish(section, turn.vector, Pixels(pixels), acc, conditions, outputs)
 
     def _narrowed(self, section: Section, acc: Sums) -> list[Vector]:
         """Return the outputs of pixels that have four vectors together."""
@@ -327,71 +362,32 @@ class TileKernel(ConvKernel):
             for value in narrow_pixels(self.spec.stored, part, self.zero_point)
         ]
 
-    def _first_vector(self, section: Section, turn: Index) -> Index:
-        """Return the first vector of channels of a turn."""
-        block = T.truncdiv(turn, self._turns_of_block(section))
-        return section.first_vector + block * section.nr
+    def _first_pixel(self, tile: Index) -> Index:
+        """Return the number of a tile's first pixel, if all tiles follow each other."""
+        return unsigned_min(tile * self.plan.rows, self.spec.out_pixels - self.plan.rows)
 
-    def _first_tile(self, section: Section, turn: Index) -> Index:
-        """Return the first tile of pixels of a turn."""
-        plan, at_once = self.plan, self.plan.tiles_at_once(section)
-        number = T.truncmod(turn, plan.turns_of_block(section))
-        return unsigned_min(number * at_once, plan.tiles - at_once)
-
-    def _place(self, tile: Index) -> Place:
-        """Return the position of a tile of pixels."""
-        plan = self.plan
-        number = T.truncmod(tile, plan.tiles_per_line)
-        first = unsigned_min(number * plan.rows, plan.line_pixels - plan.rows)
-        line = T.truncdiv(tile, plan.tiles_per_line)
-        if plan.columns == 0:
-            return Place(line, first)
-        spec, number = self.spec, tile - plan.tiles_across
-        y = T.truncmod(number, plan.tiles_per_column) * plan.rows
-        y = unsigned_min(y, spec.out_height - plan.rows)
-        column = T.truncdiv(number, plan.tiles_per_column)
-        x = plan.line_pixels + T.truncmod(column, plan.columns)
-        row = T.truncdiv(column, plan.columns) * spec.out_height + y
-        is_down = kept(number >= 0)
-        return Place(T.Select(is_down, row, line), T.Select(is_down, x, first), is_down)
-
-    def _origin_of_tile(self, tile: Index) -> tuple[Index, Index]:
+    def _data_of(self, tile: Index) -> tuple[Index, Index]:
         """Return the first byte that a tile of pixels reads, and the distance between pixels."""
-        spec, plan = self.spec, self.plan
-        _, height, width, channels = spec.staged_shape
-        line, pixel, is_down = self._place(tile)
-        origin, pitch = pixel * plan.pitch, plan.pitch
-        if plan.copied:
-            return origin, pitch
-        if plan.lines == spec.batch * spec.out_height:
-            row = spec.strides[0] * width * channels
-            image, y = T.truncdiv(line, spec.out_height), T.truncmod(line, spec.out_height)
-            origin += image * (height * width * channels) + y * row
-            if is_down is not None:
-                pitch = T.Select(is_down, row, pitch)
-        elif plan.lines > 1:
-            origin += line * (height * width * channels)
-        return origin, pitch
+        if not self.places:
+            return self._first_pixel(tile) * self.plan.pitch, self.plan.pitch
+        # LLVM would compute several places in a vector, and extract each one from it.
+        offset, pitch = (address(self.places["tiles"][tile, column]) for column in range(2))
+        return offset, pitch
 
-    def _output_of(self, place: Place, row: Index) -> tuple[Index, Expr | None]:
-        """Return the output pixel in a row of a tile.
+    def _outputs_of(self, tile: Index, rows: Sequence[Index]) -> tuple[list[Index], list[Index]]:
+        """Return the offsets and the numbers of the output pixels in rows of a tile.
 
-        Returns:
-            Its number, or 0 if the row is no output pixel; and a condition that tells whether it
-            is one, or None if all rows are.
+        The offset is -1 for a row that is no output pixel. There are no offsets if no table has
+        them, and numbers are offsets if the code needs none.
         """
-        spec, plan = self.spec, self.plan
-        start = place.line * (spec.out_pixels // plan.lines)
-        if place.is_down is not None:
-            step = T.Select(place.is_down, spec.out_width, 1)
-            return start + place.pixel + row * step, None
-        pixel = place.pixel + row
-        if plan.real_pixels == plan.row_pixels:
-            return start + pixel, None
-        y, x = T.truncdiv(pixel, plan.row_pixels), T.truncmod(pixel, plan.row_pixels)
-        is_real = x < plan.real_pixels
-        return T.Select(is_real, start + y * plan.real_pixels + x, 0), is_real
+        if not self.places:
+            first = kept(self._first_pixel(tile))
+            return [], [kept(first + row) for row in rows]
+        outputs = [address(self.places["outputs"][tile, row]) for row in rows]
+        if "pixels" not in self.places:
+            return outputs, outputs
+        return outputs, [address(self.places["pixels"][tile, row]) for row in rows]
 
     def _sums_of(self, section: Section, tile: int, row: Index) -> Index:
         """Return the offset in memory of the sums of a row of a turn's tile of pixels."""
-        return (tile * self.plan.rows + row) * (section.nr * _LANES)
+        return (tile * amx.ROWS + row) * (section.nr * _LANES)

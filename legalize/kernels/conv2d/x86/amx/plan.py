@@ -27,7 +27,15 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section, split_vectors
 from legalize.kernels.conv2d.x86.amx.copies import can_copy, pitch_of
 from legalize.kernels.conv2d.x86.amx.cost import TILES_OF_SUMS, WORTH_IT, cost, nanoseconds
+from legalize.kernels.conv2d.x86.amx.division import is_by_pixels
 from legalize.kernels.conv2d.x86.amx.kernel import TileKernel
+from legalize.kernels.conv2d.x86.amx.places import (
+    chunk_places,
+    outputs_of_rows,
+    pixels_of_rows,
+    tile_places,
+)
+from legalize.kernels.conv2d.x86.amx.slots import Slots, slots_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
 from legalize.kernels.conv2d.x86.tiling import by_blocks
@@ -76,6 +84,14 @@ class TilePlan(Plan):
     copied: int = 0
 
     @property
+    def shares_sizes(self) -> bool:
+        """Whether the code reads the convolution's sizes."""
+        spec = self.spec
+        # Copies and sums of pixels take memory of a known size.
+        has_memory = self.copied > 0 or spec.has_asymmetric_kernel
+        return spec.fusion.is_shared and not has_memory
+
+    @property
     def runs(self) -> int:
         """Stretches of bytes that a pixel reads."""
         return 1 if self.copied else self.spec.runs
@@ -106,6 +122,22 @@ class TilePlan(Plan):
         return -(-self.spec.out_height // self.rows)
 
     @property
+    def width(self) -> int:
+        """Pixels from a row of the output to the next one."""
+        width = self.spec.out_width
+        return self.row_pixels if self.real_pixels == width else width
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether tiles have pixels that are no output's."""
+        return self.row_pixels > self.real_pixels
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of the weights of a vector of channels."""
+        return self.runs * self.chunks * self.chunk * self.products.lanes
+
+    @property
     def pixels(self) -> int:
         """Pixels that tiles cover, including unused ones."""
         spec = self.spec
@@ -128,6 +160,15 @@ class TilePlan(Plan):
         """Count the turns of all blocks."""
         return section.blocks * self.turns_of_block(section)
 
+    def is_by_pixels(self, section: Section) -> bool:
+        """Tell whether threads divide the turns of each block; see division.py."""
+        return is_by_pixels(self, section)
+
+    def slots(self, section: Section) -> Slots:
+        """Return the slots of a turn of a section."""
+        at_once = self.tiles_at_once(section)
+        return slots_of(self.rows, at_once, self.runs * self.chunks, at_once * section.nr)
+
     def lay_out(self, kernel: Array, lanes: Array) -> Layout:
         """Cut the weights into chunks, with zeros for bytes past a pixel's copy.
 
@@ -142,7 +183,21 @@ class TilePlan(Plan):
             chunks[:, :, number, start - first :] = runs[:, :, start : first + self.chunk]
         chunks = chunks.reshape(len(runs), -1, self.chunk // DWORD, DWORD)
         weights = by_blocks(self.tiling, chunks, lanes, (0, 3, 1, 4, 2, 5))
-        return Layout(weights, settings=(self.configuration,))
+        settings = self.configuration, chunk_places(self), *self.places.values()
+        return Layout(weights, settings=settings)
+
+    @property
+    def places(self) -> dict[str, Array]:
+        """The tables of places.py, by name; none for copies, which follow each other.
+
+        Rows that are no output pixels have the number of the first pixel.
+        """
+        if self.copied:
+            return {}
+        places = {"tiles": tile_places(self), "outputs": outputs_of_rows(self)}
+        if self.spec.has_asymmetric_kernel or self.spec.fusion.encoding is not None:
+            places["pixels"] = np.maximum(pixels_of_rows(self), 0)
+        return places
 
     @property
     def configuration(self) -> Array:

@@ -20,13 +20,15 @@ from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section
 from legalize.kernels.conv2d.x86.amx.cost import nanoseconds
-from legalize.kernels.conv2d.x86.amx.kernel import TILES_OF_ROWS, Place, TileKernel
+from legalize.kernels.conv2d.x86.amx.kernel import TILES_OF_ROWS, TileKernel
 from legalize.kernels.conv2d.x86.amx.plan import TilePlan, plan
+from legalize.kernels.conv2d.x86.amx.sizes import TurnSizes
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.rows import TASKS, TYPICAL, fewest_shared
 from legalize.kernels.ir.tasks import shared_loop
 from legalize.kernels.ir.vectors import (
     DWORD,
+    Array,
     Index,
     Sums,
     get_lanes,
@@ -62,6 +64,15 @@ def plan_tiled_rows(spec: ConvSpec, isa: Isa, weights: Weights, most: float) -> 
 class TileRowsPlan(TilePlan):
     """A dense layer of open rows, in tiles for ``TYPICAL`` rows."""
 
+    @property
+    def places(self) -> dict[str, Array]:
+        """Return no tables: each run computes places from its number of rows."""
+        return {}
+
+    def is_by_pixels(self, section: Section) -> bool:
+        """Return False: few rows are fewer turns of a block than there are threads."""
+        return False
+
     def kernel(self, epilogue: Epilogue, known: None) -> TileRowsKernel:
         """Make the writer of a function of chunks."""
         return TileRowsKernel(self, epilogue)
@@ -78,7 +89,7 @@ class TileRowsKernel(TileKernel):
         rows: Any = Size(self.count)
         self.spec = replace(plan.spec, batch=rows)
         # A slot has no more rows than the smallest run in tiles.
-        assert all(self._slots(section).rows <= _FEW + 1 for section in plan.tiling)
+        assert all(plan.slots(section).rows <= _FEW + 1 for section in plan.tiling)
 
     def _microseconds(self) -> float:
         return nanoseconds(replace(self.plan, spec=replace(self.spec, batch=TYPICAL))) / 1000
@@ -87,7 +98,8 @@ class TileRowsKernel(TileKernel):
         return TASKS
 
     def _loops(self) -> None:
-        self.rows = kept(T.Cast("int32", T.min(self.count, T.int64(amx.ROWS))))
+        rows = kept(T.Cast("int32", T.min(self.count, T.int64(amx.ROWS))))
+        self.cut = self.cut._replace(rows=rows)
         few, shared = T.int64(_FEW), T.int64(fewest_shared(self._microseconds()))
         with T.If(self.count <= few):
             with T.Then():
@@ -123,7 +135,7 @@ class TileRowsKernel(TileKernel):
         for vector in chain.from_iterable(others):
             set_lanes(vector, splat("int32", 0, lanes), lanes)
         start = first_vector * self.vector_stride
-        with T.serial(self.chunks) as number, T.serial(k_steps // parts) as turn:
+        with T.serial(self.plan.chunks) as number, T.serial(k_steps // parts) as turn:
             begin = unsigned_min(number * chunk, self.plan.run_length - chunk)
             for part, sums in enumerate([acc, others][:parts]):
                 k = turn * parts + part
@@ -146,7 +158,7 @@ class TileRowsKernel(TileKernel):
         own = T.alloc_buffer((size,), "uint8", scope="global")
         T.buffer_store(own, self.configuration[T.ramp(0, 1, size)], [T.ramp(0, 1, size)])
         for tile in TILES_OF_ROWS:
-            T.buffer_store(own, T.Cast("uint8", self.rows), [amx.ROWS_AT + tile])
+            T.buffer_store(own, T.Cast("uint8", self.cut.rows), [amx.ROWS_AT + tile])
         amx.configure(own)
 
     def _fetch_next(
@@ -154,23 +166,19 @@ class TileRowsKernel(TileKernel):
     ) -> Callable[[Index], None]:
         return lambda chunk: None
 
-    def _is_by_pixels(self, section: Section) -> bool:
-        # Few rows are fewer turns of a block than there are threads.
-        return False
-
-    def _turns_of_block(self, section: Section) -> Index:
+    def _turns_in(self, section: Section) -> TurnSizes:
         tiles = T.truncdiv(self.count + (amx.ROWS - 1), T.int64(amx.ROWS))
         at_once = self.plan.tiles_at_once(section)
-        return kept(T.truncdiv(tiles + (at_once - 1), T.int64(at_once)))
+        turns = T.truncdiv(tiles + (at_once - 1), T.int64(at_once))
+        return super()._turns_in(section)._replace(turns=kept(T.Cast("int32", turns)))
 
-    def _first_tile(self, section: Section, turn: Index) -> Index:
-        at_once = self.plan.tiles_at_once(section)
-        return T.truncmod(turn, self._turns_of_block(section)) * at_once
+    def _first_tile(self, tile: Index, at_once: int) -> Index:
+        return tile
 
-    def _place(self, tile: Index) -> Place:
+    def _first_pixel(self, tile: Index) -> Index:
         # Tiles past the last row repeat the last rows.
-        last = self.count - T.Cast("int64", self.rows)
-        return Place(0, unsigned_min(tile * amx.ROWS, last))
+        last = self.count - T.Cast("int64", self.cut.rows)
+        return unsigned_min(T.Cast("int64", tile) * T.int64(amx.ROWS), last)
 
     def _writes_over_addend(self) -> bool:
         return False

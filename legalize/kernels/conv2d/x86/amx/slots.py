@@ -29,7 +29,10 @@ class Slots:
     count: int
 
     def number(self, chunk: Index, product: int) -> Index:
-        """Return the number of the slot after a product of a chunk; it may be past the last one."""
+        """Return the number of the slot after a product of a chunk.
+
+        There is no slot with a negative number, or with one past the last slot's.
+        """
         return (chunk - 1) * len(self.after) + self.after.index(product) + 1
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
+import tvm_ffi
 
 from legalize.kernels.conv2d.spec import ConvSpec, Fusion, OutputStage, Residual
 from legalize.kernels.conv2d.x86.amx.plan import WIDTHS, TilePlan, cut, cut_to_width
@@ -127,10 +128,11 @@ def test_a_turn_has_four_products_a_chunk(nr: int, loads: int) -> None:
     assert (plan.tiles, plan.rows, plan.chunk, plan.chunks) == (6, 14, 64, 2)
     assert (plan.tiles_at_once(section), section.nr) == (4 // nr, nr)
     text = arguments(problem, plan)[0].script()
-    # The first turn and the loop over the others; each tile of sums begins with the bias.
-    assert text.count("tdpbusd") == 2 * 4
-    assert text.count("tileloadd") == 2 * (loads + 4)
+    # One loop over all turns; each tile of sums begins with the bias.
+    assert text.count("tdpbusd") == 4
+    assert text.count("tileloadd") == loads + 4
     assert text.count("ldtilecfg") == text.count("tilerelease") == 1
+    # Between products, and after the last turn.
     assert text.count("tilestored") == 2 * 4
 
 
@@ -152,14 +154,25 @@ def test_four_vectors_are_narrowed_to_one(nr: int, pixels: int) -> None:
     assert not [name for name in names if name.startswith("vpmovu")]
 
 
-def test_turns_are_numbered_through_blocks() -> None:
-    problem = pointwise(in_channels=64, out_channels=128)
-    plan = cut_to_width(problem.spec, 2)
-    (section,) = plan.tiling
-    assert (section.blocks, plan.turns_of_block(section), plan.turns(section)) == (4, 3, 12)
-    function, _ = arguments(problem, plan)
-    # The first turn precedes the loop over the others.
-    assert "in range(11)" in function.script()
+def test_convolutions_share_a_function_that_reads_their_sizes() -> None:
+    def built(side: int, channels: int, out_channels: int, **changes: Any) -> Any:
+        spec = replace(pointwise(channels, out_channels).spec, in_height=side, in_width=side)
+        spec = replace(spec, fusion=Fusion(is_shared=True), **changes)
+        problem = problem_of(spec, np.random.default_rng(side), exponent=-9)
+        plan = cut_to_width(spec, 2)
+        assert plan.shares_sizes
+        packed = plan.pack(problem.weights)
+        return plan.function(packed), problem, packed
+
+    function, *first = built(17, 512, 256)
+    # Another number of pixels, chunks, blocks and taps; rows of other lengths.
+    wide = {"kernel_height": 3, "strides": (2, 2), "padding": (1, 0, 1, 0)}
+    other, *second = built(33, 192, 128, **wide)
+    assert tvm_ffi.structural_equal(function, other)
+    for problem, packed in (first, second) if host_has("amx_int8", "amx_tile") else ():
+        inputs = [problem.staged, *packed.constants]
+        got = run_on(SAPPHIRE_RAPIDS, function, inputs, problem.spec.out_shape, "uint8")
+        np.testing.assert_array_equal(got, problem.result)
 
 
 @pytest.mark.parametrize("nr", [1, 2])

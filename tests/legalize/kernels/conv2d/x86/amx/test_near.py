@@ -50,6 +50,6 @@ def test_the_kernel_loads_with_the_hint() -> None:
     plan = cut_to_width(problem.spec, 2)
     assert hints(plan, plan.tiling[0]) == Hints(data=True)
     text = arguments(problem, plan)[0].script()
-    # Two tiles of data in each of two turns; the others are as many of weights, and the bias.
-    assert text.count("tileloaddt164") == 2 * 2
-    assert text.count("tileloadd64") == 2 * (2 + 4)
+    # Two tiles of data; the others are as many of weights, and the bias.
+    assert text.count("tileloaddt164") == 2
+    assert text.count("tileloadd64") == 2 + 4
