@@ -232,22 +232,19 @@ class Origins:
         return [begin + step for step in self.steps]
 
 
-def origins_of(
-    spec: ConvSpec, first: Index, mr: int, keep: Callable[[Index], Index] = kept
-) -> Origins:
+def origins_of(spec: ConvSpec, first: Index, mr: int) -> Origins:
     """Return the offsets at which a tile's pixels read, given the number of the first pixel.
 
     Args:
         spec: the convolution.
         first: the first pixel.
         mr: the number of pixels.
-        keep: keeps an offset in a register.
     """
     if not lies_in_line(spec, mr):
-        begins = [keep(first_byte(spec, first + i)) for i in range(mr)]
+        begins = [kept(first_byte(spec, first + i)) for i in range(mr)]
         return Origins(begins, [0] * mr)
     pitch = spec.strides[1] * spec.staged_channels
-    begin = keep(first_byte(spec, first))
+    begin = kept(first_byte(spec, first))
     return Origins([begin], [i * pitch for i in range(mr)])
 
 

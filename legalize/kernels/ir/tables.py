@@ -8,6 +8,7 @@ from math import prod
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.places import address
 from legalize.kernels.ir.vectors import Buffer, Index, Vector, load, store
 
 # Stands for the size of a tensor that the code does not know.
@@ -53,17 +54,27 @@ class Table:
     Attributes:
         row: the buffer.
         shape: the sizes of the axes.
+        begin: the offset of the first element.
     """
 
-    def __init__(self, row: Buffer, shape: Sequence[int]) -> None:
+    def __init__(self, row: Buffer, shape: Sequence[int], begin: Index = 0) -> None:
         """Give a buffer's elements several axes."""
         self.row = row
         self.shape = tuple(shape)
+        self.begin = begin
 
     @classmethod
     def allocated(cls, shape: Sequence[int], dtype: str) -> Table:
         """Allocate memory."""
         return cls(T.alloc_buffer((prod(shape),), dtype, scope="global"), shape)
+
+    def after(self, index: Index) -> Table:
+        """Return the table that begins with an index of the first axis.
+
+        Instructions add offsets that the code knows to the address of its first element. Otherwise
+        LLVM keeps an address for each element that a loop reads, and spills most.
+        """
+        return Table(self.row, self.shape, address(index * prod(self.shape[1:])))
 
     def __getitem__(self, indices: Index | tuple[Index, ...]) -> Vector:
         """Read one element, or the elements of a ramp along the last axis."""
@@ -80,5 +91,5 @@ class Table:
         for index, size in zip(outer, self.shape[1:], strict=True):
             place = (place + index) * size
         if isinstance(last, tirx.Ramp):
-            return T.ramp(place + last.base, last.stride, last.lanes)
-        return place + last
+            return T.ramp(self.begin + (place + last.base), last.stride, last.lanes)
+        return self.begin + (place + last)

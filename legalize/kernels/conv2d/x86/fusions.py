@@ -44,8 +44,7 @@ def _sum(
         return None
     no_bias = relax.const(np.zeros(spec_of(producer).shape[-1], np.int32))
     operands = [data, weights, *(rest or [no_bias]), other]
-    is_shared = isa.has_byte_products and shares_code(builder, data)
-    fusion = Fusion(residual=residual, is_shared=is_shared)
+    fusion = Fusion(residual=residual, is_shared=shares_code(builder, data))
     return rules_of(isa).conv2d(builder, attrs, operands, fusion=fusion)
 
 

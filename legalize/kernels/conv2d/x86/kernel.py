@@ -24,12 +24,12 @@ from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.constants import window_sums
-from legalize.kernels.conv2d.tiling import Origins, Section, TileLoops, origins_of
+from legalize.kernels.conv2d.tiling import Origins, Section, TileLoops, lies_in_line
 from legalize.kernels.conv2d.x86.epilogue.addend import AddendBlock
-from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, declare_rows, read_rows
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, Rows, declare_rows, read_rows
 from legalize.kernels.conv2d.x86.pixel_sums import window_sum
 from legalize.kernels.conv2d.x86.pixels import Pixels, Target, encodings_of
-from legalize.kernels.conv2d.x86.sizes import Sizes
+from legalize.kernels.conv2d.x86.sizes import Sizes, multiples, parts
 from legalize.kernels.conv2d.x86.store import store_pixel
 from legalize.kernels.conv2d.x86.tiling import microseconds
 from legalize.kernels.ir.places import address, with_addresses
@@ -51,6 +51,9 @@ from legalize.written import new_function
 
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.plan import Plan
+
+# Addresses of pixels that stay in registers for a loop.
+_MOST_ADDRESSES = 6
 
 
 class ConvKernel(TileLoops):
@@ -150,6 +153,13 @@ class ConvKernel(TileLoops):
     @property
     def _has_any_border(self) -> bool:
         """Whether the same code serves outputs with a border and without."""
+        # Without byte products no output has a border.
+        has_borders = self.isa.has_byte_products and self.spec.stored.dtype == "uint8"
+        return self.shares_sizes and has_borders
+
+    @property
+    def _is_any_window(self) -> bool:
+        """Whether the same code serves kernels of any height and width."""
         return False
 
     def _share_of(self, section: Section) -> int:
@@ -240,8 +250,10 @@ class ConvKernel(TileLoops):
         first_vector = kept(self._vector_of(section) + block * section.nr)
         acc = [[local_vector(lanes) for _ in range(section.nr)] for _ in range(section.mr)]
         pixels = Pixels.following(first, section.mr)
+        ((biases, _),), number = self._rows_of([(self.bias, lanes)], first_vector)
         for j in range(section.nr):
-            bias = kept(self._start(section, first, first_vector + j))
+            start = biases[number + j, T.ramp(0, 1, lanes)]
+            bias = kept(self._start(section, first, first_vector + j, start))
             for pixel, row in zip(pixels.numbers, acc, strict=True):
                 start = bias
                 if self.sums is not None:
@@ -254,10 +266,16 @@ class ConvKernel(TileLoops):
         """Return the number of a pixel along the rows."""
         return pixel
 
-    def _start(self, section: Section, first: Index, vector: Index) -> Vector:
+    def _rows_of(self, rows: Rows, first_vector: Index) -> tuple[Rows, Index]:
+        """Return tables of constants, and the number of a block's first vector in them."""
+        if self.isa.has_byte_products:
+            return rows, first_vector
+        return [(table.after(first_vector), width) for table, width in rows], 0
+
+    def _start(self, section: Section, first: Index, vector: Index, bias: Vector) -> Vector:
         """Return the starting value of a vector's sums in the tile that begins with a pixel."""
-        del section, first
-        return self.bias[vector, T.ramp(0, 1, self.isa.lanes)]
+        del section, first, vector
+        return bias
 
     def _finish(
         self,
@@ -290,9 +308,10 @@ class ConvKernel(TileLoops):
             # The tensor that is added has the same places. Without such a tensor, places are
             # computed after rescaling, to keep registers free.
             addends = origins = origins or self.place.origins(pixels)
+        constants, number = self._rows_of(self.constants, first_vector)
         # Vector by vector, so that its constants stay in registers.
         for j in range(section.nr):
-            rows = read_rows(self.constants, first_vector + j)
+            rows = read_rows(constants, number + j)
             for start, row, encoding in zip(addends, acc, encodings, strict=True):
                 addend = None
                 if self.epilogue.float_sum is None and j >= max(as_bytes, as_words):
@@ -350,4 +369,35 @@ class ConvKernel(TileLoops):
 
     def _origins(self, section: Section, first: Index) -> Origins:
         """Return the offsets at which the pixels of a tile read."""
-        return origins_of(self.spec, first, section.mr, address)
+        if self._is_in_line(section):
+            begin = address(self._first_byte(first))
+            return Origins([begin], multiples(self.sizes.pixel, section.mr))
+        pixels = [first + i for i in range(section.mr)]
+        return Origins([address(self._first_byte(pixel)) for pixel in pixels], [0] * len(pixels))
+
+    def _is_in_line(self, section: Section) -> bool:
+        """Tell whether the pixels of a tile read at equal distances."""
+        if not self._is_any_window:
+            return lies_in_line(self.spec, section.mr) and not self._is_down
+        line = self.spec.out_height if self._is_down else self.spec.out_width
+        is_pitched = self.spec.pixel_pitch is not None and not self._is_down
+        return line % section.mr == 0 or (is_pitched and section.mr > _MOST_ADDRESSES)
+
+    def _first_byte(self, pixel: Index) -> Index:
+        """Return the offset of the first byte that an output pixel reads."""
+        sizes = self.sizes
+        if self.spec.pixel_pitch is not None and not self._is_down and not self._is_any_window:
+            return pixel * sizes.pixel
+        y, x = parts(pixel, sizes.line, sizes.by_line)
+        if self.spec.batch == 1:
+            return y * sizes.row + x * sizes.pixel
+        image, y = parts(y, sizes.lines, sizes.by_lines)
+        return image * sizes.image + y * sizes.row + x * sizes.pixel
+
+    def _places(self, origins: Origins, offset: Index) -> list[Index]:
+        """Return the offsets of the bytes at a distance from where the pixels of a tile read."""
+        begins, steps = origins.begins, origins.steps
+        if self.shares_sizes and len(begins) == 1 and len(steps) > _MOST_ADDRESSES:
+            # Otherwise LLVM keeps an address for each pixel, and spills some.
+            return Origins([address(begins[0] + offset)], steps).plus(0)
+        return origins.plus(offset)

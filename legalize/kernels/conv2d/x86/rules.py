@@ -48,9 +48,7 @@ def _rows(isa: Isa) -> list[Row]:
     rules = rules_of(isa)
 
     def shared(builder: Builder, attrs: Attrs, operands: Operands) -> Lowered:
-        # Without byte products, kernels list K-steps, whose counts are constants of the code.
-        is_shared = isa.has_byte_products and shares_code(builder, operands[0])
-        fusion = Fusion(is_shared=is_shared)
+        fusion = Fusion(is_shared=shares_code(builder, operands[0]))
         return rules.conv2d(builder, attrs, operands, fusion=fusion)
 
     conv2d = sums_first(shared, conv_factor, ends_in_floats)

@@ -8,6 +8,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 from tvm_ffi import structural_walk
 
+from legalize.kernels.ir.places import with_addresses
 from legalize.kernels.ir.tables import Table, Tables
 
 SHAPE = (3, 2, 4)
@@ -28,8 +29,8 @@ def copies() -> tirx.PrimFunc:
         with T.serial(SHAPE[0]) as i:
             own.store(table[i, 1, ramp], (i, 1, ramp))
         T.buffer_store(target, own[2, 1, ramp], [ramp])
-        with T.serial(4) as k:
-            T.buffer_store(target, table[1, 0, k], [4 + k])
+        with with_addresses(), T.serial(4) as k:
+            T.buffer_store(target, table.after(1)[0, 0, k], [4 + k])
     return builder.get()
 
 

@@ -11,11 +11,11 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import range_of, tile_of, with_left_out
-from legalize.kernels.conv2d.tiling import Origins, Section, divided, lies_in_line, tiles_of
+from legalize.kernels.conv2d.tiling import Section, divided, tiles_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead, lines_of, share_of
-from legalize.kernels.conv2d.x86.sizes import multiples, parts
+from legalize.kernels.conv2d.x86.sizes import multiples
 from legalize.kernels.conv2d.x86.tiling import microseconds, registers_of, shares_columns
 from legalize.kernels.ir.places import address
 from legalize.kernels.ir.tables import Table
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 # K-steps of a strided sum that are unrolled, as in networks' first layers. There a loop takes a
 # tenth of the time on Zen 4; elsewhere it costs nothing.
 _MOST_WRITTEN_OUT = 12
-
-
-# Addresses of pixels that stay in registers for a loop.
-_MOST_ADDRESSES = 6
 
 
 def is_written_out(spec: ConvSpec) -> bool:
@@ -85,11 +81,10 @@ class DotKernel(ConvKernel):
 
     @property
     def _has_any_border(self) -> bool:
-        return self._is_any_window and self.spec.stored.dtype == "uint8"
+        return self._is_any_window and super()._has_any_border
 
     @property
     def _is_any_window(self) -> bool:
-        """Whether the same code serves kernels of any height and width."""
         return self.shares_sizes and self.taps is not None
 
     def _number(self, pixel: Index) -> Index:
@@ -100,38 +95,11 @@ class DotKernel(ConvKernel):
         image, x = T.truncdiv(column, spec.out_width), T.truncmod(column, spec.out_width)
         return (image * spec.out_height + y) * spec.out_width + x
 
-    def _is_in_line(self, section: Section) -> bool:
-        """Tell whether the pixels of a tile read at equal distances."""
-        if not self._is_any_window:
-            return lies_in_line(self.spec, section.mr) and not self._is_down
-        line = self.spec.out_height if self._is_down else self.spec.out_width
-        is_pitched = self.spec.pixel_pitch is not None and not self._is_down
-        return line % section.mr == 0 or (is_pitched and section.mr > _MOST_ADDRESSES)
-
-    def _origins(self, section: Section, first: Index) -> Origins:
-        if self._is_in_line(section):
-            begin = address(self._first_byte(first))
-            return Origins([begin], multiples(self.sizes.pixel, section.mr))
-        pixels = [first + i for i in range(section.mr)]
-        return Origins([address(self._first_byte(pixel)) for pixel in pixels], [0] * len(pixels))
-
-    def _first_byte(self, pixel: Index) -> Index:
-        """Return the offset of the first byte that an output pixel reads."""
-        sizes = self.sizes
-        if self.spec.pixel_pitch is not None and not self._is_down and not self._is_any_window:
-            return pixel * sizes.pixel
-        y, x = parts(pixel, sizes.line, sizes.by_line)
-        if self.spec.batch == 1:
-            return y * sizes.row + x * sizes.pixel
-        image, y = parts(y, sizes.lines, sizes.by_lines)
-        return image * sizes.image + y * sizes.row + x * sizes.pixel
-
-    def _start(self, section: Section, first: Index, vector: Index) -> Vector:
-        start = super()._start(section, first, vector)
+    def _start(self, section: Section, first: Index, vector: Index, bias: Vector) -> Vector:
         if self.before is None:
-            return start
+            return bias
         taps = self._range(section, first, int(self._is_down))
-        return with_left_out(start, self.before, taps, vector, self.isa.lanes)
+        return with_left_out(bias, self.before, taps, vector, self.isa.lanes)
 
     def _range(self, section: Section, first: Index, axis: int) -> tuple[Index, Index]:
         """Return the rows of the kernel that a tile multiplies, or the columns."""
@@ -159,19 +127,12 @@ class DotKernel(ConvKernel):
         known = spec.run_length // spec.k_step
         k_steps = sizes.whole_steps
 
-        def places_of(offset: Index) -> list[Index]:
-            is_one = len(origins.begins) == 1
-            if self.shares_sizes and is_one and section.mr > _MOST_ADDRESSES:
-                # Otherwise LLVM keeps an address for each pixel, and spills some.
-                return Origins([address(origins.begins[0] + offset)], origins.steps).plus(0)
-            return origins.plus(offset)
-
         def add_k_step(offset: Index, weights: Index) -> None:
             weights = kept(weights)
             parts = range(products.parts * section.nr)
             places = [weights + part * products.part_size for part in parts]
             factors = [kept(products.load_weights(self.weights, each)) for each in places]
-            for place, row in zip(places_of(offset), acc, strict=True):
+            for place, row in zip(self._places(origins, offset), acc, strict=True):
                 data = [kept(each) for each in products.load_data(self.source, place)]
                 for j, vector in enumerate(row):
                     total = get_lanes(vector, products.lanes)

@@ -21,6 +21,7 @@ from legalize.kernels.conv2d.x86.pairs.weights import (
     pair_weights,
 )
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
+from legalize.kernels.conv2d.x86.sizes import has_inverses
 from legalize.kernels.conv2d.x86.tiling import choose_tiling, lane_channels, units
 from legalize.kernels.ir.vectors import DWORD, Array
 from legalize.kernels.isa.x86 import Isa, PairProducts
@@ -35,14 +36,19 @@ _BLOCKS = 4
 class PairsPlan(Plan):
     """A convolution by listed K-steps."""
 
+    @property
+    def shares_sizes(self) -> bool:
+        """Whether the code reads the convolution's sizes."""
+        return self.spec.fusion.is_shared and has_inverses(self.spec)
+
     def lay_out(self, kernel: Array, lanes: Array) -> Layout:
         """Cut the weights into K-steps, and list the bytes that they multiply.
 
         Returns:
             The weights, int8, by block, K-step, vector, lane and byte. The lists are the offsets of
-            K-steps, int32 [blocks, K-steps], from a pixel's first K-step; for every kind the first
+            K-steps, int32 [blocks · K-steps], from a pixel's first K-step; for every kind the first
             K-step and the iterations of its loop, int32 [blocks, kinds, 2]; and, if some K-steps
-            are ordered, the orders of all K-steps' bytes, uint8 [blocks, K-steps, 4].
+            are ordered, the orders of all K-steps' bytes, uint8 [blocks · K-steps, 4].
         """
         blocks = [self._paired(kernel, section, lanes) for section in self.tiling]
         count = max(part.k_steps.shape[1] for part in blocks)
@@ -52,8 +58,8 @@ class PairsPlan(Plan):
             weights = np.pad(part.weights, ((0, 0), *rest, (0, 0)))
             weights = weights.reshape(section.blocks, section.nr, -1, count, DWORD)
             packed.append(weights.transpose(0, 3, 1, 2, 4).reshape(-1))
-            numbers.append(np.pad(part.k_steps, rest))
-            orders.append(np.pad(part.orders, (*rest, (0, 0))))
+            numbers.append(np.pad(part.k_steps, rest).reshape(-1))
+            orders.append(np.pad(part.orders, (*rest, (0, 0))).reshape(-1, DWORD))
         places = k_step_offsets(self.spec)[np.concatenate(numbers)].astype(np.int32)
         counts = np.concatenate([part.counts for part in blocks])
         runs = counts // np.array([kind.at_once for kind in K_STEP_KINDS])

@@ -129,10 +129,6 @@ class WinogradKernel(ConvKernel):
     def _task_count(self) -> int:
         return self.plan.tasks
 
-    @property
-    def _has_any_border(self) -> bool:
-        return self.shares_sizes and self.spec.stored.dtype == "uint8"
-
     def _share_of(self, section: Section) -> int:
         size = section.nr * self.products.part_size
         return share_of(size, 1, self.plan.panel // self.plan.group)

@@ -87,10 +87,9 @@ class WinogradPlan(Plan):
     @property
     def shares_sizes(self) -> bool:
         """Whether the code reads the convolution's sizes."""
-        is_shared = self.spec.fusion.is_shared and self.products.isa.has_byte_products
         workspace = self.panel // self.group * self.transform.positions
         fits = workspace * max(self.data_stride, self.sums_stride) <= SHARED_BYTES
-        return is_shared and fits and has_inverses(self.spec)
+        return self.spec.fusion.is_shared and fits and has_inverses(self.spec)
 
     @property
     def group(self) -> int:

@@ -14,6 +14,7 @@ from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage, Residual
 from legalize.kernels.conv2d.x86 import plan as plan_module
 from legalize.kernels.conv2d.x86.dot.plan import plan as dot
+from legalize.kernels.conv2d.x86.pairs.plan import plan as pairs
 from legalize.kernels.conv2d.x86.plan import Plan, Way
 from legalize.kernels.conv2d.x86.sizes import has_inverses, inverse
 from legalize.kernels.conv2d.x86.winograd.plan import plan as winograd
@@ -89,6 +90,26 @@ ALIKE: dict[str, tuple[Way, list[ConvSpec]]] = {
             changed(replace(SQUARE, out_channels=96), border=Border((1, 2, 0, 1), 9)),
         ],
     ),
+    # Rows touch, so all pixels of a tile read at equal distances.
+    "pairs": (
+        pairs,
+        [
+            replace(POINTWISE, in_height=17, in_width=23, in_channels=96, out_channels=128),
+            replace(POINTWISE, in_height=15, in_width=17, in_channels=112, out_channels=64),
+            changed(
+                replace(POINTWISE, in_height=17, in_width=17, in_channels=104, out_channels=64),
+                part=Slice(96, 32),
+            ),
+        ],
+    ),
+    "windows of pairs": (
+        pairs,
+        [
+            replace(WINDOW, padding=(1, 1, 1, 1)),
+            replace(WINDOW, in_height=14, kernel_height=5, padding=(2, 1, 2, 1)),
+            replace(WINDOW, in_channels=80, padding=(1, 1, 1, 1), dilation=(1, 2)),
+        ],
+    ),
 }
 
 # Other forms of code that read sizes.
@@ -99,6 +120,8 @@ OTHERS: list[tuple[Way, ConvSpec]] = [
     (dot, replace(COLUMNS, in_width=9)),
     (dot, replace(COLUMNS, batch=2, in_height=7, in_width=6, out_channels=96)),
     (winograd, replace(SQUARE, batch=2, in_channels=80, out_channels=72)),
+    (pairs, replace(POINTWISE, batch=2, in_channels=20, out_channels=40)),
+    (pairs, replace(UINT8, batch=2, in_height=11, strides=(2, 1), in_channels=20)),
 ]
 
 
@@ -116,7 +139,7 @@ def test_functions_that_read_sizes_are_the_reference(place: Place) -> None:
         given = problem(spec, seed)
         plan = way(given.spec, isa, given.weights, inf)
         if plan is None:
-            assert way is winograd
+            assert way in (winograd, pairs)
             continue
         given = replace(given, spec=plan.spec)
         problems.append(given)
@@ -127,18 +150,18 @@ def test_functions_that_read_sizes_are_the_reference(place: Place) -> None:
 @pytest.mark.parametrize("name", ALIKE)
 def test_convolutions_of_other_sizes_share_code(name: str) -> None:
     way, specs = ALIKE[name]
-    codes, forms, epilogue = set(), set(), None
+    codes, forms, first = set(), set(), None
     for seed, spec in enumerate(specs):
         given = problem(spec, seed)
-        plan = way(given.spec, AVX512_VNNI, given.weights, inf)
+        plan = way(given.spec, AVX2 if way is pairs else AVX512_VNNI, given.weights, inf)
         assert plan is not None
         assert plan.shares_sizes
         packed = plan.pack(given.weights)
-        # Which sequence is exact depends on the weights.
-        epilogue = epilogue or packed.epilogue
-        function = plan.function(replace(packed, epilogue=epilogue))
-        codes.add(function.attrs[SAME_CODE])
-        forms.add(plan.kernel(epilogue, packed.known).form)
+        # Which sequence is exact, and which kinds of K-steps there are, depends on the weights.
+        first = first or packed
+        known = replace(packed, epilogue=first.epilogue, known=first.known)
+        codes.add(plan.function(known).attrs[SAME_CODE])
+        forms.add(plan.kernel(known.epilogue, known.known).form)
     assert len(codes) == 1
     assert len(forms) == 1
 
@@ -228,11 +251,11 @@ def test_equal_forms_have_equal_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan_module, "BUILT", built)
     epilogues: dict[Any, Any] = {}
     for seed in range(12):
-        draw, isa = Draw(rng), (AVX512_VNNI, AVX512_VNNI, AVX_VNNI)[seed % 3]
+        draw, isa = Draw(rng), (AVX512_VNNI, AVX2, AVX512_VNNI, AVX_VNNI)[seed % 4]
         base = draw.spec()
         for spec in (base, *(draw.change(base) for _ in range(12))):
             given = problem(spec, seed)
-            for way in (dot, winograd):
+            for way in (dot, winograd, pairs):
                 plan = way(given.spec, isa, given.weights, inf)
                 if plan is None or not plan.shares_sizes:
                     continue
