@@ -44,6 +44,7 @@ html_sidebars = {
 
 autodoc_mock_imports = ["torch"]  # the documentation does not need it
 autodoc_typehints = "description"
+autodoc_preserve_defaults = True
 napoleon_use_ivar = True  # a named tuple describes its fields itself, too
 autodoc_member_order = "bysource"
 myst_enable_extensions = ["colon_fence", "dollarmath"]

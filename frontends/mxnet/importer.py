@@ -140,10 +140,12 @@ class _Conversion:
 
     def _define(self, number: int, node: Node, results: Sequence[Value]) -> None:
         for output, result in enumerate(results):
+            if isinstance(result, Expression):
+                # Passes give generated names to other variables, and `profile` goes by the first
+                # result's name.
+                result = result.expr if output else result.value
             if isinstance(result, np.generic):
                 result = np.asarray(result)
-            elif isinstance(result, Expression):
-                result = result.expr
             elif not isinstance(result, (np.ndarray, relax.Var)):
                 result = self.builder.emit(result, self.builder.fresh(node.name))
             self.values[Entry(number, output)] = result

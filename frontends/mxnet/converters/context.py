@@ -57,8 +57,11 @@ class Context:
         return [self.expr(position) for position in range(self.arity)]
 
     def array(self, position: int) -> Any:
-        """Return an input as an ``Expression``, with numpy's interface."""
-        return self.builder.array(self.expr(position))
+        """Return an input of float32 as an ``Expression``, with numpy's interface."""
+        result = self.builder.array(self.expr(position))
+        if result.dtype != np.float32:
+            raise QnnError(f"{self.names[position]!r} must be float32, got {result.dtype}")
+        return result
 
     def shape(self, position: int) -> tuple[int, ...]:
         """Return an input's shape."""

@@ -332,7 +332,15 @@ def convert_up_sampling(ctx: Context) -> relax.Expr:
             f"the data must have 4 dimensions and scale be at least 1, got {ctx.shape(0)} and "
             f"{scale}"
         )
-    return R.repeat(R.repeat(ctx.expr(0), scale, 2), scale, 3)
+    height, width = (size * scale for size in ctx.shape(0)[2:])
+    return R.image.resize2d(
+        ctx.expr(0),
+        (height, width),
+        layout="NCHW",
+        method="nearest_neighbor",
+        coordinate_transformation_mode="asymmetric",
+        rounding_method="floor",
+    )
 
 
 _MODES = {"constant": "constant", "edge": "replicate", "reflect": "reflect"}

@@ -255,7 +255,7 @@ def _uncalibrated(conv: _Convolution) -> list[Value]:
     if conv.addend is not None:
         position, added = conv.addend
         addend_steps = added.steps_per_unit(ctx.dtype(position))
-        addend = ctx.array(position).astype("float32")
+        addend = ctx.builder.array(ctx.expr(position)).astype("float32")
         factor = ctx.emit(to_expr(steps / addend_steps))
         value = value.to(fused_multiply_add(addend.expr, factor, value.expr))
         value = _activate(conv, value, conv.last, steps)

@@ -133,12 +133,12 @@ _Rule = Callable[..., Any]
 
 
 def converter(*names: str, table: Rules[str, Converter] = CONVERTERS) -> Callable[[_Rule], _Rule]:
-    """Decorate the rule of some operators, whose operands are Relax expressions."""
+    """Enter the rule of some operators into a table; its operands are Relax expressions."""
     return lambda rule: _entered(table, names, rule, Call.operands)
 
 
 def formula(*names: str, dtype: str = "") -> Callable[[_Rule], _Rule]:
-    """Decorate the rule of some operators, whose operands behave like numpy arrays.
+    """Enter the rule of some operators; its operands behave like numpy arrays.
 
     If a dtype is given, the first operand must have it.
     """

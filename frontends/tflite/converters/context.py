@@ -119,11 +119,14 @@ class Context:
         return self.builder.array(self.input(position).expr)
 
     def arrays(self, count: int) -> list[Any]:
-        """Return the values of ``inputs`` as ``array`` does."""
-        return [self.builder.array(each) for each in self.exprs(count)]
+        """Return the values of ``inputs`` as ``array`` does; raise unless they have one dtype."""
+        found = [self.builder.array(each) for each in self.exprs(count)]
+        if len({each.dtype for each in found}) > 1:
+            raise QnnError(f"inputs of {', '.join(str(each.dtype) for each in found)}")
+        return found
 
     def last_axis(self, position: int) -> Any:
-        """Return the same; raise for a scalar, which has no last axis to compute along."""
+        """Return an input as ``array`` does; raise for a scalar, which has no last axis."""
         data = self.input(position)
         if not data.shape:
             raise QnnError(f"{data.label} is a scalar, which has no last axis")

@@ -53,7 +53,7 @@ def shared_loop(tasks: Index, extent: Index, body: Callable[[Index], None]) -> N
         loop_between(*share(task, tasks, extent), body)
 
 
-def as_threads(tasks: int) -> Index:
+def as_threads(tasks: Index) -> Index:
     """Write the number of tasks that gives each thread one, at most ``tasks``.
 
     Kernels use it if their tasks begin and end with work that takes noticeable time.

@@ -100,3 +100,10 @@ def test_parameters_may_be_arrays_of_mxnet() -> None:
     mod, params = from_mxnet(chain(QUANTIZE), arg_params={"arg:data": Array()})
     assert signature_of(mod).inputs == ()
     assert [value.shape for value in params.values()] == [(2, 3)]
+
+
+def test_results_of_formulas_bear_the_names_of_their_nodes() -> None:
+    """Passes give generated names to other variables, and a profile goes by these names."""
+    mod, _ = from_mxnet(chain(("hard_sigmoid", {}), ("LeakyReLU", {"act_type": "elu"})), (1, 3))
+    names = [binding.var.name for binding in mod["main"].body.blocks[0].bindings]
+    assert {"hard_sigmoid0", "LeakyReLU1"} <= set(names)

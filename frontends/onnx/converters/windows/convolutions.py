@@ -217,8 +217,8 @@ def _of_volume(call: Call, window: Window) -> Any:
         if array is not None:
             own = as_const(np.ascontiguousarray(array[:, :, number]))
         else:
-            own = R.squeeze(weights[:, :, number : number + 1].expr, [2])
-        sums = data.to(_sums(call, images.expr, call.emit(own), flat))
+            own = call.emit(R.squeeze(weights[:, :, number : number + 1].expr, [2]))
+        sums = data.to(_sums(call, images.expr, own, flat))
         sums = sums.reshape(batch, met, *sums.shape[1:])
         if met < count:
             sums = np.pad(sums, [(0, 0), (first, count - last), *[(0, 0)] * 3])

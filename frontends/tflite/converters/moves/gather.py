@@ -43,7 +43,7 @@ def convert_gather(ctx: Context) -> relax.Expr:
     folded = regrouped(ctx, data.expr, (count, outer, size, inner), [0, 2, 1, 3])
     rows = ctx.emit(reshaped(folded, (count * size, outer, inner)))
     starts = np.arange(count, dtype=np.int32)[:, np.newaxis] * size
-    each = reshaped(R.astype(found, "int32"), (count, prod(wanted[batches:])))
+    each = R.astype(reshaped(found, (count, prod(wanted[batches:]))), "int32")
     inside: Any = np.clip(ctx.builder.array(each), 0, max(size - 1, 0))
     taken = take_at(rows, (inside + starts).expr, 0)
     ordered = ctx.emit(R.permute_dims(ctx.emit(taken), [0, 2, 1, 3]))
@@ -132,9 +132,10 @@ def convert_stablehlo_gather(ctx: Context) -> relax.Expr:
         raise UnsupportedError(f"{data.label} has no elements")
     strides = strides_of(shape)
     named = options.start_index_map
-    last = np.array([[shape[axis] - sizes[axis] for axis in named]])
+    last = np.array([[shape[axis] - sizes[axis] for axis in named]], np.int64)
+    steps = np.array([[strides[axis] for axis in named]], np.int64)
     inside: Any = np.clip(ctx.builder.array(rows), 0, last)
-    begins = (inside * np.array([[strides[axis] for axis in named]])).sum(1, np.int64, True)
+    begins = (inside * steps).sum(1, np.int64, True)
     check_slices(window)
     grid = np.indices(window).reshape(len(window), prod(window))
     offsets = sum((grid[i] * strides[axis] for i, axis in enumerate(kept)), np.zeros((), np.int64))

@@ -159,13 +159,14 @@ def spread(
     low: Sequence[int],
     high: Sequence[int],
     between: Sequence[int],
+    most: int = _MOST_SIZE,
 ) -> relax.Expr:
     """Put one value, a scalar, before, after and between the elements of each axis.
 
     If one axis would have no elements, no axis has any.
 
     Raises:
-        QnnError: an axis would have too many elements.
+        QnnError: an axis would have more than ``most`` elements, or the result too many.
     """
     spec = spec_of(builder.typed(data))
     rank = len(spec.shape)
@@ -174,7 +175,7 @@ def spread(
         before + ((size - 1) * step + 1 if size else 0) + behind
         for before, size, step, behind in zip(low, spec.shape, steps, high, strict=True)
     ]
-    if max(sizes) > _MOST_SIZE or prod(max(size, 0) for size in sizes) > _MOST_PADDED:
+    if max(sizes) > most or prod(max(size, 0) for size in sizes) > _MOST_PADDED:
         raise QnnError(f"a result of shape {tuple(sizes)} is too large")
     if min(sizes) <= 0:
         return R.zeros([0] * rank, spec.dtype)  # as LiteRT's
@@ -197,7 +198,7 @@ def convert_dilate(ctx: Context) -> relax.Expr:
     """Put a value between neighbours along each axis, step - 1 times."""
     data, steps = ctx.input(0), ctx.integers(1)
     shape, dtype, filler = data.shape, data.dtype, ctx.single(2, data.dtype)
-    if len(steps) != len(shape) or any(step < 1 for step in steps):
+    if not shape or len(steps) != len(shape) or any(step < 1 for step in steps):
         raise QnnError(f"steps {steps} for a tensor of shape {shape}")
     sizes = tuple((size - 1) * step + 1 for size, step in zip(shape, steps, strict=True))
     if 0 in shape:
@@ -207,7 +208,8 @@ def convert_dilate(ctx: Context) -> relax.Expr:
         return R.zeros([max(0, size) for size in sizes], dtype)
     ctx.check_size(TensorSpec(sizes, dtype))
     none = [0] * len(shape)
-    return spread(ctx.builder, data.expr, filler, none, none, [step - 1 for step in steps])
+    between = [step - 1 for step in steps]
+    return spread(ctx.builder, data.expr, filler, none, none, between, _MOST_PADDED)
 
 
 @converter("MATRIX_DIAG")

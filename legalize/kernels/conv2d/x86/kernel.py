@@ -96,7 +96,7 @@ class ConvKernel(TileLoops):
         for section in self.tiling:
             channels = min(section.nr * lanes, spec.out_channels - section.first_vector * lanes)
             blocks = None if self.reads_blocks(section) else section.blocks
-            sections.append((section.nr, self._pixels_of(section), channels, blocks))
+            sections.append((section.nr, self._tile_of(section), channels, blocks))
         return (
             *(type(self), self.products, epilogue, self.weight_dtype, tuple(sections)),
             *(output.dtype, output.low, output.high, output.rounding, output.has_two_floors),
@@ -104,8 +104,8 @@ class ConvKernel(TileLoops):
             *(spec.batch, self.zero_point != 0, self.tasks > 1),
         )
 
-    def _pixels_of(self, section: Section) -> int:
-        """Return how many pixels of a tile the code knows."""
+    def _tile_of(self, section: Section) -> int:
+        """Return the size of a tile that the code knows: pixels, or tiles of a turn."""
         return section.mr
 
     def build(self) -> tirx.PrimFunc:
@@ -204,23 +204,20 @@ class ConvKernel(TileLoops):
             places = self.tables.parameter("target", (len(self.numbers_to_read),), "int32")
         self._declare_last()
         addend = None
-        if spec.fusion.added_dtype is not None:
-            dtype = spec.fusion.added_dtype
+        if (dtype := spec.fusion.added_dtype) is not None:
             addend = self.tables.parameter("addend", spec.target_shape, dtype, is_any=is_any)
         encoding = None
         if spec.fusion.encoding is not None:
             encoding = T.arg("encoding", T.buffer(spec.fusion.encoding.shape, "float32"))
-        out_dtype = spec.stored.dtype
-        is_any = spec.fusion.is_shared
-        output = self.tables.parameter("output", spec.target_shape, out_dtype, is_any=is_any)
+        is_any, dtype = spec.fusion.is_shared, spec.stored.dtype
+        output = self.tables.parameter("output", spec.target_shape, dtype, is_any=is_any)
         self.tables.flatten()
         if places is not None:
             self._read(places)
         self.source, self.weights, self.target = data.row, weights.row, output.row
         self.addend = None if addend is None else addend.row
         if encoding is not None:
-            size = prod(encoding.shape)
-            self.encoding = T.decl_buffer((size,), "float32", data=encoding.data)
+            self.encoding = T.decl_buffer((prod(encoding.shape),), "float32", data=encoding.data)
         self.sums = None
         if zero_point is not None:
             window = partial(window_sum, spec, self.isa, self.source)

@@ -37,6 +37,7 @@ test_what_is_refused = refused(
     (_BEYOND, one("MATRIX_SET_DIAG", _FLAGS, x(2, dtype="bool"))),
     (r"diagonals of .3,. for matrices of .2, 3.", one("MATRIX_SET_DIAG", x(2, 3), x(3))),
     (r"steps .1, 0. for a tensor", one("DILATE", x(2, 3), [1, 0], fixed(5, "int8", Q))),
+    (r"steps .. for a tensor", one("DILATE", x(), [], fixed(5, "int8", Q))),
     (
         "must have keys that rise",
         one("HASHTABLE_LOOKUP", [1], [1, 5, 5], x(3, 2), gives=[(ANY, "int8", Q), "uint8"]),

@@ -90,12 +90,8 @@ class TileKernel(ConvKernel):
         facts = plan.has_gaps, self.is_one_chunk, self._writes_over_addend()
         return super().form, *facts, tuple(sections)
 
-    def _pixels_of(self, section: Section) -> int:
+    def _tile_of(self, section: Section) -> int:
         return self.plan.tiles_at_once(section)
-
-    @property
-    def _has_any_border(self) -> bool:
-        return self.shares_sizes and self.spec.stored.dtype == "uint8"
 
     def _microseconds(self) -> float:
         return single_nanoseconds(self.plan) / 1000
@@ -209,11 +205,12 @@ class TileKernel(ConvKernel):
         """Write the loop over some turns of a block."""
         at_once = self.plan.tiles_at_once(section)
         first_vector = address(self._vector_of(section) + block * section.nr)
+        slots = T.int32(self.turns[self.tiling.index(section)].slots)
 
         def turn(number: Index) -> None:
             tile = kept(self._first_tile(number * at_once, at_once))
             self._multiply(section, first_vector, tile, number)
-            following = first_vector, tile, T.int32(self._turns_in(section).slots)
+            following = first_vector, tile, slots
             for each, value in zip(self.before, following, strict=True):
                 set_lanes(each, T.Cast("int64", value), 1)
 
@@ -377,8 +374,8 @@ class TileKernel(ConvKernel):
     def _outputs_of(self, tile: Index, rows: Sequence[Index]) -> tuple[list[Index], list[Index]]:
         """Return the offsets and the numbers of the output pixels in rows of a tile.
 
-        The offset is -1 for a row that is no output pixel. There are no offsets if no table has
-        them, and numbers are offsets if the code needs none.
+        The offset is -1 for a row that is no output pixel. If no table has offsets, the list of
+        offsets is empty. If the code needs no numbers, the offsets stand in their place.
         """
         if not self.places:
             first = kept(self._first_pixel(tile))

@@ -1,6 +1,6 @@
 """Where the tiles of a plan read and write: tables that its function reads.
 
-A function that looks places up serves pixels that are numbered in any way. It divides no number.
+A function that looks up places serves pixels in any order, and divides no numbers.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ class TilePlan(Plan):
 
     @property
     def has_gaps(self) -> bool:
-        """Whether tiles have pixels that are no output's."""
+        """Whether tiles compute pixels that are not in the output."""
         return self.row_pixels > self.real_pixels
 
     @property
@@ -188,7 +188,7 @@ class TilePlan(Plan):
 
     @property
     def places(self) -> dict[str, Array]:
-        """The tables of places.py, by name; none for copies, which follow each other.
+        """The tables of places.py, by name; none if data is copied, as tiles then follow each other.
 
         Rows that are no output pixels have the number of the first pixel.
         """

@@ -60,6 +60,12 @@ def test_weights_of_the_file_and_of_the_run() -> None:
     one("ConvInteger", x, w, **WINDOWS[0]).check()
 
 
+def test_planes_of_the_file_s_weights_have_the_kernel() -> None:
+    x, w = np.ones((1, 2, 3, 4, 4), np.uint8), np.ones((4, 2, 2, 3, 3), np.int8)
+    mod, _ = from_onnx(one("ConvInteger", x, Held(w)).model)
+    assert str(mod).count("quantized_conv2d") == 2
+
+
 @pytest.mark.parametrize("window", [{"pads": [2, 1]}, {"auto_pad": "SAME_UPPER", "group": 3}])
 def test_rows(window: dict[str, Any]) -> None:
     rng = np.random.default_rng(4)

@@ -205,6 +205,7 @@ test_what_is_refused = refused(
     ("has powers below 0", one("POW", x(3, dtype="int32"), [2, -1, 3])),
     ("from int32, float32 to int32", one("POW", x(3, dtype="int32"), fixed([2, 1, 3], "float32"))),
     ("from int64, int32 to int64", one("POW", x(3, dtype="int64"), [2, 1, 3])),
+    ("of type float32, int16", one("PRELU", x(3, dtype="float32"), x(3, dtype="int16"))),
 )
 
 

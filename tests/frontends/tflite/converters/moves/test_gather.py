@@ -31,6 +31,13 @@ test_places_must_be_there = refused(
 )
 
 
+@pytest.mark.filterwarnings("ignore::frontends.tflite.NotQuantizedWarning")
+@pytest.mark.parametrize(("shape", "places"), [((0, 4), (0, 2)), ((3, 0), (3, 0))])
+def test_batches_without_indices(shape: tuple[int, ...], places: tuple[int, ...]) -> None:
+    data, none = x(*shape, dtype="float32"), given(np.zeros(places), "int32")
+    one("GATHER", data, none, axis=1, batch_dims=1).check()
+
+
 @pytest.mark.parametrize("code", ["GATHER", "GATHER_ND", "EMBEDDING_LOOKUP"])
 @pytest.mark.parametrize("index", [2, -1])
 def test_a_place_of_the_run_that_is_not_there_ends_it(code: str, index: int) -> None:

@@ -13,13 +13,14 @@ from legalize.kernels.border import Border
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage, Residual
 from legalize.kernels.conv2d.x86 import plan as plan_module
+from legalize.kernels.conv2d.x86.amx.plan import plan as amx
 from legalize.kernels.conv2d.x86.dot.plan import plan as dot
 from legalize.kernels.conv2d.x86.pairs.plan import plan as pairs
 from legalize.kernels.conv2d.x86.plan import Plan, Way
 from legalize.kernels.conv2d.x86.sizes import has_inverses, inverse
 from legalize.kernels.conv2d.x86.winograd.plan import plan as winograd
 from legalize.kernels.isa.base import AffineForm
-from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41
+from legalize.kernels.isa.x86 import AMX, AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41
 from legalize.kernels.kernel import SAME_CODE, Slice
 from qnn_ops.dialect.attributes import dtype_range
 from tests.support.arrays import full_range
@@ -255,8 +256,8 @@ def test_equal_forms_have_equal_code(monkeypatch: pytest.MonkeyPatch) -> None:
         base = draw.spec()
         for spec in (base, *(draw.change(base) for _ in range(12))):
             given = problem(spec, seed)
-            for way in (dot, winograd, pairs):
-                plan = way(given.spec, isa, given.weights, inf)
+            for way in (dot, winograd, pairs, amx):
+                plan = way(given.spec, AMX if way is amx else isa, given.weights, inf)
                 if plan is None or not plan.shares_sizes:
                     continue
                 packed = plan.pack(given.weights)
