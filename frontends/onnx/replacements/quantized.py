@@ -180,7 +180,7 @@ def _elementwise(call: Call) -> None:
     if op == "Softmax":  # its early versions have another default axis
         attrs.setdefault("axis", -1)
     operands = [dequantized(graph, *inputs[end - 3 : end]) for end in ends]
-    if not zy and graph.dtype(inputs[0]) == "int8":  # without a zero point the result would be uint8
+    if not zy and graph.dtype(inputs[0]) == "int8":  # otherwise the result would be uint8
         zy = graph.constant(np.int8(0))
     _quantized(call, op, operands, [sy, zy])
 

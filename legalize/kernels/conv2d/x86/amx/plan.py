@@ -188,7 +188,7 @@ class TilePlan(Plan):
 
     @property
     def places(self) -> dict[str, Array]:
-        """The tables of places.py, by name; none if data is copied, as tiles then follow each other.
+        """The tables of places.py, by name; none if data is copied: tiles then follow each other.
 
         Rows that are no output pixels have the number of the first pixel.
         """
