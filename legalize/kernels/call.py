@@ -8,7 +8,7 @@ from typing import TypeAlias
 from tvm import relax, tirx
 
 from legalize.kernels.kernel import CALLS_BY_NAME, IS_KERNEL, IS_SMALL, SAME_CODE, Builder
-from legalize.loop_functions import OPAQUE, add_function
+from legalize.loop_functions import OPAQUE, add_function, function_digest
 
 KEPT_APART = {IS_KERNEL: True, "op_pattern": OPAQUE}
 """The attributes of a function that passes leave as it is, and fuse with no other."""
@@ -85,6 +85,13 @@ def call_written(
     name, output = str(function.attrs["global_symbol"]), function.params[-1]
     shape = tuple(map(int, output.shape))
     return call_tir(builder, name, function, list(operands), shape, str(output.dtype))
+
+
+def with_code(function: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Note the digest of a function's code: as ``SAME_CODE``, and in its name."""
+    code = function_digest(function)
+    name = f"{function.attrs['global_symbol']}_{code}"
+    return function.with_attrs({SAME_CODE: code, "global_symbol": name})
 
 
 def shares_code(builder: Builder, data: relax.Expr) -> bool:

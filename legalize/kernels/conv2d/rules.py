@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
@@ -17,8 +18,8 @@ from legalize.kernels.conv2d.calls import (
     finish,
 )
 from legalize.kernels.conv2d.plan import Planner, Ready
-from legalize.kernels.conv2d.spec import UNFUSED, Fusion
-from legalize.kernels.conv2d.stage import stage
+from legalize.kernels.conv2d.spec import UNFUSED, ConvSpec, Fusion
+from legalize.kernels.conv2d.stage import Sizes, can_share, stage
 from legalize.kernels.kernel import Builder, Lowered, Operands
 from qnn_ops.dialect.registry import Attrs, as_const, spec_of
 
@@ -116,8 +117,7 @@ class ConvRules:
         """Return the calls of the staging function, if needed, and of the kernel."""
         spec = plan.spec
         if self.stages and spec.needs_staging:
-            copy = stage(spec)
-            data = call_tir(builder, "stage", copy, [data], spec.staged_shape, spec.staged_dtype)
+            data = _staged(builder, spec, data)
         shape, dtype = spec.target_shape, spec.stored.dtype
         for part in (plan, *plan.rest):
             function = part.build()
@@ -125,3 +125,13 @@ class ConvRules:
             operands = [data, *map(as_const, part.constants), *addends]
             into = call_tir(builder, name, function, operands, shape, dtype, into)
         return finish(builder, call, into)
+
+
+def _staged(builder: Builder, spec: ConvSpec, data: relax.Expr) -> relax.Expr:
+    """Return the call of the staging function."""
+    is_shared = spec.fusion.is_shared and can_share(spec)
+    function, operands = stage(spec, is_shared=is_shared), [data]
+    if is_shared:
+        operands.append(as_const(np.array(Sizes.known(spec), np.int32)))
+    name = str(function.attrs["global_symbol"])
+    return call_tir(builder, name, function, operands, spec.staged_shape, spec.staged_dtype)

@@ -157,21 +157,14 @@ def for_each_piece(
     shared_loop(tasks, rolled(extent) if is_rolled else extent, piece)
 
 
-def fill(
-    target: Buffer,
-    start: Index,
-    length: int,
-    number: int,
-    *,
-    is_rolled: bool = False,
-) -> None:
+def fill(target: Buffer, start: Index, length: int, number: int) -> None:
     """Write the loop that fills a part of a row; see ``for_each_piece``."""
 
     def body(offset: Index, width: int) -> None:
         value = splat(str(target.dtype), number, width)
         T.buffer_store(target, value, [ramp(start + offset, width)])
 
-    for_each_piece(length, body, is_rolled=is_rolled)
+    for_each_piece(length, body)
 
 
 def copy(

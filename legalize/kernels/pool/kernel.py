@@ -21,6 +21,7 @@ import numpy as np
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.call import with_code
 from legalize.kernels.ir.places import address, with_addresses
 from legalize.kernels.ir.rows import pieces
 from legalize.kernels.ir.tables import Tables
@@ -39,9 +40,7 @@ from legalize.kernels.ir.vectors import (
     unsigned_min,
 )
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.kernel import SAME_CODE
 from legalize.kernels.pool.spec import COLUMNS, PoolSpec, Sizes, divisors, rounded_factor
-from legalize.loop_functions import function_digest
 from legalize.written import flat, new_function
 
 LEAST_CHANNELS = 4
@@ -77,8 +76,7 @@ def pool(isa: VectorIsa, spec: PoolSpec, *, is_shared: bool = False) -> tirx.Pri
     if not is_shared:
         return kernel.build()
     if (form := kernel.form) not in _SHARED:
-        function = kernel.build()
-        _SHARED[form] = function.with_attr(SAME_CODE, function_digest(function))
+        _SHARED[form] = with_code(kernel.build())
     return _SHARED[form]
 
 

@@ -8,7 +8,7 @@ from tvm import relax
 from legalize.kernels.call import call_tir, call_written, shares_code
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.isa.x86_vectors import X86Vectors
-from legalize.kernels.kernel import SAME_CODE, Builder, Lowered, Operands
+from legalize.kernels.kernel import Builder, Lowered, Operands
 from legalize.kernels.mean import Division, MeanSpec, mean
 from legalize.kernels.pool.kernel import LEAST_CHANNELS, pool
 from legalize.kernels.pool.spec import MAX_TAPS, Sizes, divisors, pool_spec
@@ -46,11 +46,10 @@ def _pool(builder: Builder, attrs: Attrs, operands: Operands, *, isa: VectorIsa)
     # their own number of channels.
     is_x86 = isinstance(isa, X86Vectors)
     is_shared = is_x86 and channels >= isa.size and shares_code(builder, operands[0])
-    function, name = pool(isa, spec, is_shared=is_shared), "pool"
+    function = pool(isa, spec, is_shared=is_shared)
     if is_shared:
         constants.append(relax.const(np.array(Sizes.known(spec), np.int32), "int32"))
-        name = f"pool_{function.attrs[SAME_CODE]}"
-    operands = [operands[0], *constants]
+    name, operands = str(function.attrs["global_symbol"]), [operands[0], *constants]
     return call_tir(builder, name, function, operands, out_shape, data.dtype)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from tvm import tirx
 
 from legalize.kernels.border import tell_border
+from legalize.kernels.call import with_code
 from legalize.kernels.conv2d.constants import deal, signed_kernel
 from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.spec import ConvSpec
@@ -24,8 +25,6 @@ from legalize.kernels.conv2d.x86.pixels import with_any_target
 from legalize.kernels.conv2d.x86.tiling import lane_channels
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import Isa, Products
-from legalize.kernels.kernel import SAME_CODE
-from legalize.loop_functions import function_digest
 
 
 @dataclass(frozen=True)
@@ -178,7 +177,7 @@ class Plan(ABC):
             # ``call_tir`` takes functions of one name for one, but ``edges_of`` reads the border
             # that a function notes. So without ``OneFunction`` each border has its own function.
             ends = () if border is None else (*border.widths, border.value)
-            name = "_".join(map(str, ("conv2d", function.attrs[SAME_CODE], *ends)))
+            name = "_".join(map(str, (function.attrs["global_symbol"], *ends)))
             function = function.with_attr("global_symbol", name)
         return tell_border(function, border)
 
@@ -193,7 +192,7 @@ def _built(plan: Plan, epilogue: Epilogue, known: Any) -> tirx.PrimFunc:
     if form not in BUILT:
         function = writer.build()
         if plan.spec.fusion.is_shared:
-            function = function.with_attr(SAME_CODE, function_digest(function))
+            function = with_code(function)
         BUILT[form] = function
     return BUILT[form]
 

@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from legalize.kernels.conv2d import stage as module
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
-from legalize.kernels.conv2d.stage import stage
+from legalize.kernels.conv2d.stage import Sizes, can_share, stage
+from legalize.kernels.kernel import SAME_CODE
 from tests.support.arrays import full_range
 from tests.support.convolutions import changed
 from tests.support.x86 import run_on
@@ -19,7 +21,7 @@ SPEC = ConvSpec(2, 4, 5, 8, 1, 1, 16, input_zero_point=7, output=OutputStage("ui
     staged_dtype=st.sampled_from(["uint8", "int8", "int16"]),
     dtype=st.sampled_from(["uint8", "int8"]),
     size=st.tuples(st.integers(1, 3), st.integers(1, 6), st.integers(1, 9)),
-    channels=st.sampled_from([1, 2, 3, 4, 7, 16, 33]),
+    channels=st.sampled_from([1, 2, 3, 4, 7, 16, 33, 48]),
     padding=st.tuples(*[st.integers(0, 3)] * 4),
     zero_point=st.integers(-128, 127),
 )
@@ -53,8 +55,36 @@ def test_pads_and_changes_signedness(
         constant_values=zero_point + middle[dtype] + offset,
     )
     assert spec.staged_shape == expected.shape
-    staged = run_on("x86-64", stage(spec), [data], expected.shape, staged_dtype)
-    np.testing.assert_array_equal(staged, expected)
+    sizes = np.array(Sizes.known(spec), np.int32)
+    for is_shared in {False, can_share(spec)}:
+        function = stage(spec, is_shared=is_shared)
+        inputs = [data, sizes] if is_shared else [data]
+        staged = run_on("x86-64", function, inputs, expected.shape, staged_dtype)
+        np.testing.assert_array_equal(staged, expected)
+
+
+@pytest.mark.parametrize("writes_each", [False, True])
+def test_data_of_many_sizes_has_one_function(
+    monkeypatch: pytest.MonkeyPatch, *, writes_each: bool
+) -> None:
+    def code(**change: object) -> str:
+        if writes_each:
+            monkeypatch.setattr(module, "_SHARED", {})
+        spec = changed(replace(SPEC, in_channels=16), **change)
+        return str(stage(spec, is_shared=True).attrs[SAME_CODE])
+
+    alike: list[dict[str, object]] = [
+        {"padding": (1, 0, 2, 3)},
+        {"batch": 1, "in_height": 9, "in_width": 7, "in_channels": 48},
+        {"input_zero_point": 3},
+    ]
+    assert {code(**change) for change in alike} == {code()}
+    others: list[dict[str, object]] = [
+        {"in_dtype": "int8"},
+        {"staged_dtype": "int16"},
+        {"in_height": 200, "in_width": 200},  # several tasks
+    ]
+    assert len({code(), *(code(**change) for change in others)}) == 4
 
 
 @pytest.mark.parametrize(
