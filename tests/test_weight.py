@@ -9,23 +9,23 @@ ROOT = Path(__file__).parents[1]
 LINES = {
     "frontends": 1_400,
     "frontends/mxnet": 4_350,
-    "frontends/onnx": 10_750,
-    "frontends/tflite": 11_850,
+    "frontends/onnx": 10_600,
+    "frontends/tflite": 11_700,
     "frontends/torch": 3_200,
     "legalize": 1_350,
-    "legalize/kernels": 25_800,
+    "legalize/kernels": 26_200,
     "legalize/passes": 6_000,
     "legalize/primitives": 2_150,
     "legalize/qdq": 1_200,
     "qnn_ops": 10_550,
-    "tests": 93_200,
+    "tests": 93_000,
     "tvm_qnn": 16_350,
     "tvm_qnn/cli": 3_550,
     "tvm_qnn/litert": 1_100,
     "tvm_qnn/onnxruntime": 1_950,
     "tvm_qnn/relay": 5_250,
     "tvm_qnn/standalone": 3_500,
-    "tvm_qnn/zoo": 2_400,
+    "tvm_qnn/zoo": 1_250,
 }
 """The most lines of Python in each folder. Folders with an entry of their own count by themselves.
 
