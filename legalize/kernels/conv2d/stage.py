@@ -95,8 +95,8 @@ def stage(spec: ConvSpec, *, is_shared: bool = False) -> tirx.PrimFunc:
         is_shared: whether the function may serve data of other sizes, too; see ``can_share``.
 
     Returns:
-        A function of the data, ``spec.in_dtype`` of ``spec.in_shape``; ``Sizes`` if it is shared;
-        and the output, ``spec.staged_dtype`` of ``spec.staged_shape``.
+        A function of the data, ``spec.in_dtype`` of ``spec.in_shape``; if it is shared, ``Sizes``
+        as int32 [10]; and the output, ``spec.staged_dtype`` of ``spec.staged_shape``.
     """
     if is_open([spec.batch]):
         spec = replace(spec, batch=Size(tirx.Var("rows", "int64")))  # type: ignore[arg-type]

@@ -74,7 +74,8 @@ class Table:
         Instructions add offsets that the code knows to the address of its first element. Otherwise
         LLVM keeps an address for each element that a loop reads, and spills most.
         """
-        return Table(self.row, self.shape, address(index * prod(self.shape[1:])))
+        begin = self.begin + index * prod(self.shape[1:])
+        return Table(self.row, self.shape, address(begin))
 
     def __getitem__(self, indices: Index | tuple[Index, ...]) -> Vector:
         """Read one element, or the elements of a ramp along the last axis."""

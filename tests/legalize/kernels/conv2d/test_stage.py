@@ -104,3 +104,14 @@ def test_data_of_many_sizes_has_one_function(
 )
 def test_needs_staging(change: dict[str, object], expected: bool) -> None:
     assert changed(SPEC, **change).needs_staging is expected
+
+
+def test_tasks_share_the_rows_of_images() -> None:
+    spec = replace(SPEC, in_height=200, in_width=200, in_channels=16, padding=(2, 1, 0, 3))
+    data = full_range(np.random.default_rng(0), spec.in_dtype, spec.in_shape)
+    sizes = Sizes.known(spec)
+    assert sizes.tasks > 1
+    kind = spec.staged_shape, spec.staged_dtype
+    inputs = [data, np.array(sizes, np.int32)]
+    shared = run_on("x86-64", stage(spec, is_shared=True), inputs, *kind)
+    np.testing.assert_array_equal(shared, run_on("x86-64", stage(spec), [data], *kind))

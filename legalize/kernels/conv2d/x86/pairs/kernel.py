@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.plan import Plan
 
 _AFTER = "qnn_after"
-# The function emits no instruction. LLVM takes its result for a new number, made of the vector.
+# The function emits no instruction. For LLVM its result is a new number that depends on the vector.
 _CODE = """
 define linkonce_odr hidden i64 @{name}(i64 %place, <{lanes} x i32> %vector) alwaysinline {{
   %same = call i64 asm "", "=r,0,v"(i64 %place, <{lanes} x i32> %vector) #0
@@ -54,7 +54,7 @@ class PairsKernel(ConvKernel):
         return super().form, self.k_steps.kinds, lines, self.spec.pixel_pitch is None
 
     def _loops(self) -> None:
-        code = _CODE.format(name=_AFTER, lanes=self.isa.lanes)
+        code = _CODE.format(name=f"{_AFTER}_{self.isa.lanes}", lanes=self.isa.lanes)
         with T.attr(T.int32(0), "pragma_import_llvm", code):
             super()._loops()
 
@@ -125,7 +125,8 @@ class PairsKernel(ConvKernel):
             again = weights
             if near < at_once * nr:
                 for vector in row:
-                    again = extern("int64", _AFTER, again, get_lanes(vector, pairs.lanes))
+                    name = f"{_AFTER}_{pairs.lanes}"
+                    again = extern("int64", name, again, get_lanes(vector, pairs.lanes))
                 again = kept(again)
 
 

@@ -140,7 +140,7 @@ def test_functions_that_read_sizes_are_the_reference(place: Place) -> None:
         given = problem(spec, seed)
         plan = way(given.spec, isa, given.weights, inf)
         if plan is None:
-            assert way in (winograd, pairs)
+            assert way is winograd or (way is pairs and isa.has_byte_products)
             continue
         given = replace(given, spec=plan.spec)
         problems.append(given)
