@@ -120,7 +120,7 @@ def _written(spec: ConvSpec, *, is_shared: bool) -> tirx.PrimFunc:
         staged = tables.parameter("staged", spec.staged_shape, spec.staged_dtype, is_any=is_shared)
         tables.flatten()
         if is_shared:
-            sizes = Sizes(*(kept(table[i]) for i in range(len(sizes))))
+            sizes = Sizes(*table.numbers(len(sizes)))
             zero_point = kept(T.Cast(spec.staged_dtype, sizes.zero_point))
             each_piece = _each_whole_piece
         source, target, row = data.row, staged.row, sizes.row

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.places import address
-from legalize.kernels.ir.vectors import Buffer, Index, Vector, load, store
+from legalize.kernels.ir.vectors import Buffer, Index, Vector, kept, load, store
 
 # Stands for the size of a tensor that the code does not know.
 _ANY_SIZE = 2**31 - 1
@@ -81,6 +81,10 @@ class Table:
         """Read one element, or the elements of a ramp along the last axis."""
         place = self._place(indices if isinstance(indices, tuple) else (indices,))
         return load(self.row, place)
+
+    def numbers(self, count: int, first: int = 0) -> Iterator[Index]:
+        """Read some numbers of a table of one axis, from ``first`` on, and keep each."""
+        return (kept(self[first + i]) for i in range(count))
 
     def store(self, value: Vector, indices: tuple[Index, ...]) -> None:
         """Write one element, or the elements of a ramp along the last axis."""

@@ -142,7 +142,7 @@ class Sizes(NamedTuple):
     @classmethod
     def read(cls, table: Table) -> Sizes:
         """Read the sizes from a table."""
-        return cls(*(kept(table[i]) for i in range(len(cls._fields))))
+        return cls(*table.numbers(len(cls._fields)))
 
 
 def divisors(most_taps: int) -> npt.NDArray[np.uint16]:

@@ -102,7 +102,7 @@ class Target:
 
     def read(self, table: Table, sizes: Sizes) -> Target:
         """Return the target with numbers from a table."""
-        numbers = [kept(table[i]) for i in range(len(self.numbers))]
+        numbers = [*table.numbers(len(self.numbers))]
         return replace(self, numbers=numbers, sizes=sizes)
 
     def origin(self, pixel: Index) -> Index:

@@ -116,7 +116,7 @@ class Sizes(NamedTuple):
 
     def read(self, table: Table, first: int) -> Sizes:
         """Read the sizes from a table, from its element ``first`` on."""
-        return Sizes(*(kept(table[first + i]) for i in range(len(self))))
+        return Sizes(*table.numbers(len(self), first))
 
 
 def inverse(size: int) -> int:

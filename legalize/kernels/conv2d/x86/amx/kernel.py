@@ -108,7 +108,7 @@ class TileKernel(ConvKernel):
     def _read(self, table: Table) -> None:
         if self.shares_sizes:
             first = len(super().numbers_to_read)
-            numbers = (kept(table[i]) for i in range(first, table.shape[0]))
+            numbers = table.numbers(table.shape[0] - first, first)
             self.cut = TileSizes(*islice(numbers, len(self.cut)))
             self.turns = [TurnSizes(*islice(numbers, len(each))) for each in self.turns]
         super()._read(table)

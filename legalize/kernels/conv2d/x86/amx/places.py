@@ -1,4 +1,4 @@
-"""Where the tiles of a plan read and write: tables that its function reads.
+"""Tables of the places that the tiles of a plan read and write.
 
 A function that looks up places serves pixels in any order, and divides no numbers.
 """

@@ -17,7 +17,7 @@ pixel may first be copied side by side: then the whole sum is one run. The cost 
 """
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -186,9 +186,9 @@ class TilePlan(Plan):
         settings = self.configuration, chunk_places(self), *self.places.values()
         return Layout(weights, settings=settings)
 
-    @property
+    @cached_property
     def places(self) -> dict[str, Array]:
-        """The tables of places.py, by name; none if data is copied: tiles then follow each other.
+        """Return the tables of places.py by name; none if data is copied: tiles are then in order.
 
         Rows that are no output pixels have the number of the first pixel.
         """

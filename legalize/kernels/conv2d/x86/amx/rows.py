@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any
 
@@ -64,7 +64,7 @@ def plan_tiled_rows(spec: ConvSpec, isa: Isa, weights: Weights, most: float) -> 
 class TileRowsPlan(TilePlan):
     """A dense layer of open rows, in tiles for ``TYPICAL`` rows."""
 
-    @property
+    @cached_property
     def places(self) -> dict[str, Array]:
         """Return no tables: each run computes places from its number of rows."""
         return {}

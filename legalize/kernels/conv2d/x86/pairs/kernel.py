@@ -22,7 +22,6 @@ from legalize.kernels.isa.x86 import Isa, PairProducts
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.plan import Plan
 
-_AFTER = "qnn_after"
 # The function emits no instruction. For LLVM its result is a new number that depends on the vector.
 _CODE = """
 define linkonce_odr hidden i64 @{name}(i64 %place, <{lanes} x i32> %vector) alwaysinline {{
@@ -42,6 +41,7 @@ class PairsKernel(ConvKernel):
         """Write a plan's function, of listed K-steps."""
         self.k_steps = k_steps
         self.pairs = PairProducts(plan.products.isa)
+        self._after = f"qnn_after_{self.pairs.lanes}"
         super().__init__(plan, epilogue)
 
     def _k_steps_of_block(self) -> int:
@@ -54,7 +54,7 @@ class PairsKernel(ConvKernel):
         return super().form, self.k_steps.kinds, lines, self.spec.pixel_pitch is None
 
     def _loops(self) -> None:
-        code = _CODE.format(name=f"{_AFTER}_{self.isa.lanes}", lanes=self.isa.lanes)
+        code = _CODE.format(name=self._after, lanes=self.isa.lanes)
         with T.attr(T.int32(0), "pragma_import_llvm", code):
             super()._loops()
 
@@ -125,8 +125,7 @@ class PairsKernel(ConvKernel):
             again = weights
             if near < at_once * nr:
                 for vector in row:
-                    name = f"{_AFTER}_{pairs.lanes}"
-                    again = extern("int64", name, again, get_lanes(vector, pairs.lanes))
+                    again = extern("int64", self._after, again, get_lanes(vector, pairs.lanes))
                 again = kept(again)
 
 

@@ -144,7 +144,7 @@ class WinogradKernel(ConvKernel):
     def _read(self, table: Table) -> None:
         if self.shares_sizes:
             first = len(super().numbers_to_read)
-            self.cut = Cut(*(kept(table[first + i]) for i in range(len(self.cut))))
+            self.cut = Cut(*table.numbers(len(self.cut), first))
         super()._read(table)
 
     def _loops(self) -> None:
