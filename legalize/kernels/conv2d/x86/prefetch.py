@@ -36,7 +36,7 @@ def _line_of(dtype: str) -> int:
 
 
 def fetch_ahead(
-    weights: Buffer, end: Index, share: Index, lines: int, steps: Index, turn: Index
+    weights: Buffer, end: Index, share: Index, lines: Index, steps: Index, turn: Index
 ) -> Callable[[Index], None]:
     """Prefetch some of the next part of the weights in each step of a loop over a part.
 
@@ -44,7 +44,7 @@ def fetch_ahead(
         weights: the buffer.
         end: the offset at which the part ends and the next one begins.
         share: from ``share_of``: values that a step fetches.
-        lines: from ``lines_of``.
+        lines: from ``lines_of``; a loop fetches them if it is not an int.
         steps: steps of the loop.
         turn: how often the loop has already run over this part.
 
@@ -55,8 +55,13 @@ def fetch_ahead(
     line = _line_of(weights.dtype)
 
     def of_step(step: Index) -> None:
-        for value in range(0, lines * line, line):
-            fetch(weights, first + step * share + value, level=2)
+        begin = first + step * share
+        if isinstance(lines, int):
+            for number in range(lines):
+                fetch(weights, begin + number * line, level=2)
+            return
+        with T.serial(lines) as number:
+            fetch(weights, begin + number * line, level=2)
 
     return of_step
 

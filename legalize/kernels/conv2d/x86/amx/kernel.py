@@ -32,7 +32,7 @@ from legalize.kernels.conv2d.x86.amx.copies import copy_all, copy_pixel
 from legalize.kernels.conv2d.x86.amx.cost import TILES_OF_SUMS
 from legalize.kernels.conv2d.x86.amx.division import single_nanoseconds
 from legalize.kernels.conv2d.x86.amx.near import hints
-from legalize.kernels.conv2d.x86.amx.sizes import TileSizes, Turn, TurnSizes, lines_ahead
+from legalize.kernels.conv2d.x86.amx.sizes import TileSizes, Turn, TurnSizes, has_one_line
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.pixels import Pixels
@@ -85,7 +85,7 @@ class TileKernel(ConvKernel):
         sections = []
         for section in plan.tiling:
             slots = plan.slots(section)
-            way = slots.rows, slots.after, hints(plan, section), lines_ahead(plan, section)
+            way = slots.rows, slots.after, hints(plan, section), has_one_line(plan, section)
             sections.append(way)
         facts = plan.has_gaps, self.is_one_chunk, self._writes_over_addend()
         return super().form, *facts, tuple(sections)
@@ -295,7 +295,7 @@ class TileKernel(ConvKernel):
         """
         sizes, chunks = self._turns_in(section), self.cut.chunks
         end = address((first_vector + section.nr) * self.vector_stride)
-        lines = lines_ahead(self.plan, section)
+        lines = 1 if has_one_line(self.plan, section) else sizes.lines
         fetches = partial(fetch_ahead, self.weights, end, sizes.share, lines, chunks)
         if self.tasks == 1:
             return fetches(number)

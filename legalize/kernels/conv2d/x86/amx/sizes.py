@@ -46,6 +46,7 @@ class TurnSizes(NamedTuple):
         turns: turns of a block of channels.
         slots: slots that rescale a turn's sums.
         share: weights that a chunk fetches ahead.
+        lines: cache lines of that share.
         of_thread: the most turns of a block that a thread computes, if threads divide each block's
             turns; 0 if they divide the turns of all blocks.
     """
@@ -53,6 +54,7 @@ class TurnSizes(NamedTuple):
     turns: Index
     slots: Index
     share: Index
+    lines: Index
     of_thread: Index
 
     @classmethod
@@ -64,6 +66,7 @@ class TurnSizes(NamedTuple):
             turns=turns,
             slots=slots.count,
             share=share,
+            lines=lines_of(share, plan.products.weight_dtype),
             of_thread=turns_of_thread(plan, section) if plan.is_by_pixels(section) else 0,
         )
 
@@ -82,6 +85,6 @@ class Turn(NamedTuple):
     slots: Index
 
 
-def lines_ahead(plan: TilePlan, section: Section) -> int:
-    """Return how many cache lines of weights a chunk fetches ahead."""
-    return lines_of(TurnSizes.known(plan, section).share, plan.products.weight_dtype)
+def has_one_line(plan: TilePlan, section: Section) -> bool:
+    """Tell whether a chunk fetches one cache line ahead; a loop of one turn would take longer."""
+    return TurnSizes.known(plan, section).lines == 1

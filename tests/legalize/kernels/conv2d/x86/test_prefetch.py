@@ -36,3 +36,12 @@ def test_all_turns_together_ask_for_what_follows(
     assert max(places) < _END + size + turns * steps
     # and no more often than there are steps and lines.
     assert len(places) <= turns * steps + size // line
+
+
+def test_a_number_of_lines_that_code_reads_is_a_loop() -> None:
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        weights = T.arg("weights", T.buffer((1,), "int8"))
+        lines = T.arg("lines", T.int32())
+        fetch_ahead(weights, _END, 200, lines, steps=3, turn=0)(2)
+    text = builder.get().script()
+    assert re.search(r"for (\w+) in range\(lines\):\n.*weights\[592 \+ \1 \* 64\]", text), text
