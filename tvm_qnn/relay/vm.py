@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax
 
@@ -65,6 +66,12 @@ def create_executor(
     if kind not in _KINDS:
         raise QnnError(f"create_executor: kind is one of {', '.join(_KINDS)}, got {kind!r}")
     return Executor(mod, target, params)
+
+
+def run_const_expr(expr: relax.Expr) -> np.ndarray:
+    """Compute an expression without variables; ``relay.qnn.op.canonicalizations`` has it, too."""
+    value: np.ndarray = create_executor("vm").evaluate(expr).numpy()
+    return value
 
 
 class VirtualMachine:
