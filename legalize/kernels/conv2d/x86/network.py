@@ -21,9 +21,10 @@ from legalize.kernels.conv2d.x86.rows import TYPICAL
 from legalize.kernels.conv2d.x86.rules import ends_in
 from legalize.kernels.conv2d.x86.ways import cheapest_plan
 from legalize.kernels.isa.amx import ROWS
+from legalize.kernels.isa.targets import has_features
 from legalize.kernels.isa.x86 import AMX
 from legalize.kernels.isa.x86_vectors import AVX512_VNNI
-from legalize.kernels.kernel import has_features, has_open_size
+from legalize.kernels.kernel import has_open_size
 from qnn_ops import blockwise_dense, quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import attrs_of, operator_of, type_spec
 from qnn_ops.dialect.sizes import is_open
