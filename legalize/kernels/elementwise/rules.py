@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from legalize.kernels.call import call_written
-from legalize.kernels.elementwise.add import FloatForm, Terms, sum_form
+from legalize.kernels.elementwise.add import Terms, sum_form
 from legalize.kernels.elementwise.affine import zero_points
 from legalize.kernels.elementwise.float_steps import float_steps, square_steps
 from legalize.kernels.elementwise.multiply import Products, Rescaling, Rounding, Squares
 from legalize.kernels.elementwise.pairs import Form, pairwise
-from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.isa.base import FloatForm, VectorIsa
 from legalize.kernels.kernel import Builder, Lowered, Operands
 from qnn_ops import (
     quantized_add,
