@@ -16,7 +16,7 @@ from legalize.kernels.table import PARTS
 from legalize.passes.rewriter import CallRewriter, first_found, module_pass
 from legalize.qdq.group import operator_name
 from qnn_ops import quantized_concat
-from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.attributes import QUANTIZED
 from qnn_ops.dialect.registry import attrs_of, operator_of, spec_of
 from qnn_ops.dialect.sizes import is_open
 from qnn_ops.quantized.concat import conversion_table

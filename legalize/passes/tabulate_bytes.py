@@ -20,8 +20,7 @@ from qnn_ops import (
     requantize,
 )
 from qnn_ops.arrays import Array
-from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.attributes import QUANTIZED, dtype_range
 from qnn_ops.dialect.registry import OPERATORS, Operator, as_const, attrs_of, constant_of, spec_of
 from qnn_ops.dialect.sizes import is_open
 

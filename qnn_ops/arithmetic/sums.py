@@ -17,7 +17,8 @@ from qnn_ops.arithmetic.float_epilogue import ONEDNN, float_epilogue
 from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS, check_multiplier, scale_result
 from qnn_ops.arithmetic.wide_sums import check_wide_sums
 from qnn_ops.arrays import Array, Float64Array
-from qnn_ops.dialect.checks import ACTIVATIONS, check_bounds, check_dtype, check_quantization
+from qnn_ops.dialect.attributes import ACTIVATIONS
+from qnn_ops.dialect.checks import check_bounds, check_dtype, check_quantization
 from qnn_ops.dialect.registry import Attrs, TensorSpec
 
 SUMS: dict[str, Any] = {

@@ -13,6 +13,12 @@ import numpy as np
 from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
 
+LITERT = "tflite"
+"""The arithmetic that every operator has."""
+
+QUANTIZED = ("int8", "uint8")
+ACTIVATIONS = (*QUANTIZED, "int16")
+
 Scale = float | Sequence[float]
 ZeroPoint = int | Sequence[int]
 

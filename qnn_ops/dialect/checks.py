@@ -10,15 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qnn_ops.arrays import Float32Array, Int64Array
-from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.declared import LITERT
+from qnn_ops.dialect.attributes import ACTIVATIONS, LITERT, QUANTIZED, dtype_range
 from qnn_ops.errors import QnnError
 
 if TYPE_CHECKING:  # it imports TVM
     from qnn_ops.dialect.registry import Attrs, TensorSpec
-
-QUANTIZED = ("int8", "uint8")
-ACTIVATIONS = (*QUANTIZED, "int16")
 
 _DTYPE_NAMES = {"input": "quantized_data", "output": "out_dtype"}
 """What errors about a dtype name, for tensors whose scales are called otherwise."""

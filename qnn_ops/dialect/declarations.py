@@ -10,8 +10,7 @@ from typing import Any, get_args, get_origin
 from tvm import relax
 
 from qnn_ops.dialect.checks import check_choice, check_dtype, check_rank
-from qnn_ops.dialect.declared import Attribute
-from qnn_ops.dialect.operands import Tensor
+from qnn_ops.dialect.declared import Attribute, Tensor
 
 _ENTRY = re.compile(r"    (\w+): ")
 

@@ -1,24 +1,36 @@
-"""The attributes that operators declare: each states its form, values and documentation once.
+"""The operands and attributes that operators declare.
 
 An operator's function annotates its parameters with these types. ``qnn_ops.dialect.declarations``
-reads them. To type checkers they are the types of the values.
+reads them. To type checkers they are the types of the values. An operand states its dtypes and the
+number of its dimensions, and a type rule sees only operands that fit; a plain ``relax.Expr``
+declares nothing. An attribute states its form, values and documentation once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from tvm import relax
 
 from qnn_ops.dialect import attributes
-from qnn_ops.dialect.attributes import Scale, ZeroPoint, dtype_range
+from qnn_ops.dialect.attributes import ACTIVATIONS, LITERT, QUANTIZED, Scale, ZeroPoint, dtype_range
 from qnn_ops.dialect.layouts import DATA_LAYOUTS, KERNEL_LAYOUTS
-
-LITERT = "tflite"
-"""The arithmetic that every operator has."""
 
 Given: TypeAlias = "Mapping[str, Any]"
 """The arguments of a call, by the names of the parameters."""
+
+
+class Tensor(NamedTuple):
+    """A declared operand.
+
+    Attributes:
+        dtypes: those that it may have; empty for any.
+        rank: the number of its dimensions; None for any.
+    """
+
+    dtypes: tuple[str, ...]
+    rank: int | None = None
 
 
 @dataclass(frozen=True)
@@ -100,6 +112,20 @@ def _scales(name: str, values: Any) -> list[Any]:
 def _zero_points(name: str, values: Any) -> list[Any]:
     return [attributes.zero_point_attr(value) for value in attributes.list_attr(name, values)]
 
+
+_FLOAT32 = ("float32",)
+
+Activations: TypeAlias = Annotated[relax.Expr, Tensor(ACTIVATIONS)]
+Images: TypeAlias = Annotated[relax.Expr, Tensor(ACTIVATIONS, 4)]
+Kernel: TypeAlias = Annotated[relax.Expr, Tensor(QUANTIZED, 4)]
+WeightMatrix: TypeAlias = Annotated[relax.Expr, Tensor(QUANTIZED, 2)]
+Quantized: TypeAlias = Annotated[relax.Expr, Tensor((*QUANTIZED, "int16", "int32"))]
+Bytes: TypeAlias = Annotated[relax.Expr, Tensor(("uint8",), 2)]
+Int32: TypeAlias = Annotated[relax.Expr, Tensor(("int32",))]
+Floats: TypeAlias = Annotated[relax.Expr, Tensor(_FLOAT32)]
+FloatVector: TypeAlias = Annotated[relax.Expr, Tensor(_FLOAT32, 1)]
+FloatMatrix: TypeAlias = Annotated[relax.Expr, Tensor(_FLOAT32, 2)]
+FloatImages: TypeAlias = Annotated[relax.Expr, Tensor(_FLOAT32, 4)]
 
 Arithmetic = Annotated[str, arithmetic_of(LITERT)]
 Text = Annotated[str, Attribute(_as_given)]

@@ -3,7 +3,7 @@
 An operator's file contains the public function with the operator's traits, its type rule, its numpy
 reference, and a rule that tells when the model's own framework would overflow. The function has no
 body: its signature declares the operands and attributes, by the types of
-``qnn_ops.dialect.operands`` and ``qnn_ops.dialect.declared``::
+``qnn_ops.dialect.declared``::
 
     @operator(traits=Traits(...))
     def quantized_relu(quantized_data: Activations, input_scale: InputScale, ...) -> None: ...
@@ -36,9 +36,9 @@ from tvm.relax import script as relax_script
 from tvm.relax.script import parser as relax_parser
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect.attributes import list_attr
+from qnn_ops.dialect.attributes import LITERT, list_attr
 from qnn_ops.dialect.declarations import Declaration
-from qnn_ops.dialect.declared import LITERT, arithmetic_of
+from qnn_ops.dialect.declared import arithmetic_of
 from qnn_ops.dialect.plain import Same, plain
 from qnn_ops.dialect.sizes import is_open, sizes_of
 from qnn_ops.dialect.traits import Traits

@@ -13,7 +13,7 @@ from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS
 from qnn_ops.arithmetic.sums import check_result, check_sums, conv_factor, result_of_sums
 from qnn_ops.arithmetic.wide_sums import check_sum_types, is_wide
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_quantization
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
@@ -35,8 +35,8 @@ def _has_addend(given: declared.Given) -> bool:
     ),
 )
 def quantized_conv2d(
-    quantized_data: operands.Images,
-    quantized_kernel: operands.Kernel,
+    quantized_data: declared.Images,
+    quantized_kernel: declared.Kernel,
     input_scale: declared.InputScale,
     input_zero_point: declared.InputZeroPoint,
     kernel_scale: declared.KernelScale,

@@ -23,8 +23,7 @@ from qnn_ops import (
 from qnn_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from qnn_ops.arithmetic.onnxruntime import moved_by, product_factor
 from qnn_ops.arithmetic.xnnpack import is_xnnpack
-from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.declared import LITERT
+from qnn_ops.dialect.attributes import LITERT, dtype_range
 from qnn_ops.dialect.registry import Attrs, Operator, TensorSpec, spec_of
 from qnn_ops.quantized.binary import SQUARE_SHIFT, square_multipliers
 from qnn_ops.quantized.elementwise import product_multiplier, sum_multipliers

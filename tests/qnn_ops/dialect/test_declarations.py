@@ -7,7 +7,7 @@ import pytest
 from tvm import relax
 
 from qnn_ops import QnnError
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.declarations import Declaration
 from qnn_ops.dialect.registry import TensorSpec
 from tests.support.errors import fails
@@ -126,7 +126,7 @@ def test_a_parameter_that_declares_nothing_is_an_error() -> None:
 
 
 def test_operands_are_as_they_are_declared() -> None:
-    def function(data: operands.FloatMatrix, other: relax.Expr) -> None:
+    def function(data: declared.FloatMatrix, other: relax.Expr) -> None:
         """Do it."""
 
     check, other = Declaration(function).check, TensorSpec((), "bool")
