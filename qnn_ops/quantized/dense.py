@@ -8,8 +8,14 @@ from tvm import relax
 
 from qnn_ops.arithmetic.accumulator_bounds import Weights
 from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS
-from qnn_ops.arithmetic.sums import check_result, check_sums, dense_factor, result_of_sums
-from qnn_ops.arithmetic.wide_sums import check_sum_types, is_wide
+from qnn_ops.arithmetic.sums import (
+    check_result,
+    check_sum_types,
+    check_sums,
+    dense_factor,
+    is_wide,
+    result_of_sums,
+)
 from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_quantization

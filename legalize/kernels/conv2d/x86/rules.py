@@ -12,8 +12,8 @@ from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import AMX, ISAS, Isa
 from legalize.kernels.kernel import Builder, Lowered, OpenRule, Operands, Row
 from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops.arithmetic.rounding import REDUCED
 from qnn_ops.arithmetic.sums import conv_factor, dense_factor
-from qnn_ops.arithmetic.wide_sums import REDUCED
 from qnn_ops.dialect.registry import Attrs
 from qnn_ops.dialect.sizes import is_open
 
