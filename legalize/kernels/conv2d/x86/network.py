@@ -18,8 +18,7 @@ from legalize.kernels.conv2d.x86.amx.cost import nanoseconds_among_others, vecto
 from legalize.kernels.conv2d.x86.amx.plan import TilePlan
 from legalize.kernels.conv2d.x86.plan import Plan
 from legalize.kernels.conv2d.x86.rows import TYPICAL
-from legalize.kernels.conv2d.x86.rules import ends_in
-from legalize.kernels.conv2d.x86.ways import cheapest_plan
+from legalize.kernels.conv2d.x86.rules import cheapest_plan, ends_in
 from legalize.kernels.isa.amx import ROWS
 from legalize.kernels.isa.targets import has_features
 from legalize.kernels.isa.x86 import AMX
