@@ -96,12 +96,7 @@ If they are known to wrap, it returns a text about that instead.
 class Operator(Generic[P]):
     """A Relax operator of this dialect; calling it builds the call."""
 
-    def __init__(
-        self,
-        function: Callable[P, None],
-        traits: Traits | None,
-        name: str = "",
-    ) -> None:
+    def __init__(self, function: Callable[P, None], traits: Traits | None, name: str = "") -> None:
         """Register ``function``, by its own name or another."""
         self.name = self.__name__ = name or function.__name__
         self.declaration = Declaration(function)
@@ -157,6 +152,11 @@ class Operator(Generic[P]):
         if self._traits is None:
             raise QnnError(f"{self.name}: the operator states no traits")
         return self._traits
+
+    @property
+    def elementwise(self) -> int:
+        """The number of its first operands that a call reads as ``Traits.elementwise`` says."""
+        return 0 if self._traits is None else self._traits.elementwise
 
     def call(self, operands: Sequence[Any], **attrs: Any) -> relax.Call:
         """Build a call from operands (trailing ``None`` left out) and normalised attributes."""
