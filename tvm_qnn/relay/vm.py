@@ -8,8 +8,9 @@ import tvm
 from tvm import relax
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.relay.build_module import FactoryModule, build
+from tvm_qnn.relay.build_module import build
 from tvm_qnn.relay.expr import module_of
+from tvm_qnn.relay.factory import FactoryModule
 from tvm_qnn.relay.graph_executor import GraphModule
 
 _KINDS = ("graph", "vm", "debug", "aot", "interpreter")
