@@ -17,8 +17,8 @@ from legalize.kernels.conv2d.calls import conv_call, dense_call
 from legalize.kernels.conv2d.x86.amx.cost import nanoseconds_among_others, vector_nanoseconds
 from legalize.kernels.conv2d.x86.amx.plan import TilePlan
 from legalize.kernels.conv2d.x86.plan import Plan
-from legalize.kernels.conv2d.x86.rows import TYPICAL
 from legalize.kernels.conv2d.x86.rules import cheapest_plan, ends_in
+from legalize.kernels.ir.tasks import TYPICAL_ROWS
 from legalize.kernels.isa.amx import ROWS
 from legalize.kernels.isa.targets import has_features
 from legalize.kernels.isa.x86 import AMX
@@ -101,7 +101,7 @@ def _plan_of(call: relax.Call) -> Plan | None:
         return None
     spec = replace(found.spec, staged_dtype="uint8")
     if is_open([spec.batch]):
-        spec = replace(spec, batch=TYPICAL)
+        spec = replace(spec, batch=TYPICAL_ROWS)
     return cheapest_plan(spec, AMX, found.weights)
 
 
