@@ -37,8 +37,7 @@ from tvm.relax.script import parser as relax_parser
 
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import LITERT, list_attr
-from qnn_ops.dialect.declarations import Declaration
-from qnn_ops.dialect.declared import arithmetic_of
+from qnn_ops.dialect.declared import Declaration, arithmetic_of
 from qnn_ops.dialect.plain import Same, plain
 from qnn_ops.dialect.sizes import is_open, sizes_of
 from qnn_ops.dialect.traits import Traits
