@@ -13,7 +13,6 @@ from tvm.relax import op as R
 
 from qnn_ops.dialect.registry import spec_of
 from qnn_ops.dialect.sizes import Size
-from qnn_ops.errors import QnnError
 
 
 class Expression(NDArrayOperatorsMixin):
@@ -32,10 +31,6 @@ class Expression(NDArrayOperatorsMixin):
         spec = spec_of(self.expr)
         self.shape, self.dtype = spec.shape, np.dtype(spec.dtype)
         self.ndim = len(self.shape)
-
-    def __bool__(self) -> bool:
-        """Refuse: only a run knows the values."""
-        raise QnnError("a reference that tests its values needs a rule in legalize.primitives")
 
     def to(self, expr: relax.Expr) -> Expression:
         """Return another expression with this one's builder."""

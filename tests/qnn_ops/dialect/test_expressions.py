@@ -99,7 +99,3 @@ def test_a_function_of_this_project_is_what_implements_it() -> None:
 
 def test_what_is_no_function_of_expressions_is_an_error() -> None:
     fails("arctan", computed, np.arctan, FLOATS, error=KeyError)
-
-
-def test_a_value_of_a_run_decides_nothing() -> None:
-    fails("tests its values needs a rule", computed, lambda x: x if x > 0 else -x, WORDS)
