@@ -22,7 +22,7 @@ from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
 from legalize.kernels.conv2d.x86.plan import Packed, Plan
-from legalize.kernels.conv2d.x86.ways import cheapest_plan
+from legalize.kernels.conv2d.x86.rules import cheapest_plan
 from legalize.kernels.depthwise.x86.rules import pack_depthwise
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
 

@@ -5,7 +5,7 @@ from tvm import relax, tirx
 from tvm.relax.backend.cpu_generic import pipeline as cpu
 
 from legalize.kernels.isa.mcu import CORES, RISCV32
-from legalize.kernels.kernel import has_features
+from legalize.kernels.isa.targets import has_features
 from legalize.passes.bodies import reshapes
 from legalize.passes.copy_rows import CopyRows
 from legalize.passes.fold_constants import FoldConstants, FoldRest

@@ -13,9 +13,10 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from legalize import lower, relax_pipeline
 from legalize.kernels.call import Hear
+from legalize.lower import lower
 from legalize.passes.in_strips import Choice
+from legalize.pipeline import relax_pipeline
 from qnn_ops.dialect.registry import TensorSpec
 from qnn_ops.dialect.signature import ATTRIBUTE, main_function, parameter_specs, signature_of
 from qnn_ops.dialect.tensor_info import Signature, with_unique_names

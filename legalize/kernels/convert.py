@@ -17,8 +17,7 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import Builder, Lowered, Operands
 from legalize.written import arguments, new_function
 from qnn_ops import dequantize, quantize
-from qnn_ops.dialect.checks import QUANTIZED
-from qnn_ops.dialect.declared import LITERT
+from qnn_ops.dialect.attributes import LITERT, QUANTIZED
 from qnn_ops.dialect.registry import Attrs, spec_of
 
 # Roughly what one thread converts.

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import tvm
@@ -10,7 +9,7 @@ from tvm import relax
 
 from legalize.kernels.ir.vectors import Index, Vector
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.isa.targets import has_feature
+from legalize.kernels.isa.targets import has_features
 from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, operator_of, type_spec
 from qnn_ops.dialect.sizes import is_open
 
@@ -142,12 +141,6 @@ class Fusions(Generic[_Rule]):
             return found.get(operator.op.name, [])
 
         return rules_for
-
-
-@lru_cache(maxsize=1 << 14)
-def has_features(target: tvm.target.Target, features: tuple[str, ...]) -> bool:
-    """Tell whether a target has all of some features."""
-    return all(has_feature(target, feature) for feature in features)
 
 
 def has_open_size(call: relax.Call) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import tvm
 from tvm import relax
 
 from legalize.kernels import convert, dynamic, mean, pad, resize, svdf
@@ -23,8 +22,8 @@ from legalize.kernels.depthwise.x86 import rules as depthwise_x86
 from legalize.kernels.elementwise import mcu as elementwise_mcu
 from legalize.kernels.elementwise import rules as elementwise
 from legalize.kernels.float_conv2d import rules as float_conv2d
-from legalize.kernels.isa import neon_vectors, x86_vectors
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.isa.vectors import VECTORS
 from legalize.kernels.join import rules as join
 from legalize.kernels.kernel import (
     Fusions,
@@ -34,7 +33,6 @@ from legalize.kernels.kernel import (
     Rule,
     Slice,
     VectorRule,
-    has_features,
 )
 from legalize.kernels.matmul import rules as matmul
 from legalize.kernels.pool import mcu as pool_mcu
@@ -42,9 +40,6 @@ from legalize.kernels.pool import rules as pool
 from legalize.kernels.softmax import mcu as softmax_mcu
 from legalize.kernels.softmax import rules as softmax
 from qnn_ops.dialect.registry import Operator
-
-_VECTORS: tuple[VectorIsa, ...] = (*x86_vectors.VECTORS, *neon_vectors.VECTORS)
-"""The vectors of each architecture, the fastest first."""
 
 # These rules serve the vectors of every instruction set.
 _VECTOR_ROWS: tuple[tuple[Operator[Any], VectorRule], ...] = (
@@ -81,7 +76,7 @@ _ROWS: tuple[Row, ...] = (
     *depthwise_x86.ROWS,
     *matmul.ROWS,
     *blockwise.ROWS,
-    *((op, isa.features, _on(isa, rule)) for isa in _VECTORS for op, rule in _VECTOR_ROWS),
+    *((op, isa.features, _on(isa, rule)) for isa in VECTORS for op, rule in _VECTOR_ROWS),
 )
 
 KERNELS: dict[str, list[Kernel]] = {}
@@ -116,7 +111,7 @@ registered operator that makes one of its operands, and ``other`` the other oper
 """
 
 PARTS: Fusions[Callable[[relax.BlockBuilder, relax.Call, Slice, _Result], _Result]] = Fusions(
-    [*conv2d_fusions.PARTS, *map(float_conv2d.parts_for, _VECTORS)]
+    [*conv2d_fusions.PARTS, *map(float_conv2d.parts_for, VECTORS)]
 )
 """``rule(builder, call, part, into)`` writes a result to the channels ``part`` of a larger tensor.
 
@@ -136,8 +131,3 @@ SCALED: Fusions[Callable[[relax.BlockBuilder, relax.Call, Scaling], _Result]] = 
     conv2d_fusions.SCALED, takes_open=True
 )
 """``rule(builder, call, scaling)`` scales the sums of a call of ``quantized_dense``."""
-
-
-def vectors_for(target: tvm.target.Target) -> list[VectorIsa]:
-    """Return the vectors that a target has, the fastest first."""
-    return [isa for isa in _VECTORS if has_features(target, isa.features)]

@@ -27,7 +27,8 @@ from legalize.qdq.group import (
 )
 from qnn_ops import dequantize, quantize
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
-from qnn_ops.dialect.checks import ACTIVATIONS, check_choice
+from qnn_ops.dialect.attributes import ACTIVATIONS
+from qnn_ops.dialect.checks import check_choice
 from qnn_ops.dialect.registry import attrs_of, constant_of, operator_of, spec_of
 from qnn_ops.dialect.signature import ARITHMETIC, main_function
 from qnn_ops.errors import LeftInFloatWarning, QnnError

@@ -7,7 +7,7 @@ import tvm
 from tvm import s_tir, sym, tirx
 from tvm_ffi import structural_map, structural_walk
 
-from legalize.kernels.table import vectors_for
+from legalize.kernels.isa.vectors import vectors_for
 from legalize.loop_functions import nodes_in
 from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 

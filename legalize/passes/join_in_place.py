@@ -9,13 +9,14 @@ from tvm import relax
 from tvm.relax.expr_functor import mutator
 
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.isa.vectors import vectors_for
 from legalize.kernels.join.rules import copy_part
 from legalize.kernels.kernel import Slice
-from legalize.kernels.table import PARTS, vectors_for
+from legalize.kernels.table import PARTS
 from legalize.passes.rewriter import CallRewriter, first_found, module_pass
 from legalize.qdq.group import operator_name
 from qnn_ops import quantized_concat
-from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.attributes import QUANTIZED
 from qnn_ops.dialect.registry import attrs_of, operator_of, spec_of
 from qnn_ops.dialect.sizes import is_open
 from qnn_ops.quantized.concat import conversion_table

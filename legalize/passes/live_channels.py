@@ -14,8 +14,7 @@ from qnn_ops.arithmetic.float_epilogue import ONEDNN
 from qnn_ops.arithmetic.rounding import scale_result
 from qnn_ops.arithmetic.sums import conv_factor, dense_factor
 from qnn_ops.arrays import Array
-from qnn_ops.dialect.attributes import bounds, dtype_range
-from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.attributes import QUANTIZED, bounds, dtype_range
 from qnn_ops.dialect.layouts import permutation
 from qnn_ops.dialect.registry import Attrs, attrs_of, constant_of, operator_of, spec_of
 from qnn_ops.dialect.sizes import is_open

@@ -12,8 +12,8 @@ from legalize.kernels.float_conv2d.rules import multiply_rows
 from legalize.kernels.float_matmul.kernel import float_matmul
 from legalize.kernels.float_matmul.spec import FloatMatmul, View, is_served
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.isa.vectors import vectors_for
 from legalize.kernels.softmax.floats import DESCRIPTION, Kernel
-from legalize.kernels.table import vectors_for
 from legalize.passes.rewriter import CallRewriter, module_pass
 from legalize.qdq.group import operator_name
 from qnn_ops import float_matmul as float_matmul_op

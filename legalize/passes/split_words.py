@@ -9,8 +9,7 @@ from tvm.relax import op as R
 
 from legalize.passes.rewriter import CallRewriter, call_pass
 from qnn_ops import quantized_conv2d, quantized_dense
-from qnn_ops.arithmetic.sums import SUMS, conv_factor, dense_factor, result_of_sums
-from qnn_ops.arithmetic.wide_sums import is_wide
+from qnn_ops.arithmetic.sums import SUMS, conv_factor, dense_factor, is_wide, result_of_sums
 from qnn_ops.dialect.attributes import per_axis
 from qnn_ops.dialect.expressions import emitted
 from qnn_ops.dialect.registry import attrs_of, spec_of, with_attrs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -11,16 +11,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops import (
-    quantized_add,
-    quantized_conv2d,
-    quantized_lookup,
-    quantized_multiply,
-    quantized_pool2d,
-    quantized_relu,
-    quantized_subtract,
-    requantize,
-)
+from qnn_ops import quantized_conv2d, quantized_pool2d, requantize
 from qnn_ops.dialect.registry import Attrs, Operator, attrs_of, constant_of, operator_of, spec_of
 
 Rows = tuple[int, int]
@@ -181,7 +172,8 @@ def _window_of(call: relax.Call) -> Window:
 
 def _is_served(call: relax.Call) -> bool:
     operator = operator_of(call)
-    if operator not in (*_EXTENTS, *_POINTWISE):
+    is_elementwise = operator is not None and operator.elementwise > 0
+    if operator not in (*_EXTENTS, requantize) and not is_elementwise:
         return False
     shape = spec_of(call).shape
     images = images_of(call)
@@ -223,11 +215,3 @@ _EXTENTS: dict[Operator[Any] | None, Callable[[Attrs, relax.Call], int]] = {
     quantized_conv2d: _extent_of_kernel,
     quantized_pool2d: _extent_of_pool,
 }
-_POINTWISE: Sequence[Operator[Any]] = (
-    quantized_add,
-    quantized_subtract,
-    quantized_multiply,
-    quantized_lookup,
-    quantized_relu,
-    requantize,
-)

@@ -9,33 +9,11 @@ import tvm
 from tvm import relax
 
 from legalize.passes.rewriter import CallRewriter, call_pass
-from qnn_ops import (
-    quantized_add,
-    quantized_lookup,
-    quantized_multiply,
-    quantized_prelu,
-    quantized_relu,
-    quantized_squared_difference,
-    quantized_subtract,
-    requantize,
-)
+from qnn_ops import quantized_lookup, requantize
 from qnn_ops.arrays import Array
-from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.attributes import QUANTIZED, dtype_range
 from qnn_ops.dialect.registry import OPERATORS, Operator, as_const, attrs_of, constant_of, spec_of
 from qnn_ops.dialect.sizes import is_open
-
-# The number of operands that are data; the other operands are tables.
-_DATA: dict[Operator[Any], int] = {
-    quantized_add: 2,
-    quantized_lookup: 1,
-    quantized_multiply: 2,
-    quantized_prelu: 2,
-    quantized_relu: 1,
-    quantized_squared_difference: 2,
-    quantized_subtract: 2,
-    requantize: 1,
-}
 
 
 def TabulateBytes() -> tvm.transform.Pass:
@@ -44,12 +22,18 @@ def TabulateBytes() -> tvm.transform.Pass:
     Examples are a swish, x · sigmoid(x), or x · clip(x + 3) / 6 in five operators. If all operands
     follow from one 8-bit value and from constants of one value, there are 256 results.
     """
-    return call_pass(dict.fromkeys((each.op.name for each in _DATA), _tabulated), "TabulateBytes")
+    names = (name for name, operator in OPERATORS.items() if _count(operator))
+    return call_pass(dict.fromkeys(names, _tabulated), "TabulateBytes")
+
+
+def _count(operator: Operator[Any]) -> int:
+    """Return the number of operands that are data; the other operands are tables."""
+    return 1 if operator is requantize else operator.elementwise
 
 
 def _tabulated(writer: CallRewriter, _original: relax.Call, call: relax.Call) -> relax.Expr | None:
     operator = OPERATORS[call.op.name]
-    count = _DATA[operator]
+    count = _count(operator)
     data, tables = call.args[:count], call.args[count:]
     source = _source(writer, data)
     if source is None or not _is_function_of_bytes(call, source):

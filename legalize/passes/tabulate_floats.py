@@ -14,8 +14,7 @@ from legalize.passes.rewriter import CallRewriter, Facts, call_pass
 from legalize.qdq.group import operator_name
 from qnn_ops import dequantize, quantize, quantized_lookup
 from qnn_ops.arrays import Array
-from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.attributes import QUANTIZED, dtype_range
 from qnn_ops.dialect.registry import as_const, attrs_of, constant_of, operator_of, spec_of
 
 _FUNCTIONS = (

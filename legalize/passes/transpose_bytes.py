@@ -4,11 +4,11 @@ import tvm
 from tvm import relax
 
 from legalize.kernels.call import call_written
-from legalize.kernels.table import vectors_for
+from legalize.kernels.isa.vectors import vectors_for
 from legalize.kernels.transpose import is_served, transpose
 from legalize.passes.channels_last_rules import static_shape
 from legalize.passes.rewriter import CallRewriter, call_pass
-from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.attributes import QUANTIZED
 from qnn_ops.dialect.registry import constant_of, spec_of
 
 

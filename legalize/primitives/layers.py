@@ -11,8 +11,7 @@ from tvm.relax import op as R
 from legalize.primitives.registry import Builder, primitive
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arithmetic.rounding import scale_result
-from qnn_ops.arithmetic.sums import conv_factor, dense_factor, result_of_sums
-from qnn_ops.arithmetic.wide_sums import is_wide
+from qnn_ops.arithmetic.sums import conv_factor, dense_factor, is_wide, result_of_sums
 from qnn_ops.dialect.attributes import dtype_range, per_axis
 from qnn_ops.dialect.expressions import emitted
 from qnn_ops.dialect.layouts import permutation, reorder

@@ -1,4 +1,4 @@
-"""ONNX Runtime's softmax of rows of bytes whose length each run decides, as loops.
+"""Softmax: its reference, and loops for ONNX Runtime's rows of bytes whose length each run decides.
 
 The table of exponentials depends on the length, so the run computes it, by the C library's
 functions, as ONNX Runtime does.
@@ -13,16 +13,27 @@ from tvm.relax import op as R
 from tvm.script.ir_builder import tirx as T
 
 from legalize.primitives.loops import call_loops, cell, put
-from legalize.primitives.registry import Builder
-from qnn_ops.arithmetic.onnxruntime import SOFTMAX_RESERVE, softmax_factor
+from legalize.primitives.references import by_reference
+from legalize.primitives.registry import Builder, primitive
+from qnn_ops.arithmetic.onnxruntime import SOFTMAX_RESERVE, is_onnxruntime, softmax_factor
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.registry import Attrs, spec_of
-from qnn_ops.dialect.sizes import as_extent
+from qnn_ops.dialect.sizes import as_extent, is_open
+from qnn_ops.quantized.softmax import quantized_softmax
 
 _DISTANCES = 256
 
 
-def open_softmax(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
+@primitive(quantized_softmax)
+def _softmax(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
+    shape = spec_of(data).shape
+    is_last = attrs.axis % len(shape) == len(shape) - 1
+    if is_last and is_open(shape[-1:]) and is_onnxruntime(attrs):
+        return _open_softmax(builder, attrs, data)
+    return by_reference(quantized_softmax, builder, attrs, data)
+
+
+def _open_softmax(builder: Builder, attrs: Attrs, data: Expr) -> Expr:
     """Return the softmax along the last axis, whose size is open."""
     spec = spec_of(data)
     rows, columns = as_extent(prod(spec.shape[:-1])), as_extent(spec.shape[-1])

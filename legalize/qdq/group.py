@@ -15,8 +15,7 @@ from qnn_ops import dequantize
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, bias_steps
 from qnn_ops.arithmetic.xnnpack import XNNPACK, reciprocal
 from qnn_ops.arrays import Array
-from qnn_ops.dialect.attributes import Scale, ZeroPoint, dtype_range
-from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.attributes import QUANTIZED, Scale, ZeroPoint, dtype_range
 from qnn_ops.dialect.registry import Attrs, attrs_of, constant_of, operator_of, spec_of
 
 MOVEMENTS = {

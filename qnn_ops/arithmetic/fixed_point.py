@@ -22,6 +22,10 @@ from qnn_ops.errors import QnnError
 _INT32, _INT16 = np.iinfo(np.int32), np.iinfo(np.int16)
 
 
+MOST_SHIFT = 14
+"""The largest left shift of a wide sum."""
+
+
 def round_half_away(x: Any) -> Any:
     """Round to the nearest integer, ties away from zero, as C's ``round``.
 
@@ -300,3 +304,30 @@ def conv_multiplier(
     else:
         raise QnnError(f"kernel_dtype must be uint8 or int8, got {kernel_dtype!r}")
     return np.asarray(exact / output.astype(np.float64))
+
+
+def reduced_multiplier(multiplier: npt.ArrayLike) -> Int64Array:
+    """Round a Q31 multiplier to Q15; 1 is 2^15 - 1."""
+    return np.minimum((np.asarray(multiplier, np.int64) + (1 << 15)) >> 16, 0x7FFF)
+
+
+def multiply_by_reduced_multiplier(x: Any, multiplier: npt.ArrayLike, shift: npt.ArrayLike) -> Any:
+    """Compute x · multiplier / 2^31 · 2^shift with 15 bits of the multiplier, rounded half up.
+
+    Source: MultiplyByQuantizedMultiplier of TFLite's kernels/internal/common.cc, for int64. A
+    result beyond int32 wraps modulo 2^32, as that code's conversion does.
+
+    Args:
+        x: integers below 2^47 in magnitude, any shape: an array or an expression.
+        multiplier: int32, from ``quantize_multiplier``; broadcast with ``x``.
+        shift: in -31..14, positive to the left; broadcast with ``x``.
+
+    Returns:
+        int32, the broadcast shape.
+
+    Raises:
+        QnnError: if a shift is larger.
+    """
+    if (np.asarray(shift) > MOST_SHIFT).any():
+        raise QnnError(f"shift must be at most {MOST_SHIFT}, got {np.max(shift)}")
+    return scaled_once(x, reduced_multiplier(multiplier), shift, 15)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qnn_ops.dialect.checks import QUANTIZED, check_dtype, check_quantization
+from qnn_ops.dialect.attributes import QUANTIZED
+from qnn_ops.dialect.checks import check_dtype, check_quantization
 from qnn_ops.dialect.expressions import Expression
 from qnn_ops.dialect.registry import Attrs, TensorSpec
 from qnn_ops.errors import QnnError

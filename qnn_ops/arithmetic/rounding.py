@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from qnn_ops.arithmetic.fixed_point import (
+    MOST_SHIFT,
+    multiply_by_reduced_multiplier,
     quantize_multiplier,
     scaled_float32,
     scaled_float64,
     scaled_once,
     scaled_twice,
 )
-from qnn_ops.arithmetic.wide_sums import MOST_SHIFT, REDUCED, multiply_by_reduced_multiplier
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import bounds
 from qnn_ops.dialect.registry import Attrs
@@ -41,6 +42,9 @@ class Rounding:
         """Return multipliers and shifts for float64 multipliers; floats stay in float64."""
         return (real, 0) if self.most_shift is None else quantize_multiplier(real)
 
+
+REDUCED = "reduced"
+"""The rounding of wide sums."""
 
 ROUNDINGS = {
     "tflite": Rounding(scaled_twice, 31, of_litert=True),

@@ -1,4 +1,9 @@
-"""Turns the sums of a convolution or a dense layer into its result."""
+"""Turns the sums of a convolution or a dense layer into its result.
+
+Sums of int16 data are 64 bits wide, as in the kernels for 16-bit activations and 8-bit weights of
+TFLite's reference CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED. A bias of int32 makes them 32
+bits wide.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from qnn_ops.arithmetic.accumulator_bounds import (
+    Bounds,
     Weights,
     centred_bounds,
     check_product_sums,
@@ -14,11 +20,18 @@ from qnn_ops.arithmetic.accumulator_bounds import (
 )
 from qnn_ops.arithmetic.fixed_point import conv_multiplier
 from qnn_ops.arithmetic.float_epilogue import ONEDNN, float_epilogue
-from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS, check_multiplier, scale_result
-from qnn_ops.arithmetic.wide_sums import check_wide_sums
+from qnn_ops.arithmetic.rounding import REDUCED, SUM_ROUNDINGS, check_multiplier, scale_result
 from qnn_ops.arrays import Array, Float64Array
-from qnn_ops.dialect.checks import ACTIVATIONS, check_bounds, check_dtype, check_quantization
+from qnn_ops.dialect.attributes import ACTIVATIONS
+from qnn_ops.dialect.checks import (
+    check_alike,
+    check_bounds,
+    check_choice,
+    check_dtype,
+    check_quantization,
+)
 from qnn_ops.dialect.registry import Attrs, TensorSpec
+from qnn_ops.errors import QnnError
 
 SUMS: dict[str, Any] = {
     "out_dtype": "int32",
@@ -30,6 +43,11 @@ SUMS: dict[str, Any] = {
 
 Factor = Callable[[Attrs, str], Float64Array]
 """Returns a step of a call's sums in steps of its result, given the weights' dtype."""
+
+_WIDE_ROUNDINGS = (REDUCED, "float64")
+
+# The limit of TFLite's arithmetic: the product of a smaller sum and 15 bits fits 64 bits.
+_LARGEST_SUM = 2**47
 
 
 def conv_factor(attrs: Attrs, kernel_dtype: str) -> Float64Array:
@@ -94,6 +112,34 @@ def with_bias(sums: Any, bias: Any, *, wide: bool = False) -> Any:
     return total.astype(np.int64 if wide else np.int32)
 
 
+def is_wide(data_dtype: str, bias_dtype: str | None) -> bool:
+    """Tell whether the sums of a convolution or dense layer are 64 bits wide."""
+    return data_dtype == "int16" and bias_dtype != "int32"
+
+
+def check_sum_types(
+    attrs: Attrs, data: TensorSpec, weights: TensorSpec, bias: TensorSpec | None
+) -> None:
+    """Raise unless the dtypes and the rounding of a convolution or dense layer go together."""
+    if data.dtype == "int16":
+        check_alike(
+            {"out_dtype": attrs.out_dtype, "quantized_data": "int16"},
+            {
+                "input_zero_point": attrs.input_zero_point,
+                "output_zero_point": attrs.output_zero_point,
+            },
+        )
+        check_dtype("weights beside int16", weights.dtype, ("int8",))
+    elif attrs.out_dtype == "int16":
+        raise QnnError(f"out_dtype is int16, the data is {data.dtype}")
+    if bias is not None:
+        check_dtype("bias", bias.dtype, ("int32", "int64") if data.dtype == "int16" else ("int32",))
+    if is_wide(data.dtype, None if bias is None else bias.dtype):
+        check_choice("the rounding of 64-bit sums", attrs.rounding, _WIDE_ROUNDINGS)
+    elif attrs.rounding == REDUCED:
+        raise QnnError(f"rounding {REDUCED!r} needs int16 data, and no bias of int32")
+
+
 def check_sums(
     attrs: Attrs,
     data: TensorSpec,
@@ -137,3 +183,18 @@ def check_sums(
     added = None if bias is None or attrs.rounding == ONEDNN else bias()
     centred = centred_bounds(data.dtype, attrs.input_zero_point)
     return check_product_sums(weights, centred, added, scaling, wraps=is_litert)
+
+
+def check_wide_sums(
+    attrs: Attrs, weights: Weights, bias: Array | None, multiplier: Float64Array
+) -> None:
+    """Raise if the sums, or their scaled values, can go where TFLite does not define them."""
+    most = weights.depth * weights.largest * 2**15
+    if bias is not None and bias.size:
+        most += int(np.abs(bias.astype(np.float64)).max())
+    if most >= _LARGEST_SUM:
+        raise QnnError(f"the sums can reach {most}, TFLite defines them below 2^47")
+    if attrs.rounding == "float64":
+        sums = weights.sums(Bounds.of(-(2**15), 2**15 - 1))
+        sums = sums if bias is None else sums + bias
+        check_scaled(sums, multiplier, "float64", attrs.output_zero_point)

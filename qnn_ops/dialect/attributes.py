@@ -1,17 +1,29 @@
 """Brings attributes to one form, so that equal calls are structurally equal.
 
 Scales become Python floats that hold float32 values exactly, zero points become ints; one
-per channel becomes a list.
+per channel becomes a list. The checks here are those that declarations need; all others are in
+``qnn_ops.dialect.checks``.
 """
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qnn_ops.arrays import Array
 from qnn_ops.errors import QnnError
+
+if TYPE_CHECKING:  # it imports TVM
+    from qnn_ops.dialect.registry import TensorSpec
+
+LITERT = "tflite"
+"""The arithmetic that every operator has."""
+
+QUANTIZED = ("int8", "uint8")
+ACTIVATIONS = (*QUANTIZED, "int16")
 
 Scale = float | Sequence[float]
 ZeroPoint = int | Sequence[int]
@@ -127,3 +139,21 @@ def bounds(attrs: Any, dtype: str) -> tuple[int, int]:
     """Return the clamp range of a call's result: the call's bounds, or those of its ``dtype``."""
     low, high = dtype_range(dtype)
     return getattr(attrs, "out_min", low), getattr(attrs, "out_max", high)
+
+
+def check_dtype(name: str, dtype: str, allowed: Sequence[str]) -> None:
+    """Raise unless ``dtype`` is one of ``allowed``."""
+    if dtype not in allowed:
+        raise QnnError(f"{name} must be {' or '.join(allowed)}, got {dtype}")
+
+
+def check_rank(name: str, spec: TensorSpec, rank: int) -> None:
+    """Raise unless the tensor has ``rank`` dimensions."""
+    if len(spec.shape) != rank:
+        raise QnnError(f"{name} must have {rank} dimensions, got shape {spec.shape}")
+
+
+def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
+    """Raise unless ``value`` is one of ``allowed``."""
+    if value not in allowed:
+        raise QnnError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")

@@ -10,30 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from qnn_ops.arrays import Float32Array, Int64Array
-from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.declared import LITERT
+from qnn_ops.dialect.attributes import ACTIVATIONS, LITERT, QUANTIZED, dtype_range
+from qnn_ops.dialect.attributes import check_choice as check_choice
+from qnn_ops.dialect.attributes import check_dtype as check_dtype
+from qnn_ops.dialect.attributes import check_rank as check_rank
 from qnn_ops.errors import QnnError
 
 if TYPE_CHECKING:  # it imports TVM
     from qnn_ops.dialect.registry import Attrs, TensorSpec
 
-QUANTIZED = ("int8", "uint8")
-ACTIVATIONS = (*QUANTIZED, "int16")
-
 _DTYPE_NAMES = {"input": "quantized_data", "output": "out_dtype"}
 """What errors about a dtype name, for tensors whose scales are called otherwise."""
-
-
-def check_dtype(name: str, dtype: str, allowed: Sequence[str]) -> None:
-    """Raise unless ``dtype`` is one of ``allowed``."""
-    if dtype not in allowed:
-        raise QnnError(f"{name} must be {' or '.join(allowed)}, got {dtype}")
-
-
-def check_rank(name: str, spec: TensorSpec, rank: int) -> None:
-    """Raise unless the tensor has ``rank`` dimensions."""
-    if len(spec.shape) != rank:
-        raise QnnError(f"{name} must have {rank} dimensions, got shape {spec.shape}")
 
 
 def check_axis(axis: int, rank: int) -> int:
@@ -41,12 +28,6 @@ def check_axis(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         raise QnnError(f"axis {axis} is outside a tensor of {rank} dimensions")
     return axis % rank
-
-
-def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
-    """Raise unless ``value`` is one of ``allowed``."""
-    if value not in allowed:
-        raise QnnError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
 
 
 def check_quantization(

@@ -3,7 +3,7 @@
 An operator's file contains the public function with the operator's traits, its type rule, its numpy
 reference, and a rule that tells when the model's own framework would overflow. The function has no
 body: its signature declares the operands and attributes, by the types of
-``qnn_ops.dialect.operands`` and ``qnn_ops.dialect.declared``::
+``qnn_ops.dialect.declared``::
 
     @operator(traits=Traits(...))
     def quantized_relu(quantized_data: Activations, input_scale: InputScale, ...) -> None: ...
@@ -36,9 +36,8 @@ from tvm.relax import script as relax_script
 from tvm.relax.script import parser as relax_parser
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect.attributes import list_attr
-from qnn_ops.dialect.declarations import Declaration
-from qnn_ops.dialect.declared import LITERT, arithmetic_of
+from qnn_ops.dialect.attributes import LITERT, list_attr
+from qnn_ops.dialect.declared import Declaration, arithmetic_of
 from qnn_ops.dialect.plain import Same, plain
 from qnn_ops.dialect.sizes import is_open, sizes_of
 from qnn_ops.dialect.traits import Traits
@@ -96,12 +95,7 @@ If they are known to wrap, it returns a text about that instead.
 class Operator(Generic[P]):
     """A Relax operator of this dialect; calling it builds the call."""
 
-    def __init__(
-        self,
-        function: Callable[P, None],
-        traits: Traits | None,
-        name: str = "",
-    ) -> None:
+    def __init__(self, function: Callable[P, None], traits: Traits | None, name: str = "") -> None:
         """Register ``function``, by its own name or another."""
         self.name = self.__name__ = name or function.__name__
         self.declaration = Declaration(function)
@@ -157,6 +151,11 @@ class Operator(Generic[P]):
         if self._traits is None:
             raise QnnError(f"{self.name}: the operator states no traits")
         return self._traits
+
+    @property
+    def elementwise(self) -> int:
+        """The number of its first operands that a call reads as ``Traits.elementwise`` says."""
+        return 0 if self._traits is None else self._traits.elementwise
 
     def call(self, operands: Sequence[Any], **attrs: Any) -> relax.Call:
         """Build a call from operands (trailing ``None`` left out) and normalised attributes."""

@@ -21,9 +21,9 @@ class Channels(Enum):
     """The attributes of a call that tell the axis of its image's channels."""
 
     ANYWHERE = auto()
-    """None: the axes of all operands, which broadcast, may be permuted."""
+    """None: the operands broadcast, and each element of the result reads one of each."""
     ANYWHERE_IN_FIRST = auto()
-    """None: the axes of the first operand may be permuted; all other operands stay as they are."""
+    """None: each element of the result reads one of the first operand, and all others whole."""
     AXIS = auto()
     """``axis``, of the first operand and of the result."""
     REDUCED_AXES = auto()
@@ -57,6 +57,15 @@ class Traits:
     keeps: Callable[[Attrs], bool] | None
     clamps: bool
     channels: Channels
+
+    @property
+    def elementwise(self) -> int:
+        """The number of 8-bit operands of which an element of the result reads one element each.
+
+        They are the first operands. It is 0 if the operator computes otherwise.
+        """
+        anywhere = self.channels in (Channels.ANYWHERE, Channels.ANYWHERE_IN_FIRST)
+        return len(self.zero_points) if anywhere else 0
 
 
 def fixed(channels: Channels) -> Traits:

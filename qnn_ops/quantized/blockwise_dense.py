@@ -4,7 +4,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
@@ -17,9 +17,9 @@ _MOST = np.float32(127)
 
 @operator(traits=FIXED, overflows=False)
 def blockwise_dense(
-    data: operands.Floats,
-    weights: operands.Bytes,
-    scales: operands.Floats,
+    data: declared.Floats,
+    weights: declared.Bytes,
+    scales: declared.Floats,
     points: relax.Expr | None = None,
     *,
     bits: declared.Int,

@@ -11,14 +11,8 @@ from qnn_ops.arithmetic.fixed_point import clamp_to, round_half_away
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, tabulated
 from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
-from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.checks import (
-    ACTIVATIONS,
-    check_arithmetic,
-    check_axis,
-    check_dtype,
-    check_quantization,
-)
+from qnn_ops.dialect.attributes import ACTIVATIONS, LITERT, dtype_range
+from qnn_ops.dialect.checks import check_arithmetic, check_axis, check_dtype, check_quantization
 from qnn_ops.dialect.expressions import take
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.dialect.traits import MOVED_RESULT, Channels, Traits, always, moving
@@ -146,7 +140,7 @@ def _conversion_litert(data: tuple[float, int, str], output: tuple[float, int, s
 
 
 _CONVERSIONS: dict[str, Callable[..., Array]] = {
-    declared.LITERT: _conversion_litert,
+    LITERT: _conversion_litert,
     ONNXRUNTIME: tabulated,
 }
 

@@ -10,10 +10,16 @@ from tvm import relax
 from qnn_ops.arithmetic.accumulator_bounds import Weights
 from qnn_ops.arithmetic.float_epilogue import check_addend
 from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS
-from qnn_ops.arithmetic.sums import check_result, check_sums, conv_factor, result_of_sums
-from qnn_ops.arithmetic.wide_sums import check_sum_types, is_wide
+from qnn_ops.arithmetic.sums import (
+    check_result,
+    check_sum_types,
+    check_sums,
+    conv_factor,
+    is_wide,
+    result_of_sums,
+)
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_quantization
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
@@ -35,8 +41,8 @@ def _has_addend(given: declared.Given) -> bool:
     ),
 )
 def quantized_conv2d(
-    quantized_data: operands.Images,
-    quantized_kernel: operands.Kernel,
+    quantized_data: declared.Images,
+    quantized_kernel: declared.Kernel,
     input_scale: declared.InputScale,
     input_zero_point: declared.InputZeroPoint,
     kernel_scale: declared.KernelScale,
@@ -83,7 +89,7 @@ def quantized_conv2d(
     qnn_ops.arithmetic.float_epilogue.
 
     Sums of int16 data are 64 bits wide, or wrap in 32 bits if the bias is int32. Sums of 64 bits
-    are scaled with 15 bits of the multiplier: see qnn_ops.arithmetic.wide_sums.
+    are scaled with 15 bits of the multiplier: see qnn_ops.arithmetic.sums.
 
     Args:
         quantized_data: int8, uint8 or int16, [N, H, W, C] or [N, C, H, W].

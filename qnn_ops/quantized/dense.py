@@ -8,10 +8,16 @@ from tvm import relax
 
 from qnn_ops.arithmetic.accumulator_bounds import Weights
 from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS
-from qnn_ops.arithmetic.sums import check_result, check_sums, dense_factor, result_of_sums
-from qnn_ops.arithmetic.wide_sums import check_sum_types, is_wide
+from qnn_ops.arithmetic.sums import (
+    check_result,
+    check_sum_types,
+    check_sums,
+    dense_factor,
+    is_wide,
+    result_of_sums,
+)
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_quantization
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.dialect.traits import OF_DATA, Channels, rescaling
@@ -20,8 +26,8 @@ from qnn_ops.errors import QnnError
 
 @operator(traits=rescaling(OF_DATA, Channels.LAST, clamps=True))
 def quantized_dense(
-    quantized_data: operands.Activations,
-    quantized_weight: operands.WeightMatrix,
+    quantized_data: declared.Activations,
+    quantized_weight: declared.WeightMatrix,
     input_scale: declared.InputScale,
     input_zero_point: declared.InputZeroPoint,
     kernel_scale: declared.KernelScale,

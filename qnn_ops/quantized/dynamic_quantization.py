@@ -5,9 +5,9 @@ import numpy as np
 from qnn_ops.arithmetic.fixed_point import is_number, round_half_away
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, fields_onnxruntime
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
-from qnn_ops.dialect.checks import QUANTIZED, check_dtype
-from qnn_ops.dialect.declared import LITERT
+from qnn_ops.dialect import declared
+from qnn_ops.dialect.attributes import LITERT, QUANTIZED
+from qnn_ops.dialect.checks import check_dtype
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED, Channels, Traits, moving
 from qnn_ops.errors import QnnError
@@ -21,7 +21,7 @@ SCALE_FIELD, POINT_FIELD = 0, 2
 
 @operator(traits=FIXED, overflows=False)
 def dynamic_encoding(
-    data: operands.Floats,
+    data: declared.Floats,
     asymmetric: declared.Flag,
     *,
     arithmetic: declared.Arithmetic = "tflite",
@@ -114,8 +114,8 @@ OFFSETS = {"int8": 0, "uint8": 128}
     overflows=False,
 )
 def dynamic_quantize(
-    data: operands.Floats,
-    encoding: operands.Floats,
+    data: declared.Floats,
+    encoding: declared.Floats,
     out_dtype: declared.Text = "int8",
     *,
     arithmetic: declared.Arithmetic = "tflite",

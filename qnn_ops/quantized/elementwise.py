@@ -11,7 +11,8 @@ from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
 from qnn_ops.arithmetic.rounding import scale_result
 from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
-from qnn_ops.dialect.checks import QUANTIZED, check_bounds, check_tensors
+from qnn_ops.dialect.attributes import QUANTIZED
+from qnn_ops.dialect.checks import check_bounds, check_tensors
 from qnn_ops.dialect.registry import Attrs, Known, Operator, Reference, TensorSpec
 from qnn_ops.dialect.sizes import broadcast
 from qnn_ops.dialect.traits import OF_BOTH, Channels, rescaling

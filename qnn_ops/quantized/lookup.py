@@ -3,7 +3,7 @@
 import numpy as np
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.expressions import take
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
@@ -21,7 +21,7 @@ from qnn_ops.errors import QnnError
     ),
     overflows=False,
 )
-def quantized_lookup(quantized_data: operands.Activations, table: operands.Activations) -> None:
+def quantized_lookup(quantized_data: declared.Activations, table: declared.Activations) -> None:
     """Replace each value by its entry of a table: any function of one value, exactly.
 
     ``qnn_ops.tables.lookup`` makes the tables of LOGISTIC, TANH and others.

@@ -14,7 +14,7 @@ from qnn_ops.arithmetic.fixed_point import (
 )
 from qnn_ops.arithmetic.rounding import check_multiplier
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
@@ -32,10 +32,10 @@ _LOWEST_EXPONENT = -15
 
 @operator(traits=FIXED, overflows=False)
 def quantized_lstm(
-    sums: Annotated[relax.Expr, operands.Tensor((), 3)],
+    sums: Annotated[relax.Expr, declared.Tensor((), 3)],
     hidden: relax.Expr,
-    cell: Annotated[relax.Expr, operands.Tensor((), 2)],
-    weights: Annotated[relax.Expr, operands.Tensor((), 2)],
+    cell: Annotated[relax.Expr, declared.Tensor((), 2)],
+    weights: Annotated[relax.Expr, declared.Tensor((), 2)],
     extras: Sequence[relax.Expr] | relax.Expr,
     extra_names: declared.Names,
     input_multipliers: declared.Doubles,

@@ -9,8 +9,9 @@ from qnn_ops.arithmetic.fixed_point import conv_multiplier
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arithmetic.rounding import check_multiplier, scale_result
 from qnn_ops.arrays import Array, Float64Array
-from qnn_ops.dialect import declared, operands
-from qnn_ops.dialect.checks import QUANTIZED, check_dtype, check_quantization
+from qnn_ops.dialect import declared
+from qnn_ops.dialect.attributes import QUANTIZED
+from qnn_ops.dialect.checks import check_dtype, check_quantization
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.sizes import broadcast
 from qnn_ops.dialect.traits import FIXED, OF_BOTH, Channels, rescaling
@@ -20,8 +21,8 @@ from qnn_ops.unquantized.float_conv2d import ORDERS, panel_of
 
 @operator(traits=FIXED, overflows=False)
 def float_matmul(
-    lhs: operands.Floats,
-    rhs: operands.Floats,
+    lhs: declared.Floats,
+    rhs: declared.Floats,
     order: Annotated[str, declared.choice(*ORDERS[:2], implied=True)] = "tflite",
 ) -> None:
     """Multiply float32 matrices.

@@ -3,7 +3,7 @@
 import numpy as np
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import Channels, Traits, always, moving
@@ -21,7 +21,7 @@ from qnn_ops.errors import QnnError
     overflows=False,
 )
 def quantized_pad(
-    quantized_data: operands.Activations, pad_width: declared.Ints, pad_value: declared.Int
+    quantized_data: declared.Activations, pad_width: declared.Ints, pad_value: declared.Int
 ) -> None:
     """Surround quantized data with a constant.
 

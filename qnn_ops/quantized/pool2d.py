@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import bounds, dtype_range
 from qnn_ops.dialect.checks import check_bounds
 from qnn_ops.dialect.layouts import permutation, reorder
@@ -37,7 +37,7 @@ def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
     overflows=False,
 )
 def quantized_pool2d(
-    quantized_data: operands.Images,
+    quantized_data: declared.Images,
     pool_type: Annotated[str, declared.choice(*POOL_TYPES)],
     pool_size: declared.Size,
     strides: declared.Strides = (1, 1),

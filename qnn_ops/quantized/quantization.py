@@ -13,8 +13,8 @@ from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arithmetic.rounding import ROUNDINGS, check_multiplier, scale_result
 from qnn_ops.arithmetic.xnnpack import XNNPACK, quantize_xnnpack
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
-from qnn_ops.dialect.attributes import dtype_range, per_axis
+from qnn_ops.dialect import declared
+from qnn_ops.dialect.attributes import LITERT, dtype_range, per_axis
 from qnn_ops.dialect.checks import (
     check_axis,
     check_bounds,
@@ -22,7 +22,6 @@ from qnn_ops.dialect.checks import (
     check_quantization,
     check_stated_multiplier,
 )
-from qnn_ops.dialect.declared import LITERT
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.dialect.traits import OF_DATA, Channels, Traits, fixed, moving, rescaling
 from qnn_ops.errors import QnnError
@@ -35,7 +34,7 @@ from qnn_ops.errors import QnnError
     overflows=False,
 )
 def quantize(
-    data: operands.Floats,
+    data: declared.Floats,
     scale: declared.ScaleOrScales,
     zero_point: declared.PointOrPoints,
     out_dtype: declared.Text,
@@ -117,7 +116,7 @@ def _quantize_reference(attrs: Attrs, data: Array) -> Array:
 
 @operator(traits=fixed(Channels.AXIS), overflows=False)
 def dequantize(
-    quantized_data: operands.Quantized,
+    quantized_data: declared.Quantized,
     scale: declared.ScaleOrScales,
     zero_point: declared.PointOrPoints,
     out_dtype: declared.Text = "float32",
@@ -155,7 +154,7 @@ def _dequantize_reference(attrs: Attrs, data: Array) -> Array:
 
 @operator(traits=rescaling(OF_DATA, Channels.AXIS, clamps=True))
 def requantize(
-    quantized_data: operands.Quantized,
+    quantized_data: declared.Quantized,
     input_scale: declared.ScaleOrScales,
     input_zero_point: declared.PointOrPoints,
     output_scale: declared.OutputScale,

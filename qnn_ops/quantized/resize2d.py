@@ -13,7 +13,7 @@ import numpy as np
 
 from qnn_ops.arithmetic.fixed_point import round_half_away
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import per_axis
 from qnn_ops.dialect.layouts import reorder
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
@@ -108,7 +108,7 @@ METHODS = ("bilinear", "nearest_neighbor")
     overflows=False,
 )
 def quantized_resize2d(
-    quantized_data: operands.Images,
+    quantized_data: declared.Images,
     size: declared.Size,
     method: Annotated[str, declared.choice(*METHODS)],
     align_corners: declared.Flag = False,

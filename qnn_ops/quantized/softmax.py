@@ -8,7 +8,7 @@ from tvm import relax
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, check_softmax, softmax_onnxruntime
 from qnn_ops.arrays import Array
 from qnn_ops.dialect import declared
-from qnn_ops.dialect.attributes import dtype_range
+from qnn_ops.dialect.attributes import LITERT, dtype_range
 from qnn_ops.dialect.checks import check_axis, check_tensors
 from qnn_ops.dialect.expressions import take
 from qnn_ops.dialect.registry import Attrs, Known, TensorSpec, operator
@@ -110,7 +110,7 @@ def _check_onnxruntime(attrs: Attrs, data: TensorSpec) -> None:
     check_softmax(attrs.output_scale)
 
 
-_CHECKS = {declared.LITERT: _check_litert, ONNXRUNTIME: _check_onnxruntime}
+_CHECKS = {LITERT: _check_litert, ONNXRUNTIME: _check_onnxruntime}
 
 
 def output_quantization(dtype: str, out_dtype: str) -> tuple[float, int]:

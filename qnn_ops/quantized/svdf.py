@@ -8,7 +8,7 @@ from tvm import relax
 from qnn_ops.arithmetic.fixed_point import float32_quotient
 from qnn_ops.arithmetic.rounding import check_multiplier, scale_down
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.checks import check_dtype, check_quantization
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
@@ -20,8 +20,8 @@ STATES = ("int16", "int8")
 
 @operator(traits=FIXED, overflows=False)
 def quantized_svdf_state(
-    sums: Annotated[relax.Expr, operands.Tensor(("int32",), 2)],
-    state: Annotated[relax.Expr, operands.Tensor(STATES, 2)],
+    sums: Annotated[relax.Expr, declared.Tensor(("int32",), 2)],
+    state: Annotated[relax.Expr, declared.Tensor(STATES, 2)],
     input_scale: declared.InputScale,
     weights_scale: declared.OneScale,
     state_scale: declared.OneScale,
@@ -77,8 +77,8 @@ def _quantized_svdf_state_reference(attrs: Attrs, sums: Array, state: Array) -> 
 
 @operator(traits=FIXED, overflows=False)
 def quantized_svdf(
-    state: Annotated[relax.Expr, operands.Tensor(STATES, 2)],
-    weights_time: Annotated[relax.Expr, operands.Tensor((), 2)],
+    state: Annotated[relax.Expr, declared.Tensor(STATES, 2)],
+    weights_time: Annotated[relax.Expr, declared.Tensor((), 2)],
     rank: declared.Int,
     state_scale: declared.OneScale,
     state_zero_point: declared.OnePoint,

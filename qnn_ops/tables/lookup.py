@@ -25,8 +25,8 @@ from qnn_ops.arithmetic.fixed_point import (
 )
 from qnn_ops.arithmetic.inverse_sqrt import inverse_sqrt_multiplier
 from qnn_ops.arrays import Array, Float32Array, Int64Array
-from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.checks import ACTIVATIONS, check_dtype, check_quantization
+from qnn_ops.dialect.attributes import ACTIVATIONS, dtype_range
+from qnn_ops.dialect.checks import check_dtype, check_quantization
 from qnn_ops.errors import QnnError
 from qnn_ops.tables.tables_int16 import (
     interpolated,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
@@ -22,8 +22,8 @@ CORNERS = 4
 
 @operator(traits=FIXED, overflows=False)
 def decode_boxes(
-    encodings: operands.FloatMatrix,
-    anchors: operands.FloatMatrix,
+    encodings: declared.FloatMatrix,
+    anchors: declared.FloatMatrix,
     y_scale: declared.Float,
     x_scale: declared.Float,
     h_scale: declared.Float,
@@ -145,8 +145,8 @@ _MOST = 1 << 31
 
 @operator(traits=FIXED, overflows=False)
 def select_boxes(
-    boxes: operands.FloatMatrix,
-    scores: operands.FloatMatrix,
+    boxes: declared.FloatMatrix,
+    scores: declared.FloatMatrix,
     by_class: declared.Flag,
     most: declared.Int,
     most_of_class: declared.Int,

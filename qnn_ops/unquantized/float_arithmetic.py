@@ -7,7 +7,7 @@ from tvm import relax
 
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.sizes import broadcast
 from qnn_ops.dialect.traits import FIXED, Channels, fixed
@@ -15,7 +15,7 @@ from qnn_ops.errors import QnnError
 
 
 @operator(traits=fixed(Channels.ANYWHERE), overflows=False)
-def fused_multiply_add(lhs: operands.Floats, rhs: operands.Floats, addend: operands.Floats) -> None:
+def fused_multiply_add(lhs: declared.Floats, rhs: declared.Floats, addend: declared.Floats) -> None:
     """Compute lhs * rhs + addend, rounded to float32 once.
 
     If the product is rounded first, about every second result differs. This decides how values near
@@ -55,7 +55,7 @@ DTYPES = ("int32", "float32")
 
 @operator(traits=FIXED, overflows=False)
 def natural_power(
-    data: Annotated[relax.Expr, operands.Tensor(DTYPES, 1)], exponent: operands.Int32
+    data: Annotated[relax.Expr, declared.Tensor(DTYPES, 1)], exponent: declared.Int32
 ) -> None:
     """Raise each number to a natural power by repeated multiplication.
 
@@ -104,7 +104,7 @@ OTHER = {"float32": "int32", "int32": "float32"}
 
 
 @operator(traits=FIXED, overflows=False)
-def reinterpret(data: Annotated[relax.Expr, operands.Tensor(DTYPES, 1)]) -> None:
+def reinterpret(data: Annotated[relax.Expr, declared.Tensor(DTYPES, 1)]) -> None:
     """Read the bits of numbers as another dtype.
 
     Args:

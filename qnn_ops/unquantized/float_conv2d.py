@@ -10,7 +10,7 @@ from tvm import relax
 
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.layouts import permutation, reorder
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import Channels, fixed
@@ -28,8 +28,8 @@ PACKED = 256
 
 @operator(traits=fixed(Channels.CONVOLUTION), overflows=False)
 def float_conv2d(
-    data: operands.FloatImages,
-    kernel: operands.FloatImages,
+    data: declared.FloatImages,
+    kernel: declared.FloatImages,
     bias: relax.Expr | None = None,
     addend: relax.Expr | None = None,
     *,

@@ -9,7 +9,7 @@ from qnn_ops.arithmetic import float_polynomials as polynomials
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32 as fma
 from qnn_ops.arithmetic.onnxruntime import gru_tangent, horner, hyperbolic_tangent, logistic
 from qnn_ops.arrays import Array, Float32Array
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import Channels, fixed
 
@@ -21,7 +21,7 @@ FUNCTIONS = (
 
 @operator(traits=fixed(Channels.ANYWHERE), overflows=False)
 def float_function(
-    data: operands.Floats, function: Annotated[str, declared.choice(*FUNCTIONS)]
+    data: declared.Floats, function: Annotated[str, declared.choice(*FUNCTIONS)]
 ) -> None:
     """Apply a function to each element.
 

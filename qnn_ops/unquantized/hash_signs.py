@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
@@ -117,7 +117,7 @@ MOST = 60
 
 @operator(traits=FIXED, overflows=False)
 def hash_signs(
-    items: operands.Bytes, weights: operands.FloatVector, seeds: operands.FloatVector
+    items: declared.Bytes, weights: declared.FloatVector, seeds: declared.FloatVector
 ) -> None:
     """Tell for each seed whether a weighted sum of the hashes of items is positive.
 

@@ -6,7 +6,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError, refuse_index
@@ -16,7 +16,7 @@ COUNTED_DTYPES = ("int8", "uint8", "int16", "int32", "int64")
 
 @operator(traits=FIXED, overflows=False)
 def counted_indices(
-    indices: Annotated[relax.Expr, operands.Tensor(COUNTED_DTYPES)],
+    indices: Annotated[relax.Expr, declared.Tensor(COUNTED_DTYPES)],
     size: declared.Int,
     source: declared.Text,
     from_end: declared.Flag = False,
@@ -58,7 +58,7 @@ INDEX_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
 
 @operator(traits=FIXED, overflows=False)
 def top_indices(
-    data: Annotated[relax.Expr, operands.Tensor(INDEX_DTYPES, 2)], count: declared.Int
+    data: Annotated[relax.Expr, declared.Tensor(INDEX_DTYPES, 2)], count: declared.Int
 ) -> None:
     """Find the largest elements of each row: the largest first, of equal ones the first in the row.
 

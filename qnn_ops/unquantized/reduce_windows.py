@@ -7,7 +7,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.checks import check_dtype
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
@@ -19,7 +19,7 @@ REDUCTIONS = ("add", "multiply", "maximum", "minimum", "all", "any")
 
 @operator(traits=FIXED, overflows=False)
 def reduce_windows(
-    data: Annotated[relax.Expr, operands.Tensor(DTYPES)],
+    data: Annotated[relax.Expr, declared.Tensor(DTYPES)],
     start: relax.Expr,
     window: declared.Ints,
     strides: declared.Ints,

@@ -7,7 +7,7 @@ import numpy as np
 
 from qnn_ops.arithmetic.float_epilogue import fused_multiply_add_float32
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
@@ -19,7 +19,7 @@ WIDE, LANES = 4, 8
 
 @operator(traits=FIXED, overflows=False)
 def row_moments(
-    rows: operands.FloatMatrix, order: Annotated[str, declared.choice(*ORDERS)]
+    rows: declared.FloatMatrix, order: Annotated[str, declared.choice(*ORDERS)]
 ) -> None:
     """Compute the mean of each row, and the mean of the squared distances from it.
 

@@ -7,7 +7,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
@@ -15,9 +15,9 @@ from qnn_ops.errors import QnnError
 
 @operator(traits=FIXED, overflows=False)
 def average_rows(
-    rows: operands.FloatMatrix,
-    weights: operands.Floats,
-    indices: operands.Int32,
+    rows: declared.FloatMatrix,
+    weights: declared.Floats,
+    indices: declared.Int32,
     count: declared.Int,
     is_root: declared.Flag = False,
 ) -> None:
@@ -74,9 +74,9 @@ REDUCTIONS = ("update", "add", "multiply", "maximum", "minimum")
 
 @operator(traits=FIXED, overflows=False)
 def scatter_rows(
-    data: Annotated[relax.Expr, operands.Tensor(DTYPES, 2)],
-    indices: Annotated[relax.Expr, operands.Tensor(("int32",), 1)],
-    rows: Annotated[relax.Expr, operands.Tensor((), 2)],
+    data: Annotated[relax.Expr, declared.Tensor(DTYPES, 2)],
+    indices: Annotated[relax.Expr, declared.Tensor(("int32",), 1)],
+    rows: Annotated[relax.Expr, declared.Tensor((), 2)],
     reduction: Annotated[str, declared.choice(*REDUCTIONS)] = "update",
 ) -> None:
     """Write rows at indices, one after the other, or combine each with the row that is there.

@@ -7,7 +7,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arrays import Array
-from qnn_ops.dialect import declared, operands
+from qnn_ops.dialect import declared
 from qnn_ops.dialect.registry import Attrs, TensorSpec, operator
 from qnn_ops.dialect.traits import FIXED
 from qnn_ops.errors import QnnError
@@ -16,8 +16,8 @@ from qnn_ops.unquantized.boxes import CORNERS, overlap, pop, push
 
 @operator(traits=FIXED, overflows=False)
 def suppress_boxes(
-    boxes: operands.Floats,
-    scores: operands.Floats,
+    boxes: declared.Floats,
+    scores: declared.Floats,
     most: declared.Int,
     score_threshold: declared.Float,
     iou_threshold: declared.Float,
@@ -92,10 +92,10 @@ ROW = 3
 
 @operator(traits=FIXED, overflows=False)
 def suppress_by_class(
-    boxes: operands.Floats,
-    scores: operands.Floats,
-    count: Annotated[relax.Expr, operands.Tensor(("int64",))],
-    limits: operands.Floats,
+    boxes: declared.Floats,
+    scores: declared.Floats,
+    count: Annotated[relax.Expr, declared.Tensor(("int64",))],
+    limits: declared.Floats,
     most: declared.Int,
     has_centers: declared.Flag = False,
     takes_all: declared.Flag = False,

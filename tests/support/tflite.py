@@ -15,7 +15,7 @@ from frontends.tflite.reader import read_model
 from frontends.tflite.sparsity import Sparsity
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.arrays import Array
-from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.attributes import QUANTIZED
 from qnn_ops.dialect.signature import signature_of
 from qnn_ops.errors import QnnError
 from tests.support.arrays import any_of, full_range

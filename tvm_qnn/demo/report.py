@@ -16,7 +16,7 @@ from tvm_qnn.timing import LITERT, OURS, Timing, milliseconds, warn_of_disturban
 
 if TYPE_CHECKING:
     from tvm_qnn.compare import Comparison, TensorComparison
-    from tvm_qnn.demo.check import Checked
+    from tvm_qnn.demo.inception import Checked
 
 
 ROWS, COLUMNS = 4, 6

@@ -12,7 +12,7 @@ from tvm.support import ndk as ndk
 from tvm.support import utils as utils
 
 from tvm_qnn.relay import graph_executor as graph_executor
-from tvm_qnn.relay.build_module import FactoryModule
+from tvm_qnn.relay.factory import FactoryModule
 from tvm_qnn.relay.graph_executor import GraphModule
 from tvm_qnn.relay.objects import Overlay
 

@@ -17,8 +17,8 @@ from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.library import Library
 from tvm_qnn.library.remote import RemoteLibrary
 from tvm_qnn.library.watch import watch
-from tvm_qnn.relay.build_module import FactoryModule
 from tvm_qnn.relay.expr import as_array
+from tvm_qnn.relay.factory import FactoryModule
 from tvm_qnn.relay.report import Report
 from tvm_qnn.timing import Timing, one_core
 

@@ -12,7 +12,7 @@ import tvm
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.library.remote import Remote, remote
-from tvm_qnn.relay.build_module import FactoryModule, exported, load_module
+from tvm_qnn.relay.factory import FactoryModule, exported, load_module
 
 _SECONDS = 600.0
 

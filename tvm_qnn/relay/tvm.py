@@ -17,8 +17,8 @@ import tvm_ffi
 from qnn_ops.errors import QnnError
 from tvm_qnn import relay
 from tvm_qnn.relay import contrib, error, rpc
-from tvm_qnn.relay.build_module import load_module
 from tvm_qnn.relay.expr import module_of
+from tvm_qnn.relay.factory import load_module
 from tvm_qnn.relay.objects import Named, Overlay
 from tvm_qnn.target.target import parse_target
 

@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.relay.build_module import FactoryModule, build
+from tvm_qnn.relay.build_module import build
 from tvm_qnn.relay.expr import module_of
+from tvm_qnn.relay.factory import FactoryModule
 from tvm_qnn.relay.graph_executor import GraphModule
 
 _KINDS = ("graph", "vm", "debug", "aot", "interpreter")
@@ -65,6 +67,12 @@ def create_executor(
     if kind not in _KINDS:
         raise QnnError(f"create_executor: kind is one of {', '.join(_KINDS)}, got {kind!r}")
     return Executor(mod, target, params)
+
+
+def run_const_expr(expr: relax.Expr) -> np.ndarray:
+    """Compute an expression without variables; ``relay.qnn.op.canonicalizations`` has it, too."""
+    value: np.ndarray = create_executor("vm").evaluate(expr).numpy()
+    return value
 
 
 class VirtualMachine:

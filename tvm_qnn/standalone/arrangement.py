@@ -17,11 +17,11 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from legalize import calls_pipeline
 from legalize.call_plan import Call, Input, NotCallsError, Output, Place, Plan, Temporary, plan_of
 from legalize.image_rows import JOINS, TAKES
 from legalize.memory_plan import ALIGNMENT, Layout, lay_out, lay_out_over
 from legalize.passes.bodies import is_view
+from legalize.pipeline import calls_pipeline
 from qnn_ops.dialect.signature import bounds_of, signature_of, with_signature, without_bounds
 from qnn_ops.dialect.tensor_info import OpenSize, Signature, TensorInfo
 from qnn_ops.errors import QnnError

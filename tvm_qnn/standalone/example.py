@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tvm_qnn.io.templates import filled
-from tvm_qnn.standalone.c99 import c_array
+from tvm_qnn.standalone.c99.source import c_array
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,20 @@
 """Writes a model's files from templates, which name facts about the model."""
 
 import json
-import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+import numpy as np
 import tvm
 
+from legalize.call_plan import Call, Constant, Input, Output, Place, Temporary
 from qnn_ops.dialect.tensor_info import TensorInfo
 from tvm_qnn.io.templates import filled
 from tvm_qnn.standalone.arrangement import size_of
-from tvm_qnn.standalone.calls import call_facts
+from tvm_qnn.standalone.c99.source import SPECIAL, c_string, in_comment
 from tvm_qnn.standalone.program import Program, c_type
 from tvm_qnn.target.microcontrollers import is_plain_c
 
@@ -23,10 +24,9 @@ VERSION = "1.0.0"
 _FILES = {".h": "model.h", ".hpp": "model.hpp", ".c": "model.c", "_main.c": "main.c"}
 """The templates of the files that every export has, by the ends of the files' names."""
 
-_OF_EVERY_C = {"memcpy", "memset", "memmove", "memcmp"}
+_MOST_CALLS = 100  # of a function, which then stays below 300 lines
 
-SPECIAL = re.compile(r"\b(NAN|INFINITY)\b")
-"""Finds macros of C's math.h."""
+_OF_EVERY_C = {"memcpy", "memset", "memmove", "memcmp"}
 
 
 def files(facts: Mapping[str, Any]) -> dict[str, str]:
@@ -91,7 +91,7 @@ def facts_of(program: Program) -> dict[str, Any]:
         "constants": [{"type": kind, "constant": name} for name, kind in constants.items()],
         "state_offset": next(iter(program.offsets[len(program.plan.constants) :]), None),
         **ends,
-        **call_facts(program),
+        **_call_facts(program),
         **_package_facts(program),
     }
 
@@ -129,16 +129,6 @@ def _tensors(
             "place": f"(char *)workspace + {offset}" if places else block,
             "member": f"workspace_ + {offset}" if places else f"{block}_",
         }
-
-
-def in_comment(text: str) -> str:
-    """Return a text that neither ends a comment of C nor begins one, and is on one line.
-
-    Spaces replace what continues lines or is not printed, and separate ``*`` from ``/``.
-    """
-    plain = "".join(each if each.isprintable() and each != "\\" else " " for each in text)
-    # ??/ is a backslash in C99.
-    return re.sub(r"(?<=[*?])(?=/)|(?<=/)(?=\*)", " ", plain)
 
 
 def _package_facts(program: Program) -> dict[str, Any]:
@@ -184,3 +174,109 @@ def _needs(program: Program) -> str:
     if program.signature.states or not all(call.function for call in program.plan.calls):
         text += f" {program.prefix}.c calls memcpy."
     return "\n * ".join(textwrap.wrap(text, 90))
+
+
+def _call_facts(program: Program) -> dict[str, Any]:
+    """Return the calls of a run, and the functions that they call.
+
+    Many calls are in several functions, the parts.
+    """
+    calls = [
+        {
+            "call_number": number,
+            "layer": c_string(_layer(program, number, call)),
+            "call": _call(program, call),
+        }
+        for number, call in enumerate(program.plan.calls)
+    ]
+    begins = range(0, len(calls), _MOST_CALLS) if len(calls) > _MOST_CALLS else ()
+    return {
+        "calls": calls,
+        "call_count": len(calls),
+        "parts": [
+            {
+                "part": f"{program.prefix}_run_from_{begin}",
+                "calls": calls[begin : begin + _MOST_CALLS],
+            }
+            for begin in begins
+        ],
+        "callees": [{"symbol": name, "types": types} for name, types in _callees(program)],
+    }
+
+
+def _layer(program: Program, number: int, call: Call) -> str:
+    """Return the name of a call's layer."""
+    if program.names is not None:
+        return program.names[number]
+    return program.arranged.symbols[call.function] if call.function else "memcpy"
+
+
+def _callees(program: Program) -> Iterator[tuple[str, str]]:
+    """Yield the functions of an object file, with the types of their parameters."""
+    found = {}
+    for call in program.plan.calls:
+        if call.function:
+            shifts = program.arranged.members_of(call)[1:]
+            kinds = [
+                "int32_t" if i in shifts else "const void *" for i in range(len(call.arguments))
+            ]
+            kinds += ["int32_t"] * len(_numbers(program, call))
+            found[_symbol(program, call)] = ", ".join(kinds)
+    yield from found.items()
+
+
+def _call(program: Program, call: Call) -> str:
+    arguments = [_pointer(program, place) for place in call.arguments]
+    if call.function:
+        arguments = [_shift(program, call, i) or text for i, text in enumerate(arguments)]
+        arguments += map(str, _numbers(program, call))
+        return f"{_symbol(program, call)}({', '.join(arguments)})"
+    to = call.arguments[0]
+    if isinstance(to, Temporary):
+        size = program.plan.temporaries[to.number]
+    else:
+        results = (*program.signature.outputs, *program.signature.states)
+        size = size_of(results[to.number])
+    return f"memcpy({', '.join(arguments)}, {size})"
+
+
+def _symbol(program: Program, call: Call) -> str:
+    arranged = program.arranged
+    name, _ = arranged.merged.calls[arranged.name_of(call)]
+    return str(arranged.merged.functions[name].attrs["global_symbol"])
+
+
+def _numbers(program: Program, call: Call) -> tuple[int, ...]:
+    """Return the numbers that a call's function takes after its pointers."""
+    _, numbers = program.arranged.merged.calls[program.arranged.name_of(call)]
+    return numbers
+
+
+def _shift(program: Program, call: Call, number: int) -> str | None:
+    """Return an argument's distance in elements from the first member; None if it is no member."""
+    members = program.arranged.members_of(call)
+    if number not in members[1:]:
+        return None
+    begins = [
+        program.arranged.layout.offsets[place.number]
+        for place in (call.arguments[members[0]], call.arguments[number])
+        if isinstance(place, Temporary)
+    ]
+    dtype = program.arranged.compiled.functions[call.function or ""].params[number].dtype
+    return str((begins[1] - begins[0]) // np.dtype(str(dtype)).itemsize)
+
+
+def _pointer(program: Program, place: Place) -> str:
+    if isinstance(place, Input):
+        state = place.number - len(program.signature.inputs)
+        return f"inputs[{place.number}]" if state < 0 else f"kept + {program.state_offsets[state]}"
+    if isinstance(place, Output):
+        state = place.number - len(program.signature.outputs)
+        if state < 0:
+            return f"outputs[{place.number}]"
+        return f"kept + {program.state_size + program.state_offsets[state]}"
+    if isinstance(place, Constant) and program.code is not None:
+        return program.constant(place.number)
+    if isinstance(place, Constant):
+        return f"constants + {program.offsets[place.number]}"
+    return f"memory + {program.arranged.layout.offsets[place.number]}"

@@ -9,8 +9,8 @@ from tvm import tirx
 from tvm_ffi import structural_map
 
 from legalize.kernels.ir.tasks import NUM_THREADS
+from legalize.kernels.isa.vectors import vectors_for
 from legalize.kernels.kernel import IS_KERNEL
-from legalize.kernels.table import vectors_for
 from qnn_ops.errors import REFUSE_INDEX
 from tvm_qnn.io.steps import compile_step
 from tvm_qnn.standalone.merging import Merged, apart, merge

@@ -8,8 +8,8 @@ import numpy as np
 
 from tvm_qnn.io.templates import filled
 from tvm_qnn.standalone.arrangement import Arrangement
-from tvm_qnn.standalone.c99 import Source, c_array, c_number, c_type, write_functions
-from tvm_qnn.standalone.facts import SPECIAL, in_comment
+from tvm_qnn.standalone.c99 import write_functions
+from tvm_qnn.standalone.c99.source import SPECIAL, Source, c_array, c_number, c_type, in_comment
 from tvm_qnn.standalone.program import Program
 
 

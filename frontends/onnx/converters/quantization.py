@@ -13,7 +13,7 @@ from frontends.onnx.converters.registry import Call, converter
 from qnn_ops import dequantize, dynamic_encoding, dynamic_quantize, quantize
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
 from qnn_ops.arithmetic.rounded import rounded
-from qnn_ops.dialect.checks import ACTIVATIONS
+from qnn_ops.dialect.attributes import ACTIVATIONS
 from qnn_ops.dialect.registry import constant_of, spec_of
 
 _INTEGERS = (*ACTIVATIONS, "uint16")

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from qnn_ops.arithmetic.fixed_point import reduced_multiplier
 from qnn_ops.arithmetic.inverse_sqrt import HALF_SQRT_2, HALF_THREE, ITERATIONS
-from qnn_ops.arithmetic.wide_sums import reduced_multiplier
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.tables.softmax import FORTY_EIGHT_OVER_17, MINUS_32_OVER_17, NEWTON_STEPS
 

@@ -17,8 +17,7 @@ from legalize.kernels.kernel import Builder, Lowered, Operands, Rule
 from qnn_ops.arithmetic.float_epilogue import ONEDNN, addend_multiplier, float_epilogue
 from qnn_ops.arithmetic.rounding import scale_result
 from qnn_ops.arithmetic.sums import SUMS, Factor, conv_factor, dense_factor, with_bias
-from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.attributes import QUANTIZED, dtype_range
 from qnn_ops.dialect.expressions import emitted
 from qnn_ops.dialect.layouts import permutation
 from qnn_ops.dialect.registry import Attrs, constant_of, spec_of

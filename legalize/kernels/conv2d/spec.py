@@ -9,9 +9,8 @@ from typing import Any
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.border import Border
-from legalize.kernels.elementwise.add import FloatForm
 from legalize.kernels.ir.vectors import DWORD, Vector, lanes_in, splat
-from legalize.kernels.isa.base import AffineForm
+from legalize.kernels.isa.base import AffineForm, FloatForm
 from legalize.kernels.kernel import Slice
 from qnn_ops.arithmetic.rounding import SUM_ROUNDINGS, Rounding
 from qnn_ops.dialect.attributes import bounds, dtype_range

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from legalize.kernels.call import call_written
-from legalize.kernels.elementwise.add import FloatForm, Terms, sum_form
+from legalize.kernels.elementwise.add import Terms, sum_form
 from legalize.kernels.elementwise.affine import zero_points
 from legalize.kernels.elementwise.float_steps import float_steps, square_steps
 from legalize.kernels.elementwise.multiply import Products, Rescaling, Rounding, Squares
 from legalize.kernels.elementwise.pairs import Form, pairwise
-from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.isa.base import FloatForm, VectorIsa
 from legalize.kernels.kernel import Builder, Lowered, Operands
 from qnn_ops import (
     quantized_add,
@@ -23,8 +23,7 @@ from qnn_ops import (
 from qnn_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from qnn_ops.arithmetic.onnxruntime import moved_by, product_factor
 from qnn_ops.arithmetic.xnnpack import is_xnnpack
-from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.declared import LITERT
+from qnn_ops.dialect.attributes import LITERT, dtype_range
 from qnn_ops.dialect.registry import Attrs, Operator, TensorSpec, spec_of
 from qnn_ops.quantized.binary import SQUARE_SHIFT, square_multipliers
 from qnn_ops.quantized.elementwise import product_multiplier, sum_multipliers

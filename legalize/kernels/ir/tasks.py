@@ -23,6 +23,15 @@ NUM_THREADS = "runtime.NumThreads"
 LEAST_TASK = 4.0
 """The fewest microseconds that a task takes, unless the caller gives another number."""
 
+TYPICAL_ROWS = 240
+"""The rows for which tiles are chosen if each run says how many there are.
+
+Tiles of 1 to 6, 8, 10, 12 or 16 rows cover them exactly.
+"""
+
+TASKS_OF_ROWS = 24
+"""The tasks of a run of many such rows."""
+
 
 def task_count(microseconds: float, least: float = LEAST_TASK) -> int:
     """Choose how many tasks a kernel is cut into.
@@ -35,6 +44,11 @@ def task_count(microseconds: float, least: float = LEAST_TASK) -> int:
         1 if the kernel is faster on one thread.
     """
     return next((count for count in _COUNTS if microseconds >= count * least), 1)
+
+
+def fewest_shared(microseconds: float) -> int:
+    """Return the fewest rows that threads share, given the time of ``TYPICAL_ROWS`` rows."""
+    return max(round(2 * LEAST_TASK * TYPICAL_ROWS / microseconds), 2)
 
 
 def shared_loop(tasks: Index, extent: Index, body: Callable[[Index], None]) -> None:

@@ -7,14 +7,16 @@ x86, interleaving within quarters of a register is cheaper than moving lanes acr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.arithmetic import fused_multiply_add
+from legalize.kernels.ir.arithmetic import fused_multiply_add, round_half_even
 from legalize.kernels.ir.vectors import Array, Buffer, Vector, kept, lanes_in, splat
+from qnn_ops.dialect.attributes import dtype_range
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,72 @@ class AffineForm:
     def quarters(self, isa: VectorIsa, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Return the sums of two vectors of bytes, int32, in the order of ``isa.narrow_all``."""
         return [rounded(self, kept(total)) for total in isa.affine(self, lhs, rhs)]
+
+
+@dataclass(frozen=True)
+class FloatForm:
+    """lhs·l + rhs·r + addend, before it is rounded to a whole number and clamped.
+
+    Operands and result are values of the model's own dtype. One product is added to the addend, the
+    other product to that sum. Each sum is rounded once.
+
+    Attributes:
+        lhs: l, a float32.
+        rhs: r, a float32.
+        addend: a float32.
+        lhs_first: whether the product of lhs is added to the addend.
+        moved: how much lhs, rhs and the result exceed the values of the model.
+    """
+
+    lhs: float
+    rhs: float
+    addend: float
+    lhs_first: bool
+    moved: tuple[int, int, int]
+
+    @property
+    def swapped(self) -> FloatForm:
+        """The same sum with lhs and rhs exchanged."""
+        lhs, rhs, result = self.moved
+        return replace(
+            self,
+            lhs=self.rhs,
+            rhs=self.lhs,
+            lhs_first=not self.lhs_first,
+            moved=(rhs, lhs, result),
+        )
+
+    def emit(self, lhs: Vector, rhs: Vector) -> Vector:
+        """Build the expression of the sums of two vectors of float32."""
+        lanes = lanes_in(lhs)
+        terms = [(lhs, self.lhs), (rhs, self.rhs)]
+        (first, factor), (last, other) = terms if self.lhs_first else reversed(terms)
+        addend = splat("float32", self.addend, lanes)
+        inner = fused_multiply_add(first, splat("float32", factor, lanes), addend)
+        return fused_multiply_add(last, splat("float32", other, lanes), inner)
+
+    def of_steps(self, dtypes: Sequence[str]) -> FloatForm:
+        """Return the sum of steps from the lowest values of the dtypes of lhs, rhs and result."""
+        lhs, rhs, result = (
+            moved - dtype_range(dtype)[0] for moved, dtype in zip(self.moved, dtypes, strict=True)
+        )
+        return replace(self, moved=(lhs, rhs, result))
+
+    def quarters(self, isa: VectorIsa, lhs: Vector, rhs: Vector) -> list[Vector]:
+        """Return the sums of two vectors of bytes: see ``pairs.Form``."""
+        sums = []
+        operands = (_reals(isa, *each) for each in zip((lhs, rhs), self.moved, strict=False))
+        for left, right in zip(*operands, strict=True):
+            whole = round_half_even(self.emit(left, right))
+            sums.append(whole - splat("int32", -self.moved[2], lanes_in(whole)))
+        return sums
+
+
+def _reals(isa: VectorIsa, value: Vector, moved: int) -> list[Vector]:
+    """Return bytes, which exceed the values of the model, as four vectors of float32."""
+    halves = [half + splat("int16", -moved, lanes_in(half)) for half in isa.widen(value)]
+    words = [quarter for half in halves for quarter in isa.widen_words(half)]
+    return [T.Cast(f"float32x{lanes_in(word)}", word) for word in words]
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,12 @@ def has_feature(target: Target | str | dict[str, Any], feature: str) -> bool:
     return _has_feature(target if isinstance(target, Target) else Target(target), feature)
 
 
+@lru_cache(maxsize=1 << 14)
+def has_features(target: Target, features: tuple[str, ...]) -> bool:
+    """Tell whether a target has all of some features."""
+    return all(has_feature(target, feature) for feature in features)
+
+
 @lru_cache(maxsize=1 << 10)
 def target_of(text: str) -> Target:
     """Return a target by its description: the same object each time, so its features are cached."""

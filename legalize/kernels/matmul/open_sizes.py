@@ -28,6 +28,7 @@ from legalize.kernels.conv2d.x86.tiling import lane_channels, registers_of
 from legalize.kernels.ir.places import address
 from legalize.kernels.ir.rows import ramp
 from legalize.kernels.ir.tables import Table
+from legalize.kernels.ir.tasks import TYPICAL_ROWS
 from legalize.kernels.ir.vectors import (
     Array,
     Buffer,
@@ -50,7 +51,7 @@ from legalize.kernels.matmul.x86 import MatmulKernel
 from legalize.written import flat
 from qnn_ops.dialect.sizes import is_open
 
-_TYPICAL_ROWS, _TYPICAL_DEPTH = 240, 64
+_TYPICAL_DEPTH = 64
 _MOST_NR, _MOST_MR = 4, 12
 _ANY = 2**31 - 1
 _COPIED = 64
@@ -65,7 +66,7 @@ def open_matmul(call: MatmulCall, isa: Isa) -> tuple[tirx.PrimFunc, tuple[Array,
     spec = call.spec
     nr = _MOST_NR if is_open([spec.columns]) else min(_MOST_NR, isa.vectors(spec.columns))
     channels, has_open_depth = nr * isa.lanes, is_open([spec.depth])
-    shape = _TYPICAL_ROWS, _TYPICAL_DEPTH if has_open_depth else spec.depth
+    shape = TYPICAL_ROWS, _TYPICAL_DEPTH if has_open_depth else spec.depth
     block = replace(spec, lhs_shape=shape, rhs_shape=(channels, shape[1]), is_transposed=True)
     dense = block.dense("uint8")
     products = products_of(dense, isa)

@@ -14,8 +14,7 @@ from legalize.kernels.conv2d.constants import unique
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.ir.vectors import Array
 from qnn_ops.arithmetic.sums import dense_factor
-from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.attributes import QUANTIZED, dtype_range
 from qnn_ops.dialect.registry import Attrs, constant_of, spec_of
 from qnn_ops.dialect.sizes import is_open
 from qnn_ops.quantized.matmul import matmul_multiplier

@@ -7,7 +7,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.kernels import attention as module_of_attention
-from legalize.kernels.table import vectors_for
+from legalize.kernels.isa.vectors import vectors_for
 from legalize.passes import multiply_floats
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME
 from qnn_ops.dialect.signature import ARITHMETIC

@@ -16,8 +16,8 @@ from legalize.kernels.float_matmul.kernel import float_matmul as float_matmul_ke
 from legalize.kernels.float_matmul.spec import FloatMatmul
 from legalize.kernels.ir.sums import tile_size
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.isa.vectors import vectors_for
 from legalize.kernels.kernel import IS_KERNEL
-from legalize.kernels.table import vectors_for
 from legalize.passes import multiply_floats
 from legalize.passes.multiply_floats import MultiplyFloats
 from qnn_ops import float_matmul

@@ -85,6 +85,15 @@ def test_every_zero_point_moves_with_a_tensor(name: str) -> None:
     assert {*traits.zero_points.values()}.isdisjoint(moved)
 
 
+def test_operators_of_bytes_that_compute_element_by_element() -> None:
+    binary = ("add", "multiply", "prelu", "squared_difference", "subtract")
+    assert {each.name: each.elementwise for each in OPERATORS.values() if each.elementwise} == {
+        **{f"quantized_{name}": 2 for name in binary},
+        "quantized_lookup": 1,
+        "quantized_relu": 1,
+    }
+
+
 def test_attributes_move_as_values_do() -> None:
     attrs = Attrs(zero_point=(-128, 3), out_min=-100, out_dtype="int8", scale=0.5)
     assert shifted(attrs, "uint8", "zero_point", "out_min", "out_max") == {

@@ -9,8 +9,7 @@ from PIL import Image
 from qnn_ops.errors import QnnError
 from tvm_qnn import digits
 from tvm_qnn.compare import Comparison, TensorComparison
-from tvm_qnn.demo.check import Checked
-from tvm_qnn.demo.inception import show_inception, show_own_model
+from tvm_qnn.demo.inception import Checked, show_inception, show_own_model
 from tvm_qnn.demo.report import print_checked
 from tvm_qnn.io.terminal import Terminal
 from tvm_qnn.timing import LITERT, OURS, Timing

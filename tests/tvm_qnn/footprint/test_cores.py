@@ -11,7 +11,7 @@ from tvm_qnn import digits
 from tvm_qnn.footprint.boards import HERE, PLAIN_C_BOARDS, missing
 from tvm_qnn.footprint.cores import CORES, Core
 from tvm_qnn.footprint.footprint import footprint
-from tvm_qnn.standalone.c99 import REALS
+from tvm_qnn.standalone.c99.function import REALS
 
 
 @needs_gcc

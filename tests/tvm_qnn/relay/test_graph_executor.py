@@ -11,7 +11,7 @@ from tvm import relax
 from qnn_ops.errors import QnnError
 from tests.support.modules import adder, module
 from tvm_qnn import relay
-from tvm_qnn.relay.build_module import load_module
+from tvm_qnn.relay.factory import load_module
 from tvm_qnn.relay.graph_executor import GraphModule
 from tvm_qnn.relay.report import Report
 

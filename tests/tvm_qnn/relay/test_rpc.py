@@ -9,7 +9,7 @@ from tests.support.linking import needs_linker
 from tests.support.rpc import rpc_process
 from tvm_qnn import relay
 from tvm_qnn.relay import tvm
-from tvm_qnn.relay.build_module import FactoryModule
+from tvm_qnn.relay.factory import FactoryModule
 
 HOST = "127.0.0.1"
 DATA = np.arange(3, dtype=np.float32)

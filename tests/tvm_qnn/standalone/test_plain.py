@@ -109,7 +109,7 @@ def test_functions_stay_short(content: Callable[[], bytes], tmp_path: Path) -> N
 def test_a_run_of_many_calls_is_in_parts(tmp_path: Path) -> None:
     mod, params = tvm_qnn.from_tflite(ring())
     for number, most in enumerate((1, 100)):
-        with patch("tvm_qnn.standalone.calls._MOST_CALLS", most):
+        with patch("tvm_qnn.standalone.facts._MOST_CALLS", most):
             export_c(mod, "c", params, tmp_path / "model")
         text = (tmp_path / "model.c").read_text("utf-8")
         assert ("model_run_from_1(" in text) == (number == 0)

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 import tvm
 from tvm import tirx
 
-from tvm_qnn.standalone.c99.function import REALS, Function
-from tvm_qnn.standalone.c99.source import Source, c_array, c_number, c_type
+from tvm_qnn.standalone.c99.function import Function
+from tvm_qnn.standalone.c99.source import Source
 
 
 def write_functions(
@@ -34,6 +34,3 @@ def write_functions(
     source = Source(prefix)
     source.texts += [Function(source, mod[name]).text(notes[name]) for name in functions]
     return source
-
-
-__all__ = ["REALS", "Source", "c_array", "c_number", "c_type", "write_functions"]

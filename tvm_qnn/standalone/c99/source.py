@@ -11,6 +11,9 @@ from qnn_ops.errors import QnnError
 
 _TYPES = {"float32": "float", "float64": "double", "bool": "uint8_t"}
 
+SPECIAL = re.compile(r"\b(NAN|INFINITY)\b")
+"""Finds macros of C's math.h."""
+
 
 def c_type(dtype: str) -> str:
     """Return C's name of a number's type.
@@ -55,6 +58,26 @@ def _c_real(number: float, dtype: str) -> str:
     text = text if re.search(r"[.e]", text) else f"{text}.0"
     text += "f" if dtype == "float32" else ""
     return f"({text})" if text.startswith("-") else text
+
+
+def in_comment(text: str) -> str:
+    """Return a text that neither ends a comment of C nor begins one, and is on one line.
+
+    Spaces replace what continues lines or is not printed, and separate ``*`` from ``/``.
+    """
+    plain = "".join(each if each.isprintable() and each != "\\" else " " for each in text)
+    # ??/ is a backslash in C99.
+    return re.sub(r"(?<=[*?])(?=/)|(?<=/)(?=\*)", " ", plain)
+
+
+def c_string(text: str) -> str:
+    """Write a text as a string in C; question marks are escaped, so that none begins a trigraph."""
+
+    def written(byte: int) -> str:
+        is_plain = 0x20 <= byte < 0x7F and byte not in b'"\\?'
+        return chr(byte) if is_plain else f"\\{byte:03o}"
+
+    return f'"{"".join(map(written, text.encode(errors="replace")))}"'
 
 
 _NAMES = {"+": "add", "-": "subtract", "*": "multiply"}

@@ -14,8 +14,7 @@ from frontends.tflite.converters.fixed_point import rescaled, saturated
 from frontends.tflite.converters.scales import check_symmetric, zero_points
 from frontends.tflite.options.base import Options
 from qnn_ops import float_conv2d, float_matmul, quantized_dense, quantized_matmul
-from qnn_ops.arithmetic.fixed_point import quantize_multiplier
-from qnn_ops.arithmetic.wide_sums import MOST_SHIFT
+from qnn_ops.arithmetic.fixed_point import MOST_SHIFT, quantize_multiplier
 from qnn_ops.dialect.sizes import broadcast
 from qnn_ops.errors import QnnError
 

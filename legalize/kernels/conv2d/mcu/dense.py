@@ -16,8 +16,7 @@ from legalize.kernels.rescale import HIGH, Form, Staircase, prove, steps_of
 from qnn_ops import quantized_dense
 from qnn_ops.arithmetic.fixed_point import requantize_float64
 from qnn_ops.arithmetic.sums import SUMS, dense_factor
-from qnn_ops.dialect.attributes import dtype_range
-from qnn_ops.dialect.checks import QUANTIZED
+from qnn_ops.dialect.attributes import QUANTIZED, dtype_range
 from qnn_ops.dialect.registry import Attrs
 
 _LEAST, _MOST = dtype_range("int32")

@@ -17,13 +17,13 @@ from legalize.kernels.conv2d.calls import conv_call, dense_call
 from legalize.kernels.conv2d.x86.amx.cost import nanoseconds_among_others, vector_nanoseconds
 from legalize.kernels.conv2d.x86.amx.plan import TilePlan
 from legalize.kernels.conv2d.x86.plan import Plan
-from legalize.kernels.conv2d.x86.rows import TYPICAL
-from legalize.kernels.conv2d.x86.rules import ends_in
-from legalize.kernels.conv2d.x86.ways import cheapest_plan
+from legalize.kernels.conv2d.x86.rules import cheapest_plan, ends_in
+from legalize.kernels.ir.tasks import TYPICAL_ROWS
 from legalize.kernels.isa.amx import ROWS
+from legalize.kernels.isa.targets import has_features
 from legalize.kernels.isa.x86 import AMX
 from legalize.kernels.isa.x86_vectors import AVX512_VNNI
-from legalize.kernels.kernel import has_features, has_open_size
+from legalize.kernels.kernel import has_open_size
 from qnn_ops import blockwise_dense, quantized_conv2d, quantized_dense
 from qnn_ops.dialect.registry import attrs_of, operator_of, type_spec
 from qnn_ops.dialect.sizes import is_open
@@ -101,7 +101,7 @@ def _plan_of(call: relax.Call) -> Plan | None:
         return None
     spec = replace(found.spec, staged_dtype="uint8")
     if is_open([spec.batch]):
-        spec = replace(spec, batch=TYPICAL)
+        spec = replace(spec, batch=TYPICAL_ROWS)
     return cheapest_plan(spec, AMX, found.weights)
 
 

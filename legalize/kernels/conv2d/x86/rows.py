@@ -20,26 +20,15 @@ from legalize.kernels.conv2d.x86.dot.plan import DotPlan
 from legalize.kernels.conv2d.x86.dot.plan import plan as plan_dot
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.tiling import microseconds
-from legalize.kernels.ir.tasks import LEAST_TASK
+from legalize.kernels.ir.tasks import TASKS_OF_ROWS, TYPICAL_ROWS, fewest_shared
 from legalize.kernels.ir.vectors import Index, kept
 from legalize.kernels.isa.x86 import Isa
 from qnn_ops.dialect.sizes import Size
 
-TYPICAL = 240
-"""The rows for which tiles are chosen. Tiles of 1 to 6, 8, 10, 12 or 16 rows cover them exactly."""
-
-TASKS = 24
-"""The tasks of a run of many rows."""
-
-
-def fewest_shared(microseconds: float) -> int:
-    """Return the fewest rows that threads share, given the time of ``TYPICAL`` rows."""
-    return max(round(2 * LEAST_TASK * TYPICAL / microseconds), 2)
-
 
 def plan_rows(spec: ConvSpec, isa: Isa, weights: Weights) -> RowsPlan | None:
     """Plan a dense layer whose number of rows is open; None if the kernel cannot serve it."""
-    many = plan_dot(replace(spec, batch=TYPICAL), isa, weights, float("inf"))
+    many = plan_dot(replace(spec, batch=TYPICAL_ROWS), isa, weights, float("inf"))
     if spec.has_asymmetric_kernel and many.products.takes_raw_weights:
         return None  # the sums of rows would need memory of an open size
     own = replace(many.spec, batch=spec.batch)
@@ -66,7 +55,7 @@ class RowsKernel(DotKernel):
         self.spec = replace(plan.spec, batch=rows)
 
     def _microseconds(self) -> float:
-        return microseconds(replace(self.spec, batch=TYPICAL), self.products, self.tiling)
+        return microseconds(replace(self.spec, batch=TYPICAL_ROWS), self.products, self.tiling)
 
     def _share_of(self, section: Section) -> int:
         return 0  # nothing is fetched ahead
@@ -79,7 +68,7 @@ class RowsKernel(DotKernel):
                 for section in self.tiling:
                     with T.serial(section.blocks) as block:
                         self._some_rows(section, block, T.int64(0), rows)
-            with T.Else(), T.parallel(TASKS) as task:
+            with T.Else(), T.parallel(TASKS_OF_ROWS) as task:
                 for section in self.tiling:
                     self._shared_rows(section, task, rows)
 
@@ -91,7 +80,7 @@ class RowsKernel(DotKernel):
             first = kept(start * section.mr)
             self._some_rows(section, block, first, kept(T.min(stop * section.mr, rows)))
 
-        share_tiles(section.blocks, tiles, T.Cast("int64", task), TASKS, some_tiles)
+        share_tiles(section.blocks, tiles, T.Cast("int64", task), TASKS_OF_ROWS, some_tiles)
 
     def _some_rows(self, section: Section, block: Index, first: Index, stop: Index) -> None:
         """Write the loop over the rows from ``first`` to before ``stop``, if there are any."""

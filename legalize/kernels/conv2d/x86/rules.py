@@ -1,24 +1,53 @@
 """Rules for convolutions and dense layers on x86."""
 
 from functools import partial
+from math import inf
 
 from legalize.kernels.call import shares_code
 from legalize.kernels.conv2d.calls import ends_in_floats, sums_first
 from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec, Fusion
-from legalize.kernels.conv2d.x86.ways import cheapest_plan, plan_of_open_rows
+from legalize.kernels.conv2d.x86.amx import plan as amx
+from legalize.kernels.conv2d.x86.amx.rows import plan_tiled_rows
+from legalize.kernels.conv2d.x86.dot import plan as dot
+from legalize.kernels.conv2d.x86.pairs import plan as pairs
+from legalize.kernels.conv2d.x86.plan import Plan, Way
+from legalize.kernels.conv2d.x86.rows import plan_rows
+from legalize.kernels.conv2d.x86.winograd import plan as winograd
 from legalize.kernels.ir.vectors import Array
 from legalize.kernels.isa.x86 import AMX, ISAS, Isa
 from legalize.kernels.kernel import Builder, Lowered, OpenRule, Operands, Row
 from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops.arithmetic.rounding import REDUCED
 from qnn_ops.arithmetic.sums import conv_factor, dense_factor
-from qnn_ops.arithmetic.wide_sums import REDUCED
 from qnn_ops.dialect.registry import Attrs
 from qnn_ops.dialect.sizes import is_open
 
 CONV_ISAS = (AMX, *ISAS)
 """The instruction sets of convolutions, the fastest first."""
+
+WAYS: tuple[Way, ...] = (dot.plan, amx.plan, winograd.plan, pairs.plan)
+"""The ways to compute a convolution on x86. A new way is a folder, and an entry here.
+
+The first way serves every convolution. Ways that are costly to plan come last.
+"""
+
+
+def plan_of_open_rows(spec: ConvSpec, isa: Isa, weights: Weights) -> Plan | None:
+    """Choose the way of a dense layer of open rows; None if no kernel can serve it."""
+    vectors = plan_rows(spec, isa, weights)
+    return vectors and (plan_tiled_rows(spec, isa, weights, vectors.cost) or vectors)
+
+
+def cheapest_plan(spec: ConvSpec, isa: Isa, weights: Weights) -> Plan:
+    """Choose the cheapest way for an instruction set, the convolution's shape and its weights."""
+    cheapest: Plan | None = None
+    for way in WAYS:
+        most = inf if cheapest is None else cheapest.cost
+        cheapest = way(spec, isa, weights, most) or cheapest
+    assert cheapest is not None
+    return cheapest
 
 
 def ends_in(attrs: Attrs, _multiplier: Array) -> bool:

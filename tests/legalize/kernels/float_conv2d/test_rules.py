@@ -8,7 +8,7 @@ import tvm
 from legalize.kernels.float_conv2d.spec import Axis, FloatConv, Span
 from legalize.kernels.float_conv2d.tiling import tile_of
 from legalize.kernels.ir.sums import tile_size
-from legalize.kernels.table import vectors_for
+from legalize.kernels.isa.vectors import vectors_for
 from legalize.lower import lower
 from qnn_ops import float_conv2d
 from qnn_ops.unquantized.float_conv2d import ORDERS

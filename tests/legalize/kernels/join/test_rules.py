@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import tvm
 
+from legalize.kernels.isa.vectors import vectors_for
 from legalize.kernels.isa.x86_vectors import AVX2, SSE41
 from legalize.kernels.join.byte_changes import Table
 from legalize.kernels.join.kernel import Part, join
-from legalize.kernels.table import vectors_for
 from qnn_ops import quantized_concat, quantized_lookup, quantized_relu, requantize
 from tests.support.arrays import full_range
 from tests.support.encodings import encodings

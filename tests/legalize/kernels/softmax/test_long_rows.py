@@ -4,7 +4,7 @@ from tvm import relax, tirx
 
 import tvm_qnn
 from legalize import lower
-from legalize.kernels.table import vectors_for
+from legalize.kernels.isa.vectors import vectors_for
 from qnn_ops import quantized_softmax
 from tests.support.encodings import encodings
 from tests.support.modules import module

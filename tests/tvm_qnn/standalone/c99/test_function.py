@@ -10,7 +10,8 @@ from tvm.script.ir_builder import tirx as T
 
 from qnn_ops.errors import QnnError
 from tests.support.plain_c import SANITIZERS, WARNINGS, needs_gcc
-from tvm_qnn.standalone.c99 import Source, c_number, c_type, write_functions
+from tvm_qnn.standalone.c99 import write_functions
+from tvm_qnn.standalone.c99.source import Source, c_number, c_type
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.target.target import parse_target
 

@@ -1,5 +1,5 @@
 from tests.support.errors import giving
-from tvm_qnn.standalone.c99 import c_number
+from tvm_qnn.standalone.c99.source import c_number
 
 test_numbers_are_those_of_c = giving(
     c_number,

@@ -10,13 +10,6 @@ import qnn_ops
 from qnn_ops.arithmetic.fixed_point import round_half_away
 from qnn_ops.errors import QnnError
 from tvm_qnn.relay.expr import const, number, spec, typed
-from tvm_qnn.relay.vm import create_executor
-
-
-def run_const_expr(expr: relax.Expr) -> np.ndarray:
-    """Compute an expression without variables."""
-    value: np.ndarray = create_executor("vm").evaluate(expr).numpy()
-    return value
 
 
 def create_integer_lookup_table(

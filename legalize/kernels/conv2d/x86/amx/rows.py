@@ -24,8 +24,7 @@ from legalize.kernels.conv2d.x86.amx.kernel import TILES_OF_ROWS, TileKernel
 from legalize.kernels.conv2d.x86.amx.plan import TilePlan, plan
 from legalize.kernels.conv2d.x86.amx.sizes import TurnSizes
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
-from legalize.kernels.conv2d.x86.rows import TASKS, TYPICAL, fewest_shared
-from legalize.kernels.ir.tasks import shared_loop
+from legalize.kernels.ir.tasks import TASKS_OF_ROWS, TYPICAL_ROWS, fewest_shared, shared_loop
 from legalize.kernels.ir.vectors import (
     DWORD,
     Array,
@@ -51,9 +50,9 @@ _FEW_SUMS = 4
 def plan_tiled_rows(spec: ConvSpec, isa: Isa, weights: Weights, most: float) -> TileRowsPlan | None:
     """Plan a dense layer of open rows; None if tiles cannot serve it, or cost more than ``most``.
 
-    The cost is that of ``TYPICAL`` rows.
+    The cost is that of ``TYPICAL_ROWS`` rows.
     """
-    many = plan(replace(spec, batch=TYPICAL), isa, weights, most)
+    many = plan(replace(spec, batch=TYPICAL_ROWS), isa, weights, most)
     if many is None or many.copied:
         return None
     named = {field.name: getattr(many, field.name) for field in fields(many)}
@@ -62,7 +61,7 @@ def plan_tiled_rows(spec: ConvSpec, isa: Isa, weights: Weights, most: float) -> 
 
 @dataclass(frozen=True)
 class TileRowsPlan(TilePlan):
-    """A dense layer of open rows, in tiles for ``TYPICAL`` rows."""
+    """A dense layer of open rows, in tiles for ``TYPICAL_ROWS`` rows."""
 
     @cached_property
     def places(self) -> dict[str, Array]:
@@ -92,10 +91,10 @@ class TileRowsKernel(TileKernel):
         assert all(plan.slots(section).rows <= _FEW + 1 for section in plan.tiling)
 
     def _microseconds(self) -> float:
-        return nanoseconds(replace(self.plan, spec=replace(self.spec, batch=TYPICAL))) / 1000
+        return nanoseconds(replace(self.plan, spec=replace(self.spec, batch=TYPICAL_ROWS))) / 1000
 
     def _task_count(self) -> int:
-        return TASKS
+        return TASKS_OF_ROWS
 
     def _loops(self) -> None:
         rows = kept(T.Cast("int32", T.min(self.count, T.int64(amx.ROWS))))
@@ -115,7 +114,7 @@ class TileRowsKernel(TileKernel):
         """Write the loops over blocks of channels in vectors, for each small number of rows."""
         fewest = fewest_shared(self._microseconds())
         for rows in range(1, _FEW + 1):
-            tasks = TASKS if rows >= fewest else 1
+            tasks = TASKS_OF_ROWS if rows >= fewest else 1
             with T.If(self.count == T.int64(rows)), T.Then():
                 for section in self.tiling:
                     tile = partial(self._first_rows, replace(section, mr=rows))

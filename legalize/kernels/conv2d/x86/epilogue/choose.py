@@ -16,8 +16,8 @@ from legalize.kernels.conv2d.x86.epilogue.onednn import OneDnn
 from legalize.kernels.conv2d.x86.epilogue.real import Real
 from legalize.kernels.conv2d.x86.epilogue.residual import RoundedSum
 from legalize.kernels.conv2d.x86.epilogue.truncated import Floor, Truncated
-from legalize.kernels.elementwise.add import FloatForm
 from legalize.kernels.ir.vectors import Array
+from legalize.kernels.isa.base import FloatForm
 
 EPILOGUES: dict[str, tuple[type[Epilogue], ...]] = {
     "tflite": (Floor, Truncated, Float32, FixedPoint, General),

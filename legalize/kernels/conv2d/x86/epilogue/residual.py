@@ -20,7 +20,6 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import OutputStage, Residual
 from legalize.kernels.conv2d.x86.store import moved, narrow, narrow_words
-from legalize.kernels.elementwise.add import FloatForm
 from legalize.kernels.ir.tables import Table
 from legalize.kernels.ir.vectors import (
     Array,
@@ -32,7 +31,7 @@ from legalize.kernels.ir.vectors import (
     lanes_in,
     splat,
 )
-from legalize.kernels.isa.base import AffineForm, PairForm, rounded
+from legalize.kernels.isa.base import AffineForm, FloatForm, PairForm, rounded
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.isa.x86_instructions import to_int32
 from legalize.kernels.isa.x86_vectors import AVX2, AVX512_VNNI, AVX512BW, SSE41, X86Vectors

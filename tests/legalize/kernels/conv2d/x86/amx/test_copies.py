@@ -9,7 +9,7 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.amx import plan as plans
 from legalize.kernels.conv2d.x86.amx.copies import can_copy, copy_pixel, pitch_of
 from legalize.kernels.conv2d.x86.amx.plan import TilePlan, cut_copied, cut_copied_to_width
-from legalize.kernels.conv2d.x86.ways import cheapest_plan
+from legalize.kernels.conv2d.x86.rules import cheapest_plan
 from legalize.kernels.isa.x86 import AMX
 from tests.legalize.kernels.conv2d.x86.amx.test_kernel import arguments
 from tests.legalize.kernels.conv2d.x86.amx.test_plan import sized

@@ -6,8 +6,8 @@ import pytest
 
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.rules import cheapest_plan
 from legalize.kernels.conv2d.x86.tiling import lane_channels, registers_of
-from legalize.kernels.conv2d.x86.ways import cheapest_plan
 from legalize.kernels.conv2d.x86.winograd.plan import (
     WinogradPlan,
     cut,

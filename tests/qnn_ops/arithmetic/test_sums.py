@@ -7,8 +7,12 @@ import pytest
 from tvm import relax
 
 from qnn_ops import quantized_dense
-from qnn_ops.arithmetic.fixed_point import scaled_float64
-from qnn_ops.arithmetic.wide_sums import is_wide, multiply_by_reduced_multiplier, reduced_multiplier
+from qnn_ops.arithmetic.fixed_point import (
+    multiply_by_reduced_multiplier,
+    reduced_multiplier,
+    scaled_float64,
+)
+from qnn_ops.arithmetic.sums import is_wide
 from qnn_ops.dialect.overflow import check_overflow
 from qnn_ops.errors import QnnError
 from tests.support.encodings import encodings
