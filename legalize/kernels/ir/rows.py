@@ -108,13 +108,17 @@ def load_first(buffer: Buffer, start: Index, count: int, size: int) -> Vector:
     return T.masked_load(dtype, buffer, T.ramp(start, 1, size), _first(count, size))
 
 
-def store_first(target: Buffer, value: Vector, start: Index, count: int) -> None:
+def store_first(target: Buffer, value: Vector, start: Index, count: Index) -> None:
     """Store the first ``count`` lanes of a vector, by a mask of AVX512."""
     size = lanes_in(value)
     T.evaluate(T.masked_store(target, value, T.ramp(start, 1, size), _first(count, size)))
 
 
-def _first(count: int, size: int) -> Vector:
+def _first(count: Index, size: int) -> Vector:
+    if not isinstance(count, int):
+        # Bytes take one comparison.
+        number = T.Cast("uint8", T.min(count, size))
+        return T.ramp(T.uint8(0), T.uint8(1), size) < T.broadcast(number, size)
     return T.ramp(0, 1, size) < T.broadcast(T.int32(count), size)
 
 

@@ -17,7 +17,6 @@ from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from math import prod
 from typing import TYPE_CHECKING
 
 from tvm import tirx
@@ -31,7 +30,7 @@ from legalize.kernels.conv2d.x86.pixel_sums import window_sum
 from legalize.kernels.conv2d.x86.pixels import Pixels, Target, encodings_of
 from legalize.kernels.conv2d.x86.sizes import Sizes, multiples, parts
 from legalize.kernels.conv2d.x86.store import store_pixel
-from legalize.kernels.conv2d.x86.tiling import microseconds
+from legalize.kernels.conv2d.x86.tiling import PREFERENCE, microseconds
 from legalize.kernels.ir.places import address, with_addresses
 from legalize.kernels.ir.tables import Table, Tables
 from legalize.kernels.ir.tasks import task_count
@@ -68,9 +67,9 @@ class ConvKernel(TileLoops):
         self.epilogue = epilogue
         self.residual = plan.residual_sum(epilogue)
         self.shares_sizes = plan.shares_sizes
+        self.is_short = plan.is_short
         # The zero point that is added when outputs are stored; a residual sum already contains it.
         self.zero_point = 0 if plan.spec.fusion.residual is not None else epilogue.zero_point_left
-        self.encoding: Buffer | None = None
         self.weight_dtype = weight_dtype or plan.products.weight_dtype
         self.tasks = self._task_count()
         self.sizes = Sizes.known(
@@ -95,8 +94,9 @@ class ConvKernel(TileLoops):
         sections = []
         for section in self.tiling:
             channels = min(section.nr * lanes, spec.out_channels - section.first_vector * lanes)
+            known = None if self._reads_channels(section) else channels
             blocks = None if self.reads_blocks(section) else section.blocks
-            sections.append((section.nr, self._tile_of(section), channels, blocks))
+            sections.append((section.nr, self._tile_of(section), known, blocks))
         return (
             *(type(self), self.products, epilogue, self.weight_dtype, tuple(sections)),
             *(output.dtype, output.low, output.high, output.rounding, output.has_two_floors),
@@ -170,7 +170,12 @@ class ConvKernel(TileLoops):
     def reads_blocks(self, section: Section) -> bool:
         """Tell whether the number of a section's blocks is a size: its channels fill vectors."""
         channels = (section.first_vector + section.blocks * section.nr) * self.isa.lanes
-        return section == self.tiling[0] and channels <= self.spec.out_channels
+        is_whole = self._reads_channels(section) or channels <= self.spec.out_channels
+        return section == self.tiling[0] and is_whole
+
+    def _reads_channels(self, section: Section) -> bool:
+        """Tell whether the code reads how many channels of the last vector are real."""
+        return self.is_short and (section.nr, section.mr) not in PREFERENCE
 
     def _blocks_of(self, section: Section) -> Index:
         return self.sizes.blocks if self.reads_blocks(section) else section.blocks
@@ -208,16 +213,14 @@ class ConvKernel(TileLoops):
             addend = self.tables.parameter("addend", spec.target_shape, dtype, is_any=is_any)
         encoding = None
         if spec.fusion.encoding is not None:
-            encoding = T.arg("encoding", T.buffer(spec.fusion.encoding.shape, "float32"))
+            encoding = self.tables.parameter("encoding", spec.fusion.encoding.shape, "float32")
         is_any, dtype = spec.fusion.is_shared, spec.stored.dtype
         output = self.tables.parameter("output", spec.target_shape, dtype, is_any=is_any)
         self.tables.flatten()
         if places is not None:
             self._read(places)
         self.source, self.weights, self.target = data.row, weights.row, output.row
-        self.addend = None if addend is None else addend.row
-        if encoding is not None:
-            self.encoding = T.decl_buffer((prod(encoding.shape),), "float32", data=encoding.data)
+        self.addend, self.encoding = (each and each.row for each in (addend, encoding))
         self.sums = None
         if zero_point is not None:
             window = partial(window_sum, spec, self.isa, self.source)
@@ -288,9 +291,9 @@ class ConvKernel(TileLoops):
         ``targets`` are the offsets of their outputs, if the caller knows them.
         """
         lanes = self.isa.lanes
-        channels = section.nr * lanes
-        if section.blocks == 1:
-            channels = min(channels, self.spec.out_channels - section.first_vector * lanes)
+        channels = min(section.nr * lanes, self.spec.out_channels - section.first_vector * lanes)
+        is_read = self._reads_channels(section)
+        real = kept(self.sizes.channels - first_vector * lanes) if is_read else channels
         as_bytes = as_words = 0
         if self.residual is not None:
             # Otherwise loads of the same numbers would follow each store.
@@ -315,18 +318,17 @@ class ConvKernel(TileLoops):
                     addend = added.vector(start, j)
                 self._emit(rows, row[j], encoding or addend)
         # Now pixel by pixel: vector by vector, constants of both would not stay in registers.
-        if self.epilogue.float_sum is not None:
-            for start, row in zip(addends, acc, strict=True):
+        for start, row in zip(addends, acc, strict=True):
+            if self.epilogue.float_sum is not None:
                 for j, vector in enumerate(row):
-                    addend = added.vector(start, j)
-                    value = self.epilogue.float_sum.emit(get_lanes(vector, lanes), addend)
+                    value = get_lanes(vector, lanes)
+                    value = self.epilogue.float_sum.emit(value, added.vector(start, j))
                     set_lanes(vector, value, lanes)
-        if self.residual is not None:
-            for start, row in zip(addends, acc, strict=True):
+            if self.residual is not None:
                 for j in range(as_bytes, as_words, 2):
                     pair = row[j : j + 2]
-                    outputs = [get_lanes(vector, lanes) for vector in pair]
-                    sums = self.residual.add_to_words(outputs, added.words(start, j))
+                    values = [get_lanes(vector, lanes) for vector in pair]
+                    sums = self.residual.add_to_words(values, added.words(start, j))
                     for vector, value in zip(pair, sums, strict=True):
                         set_lanes(vector, value, lanes)
         narrowed = self._narrowed(section, acc)
@@ -344,10 +346,8 @@ class ConvKernel(TileLoops):
                 if conditions:
                     branch.enter_context(T.If(conditions[i]))
                     branch.enter_context(T.Then())
-                store_pixel(
-                    *(self.spec, self.target, origins[i], first_vector, vectors, channels, ends),
-                    zero_point=self.zero_point,
-                )
+                outputs = first_vector, vectors, real, ends, self.zero_point
+                store_pixel(self.spec, self.target, origins[i], *outputs)
 
     def _narrowed(self, section: Section, acc: Sums) -> list[Vector]:
         """Return all outputs of the first pixels, as bytes, if pixels are narrowed together."""

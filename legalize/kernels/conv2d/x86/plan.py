@@ -87,6 +87,11 @@ class Plan(ABC):
         """Whether the code reads the convolution's sizes, so that it serves others, too."""
         return False
 
+    @property
+    def is_short(self) -> bool:
+        """Whether the convolution is so short that it takes the code of others."""
+        return False
+
     def cut(self, weights: Weights) -> Sequence[tuple[Plan, Weights]]:
         """Cut the convolution into parts that each write some of the output's channels."""
         return [(self, weights)]

@@ -43,6 +43,7 @@ class Sizes(NamedTuple):
         last_share: weights that a K-step fetches ahead, in the last section.
         zero_point: zero point that must still be added to outputs.
         border: the value of the border's pixels.
+        channels: channels of the output.
     """
 
     pixels: Index
@@ -66,6 +67,7 @@ class Sizes(NamedTuple):
     last_share: Index
     zero_point: Index
     border: Index
+    channels: Index
 
     @classmethod
     def known(
@@ -112,6 +114,7 @@ class Sizes(NamedTuple):
             last_share=shares[-1],
             zero_point=zero_point,
             border=0 if spec.fusion.border is None else spec.fusion.border.value,
+            channels=spec.out_channels,
         )
 
     def read(self, table: Table, first: int) -> Sizes:

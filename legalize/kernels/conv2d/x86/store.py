@@ -17,7 +17,7 @@ def store_pixel(
     origin: Index,
     first_vector: Index,
     vectors: list[Vector],
-    channels: int,
+    channels: Index,
     ends: Sequence[Vector] = (),
     zero_point: int = 0,
 ) -> None:
@@ -29,7 +29,8 @@ def store_pixel(
         origin: offset of the pixel's first channel.
         first_vector: the block's first vector of channels.
         vectors: int32 expressions; ``lane_channels`` gives the channel of each lane.
-        channels: number of real channels; nothing is written past them.
+        channels: number of real channels; nothing is written past them. If the code does not know
+            it, all vectors but the last one are whole.
         ends: finished outputs of four vectors each, as bytes: they replace the first
             ``4 · len(ends)`` vectors.
         zero_point: see ``narrow``.
@@ -44,7 +45,9 @@ def store_pixel(
         real = channels - first * width
         for part, offset, lanes in value:
             index = T.ramp(start + offset, 1, lanes)
-            if real - offset >= lanes:
+            if not isinstance(real, int) and first + size == len(vectors):
+                store_first(target, part, start + offset, real - offset)
+            elif not isinstance(real, int) or real - offset >= lanes:
                 T.buffer_store(target, part, [index])
             elif real - offset == 1:
                 # LLVM 22 turns a masked store of one narrowed lane into a store of four bytes.

@@ -21,19 +21,21 @@ The model counts vector instructions:
 The constants were fitted to measurements of every tile on some twenty layers. There the choice was
 within a few percent of the best one.
 
-The choice is the cheapest tile, or the most common one if that costs little more (``PREFERENCE``).
+The choice is the cheapest tile, or a common one if that costs little more (``PREFERENCE``).
 Blocks of two widths need twice the code, so they are chosen only if they save ``_SECTION``. Of
 equally cheap tiles it is the first, so the choice is the same every time.
 """
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from math import inf
 
 import numpy as np
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import Taps
 from legalize.kernels.conv2d.tiling import Tiling, cheapest_tiling, lies_in_line
+from legalize.kernels.ir.rows import has_masks
 from legalize.kernels.ir.vectors import DWORD, Array, store_pieces
 from legalize.kernels.isa.x86 import Isa, Products
 from qnn_ops.arrays import Int64Array
@@ -61,6 +63,13 @@ PREFERENCE = {(4, 6): 0.98}
 Layers with the same tile share code, so the most common tile is also chosen where another one is up
 to 2 % cheaper.
 """
+SHORT_TILES = {(2, 9): 0.96, (3, 9): 0.96}
+"""The factor on the cost of tiles that short convolutions share.
+
+Compiling a function of its own takes thousands of times as long as one run of it.
+"""
+# The most microseconds of a short convolution, without its loads.
+_SHORT = 1.4
 # The share of a convolution's cost that a second section of blocks must save.
 _SECTION = 0.04
 # The time of one unit on processors of about 3 GHz; it tells large layers from small ones.
@@ -75,9 +84,29 @@ def choose_tiling(spec: ConvSpec, products: Products, taps: Taps | None = None) 
         for mr in range(1, min(spec.out_pixels, _MAX_SHARING_PIXELS) + 1):
             if _is_possible(spec, products, nr, mr, taps):
                 cost = _cost(spec, products, nr, mr, taps)
-                yield PREFERENCE.get((nr, mr), 1.0) * cost, mr
+                yield preference.get((nr, mr), 1.0) * cost, mr
 
-    return cheapest_tiling(spec.out_channels, products.lanes, _MAX_NR, tiles, _SECTION)
+    lanes, channels, preference, more = products.lanes, spec.out_channels, PREFERENCE, _SECTION
+    if is_short(spec, products):
+        # Its sections are calls of functions that others share. Only the most common tile's
+        # function knows that all channels are real.
+        common = dict.fromkeys(PREFERENCE, inf) if channels % lanes else PREFERENCE
+        channels, preference, more = -(-channels // lanes) * lanes, {**SHORT_TILES, **common}, 0.0
+    return cheapest_tiling(channels, lanes, _MAX_NR, tiles, more)
+
+
+def is_short(spec: ConvSpec, products: Products) -> bool:
+    """Tell whether a convolution is so short that it takes the code of others.
+
+    That code reads how many channels there are, and stores by masks. It serves pointwise
+    convolutions, which need no sums of pixels and share no columns.
+    """
+    fusion, isa = spec.fusion, products.isa
+    is_pointwise = (spec.kernel_height, spec.kernel_width, *spec.strides) == (1, 1, 1, 1)
+    is_plain = is_pointwise and fusion.added_dtype is None and not spec.has_asymmetric_kernel
+    can_share = fusion.is_shared and isa.has_byte_products and has_masks(isa.lanes)
+    work = spec.out_pixels * isa.vectors(spec.out_channels) * (spec.k_steps_per_run + _RESCALE)
+    return is_plain and can_share and work * MICROSECONDS < _SHORT
 
 
 def registers_of(products: Products, nr: int, mr: int) -> int:

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 _MOST_WRITTEN_OUT = 12
 
 
+# Weights that a K-step of a short convolution fetches ahead at most: one line, as in most others.
+_MOST_OF_SHORT = 64
+
+
 def is_written_out(spec: ConvSpec) -> bool:
     """Tell whether the K-steps of a sum are unrolled."""
     return spec.runs * spec.k_steps_per_run <= _MOST_WRITTEN_OUT and spec.strides[1] > 1
@@ -221,9 +225,10 @@ class DotKernel(ConvKernel):
 
         Two halve the loop's own cost, if a K-step is one product. But LLVM loads weights of the
         second one early: if no register is left for them, it keeps all accumulators in memory.
+        Sections that read their channels take one: then any number of K-steps has the same code.
         """
-        taken = registers_of(self.products, section.nr, section.mr)
-        if not self.isa.has_byte_products or self.isa.registers - taken < 2:
+        left = self.isa.registers - registers_of(self.products, section.nr, section.mr)
+        if not self.isa.has_byte_products or left < 2 or self._reads_channels(section):
             return 1
         spec = self.spec
         is_odd = spec.run_length // spec.k_step // spec.taps_per_run % 2 != 0
@@ -236,7 +241,7 @@ class DotKernel(ConvKernel):
 
     def _share_of(self, section: Section) -> int:
         spec, tiles = self.spec, tiles_of(self.spec, section)
-        if not self.isa.has_byte_products or tiles == 1:
+        if not self.isa.has_byte_products or tiles == 1 or self._reads_channels(section):
             return 0
         if shares_columns(spec, self.products, section.nr, section.mr, self.taps):
             steps = spec.kernel_height * (spec.staged_channels // spec.k_step)
@@ -244,7 +249,8 @@ class DotKernel(ConvKernel):
             at_once = self._k_steps_at_once(section)
             steps = spec.runs * (spec.run_length // spec.k_step // at_once)
         stride = self._k_steps_of_block() * self.isa.lanes * spec.k_step
-        return share_of(section.nr * stride, steps, tiles) if steps else 0
+        share = share_of(section.nr * stride, steps, tiles) if steps else 0
+        return min(share, _MOST_OF_SHORT) if self.is_short else share
 
     def _lines(self, section: Section) -> int:
         return lines_of(self._share_of(section), self.weight_dtype)

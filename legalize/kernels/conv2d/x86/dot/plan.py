@@ -21,6 +21,7 @@ from legalize.kernels.conv2d.x86.tiling import (
     PREFERENCE,
     by_blocks,
     choose_tiling,
+    is_short,
     microseconds,
     shares_columns,
     units,
@@ -74,6 +75,11 @@ class DotPlan(Plan):
             for section in self.tiling
         )
 
+    @property
+    def is_short(self) -> bool:
+        """Whether the convolution is short; see ``tiling.is_short``."""
+        return self.shares_sizes and is_short(self.spec, self.products)
+
     def lay_out(self, kernel: Array, lanes: Array) -> Layout:
         """Order the weights by block of channels, run, K-step, vector, part, lane and value.
 
@@ -107,12 +113,13 @@ class DotPlan(Plan):
         """Cut a convolution that shares its code into a part for each section.
 
         This is done only if a section has the most common tile: then other layers have its code.
-        A convolution that takes little time stays whole.
+        Otherwise a convolution that takes little time stays whole, unless it is short.
         """
         spec, lanes = self.spec, self.products.lanes
         is_common = any((each.nr, each.mr) in PREFERENCE for each in self.tiling)
-        time = microseconds(spec, self.products, self.tiling, self.taps)
-        if not self.shares_sizes or not is_common or len(self.tiling) == 1 or time < _LEAST_CUT:
+        is_long = microseconds(spec, self.products, self.tiling, self.taps) >= _LEAST_CUT
+        pays = self.is_short or (self.shares_sizes and is_common and is_long)
+        if not pays or len(self.tiling) == 1:
             return [(self, weights)]
         found = []
         for section in self.tiling:

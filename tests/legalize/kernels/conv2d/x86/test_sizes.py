@@ -41,6 +41,8 @@ UINT8 = changed(
     is_shared=True,
 )
 POINTWISE = replace(UINT8, kernel_height=1, kernel_width=1)
+# A convolution that shares a tile of 9 pixels with others.
+SHORT = replace(POINTWISE, in_height=6, in_width=6)
 # Its tiles have 4 vectors and 6 pixels, which are in two rows at times.
 WINDOW = replace(
     UINT8, in_height=13, in_width=13, in_channels=64, out_channels=128, input_zero_point=0
@@ -59,6 +61,18 @@ ALIKE: dict[str, tuple[Way, list[ConvSpec]]] = {
                 replace(POINTWISE, in_height=24, in_width=35, in_channels=192, out_channels=64),
                 part=Slice(96, 32),
             ),
+        ],
+    ),
+    # The channels of the last vector are a number: all, some or one.
+    "short": (
+        dot,
+        [
+            replace(SHORT, in_channels=112, out_channels=32),
+            replace(SHORT, in_channels=40, out_channels=24),
+            replace(SHORT, in_height=3, in_width=3, in_channels=52, out_channels=24),
+            replace(SHORT, in_height=3, in_width=3, in_channels=40, out_channels=52),
+            replace(SHORT, in_channels=24, out_channels=17),
+            changed(replace(SHORT, in_channels=24, out_channels=20), part=Slice(84, 48)),
         ],
     ),
     # The rest of the channels is a section of one block.
@@ -268,10 +282,10 @@ def test_equal_forms_have_equal_code(monkeypatch: pytest.MonkeyPatch) -> None:
     assert built.same > 40
 
 
-def cut_of(size: int) -> list[Slice]:
-    given = problem(
-        replace(POINTWISE, in_height=size, in_width=size, in_channels=256, out_channels=104), 0
-    )
+def cut_of(size: int, in_channels: int = 256, out_channels: int = 104) -> list[Slice]:
+    spec = replace(POINTWISE, in_height=size, in_width=size)
+    spec = replace(spec, in_channels=in_channels, out_channels=out_channels)
+    given = problem(spec, 0)
     plan = dot(given.spec, AVX512_VNNI, given.weights, inf)
     assert plan is not None
     return [part.spec.target for part, _ in plan.cut(given.weights)]
@@ -281,6 +295,10 @@ def test_sections_of_large_layers_are_functions_of_their_own() -> None:
     """Two calls of a small one would take noticeably longer than one."""
     assert cut_of(20) == [Slice(104, 0), Slice(104, 64)]
     assert cut_of(8) == [Slice(104, 0)]
+
+
+def test_sections_of_short_layers_are_calls_of_shared_functions() -> None:
+    assert cut_of(6, 112, 72) == [Slice(72, 0), Slice(72, 48)]
 
 
 def written(parts: Sequence[tuple[Plan, Weights]], inputs: Sequence[Any], added: Any) -> Any:

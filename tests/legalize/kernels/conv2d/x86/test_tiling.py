@@ -4,7 +4,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
+from legalize.kernels.conv2d.spec import ConvSpec, Fusion, OutputStage
+from legalize.kernels.conv2d.tiling import Section
 from legalize.kernels.conv2d.x86.dot.plan import products_of
 from legalize.kernels.conv2d.x86.tiling import (
     choose_tiling,
@@ -61,6 +62,31 @@ def test_a_second_section_must_save_something(
 ) -> None:
     spec = make_spec(49, in_channels, out_channels, "uint8")
     assert len(choose_tiling(spec, products_of(spec, AVX512_VNNI))) == sections
+
+
+SHORT = ConvSpec(1, 3, 3, 40, 1, 1, 52, fusion=Fusion(is_shared=True))
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_common"),
+    [
+        ({}, True),
+        ({"fusion": Fusion()}, False),
+        ({"in_height": 60, "in_width": 60}, False),
+        ({"kernel_dtype": "uint8", "has_asymmetric_kernel": True}, False),
+        ({"in_height": 5, "in_width": 5, "kernel_height": 3, "kernel_width": 3}, False),
+        ({"in_height": 5, "in_width": 5, "strides": (2, 2)}, False),
+    ],
+)
+def test_short_convolutions_take_common_tiles(changes: dict[str, Any], is_common: bool) -> None:
+    """Only they may have a block that ends in the middle of a vector beside others."""
+    spec = replace(SHORT, **changes)
+    tiling = choose_tiling(spec, products_of(spec, AVX512_VNNI))
+    assert (tiling == (Section(0, 2, 2, 9),)) == is_common
+    assert is_common or all(
+        section.blocks == 1 or (section.first_vector + section.blocks * section.nr) * 16 <= 52
+        for section in tiling
+    )
 
 
 @each_isa
