@@ -270,31 +270,24 @@ def _avg_pool1d(_group: Group, _call: relax.Call) -> relax.Expr:
     raise NoRuleError("an average of rows")
 
 
-@rule("mean")
+@rule("mean", arithmetics=tuple(RUNTIMES))
 def _mean(group: Group, call: relax.Call) -> relax.Expr:
-    """GlobalAveragePool, which importers turn into a mean."""
-    data = group.activation(call.args[0])
-    rank = len(spec_of(data.data).shape)
+    """Average images: ONNX's GlobalAveragePool, of any rank, or XNNPACK's mean of two axes."""
+    rank = len(spec_of(call.args[0]).shape)
     axes = sorted(int(axis) % rank for axis in call.attrs.axis or ())
-    is_image = rank > 2 and axes in (list(range(2, rank)), list(range(1, rank - 1)))
+    if group.arithmetic == XNNPACK:
+        is_image = rank == 4 and axes == [2, 3]
+    else:
+        is_image = rank > 2 and axes in (list(range(2, rank)), list(range(1, rank - 1)))
     if not is_image or not bool(call.attrs.keepdims):
-        raise LeftInFloatError("a mean is not of images")
-    return _averaged(group, data, axes)
+        raise LeftInFloatError("a mean is not of images, or drops their axes")
+    return _averaged(group, group.activation(call.args[0]), axes)
 
 
 @rule("nn.adaptive_avg_pool2d", arithmetics=[XNNPACK])
 def _adaptive_avg_pool2d(group: Group, call: relax.Call) -> relax.Expr:
     if [int(size) for size in call.attrs.output_size or ()] != [1, 1]:
         raise LeftInFloatError("an average is not of whole images")
-    return _averaged(group, group.activation(call.args[0]), [2, 3])
-
-
-@rule("mean", arithmetics=[XNNPACK])
-def _xnnpack_mean(group: Group, call: relax.Call) -> relax.Expr:
-    rank = len(spec_of(call.args[0]).shape)
-    axes = sorted(int(axis) % rank for axis in call.attrs.axis or ())
-    if rank != 4 or axes != [2, 3] or not bool(call.attrs.keepdims):
-        raise LeftInFloatError("a mean is not of images, or drops their axes")
     return _averaged(group, group.activation(call.args[0]), [2, 3])
 
 
