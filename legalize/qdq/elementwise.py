@@ -236,7 +236,5 @@ def _within(inner: tuple[int, int] | None, outer: tuple[int, int]) -> tuple[int,
 
 def _clamped(call: relax.Call, bounds: tuple[int, int]) -> relax.Expr:
     """Return a call with narrower bounds of its result."""
-    attrs = attrs_of(call)
-    first_low, first_high = bounds_of(attrs, spec_of(call).dtype)
-    low = min(max(first_low, bounds[0]), bounds[1])
-    return with_attrs(call, out_min=low, out_max=max(min(first_high, bounds[1]), bounds[0]))
+    low, high = _within(bounds, bounds_of(attrs_of(call), spec_of(call).dtype))
+    return with_attrs(call, out_min=low, out_max=high)

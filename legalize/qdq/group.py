@@ -66,6 +66,11 @@ class Operand:
         """Scale, zero point and dtype."""
         return self.scale, self.zero_point, self.dtype
 
+    @property
+    def has_several(self) -> bool:
+        """Whether it has several scales or zero points."""
+        return isinstance(self.scale, list) or isinstance(self.zero_point, list)
+
     def named(self, name: str) -> dict[str, Any]:
         """Return the attributes by which operators name the encoding of an operand."""
         return {f"{name}_scale": self.scale, f"{name}_zero_point": self.zero_point}
@@ -176,7 +181,7 @@ class Group:
             LeftInFloatError: the operand has several scales, or another dtype.
         """
         operand = self.quantized(expr)
-        if isinstance(operand.scale, list) or isinstance(operand.zero_point, list):
+        if operand.has_several:
             raise LeftInFloatError("an operand has several scales")
         if operand.dtype != self.attrs.out_dtype or operand.dtype not in QUANTIZED:
             raise LeftInFloatError(
@@ -348,6 +353,12 @@ def check_weights(data: Operand, weights: Operand) -> None:
     """Raise unless the runtimes multiply data and weights of these dtypes in integers."""
     if weights.dtype not in QUANTIZED or (data.dtype, weights.dtype) == ("int8", "uint8"):
         raise LeftInFloatError(f"{data.dtype} data cannot have {weights.dtype} weights")
+
+
+def check_axis(weights: Operand, axis: int, units: str) -> None:
+    """Raise if weights have several scales or zero points, but not along an axis, that of units."""
+    if weights.has_several and weights.axis % len(spec_of(weights.data).shape) != axis:
+        raise LeftInFloatError(f"the weights' scales are not of {units}")
 
 
 def _one_or_list(value: Any) -> Any:
