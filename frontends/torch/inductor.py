@@ -24,8 +24,8 @@ from qnn_ops.dialect.attributes import dtype_range
 
 UINT8 = "torch.uint8"
 
-_QUANTIZE, _DEQUANTIZE = "quantize_per_tensor.default", "dequantize_per_tensor.default"
-_CHANNELS = "dequantize_per_channel.default"
+QUANTIZE, DEQUANTIZE = "quantize_per_tensor.default", "dequantize_per_tensor.default"
+CHANNELS = "dequantize_per_channel.default"
 _CONV, _LINEAR = "conv2d.default", "linear.default"
 _OTHERS = (
     *("conv1d.default", "conv1d.padding", "conv2d.padding", "conv3d.default"),
@@ -39,32 +39,28 @@ def is_of_inductor(program: Any) -> bool:
     return any(
         str(value) == UINT8
         for node in calls_of(program)
-        if operator_of(node) in (_QUANTIZE, _DEQUANTIZE)
+        if operator_of(node) in (QUANTIZE, DEQUANTIZE)
         for value in values_of(node)
     )
 
 
 def is_product(node: Any) -> bool:
-    """Tell whether a node is a convolution or a dense layer of uint8 data."""
-    return is_call(node, _CONV, _LINEAR) and _is_quantized(node.args[0])
-
-
-def _is_quantized(node: Any) -> bool:
-    return is_call(node, _DEQUANTIZE) and UINT8 in map(str, values_of(node))
+    """Tell whether a node is a convolution or a dense layer of quantized data."""
+    return is_call(node, _CONV, _LINEAR) and is_call(node.args[0], DEQUANTIZE)
 
 
 def check_product(node: Any, constants: Mapping[str, Array]) -> None:
-    """Check the weights of a product, if a node is one.
+    """Check the weights of a product of uint8 data, if a node is one.
 
     Raises:
         UnsupportedError: oneDNN would not multiply them as integers.
     """
-    if is_call(node, *_OTHERS) and all(map(_is_quantized, node.args[:1])):
+    if is_call(node, *_OTHERS) and is_call(node.args[0], DEQUANTIZE):
         raise UnsupportedError("of uint8 data only conv2d and linear are imported")
     if not is_product(node):
         return
     weights = node.args[1]
-    if not is_call(weights, _CHANNELS) or weights.args[3]:
+    if not is_call(weights, CHANNELS) or weights.args[3]:
         raise UnsupportedError("its weights must have one scale for each output channel")
     zeros = constants.get(getattr(weights.args[2], "name", ""))
     array = constants.get(getattr(weights.args[0], "name", ""))
@@ -129,7 +125,7 @@ def _quantize(call: Call) -> relax.Expr:
 
 
 _PRODUCTS = {_CONV: _conv2d, _LINEAR: _linear}
-INDUCTOR: dict[str, Rule] = {_QUANTIZE: _quantize, **dict.fromkeys(_PRODUCTS, _product)}
+INDUCTOR: dict[str, Rule] = {QUANTIZE: _quantize, **dict.fromkeys(_PRODUCTS, _product)}
 """The rules of oneDNN's operators, by the names of their nodes' operators."""
 
 

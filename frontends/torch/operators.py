@@ -9,24 +9,27 @@ from tvm import relax
 from frontends.errors import UnsupportedError
 from frontends.torch.call import CHECKS, OWN, Call, adapted
 from frontends.torch.functions import DELEGATED, EXACT
-from frontends.torch.inductor import INDUCTOR, check_product, is_of_inductor
+from frontends.torch.inductor import (
+    CHANNELS,
+    DEQUANTIZE,
+    INDUCTOR,
+    QUANTIZE,
+    check_product,
+    is_of_inductor,
+    is_product,
+)
 from frontends.torch.quantized.affine import GROUPS
 from frontends.torch.quantized.dynamic import DYNAMIC, LAYERS, check_dynamic
 from frontends.torch.quantized.floats import INT_PRODUCT
 from frontends.torch.quantized.groups import PRODUCT, check_groups, product
-from frontends.torch.reader import calls_of, is_call, operator_of, values_of
+from frontends.torch.reader import calls_of, operator_of, values_of
 from qnn_ops import dequantize, quantize, quantized_dense
 from qnn_ops.arithmetic.xnnpack import XNNPACK
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.dialect.registry import spec_of
 
-_PER_TENSOR = ("quantize_per_tensor.default", "dequantize_per_tensor.default")
-_PER_CHANNEL = "dequantize_per_channel.default"
-
-QUANTIZING = _PER_TENSOR[:1]
-DEQUANTIZING = (_PER_TENSOR[1], _PER_CHANNEL)
-_PRODUCTS = ("conv2d.default", "linear.default")
+QUANTIZING, DEQUANTIZING = (QUANTIZE,), (DEQUANTIZE, CHANNELS)
 _SUMS = ("add.Tensor", "add_.Tensor")
 _NAMED_PADS = {"conv1d.padding": relax.op.nn.conv1d, "conv2d.padding": relax.op.nn.conv2d}
 """Convolutions whose padding is a name, such as "same"."""
@@ -66,9 +69,7 @@ def _dequantize_channels(call: Call) -> relax.Expr:
     return dequantize(call.expr(data), call.constants[scales.name].tolist(), zero, axis=int(axis))
 
 
-_QUANTIZED = dict(
-    zip((*_PER_TENSOR, _PER_CHANNEL), (_quantize, _dequantize, _dequantize_channels), strict=True)
-)
+_QUANTIZED = {QUANTIZE: _quantize, DEQUANTIZE: _dequantize, CHANNELS: _dequantize_channels}
 
 
 @OWN.of("pixel_shuffle.default")
@@ -138,7 +139,8 @@ def reasons(program: Any, known: Collection[str], constants: Mapping[str, Array]
     for number, node in enumerate(calls_of(program)):
         try:
             _check(node, known, constants, dtype)
-            check_product(node, constants)
+            if dtype == "uint8":
+                check_product(node, constants)
             _check_hazards(node, constants)
         except UnsupportedError as error:
             found[number] = str(error)
@@ -148,9 +150,9 @@ def reasons(program: Any, known: Collection[str], constants: Mapping[str, Array]
 def _check(node: Any, known: Collection[str], constants: Mapping[str, Array], dtype: str) -> None:
     name = operator_of(node)
     is_quantizing = str(node.target).startswith("quantized_decomposed.")
-    if is_quantizing and name in _PER_TENSOR:
+    if is_quantizing and name in (QUANTIZE, DEQUANTIZE):
         _check_per_tensor(node, dtype, is_result=name.startswith("quantize"))
-    elif is_quantizing and name == _PER_CHANNEL:
+    elif is_quantizing and name == CHANNELS:
         if any(getattr(each, "name", "") not in constants for each in node.args[1:3]):
             raise UnsupportedError("its scales and zero points are not constant")
     elif is_quantizing and name in DYNAMIC:
@@ -163,18 +165,9 @@ def _check(node: Any, known: Collection[str], constants: Mapping[str, Array], dt
         raise UnsupportedError(what if is_dynamic else "no conversion rule")
     elif name in CHECKS:
         CHECKS[name](node)
-    elif (
-        dtype == "int8"
-        and name in _SUMS
-        and any(_is_quantized_product(each) for each in node.all_input_nodes)
-    ):
+    elif dtype == "int8" and name in _SUMS and any(map(is_product, node.all_input_nodes)):
         # XNNPACK then computes the product in float; here the addend would become a bias.
         raise UnsupportedError("its operand is a product that is not quantized: make it the bias")
-
-
-def _is_quantized_product(node: Any) -> bool:
-    """Tell whether a node is a convolution or a dense layer of quantized data."""
-    return is_call(node, *_PRODUCTS) and is_call(node.args[0], _PER_TENSOR[1])
 
 
 def _check_per_tensor(node: Any, wanted: str, *, is_result: bool) -> None:

@@ -7,7 +7,6 @@ bounds of its integers or, if the result has another scale, a table.
 """
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -33,7 +32,7 @@ from qnn_ops import (
     quantized_softmax,
     quantized_subtract,
 )
-from qnn_ops.arithmetic.onnxruntime import hyperbolic_tangent, logistic, tabulated
+from qnn_ops.arithmetic.onnxruntime import hyperbolic_tangent, is_within, logistic, tabulated
 from qnn_ops.arithmetic.xnnpack import XNNPACK, clamp_table
 from qnn_ops.dialect.attributes import bounds as bounds_of
 from qnn_ops.dialect.attributes import dtype_range
@@ -89,26 +88,11 @@ rule("subtract", arithmetics=[XNNPACK])(partial(of_pair, operator=quantized_subt
 rule("multiply", arithmetics=tuple(RUNTIMES))(partial(of_pair, operator=quantized_multiply))
 
 
-@rule("nn.relu")
-def _relu(group: Group, call: relax.Call) -> relax.Expr:
-    if group.attrs.zero_point != group.lowest:
-        raise LeftInFloatError(
-            "the output's zero point is not its lowest value, so ONNX Runtime computes Relu in "
-            "float"
-        )
-    return group.folded(call.args[0])
-
-
-@rule("clip")
+@rule("nn.relu", "clip")
 def _clip(group: Group, call: relax.Call) -> relax.Expr:
-    scale, zero_point, dtype = group.encoding
-    low, high = (
-        np.rint(np.float32(number(end)) / np.float32(scale)) + zero_point for end in call.args[1:]
-    )
-    lowest, highest = dtype_range(dtype)
-    if low > lowest or high < highest:
+    if not is_within(group.encoding, _ends(call)):
         raise LeftInFloatError(
-            "the output's range is wider than Clip's, so ONNX Runtime computes Clip in float"
+            "the output's range reaches beyond its bounds, so ONNX Runtime computes it in float"
         )
     return group.folded(call.args[0])
 
@@ -152,18 +136,18 @@ _ROWS = "relax.nn.conv1d"
 
 _RELU = "relax.nn.relu"
 
-_ACTIVATIONS: dict[str, Callable[[relax.Call], tuple[float, float]]] = {
-    _RELU: lambda _: (0.0, math.inf),
-    "relax.nn.relu6": lambda _: (0.0, 6.0),
-    "relax.clip": lambda call: (number(call.args[1]), number(call.args[2])),
-}
-"""The lowest and the highest real number of a call, by its operator."""
+_ACTIVATIONS = {_RELU: (0.0, math.inf), "relax.nn.relu6": (0.0, 6.0), "relax.clip": None}
+"""By operator, the lowest and the highest real number; None if the call's arguments state them."""
+
+
+def _ends(call: relax.Call) -> tuple[float, float]:
+    """Return the lowest and the highest real number of an activation."""
+    return _ACTIVATIONS[operator_name(call)] or (number(call.args[1]), number(call.args[2]))
 
 
 @rule("nn.relu", "nn.relu6", "clip", arithmetics=[XNNPACK])
 def _ended(group: Group, call: relax.Call) -> relax.Expr:
-    activation = operator_name(call)
-    ends = _ACTIVATIONS[activation](call)
+    activation, ends = operator_name(call), _ends(call)
     # The operators that may end in such an activation.
     enders = {*group.runtime.biased, *([_SUM] if activation == _RELU else [])}
     bounds = _within(group.bounds, (_steps(group, ends[0]), _steps(group, ends[1])))
@@ -252,7 +236,5 @@ def _within(inner: tuple[int, int] | None, outer: tuple[int, int]) -> tuple[int,
 
 def _clamped(call: relax.Call, bounds: tuple[int, int]) -> relax.Expr:
     """Return a call with narrower bounds of its result."""
-    attrs = attrs_of(call)
-    first_low, first_high = bounds_of(attrs, spec_of(call).dtype)
-    low = min(max(first_low, bounds[0]), bounds[1])
-    return with_attrs(call, out_min=low, out_max=max(min(first_high, bounds[1]), bounds[0]))
+    low, high = _within(bounds, bounds_of(attrs_of(call), spec_of(call).dtype))
+    return with_attrs(call, out_min=low, out_max=high)

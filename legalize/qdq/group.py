@@ -65,6 +65,11 @@ class Operand:
         """Scale, zero point and dtype."""
         return self.scale, self.zero_point, self.dtype
 
+    @property
+    def has_several(self) -> bool:
+        """Whether it has several scales or zero points."""
+        return isinstance(self.scale, tuple) or isinstance(self.zero_point, tuple)
+
     def named(self, name: str) -> dict[str, Any]:
         """Return the attributes by which operators name the encoding of an operand."""
         return {f"{name}_scale": self.scale, f"{name}_zero_point": self.zero_point}
@@ -80,7 +85,7 @@ class Operand:
         It multiplies scales per channel in float32, even for a single channel, and other scales in
         float64.
         """
-        if isinstance(weights.scale, list) or weights.axis >= 0:
+        if isinstance(weights.scale, tuple) or weights.axis >= 0:
             return reciprocal(self.bias_steps(weights))
         scale = float(np.asarray(self.scale) * np.asarray(weights.scale))
         return np.asarray(1.0 / scale, np.float32)
@@ -164,9 +169,7 @@ class Group:
         if operator_of(value) is not dequantize:
             raise LeftInFloatError("an operand is float")
         attrs = attrs_of(value)
-        data = self.renewed(value.args[0])
-        scale = _one_or_list(attrs.scale)
-        return Operand(data, scale, _one_or_list(attrs.zero_point), attrs.axis)
+        return Operand(self.renewed(value.args[0]), attrs.scale, attrs.zero_point, attrs.axis)
 
     def activation(self, expr: relax.Expr) -> Operand:
         """Return an operand that has one scale, and the dtype of the result.
@@ -175,7 +178,7 @@ class Group:
             LeftInFloatError: the operand has several scales, or another dtype.
         """
         operand = self.quantized(expr)
-        if isinstance(operand.scale, list) or isinstance(operand.zero_point, list):
+        if operand.has_several:
             raise LeftInFloatError("an operand has several scales")
         if operand.dtype != self.attrs.out_dtype or operand.dtype not in QUANTIZED:
             raise LeftInFloatError(
@@ -349,5 +352,7 @@ def check_weights(data: Operand, weights: Operand) -> None:
         raise LeftInFloatError(f"{data.dtype} data cannot have {weights.dtype} weights")
 
 
-def _one_or_list(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+def check_axis(weights: Operand, axis: int, units: str) -> None:
+    """Raise if weights have several scales or zero points, but not along an axis, that of units."""
+    if weights.has_several and weights.axis % len(spec_of(weights.data).shape) != axis:
+        raise LeftInFloatError(f"the weights' scales are not of {units}")

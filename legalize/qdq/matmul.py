@@ -13,6 +13,7 @@ from legalize.qdq.group import (
     NoRuleError,
     Operand,
     biased,
+    check_axis,
     check_weights,
     one_point,
     operator_name,
@@ -42,8 +43,7 @@ def _matmul(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Ex
     if not spec_of(data.data).shape:
         raise NoRuleError("a product of matrices needs one matrix of weights")
     unit_axis = 0 if is_transposed else 1
-    if isinstance(weights.scale, list) and weights.axis % 2 != unit_axis:
-        raise LeftInFloatError("the weights' scales are not of columns")
+    check_axis(weights, unit_axis, "columns")
     extra: dict[str, Any] = {}
     if bias is not None:
         units = spec_of(weights.data).shape[unit_axis]
@@ -65,8 +65,7 @@ def _matmul(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Ex
 
 def _of_two(group: Group, lhs: Operand, rhs: Operand, is_transposed: bool) -> relax.Expr:
     """Multiply two activations, or by several constant matrices."""
-    has_several = isinstance(rhs.scale, list) or isinstance(rhs.zero_point, list)
-    if has_several or min(len(spec_of(each.data).shape) for each in (lhs, rhs)) < _MATRIX:
+    if rhs.has_several or min(len(spec_of(each.data).shape) for each in (lhs, rhs)) < _MATRIX:
         return _by_primitives(group, lhs, rhs, is_transposed)
     return quantized_matmul(
         lhs.data,
@@ -88,9 +87,7 @@ def _by_primitives(
         LeftInFloatError: the scales are not per column.
     """
     rank = len(spec_of(rhs.data).shape)
-    has_several = isinstance(rhs.scale, list) or isinstance(rhs.zero_point, list)
-    if has_several and (rank < _MATRIX or rhs.axis % rank != (0 if is_transposed else rank - 1)):
-        raise LeftInFloatError("the weights' scales are not of columns")
+    check_axis(rhs, 0 if is_transposed else max(rank, _MATRIX) - 1, "columns")
     points = np.asarray(rhs.zero_point, np.int32)
     if is_transposed and points.ndim:
         points = points[:, None]

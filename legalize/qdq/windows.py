@@ -19,6 +19,7 @@ from legalize.qdq.group import (
     NoRuleError,
     Operand,
     biased,
+    check_axis,
     check_weights,
     one_point,
     operator_name,
@@ -32,16 +33,10 @@ from qnn_ops.dialect.registry import as_const, constant_of, spec_of
 
 @biased("nn.conv2d", arithmetics=tuple(RUNTIMES))
 def _conv2d(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Expr:
-    attrs = call.attrs
-    layouts = {name: str(getattr(attrs, name)) for name in ("data_layout", "kernel_layout")}
-    return convolution(
-        group,
-        operands_of(group, call),
-        bias,
-        call,
-        {name: sizes_of(attrs, name) for name in ("strides", "padding", "dilation")}
-        | {**layouts, "out_layout": str(attrs.out_layout)},
-    )
+    attrs, layouts = call.attrs, ("data_layout", "kernel_layout", "out_layout")
+    window: dict[str, Any] = {name: str(getattr(attrs, name)) for name in layouts}
+    window |= {name: sizes_of(attrs, name) for name in ("strides", "padding", "dilation")}
+    return convolution(group, operands_of(group, call), bias, call, window)
 
 
 def sizes_of(attrs: Any, name: str) -> list[int]:
@@ -53,10 +48,7 @@ def operands_of(group: Group, call: relax.Call) -> tuple[Operand, Operand]:
     """Return data and weights, which fit each other."""
     data, weights = group.activation(call.args[0]), group.quantized(call.args[1])
     check_weights(data, weights)
-    rank = len(spec_of(weights.data).shape)
-    channel_axis = str(call.attrs.kernel_layout).index("O")
-    if isinstance(weights.scale, list) and weights.axis % rank != channel_axis:
-        raise LeftInFloatError("the weights' scales are not of output channels")
+    check_axis(weights, str(call.attrs.kernel_layout).index("O"), "output channels")
     return data, weights
 
 
@@ -132,10 +124,7 @@ def _conv1d(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Ex
 @biased("nn.conv2d_transpose", arithmetics=[XNNPACK])
 def _conv2d_transpose(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Expr:
     attrs, emit = call.attrs, group.builder.emit
-    data, weights = group.activation(call.args[0]), group.quantized(call.args[1])
-    check_weights(data, weights)
-    if isinstance(weights.scale, list) and weights.axis != 1:
-        raise LeftInFloatError("the weights' scales are not of output channels")
+    data, weights = operands_of(group, call)
     array = constant_of(weights.data)
     if array is None or int(attrs.groups) != 1:
         raise NoRuleError("its weights must be constant, and of one group")
@@ -270,31 +259,24 @@ def _avg_pool1d(_group: Group, _call: relax.Call) -> relax.Expr:
     raise NoRuleError("an average of rows")
 
 
-@rule("mean")
+@rule("mean", arithmetics=tuple(RUNTIMES))
 def _mean(group: Group, call: relax.Call) -> relax.Expr:
-    """GlobalAveragePool, which importers turn into a mean."""
-    data = group.activation(call.args[0])
-    rank = len(spec_of(data.data).shape)
+    """Average images: ONNX's GlobalAveragePool, of any rank, or XNNPACK's mean of two axes."""
+    rank = len(spec_of(call.args[0]).shape)
     axes = sorted(int(axis) % rank for axis in call.attrs.axis or ())
-    is_image = rank > 2 and axes in (list(range(2, rank)), list(range(1, rank - 1)))
+    if group.arithmetic == XNNPACK:
+        is_image = rank == 4 and axes == [2, 3]
+    else:
+        is_image = rank > 2 and axes in (list(range(2, rank)), list(range(1, rank - 1)))
     if not is_image or not bool(call.attrs.keepdims):
-        raise LeftInFloatError("a mean is not of images")
-    return _averaged(group, data, axes)
+        raise LeftInFloatError("a mean is not of images, or drops their axes")
+    return _averaged(group, group.activation(call.args[0]), axes)
 
 
 @rule("nn.adaptive_avg_pool2d", arithmetics=[XNNPACK])
 def _adaptive_avg_pool2d(group: Group, call: relax.Call) -> relax.Expr:
     if [int(size) for size in call.attrs.output_size or ()] != [1, 1]:
         raise LeftInFloatError("an average is not of whole images")
-    return _averaged(group, group.activation(call.args[0]), [2, 3])
-
-
-@rule("mean", arithmetics=[XNNPACK])
-def _xnnpack_mean(group: Group, call: relax.Call) -> relax.Expr:
-    rank = len(spec_of(call.args[0]).shape)
-    axes = sorted(int(axis) % rank for axis in call.attrs.axis or ())
-    if rank != 4 or axes != [2, 3] or not bool(call.attrs.keepdims):
-        raise LeftInFloatError("a mean is not of images, or drops their axes")
     return _averaged(group, group.activation(call.args[0]), [2, 3])
 
 

@@ -190,6 +190,20 @@ def bias_steps(reals: npt.ArrayLike, steps: npt.ArrayLike) -> Array:
     return np.where(fits, whole, lowest).astype(np.int32)
 
 
+def is_within(encoding: tuple[float, int, str], bounds: Sequence[float]) -> bool:
+    """Tell whether all values of an encoding lie within bounds; NaN bounds nothing.
+
+    Args:
+        encoding: scale, zero point and dtype of the values.
+        bounds: the lowest and the highest number.
+    """
+    scale, zero_point, dtype = encoding
+    info = np.iinfo(dtype)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        low, high = np.rint(np.asarray(bounds, np.float32) / np.float32(scale)) + zero_point
+    return bool(low <= info.min and high >= info.max)
+
+
 def mean_factor(attrs: Any, count: int) -> float:
     """Return how many steps of the result one step of a sum of ``count`` values is."""
     return float32_quotient((attrs.input_scale,), attrs.output_scale, count)

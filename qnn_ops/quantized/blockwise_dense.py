@@ -88,6 +88,15 @@ def integers_of(weights: Array, bits: int) -> Array:
     return np.asarray(values.reshape(*weights.shape[:-1], -1), np.uint8)
 
 
+def packed(integers: Array, bits: int) -> Array:
+    """Return integers in bytes along the last axis, as ``integers_of`` reads them; 0 fills up."""
+    shifts = np.arange(0, _BYTE, bits, dtype=np.uint8)
+    *outer, count = integers.shape
+    whole = np.zeros((*outer, -(-count // shifts.size), shifts.size), np.uint8)
+    whole.reshape(*outer, -1)[..., :count] = integers
+    return np.asarray(np.bitwise_or.reduce(whole << shifts, axis=-1), np.uint8)
+
+
 def middle_of(bits: int) -> float:
     """Return the zero point of weights without stated zero points."""
     return float(1 << (bits - 1))

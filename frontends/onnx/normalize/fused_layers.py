@@ -70,17 +70,20 @@ Found = tuple[dict[str, str], dict[str, Any]]
 """A match of a pattern: the names of tensors, and its nodes by the names of their results."""
 
 
-def _found(graph: Graph, pattern: Pattern, name: str, before: Found) -> Iterator[Found]:
-    """Yield each match of a pattern with a tensor."""
-    names, nodes = before
+def _found(graph: Graph, wanted: list[tuple[Pattern, str]], before: Found) -> Iterator[Found]:
+    """Yield each match of patterns, every one with its tensor."""
+    if not wanted:
+        yield before
+        return
+    ((pattern, name), *others), (names, nodes) = wanted, before
     if isinstance(pattern, str):
         if names.get(pattern, name) == name:
-            yield {**names, pattern: name}, nodes
+            yield from _found(graph, others, ({**names, pattern: name}, nodes))
         return
     if isinstance(pattern, float):
         known = graph.constants.get(name)
         if known is not None and known.size == 1 and np.isclose(known.item(), pattern):
-            yield before
+            yield from _found(graph, others, before)
         return
     code, *operands = pattern
     node, code = graph.made.get(name), "Add" if code == "Sum" else code
@@ -91,15 +94,8 @@ def _found(graph: Graph, pattern: Pattern, name: str, before: Found) -> Iterator
     inputs = list(node.input)[: len(operands)]
     orders = [inputs, inputs[::-1]] if pattern[0] in _MOVABLE else [inputs]
     for order in orders if len(inputs) == len(operands) else ():
-        yield from _all(graph, operands, order, (names, {**nodes, name: node}))
-
-
-def _all(graph: Graph, patterns: list[Pattern], names: list[str], before: Found) -> Iterator[Found]:
-    if not patterns:
-        yield before
-        return
-    for each in _found(graph, patterns[0], names[0], before):
-        yield from _all(graph, patterns[1:], names[1:], each)
+        parts = [*zip(operands, order, strict=True), *others]
+        yield from _found(graph, parts, (names, {**nodes, name: node}))
 
 
 def _is_of_last(graph: Graph, node: Any) -> bool:
@@ -127,7 +123,7 @@ def write_fused_layers(graph: Graph) -> None:
             name = node.output[0]
             if node.op_type != pattern[0] or name in dropped or graph.kinds.get(name) != FLOAT:
                 continue
-            found = next(_found(graph, pattern, name, ({}, {})), None)
+            found = next(_found(graph, [(pattern, name)], ({}, {})), None)
             if found is None or (attributes == _OF_TANH and name in graph.kept):
                 continue
             names, nodes = found

@@ -6,10 +6,12 @@ import numpy as np
 
 from frontends.onnx.graph.graph import Graph
 from frontends.onnx.read.names import is_of_standard
+from qnn_ops.arithmetic.onnxruntime import is_within
 
-_CLIPS = ("Clip", "Relu")
-_ZERO = "<zero>"
-"""A stand-in for the name of a Relu's lower bound."""
+_ENDS = {"Clip": np.array([-np.inf, np.inf]), "Relu": np.array([0, np.inf])}
+"""By operator, the lowest and the highest number, unless an operand states it."""
+_NUMBERS = 4
+"""Scale, zero point and both ends."""
 
 
 def drop_clip(graph: Graph, node: Any) -> bool:
@@ -18,11 +20,10 @@ def drop_clip(graph: Graph, node: Any) -> bool:
     The maker of its data then has that reader, perhaps beside others.
     """
     is_quantizing = node.op_type == "QuantizeLinear" and node.input
-    clip = graph.maker(node.input[0], *_CLIPS) if is_quantizing else None
+    clip = graph.maker(node.input[0], *_ENDS) if is_quantizing else None
     if clip is None or graph.uses[clip.output[0]] != 1:
         return False
-    ends = [_ZERO, ""] if clip.op_type == "Relu" else [*clip.input[1:], "", ""][:2]
-    if _is_within(graph, node, ends):
+    if _clips_nothing(graph, clip, node):
         graph.dropped.add(clip.output[0])
         node.input[0] = clip.input[0]
     return False
@@ -35,30 +36,24 @@ def is_clip_before_quantize(graph: Graph, name: str) -> bool:
     changes values, so the maker stays in float.
     """
     clips = graph.readers.get(name, ())
-    if len(clips) != 1 or clips[0].op_type not in _CLIPS or clips[0].output[0] in graph.kept:
+    if len(clips) != 1 or clips[0].op_type not in _ENDS or clips[0].output[0] in graph.kept:
         return False
     readers = graph.readers.get(clips[0].output[0], ())
     return [each.op_type for each in readers] == ["QuantizeLinear"]
 
 
-def _is_within(graph: Graph, quantize: Any, names: list[str]) -> bool:
-    """Tell whether the range of a QuantizeLinear lies within bounds."""
-    scale, point = graph.encoding(quantize)
-    ends = [np.float32(0) if name is _ZERO else graph.constants.get(name) for name in names]
-    if scale is None or point is None or point.dtype.kind not in "iu":
+def _clips_nothing(graph: Graph, clip: Any, quantize: Any) -> bool:
+    """Tell whether the range of a QuantizeLinear lies within the bounds of a Clip or Relu."""
+    names = [*clip.input[1:], "", ""][:2]
+    ends = [
+        graph.constants.get(name) if name else end
+        for name, end in zip(names, _ENDS[clip.op_type], strict=True)
+    ]
+    known = [each for each in (*graph.encoding(quantize), *ends) if each is not None]
+    if len(known) < _NUMBERS or any(each.size != 1 for each in known):
         return False
-    if scale.size != 1 or point.size != 1:
-        return False
-    for name, end, sign in zip(names, ends, (1, -1), strict=True):
-        if not name:
-            continue
-        if end is None or end.size != 1 or np.isnan(end).any():
-            return False
-        info = np.iinfo(point.dtype)
-        reached = np.rint(np.float32(end.item()) / np.float32(scale.item())) + int(point.item())
-        if sign * (reached - (info.min if sign > 0 else info.max)) > 0:
-            return False
-    return True
+    (scale, point, *bounds), dtype = [each.item() for each in known], known[1].dtype
+    return dtype.kind in "iu" and is_within((scale, point, dtype.name), bounds)
 
 
 def drop_identity(graph: Graph, node: Any) -> bool:

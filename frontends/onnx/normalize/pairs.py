@@ -12,9 +12,6 @@ from frontends.onnx.read.constants import Array
 from frontends.onnx.read.names import refuse
 from frontends.onnx.read.standard import FLOAT
 
-_BEFORE_LAST = ("QuantizeLinear", "DequantizeLinear", "QuantizeLinear")
-"""The operators of two pairs before the last one, from behind."""
-
 
 def join_pairs(graph: Graph) -> None:
     """Replace two pairs of QuantizeLinear and DequantizeLinear by one with their common range.
@@ -49,36 +46,33 @@ def _drop_copies(graph: Graph) -> None:
     ]
 
 
-def _twice_quantized(graph: Graph) -> list[list[Any]]:
-    """Find two pairs of QuantizeLinear and DequantizeLinear that follow each other.
+def _chain(graph: Graph, inner: Any) -> list[Any]:
+    """Return two pairs that follow each other, and equal copies of the last node.
 
-    Each of the four nodes has one reader. ONNX Runtime merges equal nodes first, so the first of
-    several equal last nodes counts.
+    ONNX Runtime merges the copies first. Nothing else reads the tensors in between.
+
+    Args:
+        graph: the model.
+        inner: the second of the four nodes; for any other node there are no pairs.
     """
-    lasts: dict[tuple[str, ...], list[Any]] = {}
-    for node in graph.node:
-        if node.op_type == "DequantizeLinear" and node.input:
-            lasts.setdefault(tuple(node.input), []).append(node)
-    found = []
-    for (name, *_), (last, *others) in lasts.items():
-        chain, count = [last], 1 + len(others)
-        for operator in _BEFORE_LAST:
-            maker = graph.maker(name, operator) if graph.uses[name] == count else None
-            if maker is None or not maker.input:
-                break
-            chain, name, count = [maker, *chain], maker.input[0], 1
-        else:
-            found.append(chain)
-    return found
+    if inner.op_type != "DequantizeLinear" or not inner.input:
+        return []
+    first, second = graph.maker(inner.input[0], "QuantizeLinear"), _next(graph, inner.output[0])
+    if first is None or second is None or graph.uses[inner.input[0]] != 1:
+        return []
+    lasts = graph.readers.get(second.output[0], [])
+    alike = {(each.op_type, *each.input) for each in lasts}
+    is_whole = graph.uses[second.output[0]] == len(lasts) and len(alike) == 1
+    are_pairs = is_whole and lasts[0].op_type == "DequantizeLinear" and first.input
+    return [first, inner, second, *lasts] if are_pairs else []
 
 
 def _joined(graph: Graph) -> set[str]:
     """Merge two pairs, once in each row of pairs; return results that nothing reads any more."""
-    dropped, used, order = set[str](), set[str](), [*graph.made]
-    chains = _twice_quantized(graph)
-    for chain in sorted(chains, key=lambda chain: order.index(chain[1].output[0])):
-        first, inner, second, last = chain
-        encodings = [_encoding(graph, node) for node in chain]
+    dropped, used = set[str](), set[str]()
+    for chain in [chain for node in graph.node if (chain := _chain(graph, node))]:
+        first, inner, second, *lasts = chain
+        encodings = [_encoding(graph, node) for node in chain[:4]]
         one, other = encodings[::2]
         if one is None or other is None or one[2] != other[2] or encodings[1::2] != [one, other]:
             continue
@@ -87,8 +81,6 @@ def _joined(graph: Graph) -> set[str]:
         used |= names
         if is_later:
             continue
-        readers, alike = graph.readers[second.output[0]], (last.op_type, last.input[:])
-        lasts = [each for each in readers if (each.op_type, each.input[:]) == alike]
         if one != other:
             common = _common(one, other)
             if not common[0] > 0:

@@ -14,6 +14,7 @@ from frontends.onnx.normalize.identities import is_clip_before_quantize
 from frontends.onnx.read.constants import Array
 from frontends.onnx.read.names import attributes_of, is_of_standard
 from frontends.onnx.read.standard import DOMAINS
+from qnn_ops.quantized.blockwise_dense import packed
 
 _BITS_OF_DTYPE = {"int4": 4, "int8": 8, "uint4": 4, "uint8": 8}
 """Bits by the dtype of weights."""
@@ -21,7 +22,7 @@ _MOVING = ("MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
 """Operators over which ONNX Runtime moves a DequantizeLinear before them."""
 _PASSING = ("Clip", "Relu", *_MOVING)
 """Operators behind which ONNX Runtime sees a QuantizeLinear."""
-_BYTE_WEIGHT_PRODUCTS, _PRODUCT, _SIZE, _LEAST_WEIGHT_PRODUCTS, _LEVEL = 8, 2, 32, 16, 4
+_PRODUCT, _SIZE, _LEAST_WEIGHT_PRODUCTS, _LEVEL = 2, 32, 16, 4
 _REAL = (np.float16, np.float32)
 """Dtypes of scales; data of float16 is widened."""
 
@@ -76,17 +77,8 @@ def _operands(
     numbers, offsets = (
         np.ascontiguousarray(np.broadcast_to(each, (blocks, units)).T) for each in (scales, own)
     )
-    integers = _packed(whole, bits).reshape(units, blocks, -1)
-    return integers, numbers.astype(np.float32).reshape(-1), _packed(offsets, bits).reshape(-1)
-
-
-def _packed(rows: Array, bits: int) -> Array:
-    """Return rows of integers as bytes; the first integer is in the lower half of a byte."""
-    if bits == _BYTE_WEIGHT_PRODUCTS:
-        return rows
-    even = np.zeros((rows.shape[0], rows.shape[1] + rows.shape[1] % 2), np.uint8)
-    even[:, : rows.shape[1]] = rows
-    return even[:, ::2] | (even[:, 1::2] << bits)
+    integers = packed(whole, bits).reshape(units, blocks, -1)
+    return integers, numbers.astype(np.float32).reshape(-1), packed(offsets, bits).reshape(-1)
 
 
 def _is_product(node: Any) -> bool:

@@ -29,8 +29,8 @@ def dequantized(graph: Graph, data: str, scale: str, zero_point: str = "", *, ax
     return graph.add("DequantizeLinear", data, *encoding, output=output, **axes)
 
 
-def _quantized(call: Call, op: str, operands: list[str], into: list[str]) -> None:
-    """Add a float operator and the QuantizeLinear of its result.
+def _quantized(call: Call, operands: list[str], into: list[str]) -> None:
+    """Add the float operator of a quantized one, and the QuantizeLinear of its result.
 
     Raises:
         UnsupportedError: the result's scale or zero point is not constant.
@@ -38,6 +38,7 @@ def _quantized(call: Call, op: str, operands: list[str], into: list[str]) -> Non
     encoding = [name for name in into if name]
     for name in encoding:
         call.graph.value(name)
+    op = call.node.op_type.removeprefix("QLinear").removeprefix("Q")
     real = call.add(op, *operands, **call.attributes)
     call.end("QuantizeLinear", real, *encoding)
 
@@ -65,19 +66,16 @@ def _bias(graph: Graph, bias: str, scales: tuple[str, str]) -> str:
 @rule("QLinearConv", "QLinearMatMul")
 def _product(call: Call) -> None:
     a, sa, za, b, sb, zb, sy, zy, bias = (*call.inputs, "")[:9]
-    graph, op = call.graph, call.node.op_type.removeprefix("QLinear")
+    graph, unit_axis = call.graph, int(call.node.op_type == "QLinearMatMul")
     encoding = [name for name in (sa, za, sb, zb, sy, zy, bias) if name]
     is_known = all(name in graph.constants for name in encoding)
     if not is_known or any(len(graph.shape(name)) > 1 for name in encoding):  # of many matrices
         _product_of_sums(call)
         return
-    operands = [
-        dequantized(graph, a, sa, za),
-        dequantized(graph, b, sb, zb, axis=int(op == "MatMul")),
-    ]
+    operands = [dequantized(graph, a, sa, za), dequantized(graph, b, sb, zb, axis=unit_axis)]
     if bias:
         operands.append(_bias(graph, bias, (sa, sb)))
-    _quantized(call, op, operands, [sy, zy])
+    _quantized(call, operands, [sy, zy])
 
 
 def _product_of_sums(call: Call) -> None:
@@ -117,7 +115,7 @@ def _gemm(call: Call) -> None:
     operands = [dequantized(graph, a, sa, za), dequantized(graph, b, sb, zb, axis=unit_axis)]
     if bias:
         operands.append(_bias(graph, bias, (sa, sb)))
-    _quantized(call, "Gemm", operands, [sy, zy])
+    _quantized(call, operands, [sy, zy])
 
 
 def _gemm_of_sums(call: Call) -> None:
@@ -147,19 +145,21 @@ def _matmul_int16(call: Call) -> None:
     call.end("MatMul", *[call.add("Cast", name, to=INT32) for name in call.inputs])
 
 
+def _reals(call: Call, parts: list[str]) -> list[str]:
+    """Add the DequantizeLinears of operands: integers, scale and zero point of each."""
+    triples = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    return [dequantized(call.graph, *triple) for triple in triples]
+
+
 @rule("QLinearConcat")
 def _concat(call: Call) -> None:
-    sy, zy, *parts = call.inputs
-    triples = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
-    operands = [dequantized(call.graph, *triple) for triple in triples]
-    _quantized(call, "Concat", operands, [sy, zy])
+    _quantized(call, _reals(call, call.inputs[2:]), call.inputs[:2])
 
 
 @rule("QLinearWhere")
 def _where(call: Call) -> None:
-    condition, x, sx, zx, y, sy, zy, sz, zz = call.inputs
-    operands = [dequantized(call.graph, x, sx, zx), dequantized(call.graph, y, sy, zy)]
-    _quantized(call, "Where", [condition, *operands], [sz, zz])
+    condition, *parts = call.operands(9, 9)
+    _quantized(call, [condition, *_reals(call, parts[:6])], parts[6:])
 
 
 _OF_TWO = ("QLinearAdd", "QLinearMul")
@@ -172,17 +172,16 @@ _OF_ONE = (
 @rule(*_OF_TWO, *_OF_ONE)
 def _elementwise(call: Call) -> None:
     graph, inputs, attrs = call.graph, call.inputs, call.attributes
-    ends = (3, 6) if call.node.op_type in _OF_TWO else (3,)
-    sy, zy = (*inputs[ends[-1] :], "")[:2]
+    count = 6 if call.node.op_type in _OF_TWO else 3
+    sy, zy = (*inputs[count:], "")[:2]
     if (attrs.pop("opset", graph.opset) < 13) != (graph.opset < 13):
         raise UnsupportedError("its softmax is of another operator set than the model")
-    op = call.node.op_type.removeprefix("QLinear")
-    if op == "Softmax":  # its early versions have another default axis
+    if call.node.op_type == "QLinearSoftmax":  # its early versions have another default axis
         attrs.setdefault("axis", -1)
-    operands = [dequantized(graph, *inputs[end - 3 : end]) for end in ends]
+    operands = _reals(call, inputs[:count])
     if not zy and graph.dtype(inputs[0]) == "int8":  # otherwise the result would be uint8
         zy = graph.constant(np.int8(0))
-    _quantized(call, op, operands, [sy, zy])
+    _quantized(call, operands, [sy, zy])
 
 
 @rule("NhwcMaxPool")

@@ -15,6 +15,7 @@ from frontends.torch.reader import calls_of, is_call, operator_of, values_of
 from qnn_ops import blockwise_dense, fused_multiply_add, quantized_dense
 from qnn_ops.arithmetic.rounded import rounded
 from qnn_ops.arrays import Array
+from qnn_ops.quantized.blockwise_dense import packed
 
 PRODUCT = "mm.default"
 """The product in PyTorch's own form of a layer of ``Int8WeightOnlyConfig``."""
@@ -141,11 +142,9 @@ def _parts(weights: Any, constants: Mapping[str, Array]) -> tuple[Array, Array, 
 def _product(
     data: relax.Expr, array: Array, scales: Array, points: Array, bits: int, size: int
 ) -> relax.Expr:
-    in_byte, middle = _BYTE // bits, 1 << (bits - 1)
+    middle = 1 << (bits - 1)
     fields = (array.astype(np.int16) + middle).astype(np.uint8)
     fields = np.pad(fields, ((0, 0), (0, size % 2)))  # a group's weights are even
-    shifts = np.arange(0, _BYTE, bits, dtype=np.uint8)
-    packed = np.bitwise_or.reduce(fields.reshape(len(array), -1, in_byte) << shifts, axis=2)
     zeros = [] if not points.any() else [relax.const(points + np.float32(middle))]
-    operands = (data, relax.const(packed), relax.const(scales), *zeros)
+    operands = (data, relax.const(packed(fields, bits)), relax.const(scales), *zeros)
     return blockwise_dense(*operands, bits=bits, block_size=size + size % 2)

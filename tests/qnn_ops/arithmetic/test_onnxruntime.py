@@ -16,7 +16,7 @@ from qnn_ops import (
     quantized_multiply,
     quantized_softmax,
 )
-from qnn_ops.arithmetic.onnxruntime import hyperbolic_tangent
+from qnn_ops.arithmetic.onnxruntime import hyperbolic_tangent, is_within
 from qnn_ops.arrays import Array
 from qnn_ops.dialect.attributes import dtype_range
 from qnn_ops.errors import QnnError
@@ -206,6 +206,21 @@ def test_dense_equals_onnx_runtime(dtype: str) -> None:
         encodings = (0.0371, zero, scales.tolist(), 0, output, out_zero, dtype)
         got = quantized_dense.evaluate(data, weight, *encodings, bias=bias, rounding="float32")
         np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "are_within"),
+    [
+        ((0, np.inf), True),
+        ((0, 127.5), True),
+        ((0, 127.24), False),  # 254.48 steps
+        ((0.25, np.inf), True),  # half a step is rounded to none
+        ((0.26, np.inf), False),
+        ((np.nan, np.inf), False),
+    ],
+)
+def test_ranges_within_bounds(bounds: tuple[float, float], are_within: bool) -> None:
+    assert is_within((0.5, 0, "uint8"), bounds) is are_within
 
 
 def test_the_hyperbolic_tangent_has_all_bits() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from qnn_ops import blockwise_dense
+from qnn_ops.quantized.blockwise_dense import BITS, integers_of, packed
 from tests.support.errors import fails
 from tests.support.operators import module_of
 
@@ -19,6 +20,15 @@ BLOCKS: dict[str, Any] = {"bits": 4, "block_size": 2}
 def test_by_hand() -> None:
     result = blockwise_dense.evaluate(DATA, WEIGHTS, SCALES, **BLOCKS)
     assert result.tolist() == [[1 - 3 * 2, 0.5 * (-8 - 2 * 7) - 3 * 6 * 4]]
+
+
+@pytest.mark.parametrize("bits", BITS)
+def test_packed_integers_are_read_again(bits: int) -> None:
+    integers = (np.arange(1, 8) * 37 % (1 << bits)).astype(np.uint8)[None]
+    given = packed(integers, bits)
+    assert given.shape == (1, -(-7 * bits // 8))
+    assert not integers_of(given, bits)[:, 7:].any()
+    np.testing.assert_array_equal(integers_of(given, bits)[:, :7], integers)
 
 
 def test_points_by_hand() -> None:
