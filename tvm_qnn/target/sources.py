@@ -34,15 +34,22 @@ def sources_digest(*folders: Path) -> str:
     """Return a digest of the sources in folders, and of TVM's compiler."""
     digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
     for folder in folders:
-        for place, inner, names in os.walk(folder):  # takes a third of the time of Path.rglob
-            inner[:] = sorted({*inner} - {"__pycache__"})  # any import may make this folder
-            add(digest, os.path.relpath(place, folder).encode())
-            for name in sorted(each for each in names if each.endswith(".py")):
-                add(digest, name.encode())
-                with open(f"{place}/{name}", "rb") as file:  # faster than Path.open
-                    add(digest, file.read())
+        add(digest, _folder_digest(folder))
     # Not the contents, which are 260 MB: a compiler that was built again has another time.
     for path in sorted((folder_of("tvm") / "lib").glob("*tvm_*")):
         status = path.stat()
         add(digest, f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())
     return digest.hexdigest()
+
+
+@functools.cache  # a build reads the sources of legalize for its key and for those of functions
+def _folder_digest(folder: Path) -> bytes:
+    digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
+    for place, inner, names in os.walk(folder):  # takes a third of the time of Path.rglob
+        inner[:] = sorted({*inner} - {"__pycache__"})  # any import may make this folder
+        add(digest, os.path.relpath(place, folder).encode())
+        for name in sorted(each for each in names if each.endswith(".py")):
+            add(digest, name.encode())
+            with open(f"{place}/{name}", "rb") as file:  # faster than Path.open
+                add(digest, file.read())
+    return digest.digest()

@@ -21,13 +21,18 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.io.kept import DIGEST_SIZE, Kept, cache_folder
 from tvm_qnn.io.outputs import replacing
 from tvm_qnn.target.linker import find_linker
-from tvm_qnn.target.sources import add, sources_digest
+from tvm_qnn.target.sources import add, folder_of, sources_digest
 from tvm_qnn.target.target import requirements
 
 FOLDER = "objects"
 """The store's subfolder in the user's cache."""
 
 _CHECK_SIZE = 32
+
+_SOURCES = Path(__file__).parent, folder_of("legalize")
+"""The folders of the code that compiles functions, and that turns kernels into functions with
+pointers: the digests in their names are those of the kernels.
+"""
 
 
 class ObjectStore(Kept):
@@ -94,7 +99,7 @@ def function_key(
         with_names: whether the code has names of variables, in the errors of checks.
     """
     digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
-    sources = sources_digest(Path(__file__).parent)
+    sources = sources_digest(*_SOURCES)
     versions = [tvm.__version__, codegen.llvm_version_major(), sources]
     for text in (str(target), passes, str(part.attrs), str(versions)):
         add(digest, text.encode())

@@ -2,12 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from tvm_qnn.target.sources import sources_digest
+from tvm_qnn.target import sources
 
 
 def digest(folder: Path) -> str:
     """Read the folder anew, which a process does once."""
-    return sources_digest.__wrapped__(folder)
+    sources._folder_digest.cache_clear()
+    return sources.sources_digest.__wrapped__(folder)
 
 
 @pytest.fixture

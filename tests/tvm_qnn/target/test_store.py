@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tvm.script.ir_builder import tirx as T
 
 import tvm_qnn
 from legalize.kernels.border import Border, tell_border
+from legalize.passes import bodies
 from legalize.passes.bodies import called
 from tests.support.disks import cut, flip
 from tests.support.linking import needs_linker
@@ -22,6 +24,7 @@ from tests.support.modules import module
 from tests.support.processes import printed, printed_by_two
 from tvm_qnn.io import kept
 from tvm_qnn.library import runtime
+from tvm_qnn.target import codegen
 from tvm_qnn.target import store as stores
 from tvm_qnn.target.ahead import Objects
 from tvm_qnn.target.codegen import Compiled, compile_module
@@ -154,6 +157,12 @@ def test_a_key_changes_with_all_that_decides_the_code(monkeypatch: pytest.Monkey
     monkeypatch.setattr("tvm_qnn.target.store.codegen.llvm_version_major", lambda: 1)
     keys.append(key())
     assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize("module", [bodies, codegen])
+def test_what_compiles_is_among_the_sources_of_a_key(module: ModuleType) -> None:
+    file = Path(module.__file__ or "")
+    assert any(folder in file.parents for folder in stores._SOURCES)
 
 
 def test_keys_are_those_of_code_in_any_process() -> None:
