@@ -31,8 +31,13 @@ def tiny(name: str, style: str) -> bytes:
     return tflite_zoo.build(name, style, tiny=True)
 
 
+@lru_cache
+def graph_of(name: str, style: str) -> Model:
+    return read_model(tiny(name, style))
+
+
 def codes_of(name: str, style: str) -> Counter[str]:
-    return Counter(operator.code for operator in read_model(tiny(name, style)).operators)
+    return Counter(operator.code for operator in graph_of(name, style).operators)
 
 
 def layers(graph: Model) -> Iterator[tuple[str, list[Tensor]]]:
@@ -91,14 +96,14 @@ def spectra(graph: Model) -> list[list[np.ndarray]]:
 
 @pytest.mark.parametrize(("name", "style"), ALL_MODELS)
 def test_every_layer_is_alive_and_every_picture_has_its_own_class(name: str, style: str) -> None:
-    model = tiny(name, style)
-    (output,) = read_model(model).outputs
-    results = run_pictures(model, style)
+    graph = graph_of(name, style)
+    (output,) = graph.outputs
+    results = run_pictures(tiny(name, style), style)
     for index in results[0]:
         if index in (output, output - 1):
             continue  # logits and probabilities: only a few values should be large
         values = np.stack([result[index] for result in results])
-        label = read_model(model).tensors[index].name
+        label = graph.tensors[index].name
         check_range(values, 40, label)
         assert values.std() > 8, label
         assert all(len(np.unique(values[i])) > 8 for i in range(len(values))), label
@@ -108,8 +113,7 @@ def test_every_layer_is_alive_and_every_picture_has_its_own_class(name: str, sty
 
 @pytest.mark.parametrize(("name", "style"), OTHERS)
 def test_layers_of_other_networks_are_alive(name: str, style: str) -> None:
-    model = tiny(name, style)
-    graph = read_model(model)
+    model, graph = tiny(name, style), graph_of(name, style)
     if name in TEXTS:
         results = [litert_tensors(model, text) for text in texts(graph)]
     elif name in SPOTTERS:
@@ -183,7 +187,7 @@ def test_boxes_and_floats_are_the_published_ones() -> None:
     tensors = read_model(model).tensors
     (anchors,) = (tensor for tensor in tensors if tensor.name.endswith("/anchors"))
     assert tuple(anchors.shape) == (1917, 4)
-    real = read_model(tiny("mobilenet_v2", zoo.FLOAT_STYLE))
+    real = graph_of("mobilenet_v2", zoo.FLOAT_STYLE)
     assert zoo.FLOAT_STYLE not in (*zoo.STYLES, *(style for _, style in tflite_zoo.MODELS))
     assert {tensor.dtype for tensor in real.tensors} == {"float32", "int32"}
     assert codes_of("mobilenet_v2", zoo.FLOAT_STYLE) == codes_of("mobilenet_v2", "int8")
@@ -191,7 +195,7 @@ def test_boxes_and_floats_are_the_published_ones() -> None:
 
 @pytest.mark.parametrize("name", zoo.NAMES)
 def test_uint8_kernels_are_asymmetric(name: str) -> None:
-    for _, (_, kernel, *_rest) in layers(read_model(tiny(name, "uint8"))):
+    for _, (_, kernel, *_rest) in layers(graph_of(name, "uint8")):
         assert kernel.dtype == "uint8"
         ((zero_point,), (_,)) = encoding(kernel).zero_point, encoding(kernel).scale
         assert 0 < zero_point < 255
@@ -201,7 +205,7 @@ def test_uint8_kernels_are_asymmetric(name: str) -> None:
 @pytest.mark.parametrize("name", zoo.NAMES)
 @pytest.mark.parametrize("style", ["int8", "int8_per_axis", "int16x8"])
 def test_int8_kernels_are_symmetric(name: str, style: str) -> None:
-    for code, (_, kernel, *_rest) in layers(read_model(tiny(name, style))):
+    for code, (_, kernel, *_rest) in layers(graph_of(name, style)):
         known, axis = encoding(kernel), AXES[code]
         assert not known.zero_point.any()
         if style == "int8" or axis is None:
@@ -214,14 +218,14 @@ def test_int8_kernels_are_symmetric(name: str, style: str) -> None:
 
 @pytest.mark.parametrize(("name", "style"), ALL_MODELS)
 def test_bias_scales_are_those_of_the_products(name: str, style: str) -> None:
-    for _, operands in layers(read_model(tiny(name, style))):
+    for _, operands in layers(graph_of(name, style)):
         x, kernel, bias = (encoding(tensor).scale for tensor in operands)
         np.testing.assert_array_equal(x * kernel, bias)
 
 
 def test_concatenations_keep_or_share_their_scales() -> None:
     for style in ALL_STYLES:
-        graph = read_model(tiny("inception_v3", style))
+        graph = graph_of("inception_v3", style)
         for operator in graph.operators:
             if operator.code == "CONCATENATION":
                 ends = (graph.tensors[index] for index in (*operator.inputs, *operator.outputs))
