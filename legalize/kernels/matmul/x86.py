@@ -84,7 +84,7 @@ class MatmulKernel(ProductLoops, DotKernel):
             self.ways.append((epilogue, addends, constants))
         output = T.arg("output", T.buffer(matmul.out_shape, self.spec.output.dtype))
         self.tables.flatten()
-        self.addend = self.sums = None
+        self.addend = self.encoding = self.sums = None
         self._take(0)
         return lhs, rhs, output
 
