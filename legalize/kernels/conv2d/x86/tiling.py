@@ -103,9 +103,8 @@ def shares_columns(
 def _is_possible(
     spec: ConvSpec, products: Products, nr: int, mr: int, taps: Taps | None = None
 ) -> bool:
-    if mr == 1 or shares_columns(spec, products, nr, mr, taps):
-        return True
-    return mr <= _MAX_PIXELS and registers_of(products, nr, mr) <= products.isa.registers
+    fits = mr <= _MAX_PIXELS and registers_of(products, nr, mr) <= products.isa.registers
+    return fits or mr == 1 or shares_columns(spec, products, nr, mr, taps)
 
 
 def _cost(spec: ConvSpec, products: Products, nr: int, mr: int, taps: Taps | None = None) -> float:
@@ -132,7 +131,12 @@ def _cost(spec: ConvSpec, products: Products, nr: int, mr: int, taps: Taps | Non
 def rescaling_units(spec: ConvSpec, nr: int) -> float:
     """Estimate the cost of rescaling and storing a pixel's vectors."""
     vector = _RESCALE + (_SUM if spec.fusion.residual is not None else 0)
-    return vector * nr + sum(_STORE[size] for _, size in store_pieces(nr))
+    return vector * nr + _storing_units(nr)
+
+
+@cache
+def _storing_units(nr: int) -> int:
+    return sum(_STORE[size] for _, size in store_pieces(nr))
 
 
 def units(spec: ConvSpec, products: Products, taps: Taps | None = None) -> float:
