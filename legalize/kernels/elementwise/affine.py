@@ -58,7 +58,8 @@ def affine_form(
     lowest = np.where(exact > attrs.out_min - lowest_out, sums, -_UNBOUNDED)
     sums += (1 << shift) - 1
     highest = np.where(exact < attrs.out_max - lowest_out, sums, _UNBOUNDED)
-    needs = _Needs(*np.ogrid[tuple(map(slice, exact.shape))], lowest, highest)
+    rows, columns = np.ogrid[: exact.shape[0], : exact.shape[1]]
+    needs = _Needs(rows, columns, lowest, highest)
     for has_two in (False, True):
         # Pairs of operands that ruled out other factors rule out most of the rest, too.
         critical: list[int] = []
@@ -127,8 +128,8 @@ class _Needs(NamedTuple):
 
     def of(self, pairs: list[int]) -> "_Needs":
         """Return the needs of some pairs, by index."""
-        places = np.unravel_index(np.array(pairs, np.int64), self.lowest.shape)
-        return _Needs(*places, self.lowest[places], self.highest[places])
+        lhs, rhs = np.divmod(np.array(pairs, np.int64), self.lowest.shape[1])
+        return _Needs(lhs, rhs, self.lowest[lhs, rhs], self.highest[lhs, rhs])
 
 
 def _addends(lhs: int, rhs: int, middle: int, needs: _Needs) -> tuple[int, int] | _Conflict:
