@@ -73,18 +73,15 @@ class Layer:
                 return above * positive + below * negative
             return above @ positive + below @ negative
 
-        least, most = (sums(*each) + self.bias for each in ((low, high), (high, low)))
+        ends = np.stack([sums(*each) + self.bias for each in ((low, high), (high, low))])
         lowest, highest = dtype_range("int32")
-        if least.min() < lowest or most.max() > highest:
+        if ends.min() < lowest or ends.max() > highest:
             return None
-        attrs = self.attrs
         # Beyond one step a fixed-point product may wrap, too.
         if (self.factor >= 1).any():
             return None
-        low, high = (
-            scale_result(attrs, end.astype(np.int32), self.factor, attrs.rounding).astype(np.int64)
-            for end in (least, most)
-        )
+        attrs, sums_of = self.attrs, ends.astype(np.int32)
+        low, high = scale_result(attrs, sums_of, self.factor, attrs.rounding).astype(np.int64)
         return low, high
 
     def share(self, values: Array, is_dropped: Array) -> Array:
@@ -167,6 +164,10 @@ class LiveChannels:
         for binding in self._bindings:
             if (ends := self._made(binding)) is not None:
                 self._ends[binding.var] = ends
+        self.values = {var: low for var, (low, _) in self._ends.items()}
+        self.kept: dict[Any, Array] = {}
+        if not any((low == high).any() for low, high in self._ends.values()):
+            return
         self._needed = {var: np.zeros(len(low), bool) for var, (low, _) in self._ends.items()}
         for var in relax.analysis.free_vars(function.body.body):
             self._need_all(var)
@@ -176,7 +177,6 @@ class LiveChannels:
             needed[np.flatnonzero(~needed)[:missing]] = True
         self._settle()
         self.kept = {var: needed for var, needed in self._needed.items() if not needed.all()}
-        self.values = {var: low for var, (low, _) in self._ends.items()}
 
     def _made(self, binding: relax.VarBinding) -> Ends | None:
         """Return the ends of a binding's channels; None if all of them stay."""

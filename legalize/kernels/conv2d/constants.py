@@ -13,6 +13,7 @@ from legalize.kernels.ir.tasks import shared_loop
 from legalize.kernels.ir.vectors import Array, Buffer, Index
 from legalize.kernels.kernel import Builder, Lowered, Operands, Rule
 from qnn_ops.arithmetic.accumulator_bounds import centred_bounds, product_sums, signed_sums
+from qnn_ops.arrays import Int64Array
 from qnn_ops.dialect.registry import Attrs, as_const, constant_of, spec_of
 
 
@@ -126,13 +127,23 @@ def per_channel(spec: ConvSpec, weights: Weights) -> tuple[Array, Array, Array]:
     return multiplier.astype(spec.output.rule.dtype), shift, bias
 
 
+def weight_sums(kernel: Array, zero_point: int) -> tuple[Int64Array, Int64Array]:
+    """Return the sums of each output channel's weights above the zero point, and below it."""
+    centred = kernel - zero_point if zero_point else kernel
+    return signed_sums(centred.reshape(len(kernel), -1), 1)
+
+
 def fold_zero_points(
-    spec: ConvSpec, kernel: Array, zero_point: int, bias: Array
+    spec: ConvSpec, signed: tuple[Int64Array, Int64Array], bias: Array
 ) -> tuple[Array, Array]:
-    """Return the bias that raw products need, and each channel's largest possible |accumulator|."""
+    """Return the bias that raw products need, and each channel's largest possible |accumulator|.
+
+    Args:
+        spec: the convolution.
+        signed: its ``weight_sums``.
+        bias: int32 [out_channels].
+    """
     zx = spec.staged_zero_point
-    centred = (kernel - zero_point if zero_point else kernel).reshape(spec.out_channels, -1)
-    signed = signed_sums(centred, 1)
     # bias − zx·Σw + K·zx·zw; conv_calls takes no call whose result could leave int32 here.
     folded = (bias - np.int64(zx) * sum(signed)).astype(np.int32)
     dtype = spec.in_dtype if spec.staged_dtype == "int16" else spec.staged_dtype

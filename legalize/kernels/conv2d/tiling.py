@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from math import inf
 
 from tvm.script.ir_builder import tirx as T
@@ -80,11 +80,12 @@ def cheapest_tiling(
         a vector are in a section of one block.
     """
     vectors, is_ragged = -(-channels // lanes), channels % lanes != 0
+    cheapest = cache(lambda nr: min(tiles(nr), default=(inf, 0)))
     choices = []
     for width in range(1, min(vectors, most) + 1):
         total, sections = 0.0, []
         for first, blocks, nr in split_vectors(vectors, width, is_ragged):
-            cost, mr = min(tiles(nr), default=(inf, 0))
+            cost, mr = cheapest(nr)
             total += blocks * cost
             sections.append(Section(first, blocks, nr, mr))
         choices.append((total * (1 + more * (len(sections) - 1)), tuple(sections)))

@@ -8,7 +8,7 @@ round away from zero, sums below zero may need another addend.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,17 +54,19 @@ def affine_form(
         return None
     nearest = [round(factor * 2**shift) for factor in real]
     # Saturated results bound the addend on one side only.
-    highest = np.where(exact < attrs.out_max - lowest_out, ((exact + 1) << shift) - 1, _UNBOUNDED)
-    lowest = np.where(exact > attrs.out_min - lowest_out, exact << shift, -_UNBOUNDED)
-    steps = np.indices(exact.shape)
-    needs = np.stack([*steps, lowest, highest]).reshape(4, -1)
+    sums = exact << shift
+    lowest = np.where(exact > attrs.out_min - lowest_out, sums, -_UNBOUNDED)
+    sums += (1 << shift) - 1
+    highest = np.where(exact < attrs.out_max - lowest_out, sums, _UNBOUNDED)
+    rows, columns = np.ogrid[: exact.shape[0], : exact.shape[1]]
+    needs = _Needs(rows, columns, lowest, highest)
     for has_two in (False, True):
         # Pairs of operands that ruled out other factors rule out most of the rest, too.
         critical: list[int] = []
         for left, right in _by_distance():
             lhs, rhs = nearest[0] + left, nearest[1] + right
             middle = lhs * centre[0] + rhs * centre[1] if has_two else -_UNBOUNDED
-            if isinstance(_addends(lhs, rhs, middle, needs[:, critical]), _Conflict):
+            if isinstance(_addends(lhs, rhs, middle, needs.of(critical)), _Conflict):
                 continue
             found = _addends(lhs, rhs, middle, needs)
             if isinstance(found, _Conflict):
@@ -109,29 +111,51 @@ class _Conflict(tuple[int, int]):
     """Two pairs of operands, by index, that no addend serves together."""
 
 
-def _addends(lhs: int, rhs: int, middle: int, needs: Array) -> tuple[int, int] | _Conflict:
+class _Needs(NamedTuple):
+    """What pairs of operands need: int64 arrays whose shapes broadcast.
+
+    Attributes:
+        lhs: the left operands, as steps from the lowest value.
+        rhs: the right operands, likewise.
+        lowest: the least sum of each pair.
+        highest: its greatest sum.
+    """
+
+    lhs: Array
+    rhs: Array
+    lowest: Array
+    highest: Array
+
+    def of(self, pairs: list[int]) -> "_Needs":
+        """Return the needs of some pairs, by index."""
+        lhs, rhs = np.divmod(np.array(pairs, np.int64), self.lowest.shape[1])
+        return _Needs(lhs, rhs, self.lowest[lhs, rhs], self.highest[lhs, rhs])
+
+
+def _addends(lhs: int, rhs: int, middle: int, needs: _Needs) -> tuple[int, int] | _Conflict:
     """Find an addend for the sums from ``middle`` on, and one for those below it.
 
     Args:
         lhs: the factor of the left operand.
         rhs: the factor of the right operand.
         middle: a sum of products.
-        needs: int64 [4, pairs]: the operands of each pair, and its least and greatest sum.
+        needs: of the pairs.
 
     Returns:
-        The addends, or two pairs that rule each other out.
+        The addends, 0 if there are no such sums; or two pairs that rule each other out.
     """
-    if not needs.shape[1]:
-        return 0, 0
-    products = lhs * needs[0] + rhs * needs[1]
-    least, most = needs[2] - products, needs[3] - products
+    products = lhs * needs.lhs + rhs * needs.rhs
+    least, most = needs.lowest - products, needs.highest - products
     is_below = products < middle
     found = []
-    for is_other in (is_below, ~is_below):
-        from_below = np.where(is_other, -_UNBOUNDED, least)
-        from_above = np.where(is_other, _UNBOUNDED, most)
+    for is_own in (~is_below, is_below):
+        if not is_own.any():
+            found.append(0)
+            continue
+        from_below = np.where(is_own, least, -_UNBOUNDED)
+        from_above = np.where(is_own, most, _UNBOUNDED)
         first, second = int(from_below.argmax()), int(from_above.argmin())
-        low, high = int(from_below[first]), int(from_above[second])
+        low, high = int(from_below.flat[first]), int(from_above.flat[second])
         if low > high:
             return _Conflict((first, second))
         found.append((low + high) // 2)

@@ -10,7 +10,12 @@ from legalize.kernels.conv2d.arm.epilogue import Chosen, choose_epilogue
 from legalize.kernels.conv2d.arm.kernel import conv2d
 from legalize.kernels.conv2d.arm.runs import k_step_bytes
 from legalize.kernels.conv2d.arm.tiling import choose_tiling, vectors_of
-from legalize.kernels.conv2d.constants import fold_zero_points, per_channel, signed_kernel
+from legalize.kernels.conv2d.constants import (
+    fold_zero_points,
+    per_channel,
+    signed_kernel,
+    weight_sums,
+)
 from legalize.kernels.conv2d.plan import Ready, Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.taps import rows_of
@@ -83,7 +88,7 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
         The bias that raw products need, and the epilogue.
     """
     multiplier, shift, bias = per_channel(spec, weights)
-    folded_bias, _ = fold_zero_points(spec, kernel, zero_point, bias)
+    folded_bias, _ = fold_zero_points(spec, weight_sums(kernel, zero_point), bias)
     return folded_bias, choose_epilogue(spec.output, multiplier, shift)
 
 

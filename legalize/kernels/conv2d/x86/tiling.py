@@ -132,9 +132,8 @@ def shares_columns(
 def _is_possible(
     spec: ConvSpec, products: Products, nr: int, mr: int, taps: Taps | None = None
 ) -> bool:
-    if mr == 1 or shares_columns(spec, products, nr, mr, taps):
-        return True
-    return mr <= _MAX_PIXELS and registers_of(products, nr, mr) <= products.isa.registers
+    fits = mr <= _MAX_PIXELS and registers_of(products, nr, mr) <= products.isa.registers
+    return fits or mr == 1 or shares_columns(spec, products, nr, mr, taps)
 
 
 def _cost(spec: ConvSpec, products: Products, nr: int, mr: int, taps: Taps | None = None) -> float:
@@ -161,7 +160,12 @@ def _cost(spec: ConvSpec, products: Products, nr: int, mr: int, taps: Taps | Non
 def rescaling_units(spec: ConvSpec, nr: int) -> float:
     """Estimate the cost of rescaling and storing a pixel's vectors."""
     vector = _RESCALE + (_SUM if spec.fusion.residual is not None else 0)
-    return vector * nr + sum(_STORE[size] for _, size in store_pieces(nr))
+    return vector * nr + _storing_units(nr)
+
+
+@cache
+def _storing_units(nr: int) -> int:
+    return sum(_STORE[size] for _, size in store_pieces(nr))
 
 
 def units(spec: ConvSpec, products: Products, taps: Taps | None = None) -> float:
@@ -185,17 +189,21 @@ def by_blocks(tiling: Tiling, values: Array, lanes: Array, order: Sequence[int])
 
     Args:
         tiling: the tiles.
-        values: of shape [channels + 1, ...]; the last ones are for empty lanes.
+        values: of shape [channels + 1, ..., n]; the last channel is for empty lanes.
         lanes: from ``lane_channels``.
-        order: the axes of a section's values, [blocks, nr, lanes, ...], in the order of the row.
+        order: the axes of a section's values, [blocks, nr, lanes, ...], in the order of the row,
+            without the last axis.
     """
+    # NumPy moves the n values several times faster as one element.
+    dtype, values = values.dtype, np.ascontiguousarray(values)
+    values = values.view(f"V{values.shape[-1] * values.itemsize}")[..., 0]
     packed = []
     for section in tiling:
         stop = section.first_vector + section.blocks * section.nr
         block = values[lanes[section.first_vector : stop]]
         block = block.reshape(section.blocks, section.nr, *block.shape[1:])
         packed.append(block.transpose(*order).reshape(-1))
-    return np.concatenate(packed)
+    return (packed[0] if len(packed) == 1 else np.concatenate(packed)).view(dtype)
 
 
 def lane_channels(spec: ConvSpec, isa: Isa, tiling: Tiling) -> Int64Array:

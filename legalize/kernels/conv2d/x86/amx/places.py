@@ -5,6 +5,7 @@ A function that looks up places serves pixels in any order, and divides no numbe
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.amx.plan import TilePlan
 
 
+@lru_cache(maxsize=1)  # the tables of a plan are made together
 def _positions(plan: TilePlan) -> tuple[Array, Array]:
     """Return row and column of the pixel in each row of each tile: int [tiles, rows of a tile].
 

@@ -175,14 +175,15 @@ class TilePlan(Plan):
         Their order is block of channels, run, chunk, vector, K-step, lane, byte.
         """
         runs = kernel.reshape(len(kernel), self.runs, -1)
-        runs = np.pad(runs, ((0, 1), (0, 0), (0, self.run_length - runs.shape[-1])))
-        chunks = np.zeros((*runs.shape[:2], self.chunks, self.chunk), np.int8)
+        chunks = np.zeros((len(kernel) + 1, self.runs, self.chunks, self.chunk), np.int8)
         for number in range(self.chunks):
             start = number * self.chunk
             first = min(start, self.run_length - self.chunk)
-            chunks[:, :, number, start - first :] = runs[:, :, start : first + self.chunk]
-        chunks = chunks.reshape(len(runs), -1, self.chunk // DWORD, DWORD)
-        weights = by_blocks(self.tiling, chunks, lanes, (0, 3, 1, 4, 2, 5))
+            part = runs[:, :, start : first + self.chunk]
+            offset = start - first
+            chunks[:-1, :, number, offset : offset + part.shape[-1]] = part
+        chunks = chunks.reshape(len(chunks), -1, self.chunk // DWORD, DWORD)
+        weights = by_blocks(self.tiling, chunks, lanes, (0, 3, 1, 4, 2))
         settings = self.configuration, chunk_places(self), *self.places.values()
         return Layout(weights, settings=settings)
 

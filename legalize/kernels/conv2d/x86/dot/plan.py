@@ -92,11 +92,8 @@ class DotPlan(Plan):
         dtype = "int8" if is_read_once and fits else products.weight_dtype
         k_steps = k_step_weights(spec, kernel.astype(dtype))
         k_steps = k_steps.reshape(*k_steps.shape[:-1], -1, products.parts).swapaxes(-1, -2)
-        # NumPy moves a part's values several times faster as one element.
-        values = np.ascontiguousarray(k_steps)
-        elements = values.view(f"V{values.shape[-1] * values.itemsize}")[..., 0]
         # [blocks, nr, lanes, runs, K-steps, parts]
-        packed = by_blocks(self.tiling, elements, lanes, (0, 3, 4, 1, 5, 2)).view(dtype)
+        packed = by_blocks(self.tiling, k_steps, lanes, (0, 3, 4, 1, 5, 2))
         return Layout(packed, settings=self._left_out(kernel, lanes), known=dtype)
 
     def _left_out(self, kernel: Array, lanes: Array) -> tuple[Array, ...]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from legalize.kernels.conv2d.constants import fold_zero_points, per_channel
+from legalize.kernels.conv2d.constants import fold_zero_points, per_channel, weight_sums
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
@@ -45,11 +45,12 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
         The bias that raw products need, and the scales of accumulators.
     """
     multiplier, shift, bias = per_channel(spec, weights)
+    signed = weight_sums(kernel, zero_point)
     is_fixed = multiplier.dtype == np.int32 and not spec.output.fills_lanes
     if is_fixed and spec.fusion.addend is None:
-        has_weights = (kernel != zero_point).reshape(spec.out_channels, -1).any(axis=1)
+        has_weights = signed[0] > signed[1]
         multiplier, shift, bias = _small_sums(spec.output, has_weights, multiplier, shift, bias)
-    folded, bounds = fold_zero_points(spec, kernel, zero_point, bias)
+    folded, bounds = fold_zero_points(spec, signed, bias)
     return folded, Scales(
         multiplier, shift, bias, bounds, weights.columns, addend=spec.fusion.addend
     )

@@ -115,23 +115,21 @@ def float_scales(output: OutputStage, scales: Scales) -> FloatScales | None:
         return None
     offset = offset.astype(np.int64)
 
-    is_below = np.broadcast_to(outputs <= output.zero_point, steps.shape)
-    has_two = output.has_two_floors
-    # The lower bound of c, and the number that c must stay below, if the scale were s + l.
+    # The lower bound of c, if the scale were s + l. Its upper bound is larger by the scale.
     least = outputs - (steps + offset[:, None]) * scale[:, None]
-    limit = least + scale[:, None]
     middle = target - offset * scale
 
-    def addend_for(chosen: Array) -> Array:
-        if not chosen.any():
+    def addend_for(columns: slice) -> Array:
+        part = least[:, columns]
+        if not part.size:
             return middle.astype(np.float32)
-        lowest = np.where(chosen, least, -np.inf).max(axis=1)
-        highest = np.where(chosen, limit, np.inf).min(axis=1)
+        lowest, highest = part.max(axis=1), part.min(axis=1) + scale
         return np.where(is_dead, target, (lowest + highest) / 2).astype(np.float32)
 
-    everywhere = np.ones_like(is_below)
-    addend = addend_for(~is_below if has_two else everywhere)
-    below = addend_for(is_below) if has_two else None
+    # Outputs ascend.
+    count = int(np.count_nonzero(outputs <= output.zero_point)) if output.has_two_floors else 0
+    addend = addend_for(slice(count, None))
+    below = addend_for(slice(count)) if output.has_two_floors else None
     own = FloatScales(offset.astype(np.int32), high, low, addend, below)
     return own if _is_exact(output, own, steps, outputs, is_dead, factor) else None
 
@@ -172,6 +170,6 @@ def _is_exact(
             zero = np.full((len(first), 1), output.zero_point)
             good &= reaches(rows, zero * 0, zero, at_least=True)
             good &= ~reaches(rows, zero * 0 - 1, zero + 1, at_least=False)
-        return bool((good.all(axis=1) | is_dead[rows]).all())
+        return bool((good | is_dead[rows, None]).all())
 
     return all(rises(slice(i, i + AT_ONCE)) for i in range(0, len(steps), AT_ONCE))

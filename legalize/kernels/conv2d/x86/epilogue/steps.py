@@ -26,6 +26,8 @@ AT_ONCE = 32
 """The steps of so many channels fit in the processor's second cache."""
 
 _MAX_PRODUCT = 1 << 31
+# Float32 holds all integers below it, and their predecessors.
+_MAX_EXACT = 1 << 24
 # Scales that are tried, on each side of the nearest one.
 _NEIGHBOURS = 2
 # Far more than the rounding errors of float64.
@@ -119,7 +121,9 @@ def line_through(
         For each channel the first line that serves, from the nearest scale on; None if a channel
         has no such line.
     """
-    arrays = np.broadcast_arrays(first, limits, lowest, highest)
+    limits = np.broadcast_to(limits.astype(np.float64), first.shape)
+    ends = (np.broadcast_to(end, (len(first), 1)) for end in (lowest, highest))
+    arrays = (first, limits, *ends)
     found = Line(*np.zeros((2, len(scale)), np.float32))
     # If a channel has no line, it mostly is one of those with the largest accumulators.
     order = np.argsort(scale)
@@ -136,25 +140,11 @@ def _line(
     scale: Array, factor: int, first: Array, limits: Array, lowest: Array, highest: Array
 ) -> Line | None:
     """Find the lines of a few channels; see ``line_through``."""
-    # If a step is out of reach, the furthest accumulator must be on its side of the limit.
-    reached = factor * np.minimum(np.maximum(first, lowest), highest + 1)
-    at = reached.astype(np.float32).astype(np.float64)
-    gap = at - (reached - factor).astype(np.float32)
-    is_beyond, is_passed, limits = first > highest, first <= lowest, limits.astype(np.float64)
+    arrays = [limits, *_reached(factor, first, lowest, highest)]
     found = Line(*np.zeros((2, len(scale)), np.float32))
     left = np.arange(len(scale))
     for slopes in _neighbours((scale / factor).astype(np.float32)):
-        # These products are exact, and their sums with numbers of 24 bits almost so.
-        each = slopes[left, None].astype(np.float64)
-        least = at * each
-        np.subtract(limits, least, out=least)
-        most = least + gap * each
-        least[is_beyond], most[is_passed] = -np.inf, np.inf
-        low = least.max(axis=1, initial=-np.inf)
-        high = most.min(axis=1, initial=np.inf)
-        # If nothing limits one side, any addend serves.
-        low = np.where(np.isinf(low), np.minimum(high, 1) - 1, low)
-        high = np.where(np.isinf(high), low + 1, high)
+        low, high = _addends(slopes[left, None].astype(np.float64), factor, *arrays)
         addend = ((low + high) / 2).astype(np.float32)
         serves = np.minimum(addend - low, high - addend) > _MARGIN
         done = left[serves]
@@ -162,9 +152,61 @@ def _line(
         left = left[~serves]
         if not len(left):
             return found
-        others = (array[~serves] for array in (at, gap, limits, is_beyond, is_passed))
-        at, gap, limits, is_beyond, is_passed = others
+        arrays = [array[~serves] for array in arrays]
     return None
+
+
+def _reached(factor: int, first: Array, lowest: Array, highest: Array) -> list[Array]:
+    """Return where lines must reach their limits: float64, accumulators as float32 has them.
+
+    Three arrays follow if float32 rounds an accumulator or a step is out of reach: how far the
+    accumulators are above those before them, which steps are above the highest accumulator, and
+    which ones the lowest accumulator has reached.
+    """
+    if first.size:
+        least, most = first.min(axis=1, keepdims=True), first.max(axis=1, keepdims=True)
+        is_exact = factor * max(most.max(), -least.min()) < _MAX_EXACT
+        if is_exact and (least > lowest).all() and (most <= highest).all():
+            return [factor * first.astype(np.float64)]
+    # If a step is out of reach, the furthest accumulator must be on its side of the limit.
+    reached = factor * np.minimum(np.maximum(first, lowest), highest + 1)
+    at = reached.astype(np.float32).astype(np.float64)
+    gap = at - (reached - factor).astype(np.float32)
+    return [at, gap, first > highest, first <= lowest]
+
+
+def _addends(
+    slopes: Array,
+    factor: int,
+    limits: Array,
+    at: Array,
+    gap: Array | None = None,
+    is_beyond: Array | None = None,
+    is_passed: Array | None = None,
+) -> tuple[Array, Array]:
+    """Return the bounds of the addends with which lines of these slopes serve.
+
+    Args:
+        slopes: float64 [channels, 1].
+        factor: see ``line_through``.
+        limits: float64 [channels, steps].
+        at: see ``_reached``.
+        gap: see ``_reached``; without it and the masks every gap is the factor.
+        is_beyond: see ``_reached``.
+        is_passed: see ``_reached``.
+    """
+    # These products are exact, and their sums with numbers of 24 bits almost so.
+    least = at * slopes
+    np.subtract(limits, least, out=least)
+    if gap is None:
+        return least.max(axis=1), least.min(axis=1) + factor * slopes[:, 0]
+    most = least + gap * slopes
+    least[is_beyond], most[is_passed] = -np.inf, np.inf
+    low = least.max(axis=1, initial=-np.inf)
+    high = most.min(axis=1, initial=np.inf)
+    # If nothing limits one side, any addend serves.
+    low = np.where(np.isinf(low), np.minimum(high, 1) - 1, low)
+    return low, np.where(np.isinf(high), low + 1, high)
 
 
 def _neighbours(scale: Array) -> Iterator[Array]:

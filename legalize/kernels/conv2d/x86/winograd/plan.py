@@ -178,7 +178,7 @@ class WinogradPlan(Plan):
         """
         weights = np.pad(transform_weights(self.transform, kernel), ((0, 1), (0, 0), (0, 0)))
         pairs = weights.reshape(*weights.shape[:2], -1, 2)
-        return Layout(by_blocks(self.tiling, pairs, lanes, (0, 3, 4, 1, 2, 5)))
+        return Layout(by_blocks(self.tiling, pairs, lanes, (0, 3, 4, 1, 2)))
 
     def kernel(self, epilogue: Epilogue, known: None) -> WinogradKernel:
         """Make the writer of a function of transformed weights."""
