@@ -51,10 +51,11 @@ def build_key(
     import tvm
 
     from qnn_ops.dialect.registry import view_of
+    from tvm_qnn.library.module_text import module_text
     from tvm_qnn.target.store import passes_text
 
     versions = {**runtime_versions(), **compiler_versions(), "sources": sources_digest(*_SOURCES)}
-    texts = [tvm.ir.save_json(mod), str(target), passes_text(), json.dumps([options, versions])]
+    texts = [module_text(mod), str(target), passes_text(), json.dumps([options, versions])]
     digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
     for text in texts:
         add(digest, text.encode())
