@@ -229,6 +229,8 @@ def check_scaled(
         QnnError: int32 does not hold a scaled value, or a multiplier is infinite or beyond 2^31.
     """
     multiplier = np.atleast_1d(np.asarray(real_multiplier, np.float64))
+    if np.abs(multiplier).max() <= 1 / 2 and abs(zero_point) < 1 << 30:
+        return  # half of an int32 and this zero point are within int32
     _SCALED[rounding](bounds, multiplier, zero_point)
 
 

@@ -40,7 +40,8 @@ def scale_attr(scale: Any) -> float | list[float]:
         raise QnnError(f"a scale is a number or a list of numbers, got {scale!r}")
     if values.size == 1:
         return float(values.reshape(()))
-    return [float(value) for value in values]
+    scales: list[float] = values.tolist()
+    return scales
 
 
 def zero_point_attr(zero_point: Any) -> int | list[int]:
@@ -53,7 +54,8 @@ def zero_point_attr(zero_point: Any) -> int | list[int]:
         raise QnnError(f"a zero point is an integer or a list of integers, got {zero_point!r}")
     if values.size == 1:
         return int(values.reshape(()))
-    return [int(value) for value in values]
+    points: list[int] = values.tolist()
+    return points
 
 
 def float_attr(name: str, value: Any) -> float:

@@ -9,7 +9,7 @@ import tvm_ffi
 
 from qnn_ops.errors import QnnError
 
-_PLAIN = (bool, int, float, str, type(None))
+_PLAIN = frozenset((bool, int, float, str, type(None)))
 _KEPT_ARRAYS = 512  # more than the lists of any network's channels
 
 
@@ -25,7 +25,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, tvm_ffi.Array):
         return _items(Same(value))
     if isinstance(value, Sequence):
-        return tuple(map(plain, value))
+        items = tuple(value)
+        return items if _PLAIN.issuperset(map(type, items)) else tuple(map(plain, items))
     raise QnnError(f"an attribute of type {type(value).__name__} is not one of this dialect")
 
 

@@ -317,6 +317,5 @@ def per_channel(tensor: Tensor, axis: int) -> tuple[float | list[float], int | l
         raise QnnError(
             f"{tensor.label} must be quantized along axis {axis}, got axis {quantization.axis}"
         )
-    points = [int(point) for point in quantization.zero_point]
-    scales = [float(scale) for scale in quantization.scale]
-    return scales, points[0] if len(set(points)) == 1 else points
+    points = quantization.zero_point.tolist()
+    return quantization.scale.tolist(), points[0] if len({*points}) == 1 else points
