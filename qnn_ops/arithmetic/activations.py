@@ -1,5 +1,7 @@
 """The clamps of activations that are fused into other operators."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from qnn_ops.arithmetic.fixed_point import round_half_away
@@ -46,6 +48,7 @@ def activation_range(kind: str, scale: float, zero_point: int, dtype: str) -> tu
     )
 
 
+@lru_cache
 def activation_steps(kind: str, scale: float) -> tuple[float | None, float | None]:
     """Return the ends of an activation's range, in whole steps from the zero point.
 

@@ -8,6 +8,7 @@ per channel becomes a list. The checks here are those that declarations need; al
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -125,6 +126,7 @@ def per_axis(value: Any, axis: int, rank: int) -> Array:
     return values.reshape([-1 if dim == axis % rank else 1 for dim in range(rank)])
 
 
+@cache
 def dtype_range(dtype: str) -> tuple[int, int]:
     """Return the lowest and the highest value of an integer dtype.
 
