@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax, tirx
 from tvm_ffi import get_global_func, structural_hash
 
+from qnn_ops.dialect.registry import view_of
+from tvm_qnn.io.kept import DIGEST_SIZE
+
 _as_json = get_global_func("ffi.json.Stringify")
 
-_LEAVES = (tvm.ir.GenericConst, tirx.IntImm, tirx.FloatImm)
-"""Expressions without variables."""
+_NUMBERS = (tirx.IntImm, tirx.FloatImm)
 
 
 class _OtherError(Exception):
@@ -25,10 +29,13 @@ def module_text(mod: tvm.IRModule) -> str:
 
     TVM writes any module as JSON, and makes an object of each number in it. Most numbers of an
     imported module are lists of scales in calls. This function writes calls one by one, which takes
-    a quarter of the time, and leaves other functions to TVM. It does not write the types that
-    follow from calls. They are in TVM's hash of the module's structure.
+    a quarter of the time, and leaves other functions to TVM. Of a constant it writes a digest. It
+    does not write the types that follow from calls. They are in TVM's hash of the structure.
     """
-    parts = [structural_hash(mod), tvm.ir.save_json([mod.attrs, mod.global_infos])]
+    parts = [
+        structural_hash(mod, skip_tensor_content=True),
+        tvm.ir.save_json([mod.attrs, mod.global_infos]),
+    ]
     functions = {variable.name_hint: each for variable, each in mod.functions.items()}
     return json.dumps([*parts, [[name, _function(functions[name])] for name in sorted(functions)]])
 
@@ -80,11 +87,19 @@ def _value(value: Any, known: Mapping[int, int]) -> Any:
         return ["item", value.index, _value(value.tuple_value, known)]
     if isinstance(value, relax.ShapeExpr):
         return ["shape", *[_value(each, known) for each in value.values]]
-    if isinstance(value, _LEAVES):
+    if isinstance(value, _NUMBERS):
         return tvm.ir.save_json(value)
+    if isinstance(value, tvm.ir.GenericConst) and isinstance(value.value, tvm.runtime.Tensor):
+        return _tensor(value.value)
     if isinstance(value, tvm.ir.GlobalVar):
         return value.name_hint
     raise _OtherError
+
+
+def _tensor(tensor: tvm.runtime.Tensor) -> list[str]:
+    contents = np.ascontiguousarray(view_of(tensor)).reshape(-1).view(np.uint8)
+    digest = hashlib.blake2b(contents.data, digest_size=DIGEST_SIZE)
+    return [str(tensor.dtype), str(tensor.shape), digest.hexdigest()]
 
 
 def _attributes(attributes: Any) -> Any:
