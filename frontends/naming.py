@@ -1,11 +1,11 @@
 """Names variables of modules from TVM's importers after the operators whose results they hold."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import tvm
 from tvm import relax
-from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm_ffi import structural_map
 
 
 def owners(
@@ -63,26 +63,9 @@ def with_results(
         variable: f"{''.join(c if c.isalnum() else '_' for c in codes[number])}_{number}"
         for number, variable in last.items()
     }
-    renamer = _Renamer(mod, names)
-    renamer.builder_.update_func(mod.get_global_var("main"), renamer.visit_expr(mod["main"]))
-    return renamer.builder_.finalize(), {names[each]: number for number, each in last.items()}
-
-
-@mutator
-class _Renamer(PyExprMutator):
-    def __init__(self, mod: tvm.IRModule, names: Mapping[relax.Var, str]) -> None:
-        super().__init__(mod)
-        self._names = names
-        self._renamed: dict[Any, relax.DataflowVar] = {}
-
-    def visit_var_binding_(self, binding: relax.VarBinding) -> None:
-        value = self.visit_expr(binding.value)
-        variable = self.visit_var_def(binding.var)
-        if binding.var in self._names:
-            variable = relax.DataflowVar(self._names[binding.var], variable.ty)
-            self._renamed[binding.var] = variable
-        self.builder_.emit_normalized(relax.VarBinding(variable, value))
-
-    def visit_dataflow_var_(self, variable: Any) -> relax.Expr:
-        renamed = self._renamed.get(variable)
-        return self.visit_expr_post_order(variable) if renamed is None else renamed
+    renamed = {each: relax.DataflowVar(name, each.ty) for each, name in names.items()}
+    mod = mod.clone()
+    mod["main"] = structural_map(
+        mod["main"], (relax.DataflowVar, lambda each: renamed.get(each, each))
+    )
+    return mod, {names[each]: number for number, each in last.items()}
