@@ -92,7 +92,7 @@ rule("multiply", arithmetics=tuple(RUNTIMES))(partial(of_pair, operator=quantize
 def _clip(group: Group, call: relax.Call) -> relax.Expr:
     if not is_within(group.encoding, _ends(call)):
         raise LeftInFloatError(
-            "the output's range reaches beyond its bounds, so ONNX Runtime computes it in float"
+            "its range is wider than the activation's, so ONNX Runtime computes it in float"
         )
     return group.folded(call.args[0])
 

@@ -15,7 +15,7 @@ from qnn_ops import dequantize
 from qnn_ops.arithmetic.onnxruntime import ONNXRUNTIME, bias_steps
 from qnn_ops.arithmetic.xnnpack import XNNPACK, reciprocal
 from qnn_ops.arrays import Array
-from qnn_ops.dialect.attributes import QUANTIZED, Scale, ZeroPoint, dtype_range
+from qnn_ops.dialect.attributes import QUANTIZED, Scale, ZeroPoint
 from qnn_ops.dialect.registry import Attrs, attrs_of, constant_of, operator_of, spec_of
 
 MOVEMENTS = {
@@ -254,11 +254,6 @@ class Group:
         ends = dict(zip(("out_min", "out_max"), self.bounds or (), strict=False))
         return {**dict(zip(names, self.encoding, strict=True)), **ends}
 
-    @property
-    def lowest(self) -> int:
-        """The lowest value of the result's dtype."""
-        return dtype_range(self.attrs.out_dtype)[0]
-
 
 Rule = Callable[[Group, relax.Call], relax.Expr]
 """Returns the integers that a group quantizes, or raises as ``Group.folded`` does."""
@@ -353,6 +348,6 @@ def check_weights(data: Operand, weights: Operand) -> None:
 
 
 def check_axis(weights: Operand, axis: int, units: str) -> None:
-    """Raise if weights have several scales or zero points, but not along an axis, that of units."""
+    """Raise if weights have several scales or zero points along another axis than that of units."""
     if weights.has_several and weights.axis % len(spec_of(weights.data).shape) != axis:
         raise LeftInFloatError(f"the weights' scales are not of {units}")

@@ -219,7 +219,7 @@ def check_scaled(
     """Raise if int32 does not hold the scaled values of integers within bounds.
 
     Args:
-        bounds: bounds of the integers, within int32; one, or one per channel.
+        bounds: bounds of the integers, one or one per channel; for "tflite" within int32.
         real_multiplier: float64, one or one per channel; positive.
         rounding: "tflite" (MultiplyByQuantizedMultiplier: shifts left first where the multiplier is
             1 or more, in int32) or "float64" (a product that is rounded to int32).
@@ -229,7 +229,8 @@ def check_scaled(
         QnnError: int32 does not hold a scaled value, or a multiplier is infinite or beyond 2^31.
     """
     multiplier = np.atleast_1d(np.asarray(real_multiplier, np.float64))
-    if np.abs(multiplier).max() <= 1 / 2 and abs(zero_point) < 1 << 30:
+    is_small = np.abs(multiplier).max() <= 1 / 2 and abs(zero_point) < 1 << 30
+    if is_small and not _is_outside(bounds).any():
         return  # half of an int32 and this zero point are within int32
     _SCALED[rounding](bounds, multiplier, zero_point)
 

@@ -191,11 +191,14 @@ def bias_steps(reals: npt.ArrayLike, steps: npt.ArrayLike) -> Array:
 
 
 def is_within(encoding: tuple[float, int, str], bounds: Sequence[float]) -> bool:
-    """Tell whether all values of an encoding lie within bounds; NaN bounds nothing.
+    """Tell whether all values of an encoding lie within bounds, rounded to whole steps.
 
     Args:
         encoding: scale, zero point and dtype of the values.
         bounds: the lowest and the highest number.
+
+    Returns:
+        Whether they do; False also if a bound is NaN.
     """
     scale, zero_point, dtype = encoding
     info = np.iinfo(dtype)

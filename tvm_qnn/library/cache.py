@@ -63,7 +63,7 @@ def build_key(
         value = params[name]
         array = view_of(value) if isinstance(value, tvm.runtime.Tensor) else np.asarray(value)
         add(digest, f"{name} {array.dtype} {array.shape}".encode())
-        add(digest, np.ascontiguousarray(array).data)
+        add(digest, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 

@@ -1,4 +1,7 @@
-"""A text of a module, for digests: modules that differ have different texts."""
+"""A text of a module, for digests.
+
+Modules that differ have different texts, but for collisions of TVM's hash.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ def _function(function: Any) -> Any:
 
 
 def _calls(function: Any) -> Any:
-    """Return a function's name, parameters, blocks of bindings, and result.
+    """Return a function's attributes, purity, parameters with types, blocks, and result.
 
     Raises:
         _OtherError: if it has other expressions than importers emit.
@@ -67,7 +70,9 @@ def _calls(function: Any) -> Any:
         value = _value(binding.value, known)
         return name(binding.var), value
 
-    parameters = [*map(name, function.params)]
+    # Attributes state bounds of open sizes by their names, which TVM's hash leaves out.
+    types = tvm.ir.save_json([each.ty for each in function.params])
+    parameters = [types, *map(name, function.params)]
     blocks = [
         [type(block).__name__, [*map(bound, block.bindings)]] for block in function.body.blocks
     ]

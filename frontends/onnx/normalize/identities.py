@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from frontends.onnx.graph.graph import Graph
-from frontends.onnx.read.names import is_of_standard
+from frontends.onnx.read.names import attributes_of, is_of_standard
 from qnn_ops.arithmetic.onnxruntime import is_within
 
 _ENDS = {"Clip": np.array([-np.inf, np.inf]), "Relu": np.array([0, np.inf])}
@@ -44,10 +44,10 @@ def is_clip_before_quantize(graph: Graph, name: str) -> bool:
 
 def _clips_nothing(graph: Graph, clip: Any, quantize: Any) -> bool:
     """Tell whether the range of a QuantizeLinear lies within the bounds of a Clip or Relu."""
-    names = [*clip.input[1:], "", ""][:2]
+    names, stated = [*clip.input[1:], "", ""][:2], attributes_of(clip)
     ends = [
-        graph.constants.get(name) if name else end
-        for name, end in zip(names, _ENDS[clip.op_type], strict=True)
+        graph.constants.get(name) if name else np.asarray(stated.get(key, end))
+        for name, key, end in zip(names, ("min", "max"), _ENDS[clip.op_type], strict=True)
     ]
     known = [each for each in (*graph.encoding(quantize), *ends) if each is not None]
     if len(known) < _NUMBERS or any(each.size != 1 for each in known):

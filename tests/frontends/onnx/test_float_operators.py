@@ -46,6 +46,9 @@ test_bytes_are_the_same = equal(
     {
         **{op: between_bytes((op, "x", "y")) for op in ONE},
         **{op: between_bytes((op, "x", "y", {"axes": [-1], "keepdims": 0})) for op in REDUCTIONS},
+        "Clip of operator set 10": between_bytes(
+            ("Relu", "x", "h"), ("Clip", "h", "y", {"min": 0.0, "max": 2.0}), opset=10
+        ),
         "Mish": between_bytes(("Mish", "x", "y"), opset=18),
         "CumSum": between_bytes(("CumSum", "x axis", "y", {"exclusive": 1}), axis=np.int64(1)),
         "Einsum": between_bytes(("Einsum", "x x", "y", {"equation": "abij,abkj->abik"})),

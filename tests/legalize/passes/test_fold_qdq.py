@@ -173,7 +173,7 @@ def _other_dtype(x: relax.Expr) -> relax.Expr:
     ("body", "reason"),
     [
         (_two_readers, "relax.nn.max_pool2d: the result of relax.nn.max_pool2d has other readers"),
-        (_relu_inside, "the output's range reaches beyond its bounds"),
+        (_relu_inside, "its range is wider than the activation's"),
         (_other_dtype, "must be of one 8-bit dtype, got uint8 and int8"),
         (
             lambda x: q(R.sum(dq(x, 0.3, 3, "uint8"), 1), 0.3, 3, "uint8"),

@@ -93,3 +93,4 @@ def test_sums_that_tflite_does_not_define() -> None:
     assert check(2**46) == ""
     fails(r"sums can reach \d+, TFLite defines them below 2\^47", check, 2**47)
     fails("scaled, can reach", check, 2**40, output_scale=1e-3)
+    fails("scaled, can reach", check, 2**40, output_scale=0.25)  # by a half

@@ -130,6 +130,12 @@ def test_a_key_changes_with_all_that_decides_a_build(monkeypatch: pytest.MonkeyP
     assert key() == keys[-1]
 
 
+def test_a_key_has_parameters_that_numpy_alone_does_not_know() -> None:
+    weights = [W.astype("bfloat16"), (W + 1).astype("bfloat16")]
+    keys = {build_key(adder(), {"w": each}, parse_target("host"), {}) for each in weights}
+    assert len(keys) == len(weights)
+
+
 @pytest.mark.parametrize("name", ["legalize", "tvm_qnn.build", "tvm_qnn.target.codegen"])
 def test_what_compiles_is_among_the_sources_of_a_key(name: str) -> None:
     file = Path(importlib.import_module(name).__file__ or "")

@@ -147,8 +147,8 @@ def interrupt():
 mod, params = tvm_qnn.from_tflite(digits.model("int8"))
 library = tvm_qnn.build(mod, "host", params)
 library.benchmark(repeat=1)  # imports what a run needs
-# Of first runs: where the interruption came while TVM's machine told what it calls, malloc ended
-# the process.
+# Interrupts first runs. If TVM's machine then told its calls in the main thread, malloc ended the
+# process.
 for _ in range(100):
     try:
         threading.Timer(0.005, signal.raise_signal, [signal.SIGINT]).start()

@@ -4,7 +4,7 @@ import re
 import pytest
 import tvm
 
-import qnn_ops  # noqa: F401 (registers the operators)
+from qnn_ops import requantize  # noqa: F401 (registers the operators)
 from tvm_qnn.library import module_text as texts
 from tvm_qnn.library.module_text import module_text
 
@@ -75,3 +75,17 @@ def test_a_function_of_other_expressions_is_written_by_tvm() -> None:
     others[1]["kernel"] = tvm.tirx.PrimFunc([], tvm.tirx.Evaluate(1))
     assert len({*map(module_text, [parsed(), *others])}) == 3
     assert tvm.ir.save_json(kernel) in json.loads(module_text(others[0]))[-1][0]
+
+
+def test_a_module_of_other_names_of_sizes_has_another_text() -> None:
+    open_sizes = """
+# from tvm.script import ir as I, relax as R
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("first", 3), "int8"), y: R.Tensor(("second", 3), "int8")):
+        return (x, y)
+"""
+    swapped = open_sizes.replace("first", "_").replace("second", "first").replace("_", "second")
+    first, second = map(tvm.script.from_source, (open_sizes, swapped))
+    assert module_text(first) != module_text(second)
