@@ -2,9 +2,8 @@
 ===========================
 
 The dialect has no operator for TFLite's ABS on int8 tensors: ABS is computed in float32 between a
-dequantize and a quantize. This page adds such an operator, outside the project's own files, in the
-five steps that every operator takes: its meaning, its primitives, a kernel, the importer's rule,
-and the test against LiteRT.
+dequantize and a quantize. This page adds such an operator, outside the project's own files, in
+five steps: its meaning, its primitives, a kernel, the importer's rule, and the test against LiteRT.
 
 Run it with ``python tutorials/add_an_operator.py``.
 """  # noqa: D205, D415
@@ -220,6 +219,6 @@ axes.set_ylabel("quantized_abs")
 plt.show()
 
 # %%
-# In the project itself these five pieces stand in five files with a test each, as
-# ``CONTRIBUTING.md`` says: ``qnn_ops/``, ``legalize/primitives/``, ``legalize/kernels/``,
-# ``frontends/tflite/converters/``, and ``tests/`` mirrors them.
+# In the project itself these pieces stand in ``qnn_ops/``, ``legalize/primitives/``,
+# ``legalize/kernels/`` and ``frontends/tflite/converters/``, and ``tests/`` mirrors them.
+# ``CONTRIBUTING.md`` says which of these files an operator needs.

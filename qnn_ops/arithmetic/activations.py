@@ -54,7 +54,7 @@ def activation_steps(kind: str, scale: float) -> tuple[float | None, float | Non
 
     Args:
         kind: as ``activation_range`` takes it.
-        scale: real value of one step; taken as float32.
+        scale: real value of one step, a number; taken as float32.
 
     Returns:
         (lowest, highest): any magnitude, or infinite; None for an end that is open.

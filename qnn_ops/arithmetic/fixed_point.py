@@ -22,10 +22,6 @@ from qnn_ops.errors import QnnError
 _INT32, _INT16 = np.iinfo(np.int32), np.iinfo(np.int16)
 
 
-MOST_SHIFT = 14
-"""The largest left shift of a wide sum."""
-
-
 def round_half_away(x: Any) -> Any:
     """Round to the nearest integer, ties away from zero, as C's ``round``.
 
@@ -306,6 +302,10 @@ def conv_multiplier(
     return np.asarray(exact / output.astype(np.float64))
 
 
+MOST_REDUCED_SHIFT = 14
+"""The largest left shift of ``multiply_by_reduced_multiplier``."""
+
+
 def reduced_multiplier(multiplier: npt.ArrayLike) -> Int64Array:
     """Round a Q31 multiplier to Q15; 1 is 2^15 - 1."""
     return np.minimum((np.asarray(multiplier, np.int64) + (1 << 15)) >> 16, 0x7FFF)
@@ -328,6 +328,6 @@ def multiply_by_reduced_multiplier(x: Any, multiplier: npt.ArrayLike, shift: npt
     Raises:
         QnnError: if a shift is larger.
     """
-    if (np.asarray(shift) > MOST_SHIFT).any():
-        raise QnnError(f"shift must be at most {MOST_SHIFT}, got {np.max(shift)}")
+    if (np.asarray(shift) > MOST_REDUCED_SHIFT).any():
+        raise QnnError(f"shift must be at most {MOST_REDUCED_SHIFT}, got {np.max(shift)}")
     return scaled_once(x, reduced_multiplier(multiplier), shift, 15)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from qnn_ops.arithmetic.fixed_point import (
-    MOST_SHIFT,
+    MOST_REDUCED_SHIFT,
     multiply_by_reduced_multiplier,
     quantize_multiplier,
     scaled_float32,
@@ -60,7 +60,7 @@ SUM_ROUNDINGS = {
     **ROUNDINGS,
     # It differs only in how the bias is added; see qnn_ops.arithmetic.float_epilogue.
     "onednn": ROUNDINGS["float32"],
-    REDUCED: Rounding(multiply_by_reduced_multiplier, MOST_SHIFT),
+    REDUCED: Rounding(multiply_by_reduced_multiplier, MOST_REDUCED_SHIFT),
 }
 """The roundings of convolutions and dense layers."""
 

@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from qnn_ops.arrays import Float32Array, Int64Array
 from qnn_ops.dialect.attributes import ACTIVATIONS, LITERT, QUANTIZED, dtype_range
+
+# Declarations need these three; other modules import all checks from here.
 from qnn_ops.dialect.attributes import check_choice as check_choice
 from qnn_ops.dialect.attributes import check_dtype as check_dtype
 from qnn_ops.dialect.attributes import check_rank as check_rank

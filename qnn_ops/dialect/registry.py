@@ -154,7 +154,7 @@ class Operator(Generic[P]):
 
     @property
     def elementwise(self) -> int:
-        """The number of its first operands that a call reads as ``Traits.elementwise`` says."""
+        """The traits' ``elementwise``; 0 if the operator states no traits."""
         return 0 if self._traits is None else self._traits.elementwise
 
     def call(self, operands: Sequence[Any], **attrs: Any) -> relax.Call:

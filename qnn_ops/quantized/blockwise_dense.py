@@ -89,7 +89,10 @@ def integers_of(weights: Array, bits: int) -> Array:
 
 
 def packed(integers: Array, bits: int) -> Array:
-    """Return integers in bytes along the last axis, as ``integers_of`` reads them; 0 fills up."""
+    """Pack integers below 2^bits along the last axis into uint8, the inverse of ``integers_of``.
+
+    Zeros fill the last byte of a row.
+    """
     shifts = np.arange(0, _BYTE, bits, dtype=np.uint8)
     *outer, count = integers.shape
     whole = np.zeros((*outer, -(-count // shifts.size), shifts.size), np.uint8)

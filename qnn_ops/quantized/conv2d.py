@@ -89,7 +89,8 @@ def quantized_conv2d(
     qnn_ops.arithmetic.float_epilogue.
 
     Sums of int16 data are 64 bits wide, or wrap in 32 bits if the bias is int32. Sums of 64 bits
-    are scaled with 15 bits of the multiplier: see qnn_ops.arithmetic.sums.
+    are scaled with 15 bits of the multiplier: see multiply_by_reduced_multiplier of
+    qnn_ops.arithmetic.fixed_point.
 
     Args:
         quantized_data: int8, uint8 or int16, [N, H, W, C] or [N, C, H, W].

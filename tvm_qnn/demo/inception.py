@@ -1,4 +1,4 @@
-"""Part 2: Inception V3, or the reader's own model and picture: compiled, compared and timed."""
+"""Part 2: compiles, compares and times Inception V3, or the reader's own model and picture."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

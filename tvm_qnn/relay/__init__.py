@@ -40,8 +40,8 @@ from tvm_qnn.relay.expr import any_size, const, free_vars, var
 from tvm_qnn.relay.objects import Named, add_names
 from tvm_qnn.relay.op import *  # noqa: F403 (the module lists what it gives)
 from tvm_qnn.relay.op import If, Let
-from tvm_qnn.relay.qnn.op import canonicalizations
-from tvm_qnn.relay.vm import create_executor, run_const_expr
+from tvm_qnn.relay.vm import create_executor
+from tvm_qnn.relay.vm import run_const_expr as _run_const_expr
 
 load_param_dict = params.load_param_dict
 save_param_dict = params.save_param_dict
@@ -60,7 +60,7 @@ op.nn, op.image = nn, image  # type: ignore[attr-defined]
 add_names()
 
 build_module.create_executor = create_executor  # type: ignore[attr-defined]
-canonicalizations.run_const_expr = run_const_expr  # type: ignore[attr-defined]
+qnn.op.canonicalizations.run_const_expr = _run_const_expr  # type: ignore[attr-defined]
 
 
 def optimize(

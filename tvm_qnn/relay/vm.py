@@ -70,7 +70,10 @@ def create_executor(
 
 
 def run_const_expr(expr: relax.Expr) -> np.ndarray:
-    """Compute an expression without variables; ``relay.qnn.op.canonicalizations`` has it, too."""
+    """Return the value of an expression without variables, in its shape and dtype.
+
+    Relay had it in ``relay.qnn.op.canonicalizations``, which imports nothing that builds.
+    """
     value: np.ndarray = create_executor("vm").evaluate(expr).numpy()
     return value
 

@@ -30,8 +30,10 @@ FOLDER = "objects"
 _CHECK_SIZE = 32
 
 _SOURCES = Path(__file__).parent, folder_of("legalize")
-"""The folders of the code that compiles functions, and that turns kernels into functions with
-pointers: the digests in their names are those of the kernels.
+"""The folders whose code decides an object.
+
+The name of a function with pointers has only the digest of its kernel, so ``legalize``, which turns
+kernels into such functions, is one of them.
 """
 
 
@@ -107,7 +109,7 @@ def function_key(
         names = [str(each.name) for each in function.params] if with_names else []
         texts = [str(variable.name_hint), str(function.attrs), names]
         add(digest, repr(texts).encode())
-        # If a function takes pointers, its name already has the digest.
+        # The name of a function with pointers already has the digest of its kernel.
         if TAKES_POINTERS not in function.attrs:
             add(digest, function_text(function))
     return digest.hexdigest()

@@ -15,14 +15,18 @@ from qnn_ops.arithmetic.fixed_point import (
     divide_by_pot_int16,
     high_mul_int16,
     multiply_by_quantized_multiplier,
+    multiply_by_reduced_multiplier,
     quantize_multiplier,
+    reduced_multiplier,
     round_half_away,
     rounding_divide_by_pot,
     saturate_int16,
     saturating_rounding_doubling_high_mul,
     scaled_float32,
+    scaled_float64,
     scaled_once,
 )
+from qnn_ops.errors import QnnError
 from tests.support.errors import fails
 
 LOW, HIGH = -(2**31), 2**31 - 1
@@ -305,3 +309,32 @@ def test_ties_of_int16_are_rounded_away_from_zero() -> None:
 
 def test_what_int16_does_not_hold_saturates() -> None:
     assert saturate_int16(np.array([40_000, -40_000, 7])).tolist() == [2**15 - 1, -(2**15), 7]
+
+
+def test_a_multiplier_keeps_15_bits() -> None:
+    # 0.5 and 0.75 are exact; what lies half way goes up; 1 less a little is not 2^15.
+    q31 = [1 << 30, 3 << 29, (1 << 30) + (1 << 15), 2**31 - 1]
+    assert reduced_multiplier(q31).tolist() == [1 << 14, 3 << 13, (1 << 14) + 1, 2**15 - 1]
+
+
+def test_sums_beyond_32_bits_are_scaled_and_rounded_half_up() -> None:
+    result = multiply_by_reduced_multiplier(np.array([3 << 40, 5, -5]), 1 << 30, [-20, -1, -1])
+    # 0.5 * 2^-20 of the first; a quarter of 5 and of -5.
+    assert result.tolist() == [3 << 19, 1, -1]
+    assert multiply_by_reduced_multiplier(np.array([6, -6]), 1 << 30, -1).tolist() == [2, -1]
+    assert multiply_by_reduced_multiplier(np.array([3]), 1 << 30, 14).tolist() == [3 << 13]
+
+
+def test_results_beyond_32_bits_wrap() -> None:
+    assert multiply_by_reduced_multiplier(np.array([1 << 33]), 1 << 30, 0).tolist() == [0]
+    assert multiply_by_reduced_multiplier(np.array([1 << 32]), 1 << 30, 0).tolist() == [-(2**31)]
+
+
+def test_a_shift_that_leaves_no_bits() -> None:
+    with pytest.raises(QnnError, match="shift must be at most 14, got 15"):
+        multiply_by_reduced_multiplier(np.array([1]), 1 << 30, 15)
+
+
+def test_products_with_float64_round_half_away() -> None:
+    result = scaled_float64(np.array([3 << 40, -5, 5, 2**50]), [2.0**-40, 0.5, 0.5, 1.0])
+    assert result.tolist() == [3, -3, 3, 2**31 - 1]

@@ -3,50 +3,13 @@
 from typing import Any
 
 import numpy as np
-import pytest
 from tvm import relax
 
 from qnn_ops import quantized_dense
-from qnn_ops.arithmetic.fixed_point import (
-    multiply_by_reduced_multiplier,
-    reduced_multiplier,
-    scaled_float64,
-)
 from qnn_ops.arithmetic.sums import is_wide
 from qnn_ops.dialect.overflow import check_overflow
-from qnn_ops.errors import QnnError
 from tests.support.encodings import encodings
 from tests.support.errors import failing, fails
-
-
-def test_a_multiplier_keeps_15_bits() -> None:
-    # 0.5 and 0.75 are exact; what lies half way goes up; 1 less a little is not 2^15.
-    q31 = [1 << 30, 3 << 29, (1 << 30) + (1 << 15), 2**31 - 1]
-    assert reduced_multiplier(q31).tolist() == [1 << 14, 3 << 13, (1 << 14) + 1, 2**15 - 1]
-
-
-def test_sums_beyond_32_bits_are_scaled_and_rounded_half_up() -> None:
-    result = multiply_by_reduced_multiplier(np.array([3 << 40, 5, -5]), 1 << 30, [-20, -1, -1])
-    # 0.5 * 2^-20 of the first; a quarter of 5 and of -5.
-    assert result.tolist() == [3 << 19, 1, -1]
-    assert multiply_by_reduced_multiplier(np.array([6, -6]), 1 << 30, -1).tolist() == [2, -1]
-    assert multiply_by_reduced_multiplier(np.array([3]), 1 << 30, 14).tolist() == [3 << 13]
-
-
-def test_results_beyond_32_bits_wrap() -> None:
-    assert multiply_by_reduced_multiplier(np.array([1 << 33]), 1 << 30, 0).tolist() == [0]
-    assert multiply_by_reduced_multiplier(np.array([1 << 32]), 1 << 30, 0).tolist() == [-(2**31)]
-
-
-def test_a_shift_that_leaves_no_bits() -> None:
-    with pytest.raises(QnnError, match="shift must be at most 14, got 15"):
-        multiply_by_reduced_multiplier(np.array([1]), 1 << 30, 15)
-
-
-def test_products_with_float64_round_half_away() -> None:
-    result = scaled_float64(np.array([3 << 40, -5, 5, 2**50]), [2.0**-40, 0.5, 0.5, 1.0])
-    assert result.tolist() == [3, -3, 3, 2**31 - 1]
-
 
 ATTRS = encodings(input=(0.5, 0), kernel=(0.25, 0), output=(2.0**20, 0), out_dtype="int16")
 

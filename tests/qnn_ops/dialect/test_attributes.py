@@ -4,7 +4,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from qnn_ops import QnnError
 from qnn_ops.dialect.attributes import (
+    check_choice,
+    check_dtype,
+    check_rank,
     dtype_range,
     float_attr,
     int_attr,
@@ -16,6 +20,7 @@ from qnn_ops.dialect.attributes import (
     scale_attr,
     zero_point_attr,
 )
+from qnn_ops.dialect.registry import TensorSpec
 from tests.support.errors import failing, giving
 
 
@@ -109,3 +114,21 @@ test_what_does_not_fit_is_named = failing(
     lambda read, value: read(value),
     *((read, value, message) for read, message, values in _WRONG for value in values),
 )
+
+
+def test_dtype() -> None:
+    check_dtype("data", "int8", ("int8", "uint8"))
+    with pytest.raises(QnnError, match=r"^data must be int8 or uint8, got int16$"):
+        check_dtype("data", "int16", ("int8", "uint8"))
+
+
+def test_rank() -> None:
+    check_rank("data", TensorSpec((1, 2), "int8"), 2)
+    with pytest.raises(QnnError, match=r"^data must have 4 dimensions, got shape \(1, 2\)$"):
+        check_rank("data", TensorSpec((1, 2), "int8"), 4)
+
+
+def test_choice() -> None:
+    check_choice("kind", "relu", ("relu", "relu6"))
+    with pytest.raises(QnnError, match=r"^kind must be one of relu, relu6, got 'elu'$"):
+        check_choice("kind", "elu", ("relu", "relu6"))

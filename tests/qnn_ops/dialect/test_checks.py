@@ -2,29 +2,12 @@ from typing import Any
 
 import pytest
 
-from qnn_ops import QnnError
 from qnn_ops.dialect.checks import (
     check_axis,
     check_bounds,
-    check_choice,
-    check_dtype,
     check_quantization,
-    check_rank,
 )
-from qnn_ops.dialect.registry import TensorSpec
 from tests.support.errors import failing, fails
-
-
-def test_dtype() -> None:
-    check_dtype("data", "int8", ("int8", "uint8"))
-    with pytest.raises(QnnError, match=r"^data must be int8 or uint8, got int16$"):
-        check_dtype("data", "int16", ("int8", "uint8"))
-
-
-def test_rank() -> None:
-    check_rank("data", TensorSpec((1, 2), "int8"), 2)
-    with pytest.raises(QnnError, match=r"^data must have 4 dimensions, got shape \(1, 2\)$"):
-        check_rank("data", TensorSpec((1, 2), "int8"), 4)
 
 
 def test_axis_is_counted_from_the_front() -> None:
@@ -32,12 +15,6 @@ def test_axis_is_counted_from_the_front() -> None:
     for axis in (-4, 3):
         fails(f"^axis {axis} is outside a tensor of 3 dimensions$", check_axis, axis, 3)
     fails(r"^axis 0 is outside a tensor of 0 dimensions$", check_axis, 0, 0)
-
-
-def test_choice() -> None:
-    check_choice("kind", "relu", ("relu", "relu6"))
-    with pytest.raises(QnnError, match=r"^kind must be one of relu, relu6, got 'elu'$"):
-        check_choice("kind", "elu", ("relu", "relu6"))
 
 
 def test_bounds() -> None:

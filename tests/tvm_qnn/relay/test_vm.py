@@ -9,6 +9,11 @@ from tvm_qnn import relay
 X = np.arange(4, dtype=np.float32)
 
 
+def test_a_constant_expression() -> None:
+    found = relay.qnn.op.canonicalizations.run_const_expr(relay.const(3.0))
+    assert found.tolist() == 3
+
+
 def test_a_function_a_module_and_an_expression() -> None:
     x = relay.var("x", shape=(4,), dtype="float32")
     y = relay.var("y", shape=(4,), dtype="float32")

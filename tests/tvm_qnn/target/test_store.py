@@ -159,9 +159,9 @@ def test_a_key_changes_with_all_that_decides_the_code(monkeypatch: pytest.Monkey
     assert len(set(keys)) == len(keys)
 
 
-@pytest.mark.parametrize("module", [bodies, codegen])
-def test_what_compiles_is_among_the_sources_of_a_key(module: ModuleType) -> None:
-    file = Path(module.__file__ or "")
+@pytest.mark.parametrize("source", [bodies, codegen])
+def test_what_compiles_is_among_the_sources_of_a_key(source: ModuleType) -> None:
+    file = Path(source.__file__ or "")
     assert any(folder in file.parents for folder in stores._SOURCES)
 
 
