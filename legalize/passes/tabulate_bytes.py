@@ -22,18 +22,18 @@ def TabulateBytes() -> tvm.transform.Pass:
     Examples are a swish, x · sigmoid(x), or x · clip(x + 3) / 6 in five operators. If all operands
     follow from one 8-bit value and from constants of one value, there are 256 results.
     """
-    names = (name for name, operator in OPERATORS.items() if _count(operator))
+    names = (name for name, operator in OPERATORS.items() if _data_operands(operator))
     return call_pass(dict.fromkeys(names, _tabulated), "TabulateBytes")
 
 
-def _count(operator: Operator[Any]) -> int:
+def _data_operands(operator: Operator[Any]) -> int:
     """Return the number of operands that are data; the other operands are tables."""
     return 1 if operator is requantize else operator.elementwise
 
 
 def _tabulated(writer: CallRewriter, _original: relax.Call, call: relax.Call) -> relax.Expr | None:
     operator = OPERATORS[call.op.name]
-    count = _count(operator)
+    count = _data_operands(operator)
     data, tables = call.args[:count], call.args[count:]
     source = _source(writer, data)
     if source is None or not _is_function_of_bytes(call, source):

@@ -12,12 +12,16 @@ from qnn_ops.dialect.expressions import emitted
 from qnn_ops.dialect.registry import Attrs, Operator, constant_of
 from qnn_ops.quantized.quantization import dequantize
 
+REFERRED: set[str] = set()
+"""The names of the operators whose reference is their rule."""
+
 
 def add_references() -> None:
     """Let the reference of each operator that has no rule of its own be its rule."""
     for operator in (getattr(qnn_ops, name) for name in qnn_ops.__all__):
         if isinstance(operator, Operator) and operator.op.name not in PRIMITIVES:
             primitive(operator)(partial(by_reference, operator))
+            REFERRED.add(operator.name)
 
 
 def by_reference(operator: Operator[Any], builder: Builder, attrs: Attrs, *operands: Expr) -> Expr:

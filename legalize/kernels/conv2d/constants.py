@@ -128,7 +128,15 @@ def per_channel(spec: ConvSpec, weights: Weights) -> tuple[Array, Array, Array]:
 
 
 def weight_sums(kernel: Array, zero_point: int) -> tuple[Int64Array, Int64Array]:
-    """Return the sums of each output channel's weights above the zero point, and below it."""
+    """Return the sums of each output channel's weights above the zero point, and below it.
+
+    Args:
+        kernel: integers [out_channels, ...].
+        zero_point: of the weights.
+
+    Returns:
+        int64 [out_channels], twice: at least 0, and at most 0.
+    """
     centred = kernel - zero_point if zero_point else kernel
     return signed_sums(centred.reshape(len(kernel), -1), 1)
 

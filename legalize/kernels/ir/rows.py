@@ -116,7 +116,7 @@ def store_first(target: Buffer, value: Vector, start: Index, count: Index) -> No
 
 def _first(count: Index, size: int) -> Vector:
     if not isinstance(count, int):
-        # Bytes take one comparison.
+        # A comparison of bytes takes one instruction for up to 64 lanes; int32 would take four.
         number = T.Cast("uint8", T.min(count, size))
         return T.ramp(T.uint8(0), T.uint8(1), size) < T.broadcast(number, size)
     return T.ramp(0, 1, size) < T.broadcast(T.int32(count), size)

@@ -29,8 +29,8 @@ def store_pixel(
         origin: offset of the pixel's first channel.
         first_vector: the block's first vector of channels.
         vectors: int32 expressions; ``lane_channels`` gives the channel of each lane.
-        channels: number of real channels; nothing is written past them. If the code does not know
-            it, all vectors but the last one are whole.
+        channels: number of real channels, an int or an expression that is at least 1; nothing is
+            written past them. If the code does not know it, all vectors but the last one are whole.
         ends: finished outputs of four vectors each, as bytes: they replace the first
             ``4 · len(ends)`` vectors.
         zero_point: see ``narrow``.

@@ -64,7 +64,7 @@ Layers with the same tile share code, so the most common tile is also chosen whe
 to 2 % cheaper.
 """
 SHORT_TILES = {(2, 9): 0.96, (3, 9): 0.96}
-"""The factor on the cost of tiles that short convolutions share.
+"""The factor on the cost of tiles that short convolutions prefer, so that they share code.
 
 Compiling a function of its own takes thousands of times as long as one run of it.
 """
@@ -88,8 +88,8 @@ def choose_tiling(spec: ConvSpec, products: Products, taps: Taps | None = None) 
 
     lanes, channels, preference, more = products.lanes, spec.out_channels, PREFERENCE, _SECTION
     if is_short(spec, products):
-        # Its sections are calls of functions that others share. Only the most common tile's
-        # function knows that all channels are real.
+        # Each section is a call of a function that other layers share. The function of the most
+        # common tile knows that all its channels are real, so it serves no part of a vector.
         common = dict.fromkeys(PREFERENCE, inf) if channels % lanes else PREFERENCE
         channels, preference, more = -(-channels // lanes) * lanes, {**SHORT_TILES, **common}, 0.0
     return cheapest_tiling(channels, lanes, _MAX_NR, tiles, more)

@@ -86,5 +86,5 @@ class Turn(NamedTuple):
 
 
 def has_one_line(plan: TilePlan, section: Section) -> bool:
-    """Tell whether a chunk fetches one cache line ahead; a loop of one turn would take longer."""
+    """Tell whether a chunk fetches one cache line ahead. A loop over one line would take longer."""
     return TurnSizes.known(plan, section).lines == 1

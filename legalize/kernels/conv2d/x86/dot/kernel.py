@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 # tenth of the time on Zen 4; elsewhere it costs nothing.
 _MOST_WRITTEN_OUT = 12
 
-
-# Weights that a K-step of a short convolution fetches ahead at most: one line, as in most others.
+# The most weights that a K-step of a short convolution fetches ahead: one line, as most others do.
 _MOST_OF_SHORT = 64
 
 

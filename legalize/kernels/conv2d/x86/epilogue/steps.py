@@ -26,7 +26,7 @@ AT_ONCE = 32
 """The steps of so many channels fit in the processor's second cache."""
 
 _MAX_PRODUCT = 1 << 31
-# Float32 holds all integers below it, and their predecessors.
+# Float32 holds all integers up to it.
 _MAX_EXACT = 1 << 24
 # Scales that are tried, on each side of the nearest one.
 _NEIGHBOURS = 2
@@ -165,7 +165,7 @@ def _reached(factor: int, first: Array, lowest: Array, highest: Array) -> list[A
     """
     if first.size:
         least, most = first.min(axis=1, keepdims=True), first.max(axis=1, keepdims=True)
-        is_exact = factor * max(most.max(), -least.min()) < _MAX_EXACT
+        is_exact = factor * (max(most.max(), -least.min()) + 1) <= _MAX_EXACT
         if is_exact and (least > lowest).all() and (most <= highest).all():
             return [factor * first.astype(np.float64)]
     # If a step is out of reach, the furthest accumulator must be on its side of the limit.

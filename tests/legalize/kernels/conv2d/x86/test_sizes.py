@@ -134,6 +134,18 @@ OTHERS: list[tuple[Way, ConvSpec]] = [
     (dot, replace(UINT8, in_height=40, in_width=41, dilation=(2, 3), in_channels=12)),
     (dot, replace(COLUMNS, in_width=9)),
     (dot, replace(COLUMNS, batch=2, in_height=7, in_width=6, out_channels=96)),
+    *((dot, replace(SHORT, in_channels=24, out_channels=channels)) for channels in (1, 33, 49)),
+    (dot, changed(replace(SHORT, in_channels=24, out_channels=33), border=Border((1, 2, 0, 1), 9))),
+    (
+        dot,
+        changed(
+            replace(SHORT, in_channels=24, out_channels=20),
+            dtype="int32",
+            zero_point=0,
+            low=-(2**31),
+            high=2**31 - 1,
+        ),
+    ),
     (winograd, replace(SQUARE, batch=2, in_channels=80, out_channels=72)),
     (pairs, replace(POINTWISE, batch=2, in_channels=20, out_channels=40)),
     (pairs, replace(UINT8, batch=2, in_height=11, strides=(2, 1), in_channels=20)),
