@@ -1,5 +1,7 @@
 """``relay.create_executor``, ``relay.vm`` and ``relay.backend``."""
 
+from typing import Any
+
 import numpy as np
 
 from tests.support.errors import fails
@@ -10,7 +12,8 @@ X = np.arange(4, dtype=np.float32)
 
 
 def test_a_constant_expression() -> None:
-    found = relay.qnn.op.canonicalizations.run_const_expr(relay.const(3.0))
+    tables: Any = relay.qnn.op.canonicalizations
+    found = tables.run_const_expr(relay.const(3.0))
     assert found.tolist() == 3
 
 

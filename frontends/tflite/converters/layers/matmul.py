@@ -14,7 +14,7 @@ from frontends.tflite.converters.fixed_point import rescaled, saturated
 from frontends.tflite.converters.scales import check_symmetric, zero_points
 from frontends.tflite.options.base import Options
 from qnn_ops import float_conv2d, float_matmul, quantized_dense, quantized_matmul
-from qnn_ops.arithmetic.fixed_point import MOST_SHIFT, quantize_multiplier
+from qnn_ops.arithmetic.fixed_point import MOST_REDUCED_SHIFT, quantize_multiplier
 from qnn_ops.dialect.sizes import broadcast
 from qnn_ops.errors import QnnError
 
@@ -93,7 +93,7 @@ def convert_int16_batch_matmul(ctx: Context) -> Any:
     # As LiteRT rounds it.
     scale = np.float32(lhs.quantization[0]) * np.float32(rhs.quantization[0])
     multiplier, shift = quantize_multiplier(float(scale) / per_tensor(result)[0])
-    if shift > MOST_SHIFT:
+    if shift > MOST_REDUCED_SHIFT:
         raise QnnError(f"the scale of {result.label} is too small: LiteRT does not define a result")
     sums = ctx.builder.array(_product(ctx, "int64"))
     return saturated(rescaled(sums, int(multiplier), int(shift)), "int16")
