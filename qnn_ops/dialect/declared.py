@@ -234,7 +234,7 @@ class Declaration:
     """
 
     def __init__(self, function: Callable[..., None]) -> None:
-        """Read the signature of ``function``; all parameters but the tensors are attributes."""
+        """Read the signature of ``function``: each parameter that is no tensor is an attribute."""
         self._function = function
         self._parameters = inspect.signature(function).parameters
         self._defaults = {name: each.default for name, each in self._parameters.items()}

@@ -32,8 +32,8 @@ def module_text(mod: tvm.IRModule) -> str:
 
     TVM writes any module as JSON, and makes an object of each number in it. Most numbers of an
     imported module are lists of scales in calls. This function writes calls one by one, which takes
-    a quarter of the time, and leaves other functions to TVM. Of a constant it writes a digest. It
-    does not write the types that follow from calls. They are in TVM's hash of the structure.
+    a quarter of the time, and leaves other functions to TVM. It writes a digest of each constant.
+    TVM's hash of the structure covers the types that follow from calls.
     """
     parts = [
         structural_hash(mod, skip_tensor_content=True),

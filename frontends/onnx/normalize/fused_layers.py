@@ -71,7 +71,7 @@ Found = tuple[dict[str, str], dict[str, Any]]
 
 
 def _found(graph: Graph, wanted: list[tuple[Pattern, str]], before: Found) -> Iterator[Found]:
-    """Yield each match of patterns, every one with its tensor."""
+    """Yield each match of all patterns, each pattern with its tensor."""
     if not wanted:
         yield before
         return
